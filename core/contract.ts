@@ -1,0 +1,269 @@
+/**
+ * THE CONTRACT between the core and every plugin: the one file a plugin author reads.
+ *
+ * A request becomes an Exchange. It walks the plugins of its gateway as an onion, in the order of the YAML list, and is
+ * forwarded at the centre. The answer comes back as a body that is *pulled*, so each plugin may wrap it and backpressure
+ * is free. Plugins never import one another: they share Facts (true of one exchange) and Services (alive as long as the
+ * process), and declare which they read, write, need and provide, so that a wrong order is a sentence at boot.
+ */
+import type { GatewayError } from './errors.ts';
+
+// ---------------------------------------------------------------------------------------------------------------- facts
+
+/** Something that is true of one exchange, such as who calls or what it used. Compared by identity; `name` is for messages. */
+export interface Fact<T> {
+  readonly name: string;
+  /** Place in the exchange's slots; facts are made once per process, at module load. */
+  readonly slot: number;
+  /** Carries T for the type checker; never set. */
+  readonly type?: T;
+}
+
+let nextSlot = 0;
+export function defineFact<T>(name: string): Fact<T> {
+  return { name, slot: nextSlot++ };
+}
+
+/** Something that lives as long as the gateway, such as the database or the catalogue. */
+export interface Service<T> {
+  readonly name: string;
+  readonly type?: T;
+}
+
+export function defineService<T>(name: string): Service<T> {
+  return { name };
+}
+
+// ------------------------------------------------------------------------------------------------------------- exchange
+
+/** Header names are lower-case; a header that was sent twice has its values joined as RFC 9110 says. */
+export type Headers = Record<string, string>;
+
+export interface ClientRequest {
+  readonly method: string;
+  /** Path without the query, as routed. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Headers>;
+  /** Path parameters by name; a trailing wildcard is `*`. Decoded. */
+  readonly params: Readonly<Record<string, string | undefined>>;
+  readonly remoteAddress: string;
+  /** The whole body. Empty until it was read (plugins that run before the endpoint is opened must not ask for it). */
+  readonly body: Uint8Array;
+}
+
+export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** A whole body, or chunks that are pulled. When the client leaves, `return()` of the iterator is called. */
+  body: AnswerBody;
+  /**
+   * Asked when a streamed body has been silent for a while: bytes that the client's protocol ignores (an SSE comment),
+   * or undefined when the stream is not between two frames.
+   */
+  idleFrame?: () => Uint8Array | undefined;
+}
+
+/** How an exchange ended. Given to every deferred work. */
+export interface Outcome {
+  /** `complete`: the whole answer went out (an error answer too). `client_left`: before that. `failed`: the answer broke off or could not be rendered. */
+  readonly kind: 'complete' | 'client_left' | 'failed';
+  /** What the client was told, or what broke the stream. */
+  readonly error?: GatewayError;
+  /** Status that was sent; 499 when the client left before the head. */
+  readonly status: number;
+  readonly bytesOut: number;
+  /** Milliseconds from arrival to the first body byte and to the end; monotonic clock. */
+  readonly firstByteMs?: number;
+  readonly totalMs: number;
+}
+
+export interface Exchange {
+  /** UUIDv7; the gateway's own request id, the key of every row that this exchange leaves behind. */
+  readonly id: string;
+  readonly endpoint: Endpoint;
+  readonly request: ClientRequest;
+  /** Wall-clock milliseconds of arrival. */
+  readonly receivedAt: number;
+  /** Aborts when the client leaves or the exchange's deadline passes. */
+  readonly signal: AbortSignal;
+  /** The fact's value; throws when nobody has set it. */
+  get<T>(fact: Fact<T>): T;
+  /** The fact's value or undefined. */
+  find<T>(fact: Fact<T>): T | undefined;
+  set<T>(fact: Fact<T>, value: T): void;
+  /** Runs exactly once when the exchange has ended, whatever the end; last in first out, off the client's path. */
+  defer(work: (outcome: Outcome) => void | Promise<void>): void;
+  /** Runs each time right before a request is handed to an upstream socket; the request waits for it. */
+  beforeSend(work: () => void | Promise<void>): void;
+  /** States that a streamed answer broke although its body ends in good order (the error went out inside the stream). */
+  fail(error: GatewayError): void;
+}
+
+// ------------------------------------------------------------------------------------------------------------- endpoint
+
+export interface Endpoint {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** find-my-way pattern: `/v1/tasks/:task_id`, `/v1beta/models/*`. */
+  readonly path: string;
+  /** The name that configuration uses for it: `chat`, `messages`, `models`, `tasks`. Several endpoints may share one. */
+  readonly operation: string;
+  /** `none`: no body is read. Default: the whole body, up to the server's limit. */
+  readonly body?: 'whole' | 'none';
+  /** Overrides the exchange's deadline (600 s), in milliseconds. */
+  readonly timeoutMs?: number;
+  /** The facts that `open` states. */
+  readonly states?: readonly Fact<unknown>[];
+  /**
+   * Reads what the gateway must know of the request and states it as facts. It runs, after the body was read, right
+   * before the first plugin that reads one of `states`: whoever stands earlier (auth) can refuse without the body.
+   */
+  open?(exchange: Exchange): void;
+  /** Answers by itself instead of forwarding. Runs at the centre, inside every plugin that applies. */
+  handle?(exchange: Exchange): Answer | Promise<Answer>;
+  /** Words an error in this endpoint's protocol. */
+  renderError?(error: GatewayError, exchange: Exchange): Answer;
+}
+
+// -------------------------------------------------------------------------------------------------------------- forward
+
+/** What the centre sends. Stated by the plugin that knows the upstream's protocol, anew for each attempt. */
+export interface UpstreamRequest {
+  /** Absolute http(s) URL. */
+  url: string;
+  method: string;
+  headers: Headers;
+  body: Uint8Array | string | undefined;
+  /** Names the credential; sockets are never shared between two of them. */
+  credential: string;
+  /** true: hand the body on as it comes. false: wait for the whole body and answer with one buffer. */
+  stream: boolean;
+  connectTimeoutMs: number;
+  /** From the request's last byte to the answer's head. */
+  firstByteTimeoutMs: number;
+  /** Longest silence inside a body. */
+  idleTimeoutMs: number;
+}
+
+export const upstreamRequest: Fact<UpstreamRequest> = defineFact('upstream request');
+
+// --------------------------------------------------------------------------------------------------------------- plugin
+
+export type Next = () => Promise<Answer>;
+
+/** One running instance of a plugin in one gateway. Leave out what you do not do. */
+export interface Part {
+  endpoints?: readonly Endpoint[];
+  /** Asked once for each endpoint at boot; default: every endpoint that does not answer by itself (`handle`). */
+  applies?(endpoint: Endpoint): boolean;
+  /** Throw a GatewayError to refuse. Only a plugin with `repeats` may call `next` more than once. */
+  handle?(exchange: Exchange, next: Next): Promise<Answer>;
+  /** The gateway's own error shape; asked before the endpoint's. */
+  renderError?(error: GatewayError, exchange: Exchange): Answer | undefined;
+  commands?: readonly Command[];
+  /** false while this part cannot serve; `/readyz` says so. */
+  ready?(): boolean;
+  /** After every plugin is set up and before the first request. Not run for commands. */
+  start?(): void | Promise<void>;
+  /** In reverse order after the last exchange; also after a command. */
+  stop?(): void | Promise<void>;
+}
+
+export interface Plugin<Config = unknown> {
+  readonly name: string;
+  /** zod schema of the plugin's section. Strict: unknown keys fail. Every field carries a `.describe()` sentence. */
+  readonly config: ConfigSchema<Config>;
+  /** Services it must have at setup: a plugin above must provide them. */
+  readonly needs?: readonly Service<unknown>[];
+  /** Services it asks for at run time with `host.find`, if there are any. */
+  readonly uses?: readonly Service<unknown>[];
+  readonly provides?: readonly Service<unknown>[];
+  /** Facts that must be stated before its `handle` runs. */
+  readonly reads?: readonly Fact<unknown>[];
+  readonly writes?: readonly Fact<unknown>[];
+  /** Facts it reads when the exchange has ended: somebody must write them, wherever it stands. */
+  readonly awaits?: readonly Fact<unknown>[];
+  /** Its `handle` calls `next` once per attempt. */
+  readonly repeats?: true;
+  setup(host: Host, config: Config): Part | Promise<Part>;
+}
+
+/** The part of zod that the core uses; `z.strictObject({...})` fits. */
+export interface ConfigSchema<Config> {
+  readonly _zod: { readonly output: Config };
+}
+
+/** Gives the plugin's config its type and keeps its name in stack traces. */
+export function definePlugin<Config>(plugin: Plugin<Config>): Plugin<Config> {
+  return plugin;
+}
+
+export interface Host {
+  /** Name of the gateway: `main`. */
+  readonly gateway: string;
+  /** Database schema that is this gateway's alone. */
+  readonly schema: string;
+  /** Absolute path under which everything that must survive is kept. */
+  readonly directory: string;
+  /** `serve`: requests will come. `command`: one command runs, perhaps beside a serving process. */
+  readonly mode: 'serve' | 'command';
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The service's value; the wiring check has made sure that it is there. */
+  need<T>(service: Service<T>): T;
+  /** The service's value, or undefined; for `uses`, at run time. */
+  find<T>(service: Service<T>): T | undefined;
+  provide<T>(service: Service<T>, value: T): void;
+  /** Every endpoint of the gateway; complete from `start` on. */
+  endpoints(): readonly Endpoint[];
+  /** Work that goes on every so often while serving, stopped at the end; errors are logged. */
+  every(intervalMs: number, name: string, work: () => void | Promise<void>): void;
+}
+
+/** Injected time; simulation depends on nobody asking Date or performance. Milliseconds. */
+export interface Clock {
+  /** Wall clock, whole milliseconds since 1970; may step. */
+  now(): number;
+  /** Never steps back; only differences mean something. */
+  monotonic(): number;
+}
+
+export interface Random {
+  bytes(count: number): Buffer;
+  /** Uniform in [0, 1). */
+  fraction(): number;
+}
+
+/** pino's shape: fields first, then a sentence. */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+// ------------------------------------------------------------------------------------------------------------- commands
+
+/** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
+export interface Command {
+  /** `keys create`; one or two words. */
+  readonly name: string;
+  readonly summary: string;
+  /** Positional arguments in order, `<name>` or `[name]`. */
+  readonly arguments?: readonly string[];
+  /** commander flags to their description: `{'--credit <usd>': 'USD to start with'}`. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** `values` has arguments by name and options by camel-cased name. A thrown GatewayError is printed as one sentence, exit 1. */
+  run(values: Record<string, string | boolean | undefined>): Promise<CommandResult>;
+}
+
+export interface CommandResult {
+  /** Printed with `--json`. bigint becomes a string. */
+  json: unknown;
+  /** Printed without. */
+  text: string;
+  exitCode?: number;
+}

@@ -1,0 +1,94 @@
+/** Every way an exchange can fail, with its status: one closed table. Pure. */
+
+/** HTTP status of each kind. A kind is what happened, said once; the client's protocol decides how it is worded on the wire. */
+export const errorStatus = {
+  invalid_request: 400,
+  unauthenticated: 401,
+  insufficient_balance: 402,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  too_large: 413,
+  unsupported: 422,
+  upgrade_required: 426,
+  rate_limited: 429,
+  headers_too_large: 431,
+  client_left: 499,
+  internal: 500,
+  upstream_failed: 502,
+  overloaded: 503,
+  upstream_timeout: 504,
+} as const;
+
+export type ErrorKind = keyof typeof errorStatus;
+
+export interface ErrorDetails {
+  /** The request field at fault, as the client wrote it: `messages[2].content`. */
+  field?: string;
+  /** Machine-readable reason within the kind, such as `model_not_found` or `rpm`. Protocols put it where their `code` stands. */
+  code?: string;
+  /** How long the client should wait before it tries again. Becomes `retry-after`. */
+  retryAfterMs?: number;
+  /** false: a repetition could be billed twice or cannot help. Becomes `x-should-retry: false`, which official SDKs obey. */
+  shouldRetry?: boolean;
+  /** More headers for the answer, lower-case names. */
+  headers?: Record<string, string>;
+  /** For the log alone; never rendered to a client. */
+  cause?: unknown;
+}
+
+/** Thrown by any plugin, rendered in one place. The message is read by the client: no secret, no upstream's name or address. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly kind: ErrorKind;
+  readonly status: number;
+  readonly field: string | undefined;
+  readonly code: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly shouldRetry: boolean | undefined;
+  readonly headers: Record<string, string> | undefined;
+
+  constructor(kind: ErrorKind, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = kind;
+    this.status = errorStatus[kind];
+    this.field = details.field;
+    this.code = details.code;
+    this.retryAfterMs = details.retryAfterMs;
+    this.shouldRetry = details.shouldRetry;
+    this.headers = details.headers;
+  }
+}
+
+/** Where an upstream attempt broke. `connect`: nothing was sent, so another target may be tried. `sent`: the request may have been executed and billed. `body`: the answer had begun. */
+export type UpstreamPhase = 'connect' | 'sent' | 'body';
+
+/** Thrown by the forwarding centre when an attempt fails on the wire. Never reaches a client: `toGatewayError` makes it presentable. */
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError';
+  readonly phase: UpstreamPhase;
+  readonly timedOut: boolean;
+
+  constructor(phase: UpstreamPhase, message: string, options: { timedOut?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.phase = phase;
+    this.timedOut = options.timedOut ?? false;
+  }
+}
+
+/** What a client may be told of any failure. Anything that is not a GatewayError loses its own words. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamError) {
+    const shouldRetry = error.phase === 'connect' ? {} : { shouldRetry: false };
+    return error.timedOut
+      ? new GatewayError('upstream_timeout', 'The model did not answer in time.', { ...shouldRetry, cause: error })
+      : new GatewayError('upstream_failed', 'The model could not be reached or broke off its answer.', {
+          ...shouldRetry,
+          cause: error,
+        });
+  }
+  return new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error });
+}

@@ -1,0 +1,70 @@
+/** Types of configuration values, on zod: what an operator may write and what the plugin gets. Pure. */
+import { z } from 'zod';
+import { type Money, money, parseRatio, parseUsd, type Ratio } from './money.ts';
+
+export { z };
+
+const countPattern = /^(\d+(?:\.\d+)?)([kKmM]?)$/;
+const multiples: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
+
+/** A whole number, also as `40k` or `2M`. */
+export const count = () =>
+  z
+    .union([z.number(), z.string()])
+    .transform((value, context) => {
+      const match = countPattern.exec(String(value));
+      const number = match === null ? Number.NaN : Math.round(Number(match[1]) * multiples[match[2]!.toLowerCase()]!);
+      if (Number.isSafeInteger(number)) return number;
+      context.addIssue({ code: 'custom', message: 'must be a whole number such as 600, 40k or 2M' });
+      return z.NEVER;
+    })
+    .meta({ description: 'Whole number, also as 40k or 2M.' });
+
+const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds, written `500ms`, `30s`, `10m`, `5h` or `30d`. */
+export const duration = () =>
+  z.string().transform((value, context) => {
+    const match = /^(\d{1,9}(?:\.\d+)?)(ms|s|m|h|d)$/.exec(value);
+    if (match !== null) return Math.round(Number(match[1]) * units[match[2]!]!);
+    context.addIssue({ code: 'custom', message: 'must be a duration such as 500ms, 30s, 10m, 5h or 30d' });
+    return z.NEVER;
+  });
+
+/** Bytes, written `32MB`, `512KB` or as a number. */
+export const size = () =>
+  z.union([z.number(), z.string()]).transform((value, context) => {
+    const match = /^(\d{1,12})\s*(|B|KB|MB|GB)$/i.exec(String(value));
+    const scale: Record<string, number> = { '': 1, B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
+    if (match !== null) return Number(match[1]) * scale[match[2]!.toUpperCase()]!;
+    context.addIssue({ code: 'custom', message: 'must be a size such as 512KB or 32MB' });
+    return z.NEVER;
+  });
+
+function exact<T>(parse: (text: string) => T) {
+  return z.union([z.number(), z.string()]).transform((value, context): T => {
+    try {
+      return parse(String(value));
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
+}
+
+/** USD as decimal text, exact to a nano-dollar. */
+export const usd = () =>
+  exact((text): Money => {
+    const amount = parseUsd(text);
+    if (amount < 0n) throw new RangeError(`"${text}" is below zero`);
+    return money(amount);
+  });
+
+/** A positive exact ratio such as `2` or `1.6`. */
+export const ratio = () => exact((text): Ratio => parseRatio(text));
+
+/** One value or a list; always given as a list, empty strings left out (an unset `${ENV:-}`). */
+export const listOf = <T extends z.ZodType<string>>(item: T) =>
+  z
+    .union([item, z.array(item)])
+    .transform((value) => (Array.isArray(value) ? value : [value]).filter((entry) => entry !== ''));

@@ -1,0 +1,250 @@
+/** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
+import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
+import { defineFact, defineService, type Endpoint } from './contract.ts';
+import type { Money, Ratio } from './money.ts';
+import type { Price, Usage } from './usage.ts';
+
+// ---------------------------------------------------------------------------------------------------------------- facts
+
+/** What the client asks for, as far as the gateway must know. Stated by the endpoint when it is opened. */
+export interface Call {
+  /** `chat`, `responses`, `messages`, `gemini`. */
+  readonly protocol: string;
+  /** The model as the client named it. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** false for calls that run no inference (counting tokens): they are limited but neither held nor charged. */
+  readonly billable: boolean;
+  /** Upper-biased estimate of the prompt, in tokens, made from its size. */
+  readonly inputTokens: number;
+  /** The client's own bound on the answer, in tokens, if it set one. */
+  readonly maxOutputTokens: number | undefined;
+  /** How many answers are asked for (`n`, `candidateCount`); at least 1. */
+  readonly choices: number;
+}
+export const call = defineFact<Call>('call');
+
+/** Who calls. */
+export interface Caller {
+  readonly accountId: string;
+  readonly keyId: string;
+  /** Name of the account's plan. */
+  readonly plan: string;
+  /** Models this key may call; undefined: all. */
+  readonly models: ReadonlySet<string> | undefined;
+}
+export const caller = defineFact<Caller>('caller');
+
+/** What the caller's plan allows. Absent member: no such limit. */
+export interface PlanTerms {
+  readonly name: string;
+  readonly limits: Limits;
+  /** Models the plan allows; undefined: all. */
+  readonly models: ReadonlySet<string> | undefined;
+  /** Price ratio of the plan; undefined: 1. */
+  readonly multiplier: Ratio | undefined;
+}
+export interface Limits {
+  readonly rpm?: number;
+  readonly rpd?: number;
+  readonly tpm?: number;
+  readonly concurrency?: number;
+}
+export const plan = defineFact<PlanTerms>('plan');
+
+/** One way to serve a model. */
+export interface ModelTarget {
+  readonly provider: string;
+  /** The name the provider knows the model by. */
+  readonly model: string;
+  readonly weight: number;
+}
+
+export interface Model {
+  readonly id: string;
+  readonly ownedBy: string;
+  readonly created: number;
+  readonly displayName: string;
+  /** `chat`, `image` or `video`. */
+  readonly kind: 'chat' | 'image' | 'video';
+  readonly targets: readonly ModelTarget[];
+  /** Tokens; undefined: unknown. */
+  readonly contextTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+  /** undefined: not priced, so not sold. */
+  readonly price: Price | undefined;
+  /** Short name of the price's version, kept in every row that was charged by it. */
+  readonly priceVersion: string;
+}
+/** The catalogue entry of `call.model`. */
+export const model = defineFact<Model>('model');
+
+/** Ratio on the official price, from the multiplier plugin or the plan. Absent: 1. */
+export const priceRatio = defineFact<Ratio>('price ratio');
+
+/** Where this attempt goes. Stated by `route` before each `next()`. */
+export interface Target {
+  readonly provider: string;
+  /** The upstream's name of the model. */
+  readonly model: string;
+  /** Protocol that will be spoken with the upstream. */
+  readonly protocol: string;
+  /** What a client of that vendor would be configured with, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The upstream key; prints as `***`. */
+  readonly key: Secret;
+  /** Names the key without telling it: `openai#1`. */
+  readonly credential: string;
+  readonly upstream: UpstreamTraits;
+}
+export const target = defineFact<Target>('target');
+
+/** What is declared of a provider, apart from keys and addresses. */
+export interface UpstreamTraits {
+  /** Header and value template that carry the key; `{key}` is replaced. By protocol default when absent. */
+  readonly auth: { readonly header: string; readonly value: string } | undefined;
+  /** Headers sent with each request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Top-level request members that the vendor does not take, by protocol: removed. */
+  readonly dropFields: Readonly<Record<string, readonly string[]>>;
+  /** true: ask for usage in chat streams by `stream_options.include_usage`. */
+  readonly streamUsageOption: boolean;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+}
+
+/** A value that never shows itself: string, JSON and inspect give `***`. */
+export interface Secret {
+  reveal(): string;
+}
+
+/** One upstream attempt; rows are made of it (M5 of the money rules). `route` states the list before its first attempt. */
+export interface Attempt {
+  readonly number: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly credential: string;
+  readonly protocol: string;
+  readonly startedAt: number;
+  /** `running` until known. `not_sent`: nothing left. `refused`: an error status without usage. `unknown`: may have run. `answered`: a 2xx head came. */
+  result: 'running' | 'not_sent' | 'refused' | 'unknown' | 'answered';
+  status: number | undefined;
+  durationMs: number | undefined;
+  error: string | undefined;
+}
+export const attempts = defineFact<Attempt[]>('attempts');
+
+/** What an answer consumed. Stated by the protocol's tap, on complete, cut and abandoned answers alike. */
+export interface UsageReport {
+  readonly usage: Usage;
+  /** true: the vendor reported nothing (or not all), so sizes were used; upper-biased. */
+  readonly estimated: boolean;
+  /** The protocol's own terminal event (or a whole body) was seen. */
+  readonly terminal: boolean;
+  /** The upstream's id of the answer, if it gave one. */
+  readonly upstreamId: string | undefined;
+  /** `stop`, `length`, `tool_calls` …, as the upstream worded it. */
+  readonly finish: string | undefined;
+}
+export const usageReport = defineFact<UsageReport>('usage');
+
+/** Watches a running answer against the money held for it. Stated by billing, called by the tap. */
+export interface Meter {
+  /** `outputTokens` seen so far, estimated. false: the hold is used up and the pool is empty; end the stream with an error. */
+  observe(outputTokens: number): boolean;
+}
+export const meter = defineFact<Meter>('meter');
+
+// ------------------------------------------------------------------------------------------------------------- services
+
+/** The gateway's database, by drizzle. Tables live in `schema`: use `pgSchema(database.schema)`. */
+export interface Database {
+  readonly orm: Orm;
+  readonly schema: string;
+  /** Applies the numbered SQL files of one plugin, once each, in order. `{schema}` in them is replaced, quoted. */
+  migrate(plugin: string, directory: URL): Promise<void>;
+  /** Announces a change to every process on this database, this one included, within a second: topic `key`, `account`. */
+  announce(topic: string, subject: string): Promise<void>;
+  /** Called for each announcement. */
+  onChange(topic: string, listener: (subject: string) => void): void;
+  /** false while statements fail. */
+  healthy(): boolean;
+}
+export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
+export const database = defineService<Database>('database');
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly createdAt: Date;
+}
+export interface Accounts {
+  create(name: string, plan: string): Promise<Account>;
+  /** By id or by name; undefined when there is none. */
+  find(nameOrId: string): Promise<Account | undefined>;
+  list(): Promise<Account[]>;
+  /** A new key; `key` is told this once. */
+  createKey(
+    accountId: string,
+    options: { name: string; models?: readonly string[]; expiresAt?: Date },
+  ): Promise<{ id: string; key: string; prefix: string }>;
+}
+export const accounts = defineService<Accounts>('accounts');
+
+export interface Plans {
+  /** Name of the plan of accounts that chose none. */
+  readonly default: string;
+  /** Terms by name; the default plan's when the name is unknown. */
+  terms(name: string): PlanTerms;
+  has(name: string): boolean;
+}
+export const plans = defineService<Plans>('plans');
+
+export interface Ledger {
+  /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
+  credit(
+    accountId: string,
+    amount: Money,
+    options: { kind: string; reason: string; reference: string },
+  ): Promise<Money>;
+  balance(accountId: string): Promise<Money>;
+}
+export const ledger = defineService<Ledger>('ledger');
+
+export interface Catalog {
+  find(id: string): Model | undefined;
+  list(): readonly Model[];
+}
+export const catalog = defineService<Catalog>('catalog');
+
+/** A configured vendor. */
+export interface Provider {
+  readonly name: string;
+  /** Protocol to base URL. */
+  readonly speaks: Readonly<Record<string, string>>;
+  readonly traits: UpstreamTraits;
+}
+export interface Providers {
+  /** undefined when it is not configured or has no key. */
+  find(name: string): Provider | undefined;
+  list(): readonly Provider[];
+  /** The next usable key for this model, or undefined when all rest; then `retryAfterMs` tells how long. */
+  takeKey(provider: string, model: string): { key: Secret; credential: string } | { retryAfterMs: number };
+  /** Rests a key: for one model (429), or for all of them (401, 403) when `model` is undefined. */
+  rest(credential: string, model: string | undefined, forMs: number, reason: string): void;
+}
+export const providers = defineService<Providers>('providers');
+
+/** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
+export interface LocalUpstreams {
+  /** `http://127.0.0.1:PORT`. */
+  origin(name: string): string | undefined;
+}
+export const localUpstreams = defineService<LocalUpstreams>('local upstreams');
+
+/** Whether a rule of an endpoint list (`GET /v1/models`) or an operation name (`chat`) names this endpoint. */
+export function endpointMatches(rule: string, endpoint: Endpoint): boolean {
+  return rule === endpoint.operation || rule === `${endpoint.method} ${endpoint.path}`;
+}

@@ -1,0 +1,119 @@
+/** Stand-ins for the core, for tests of one plugin alone: a host with hand-set time and an exchange without sockets. */
+import type { Answer, Endpoint, Exchange, Fact, Host, Outcome, Part, Plugin, Service } from '../../core/contract.ts';
+import type { GatewayError } from '../../core/errors.ts';
+
+export interface FakeHost extends Host {
+  /** Moves both clocks. */
+  advance(milliseconds: number): void;
+  readonly lines: { level: string; fields: object; message: string }[];
+  readonly intervals: { intervalMs: number; name: string; work: () => void | Promise<void> }[];
+}
+
+export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'directory' | 'mode'>> = {}): FakeHost {
+  const services = new Map<Service<unknown>, unknown>();
+  const lines: FakeHost['lines'] = [];
+  const intervals: FakeHost['intervals'] = [];
+  let time = 1_800_000_000_000;
+  let seed = 1;
+  const write = (level: string) => (fields: object, message: string) => void lines.push({ level, fields, message });
+  const fraction = () => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+    return seed / 2 ** 32;
+  };
+  return {
+    gateway: 'test',
+    schema: 'test',
+    directory: '/nonexistent',
+    mode: 'serve',
+    ...options,
+    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    clock: { now: () => time, monotonic: () => time },
+    random: {
+      fraction,
+      bytes: (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(fraction() * 256))),
+    },
+    need<T>(service: Service<T>): T {
+      if (!services.has(service)) throw new Error(`the test provides no "${service.name}"`);
+      return services.get(service) as T;
+    },
+    find: <T>(service: Service<T>) => services.get(service) as T | undefined,
+    provide: (service, value) => void services.set(service, value),
+    endpoints: () => [],
+    every: (intervalMs, name, work) => void intervals.push({ intervalMs, name, work }),
+    advance: (milliseconds) => {
+      time += milliseconds;
+    },
+    lines,
+    intervals,
+  };
+}
+
+export interface FakeExchange extends Exchange {
+  /** Runs the deferred work, last in first out. */
+  end(outcome?: Partial<Outcome>): Promise<void>;
+  /** Runs what waits for the moment before sending. */
+  send(): Promise<void>;
+  readonly failure: GatewayError | undefined;
+  abort(): void;
+}
+
+export function fakeExchange(
+  options: {
+    endpoint?: Partial<Endpoint>;
+    request?: Partial<Exchange['request']>;
+    id?: string;
+    facts?: [Fact<unknown>, unknown][];
+  } = {},
+): FakeExchange {
+  const facts = new Map<Fact<unknown>, unknown>(options.facts);
+  const deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
+  const hooks: (() => void | Promise<void>)[] = [];
+  const controller = new AbortController();
+  let failure: GatewayError | undefined;
+  return {
+    id: options.id ?? crypto.randomUUID(),
+    endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
+    request: {
+      method: 'POST',
+      path: '/v1/test',
+      query: new URLSearchParams(),
+      headers: {},
+      params: {},
+      remoteAddress: '127.0.0.1',
+      body: new Uint8Array(),
+      ...options.request,
+    },
+    receivedAt: 1_800_000_000_000,
+    signal: controller.signal,
+    get<T>(fact: Fact<T>): T {
+      if (!facts.has(fact)) throw new Error(`nobody has stated "${fact.name}"`);
+      return facts.get(fact) as T;
+    },
+    find: <T>(fact: Fact<T>) => facts.get(fact) as T | undefined,
+    set: (fact, value) => void facts.set(fact, value),
+    defer: (work) => void deferred.push(work),
+    beforeSend: (work) => void hooks.push(work),
+    fail: (error) => {
+      failure ??= error;
+    },
+    async end(outcome = {}) {
+      const whole: Outcome = { kind: 'complete', status: 200, bytesOut: 0, totalMs: 1, ...outcome };
+      for (const work of deferred.splice(0).reverse()) await work(whole);
+    },
+    async send() {
+      for (const hook of hooks) await hook();
+    },
+    get failure() {
+      return failure;
+    },
+    abort: () => controller.abort(),
+  };
+}
+
+/** Validates `section` by the plugin's own schema and sets the plugin up. */
+export async function setUp<Config>(plugin: Plugin<Config>, host: Host, section: unknown = {}): Promise<Part> {
+  const schema = plugin.config as unknown as { parse(value: unknown): Config };
+  return plugin.setup(host, schema.parse(section));
+}
+
+export const okAnswer: Answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' };
