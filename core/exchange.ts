@@ -1,0 +1,155 @@
+/** One request on its way through the plugins: its facts, its end, and what is to be done when it has ended. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientRequest, Clock, Endpoint, Exchange, Fact, Headers, Log, Outcome } from './contract.ts';
+import { GatewayError } from './errors.ts';
+
+/** The request as plugins see it. What few ask for (query, address) is made when it is asked for. */
+export class IncomingRequest implements ClientRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Headers>;
+  readonly params: Readonly<Record<string, string | undefined>>;
+  body: Uint8Array = emptyBody;
+  readonly #search: string;
+  readonly #incoming: IncomingMessage;
+  #query: URLSearchParams | undefined;
+
+  constructor(incoming: IncomingMessage, path: string, search: string, params: Record<string, string | undefined>) {
+    this.method = incoming.method!;
+    this.path = path;
+    this.headers = incoming.headers as Headers;
+    this.params = params;
+    this.#search = search;
+    this.#incoming = incoming;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.#search);
+    return this.#query;
+  }
+
+  get remoteAddress(): string {
+    return this.#incoming.socket.remoteAddress ?? '';
+  }
+}
+
+const emptyBody = new Uint8Array(0);
+
+/** The exchange as the core holds it: the contract's face, and what only the server and the centre may touch. */
+export class LiveExchange implements Exchange {
+  readonly id: string;
+  readonly endpoint: Endpoint;
+  readonly request: IncomingRequest;
+  readonly receivedAt: number;
+  /** Monotonic milliseconds of arrival. */
+  readonly startedAt: number;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  /** Set when a stream's error went out inside the stream. */
+  failure: GatewayError | undefined;
+  /** Bytes of the body that count against the server's budget. */
+  bodyBytes = 0;
+  readonly #facts: unknown[] = [];
+  readonly #deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
+  #beforeSend: (() => void | Promise<void>)[] | undefined;
+  #controller: AbortController | undefined;
+  #aborted: GatewayError | undefined;
+  #onAbort: ((reason: GatewayError) => void) | undefined;
+
+  constructor(
+    id: string,
+    endpoint: Endpoint,
+    request: IncomingRequest,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    clock: Clock,
+  ) {
+    this.id = id;
+    this.endpoint = endpoint;
+    this.request = request;
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.receivedAt = clock.now();
+    this.startedAt = clock.monotonic();
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted);
+    }
+    return this.#controller.signal;
+  }
+
+  get aborted(): GatewayError | undefined {
+    return this.#aborted;
+  }
+
+  get<T>(fact: Fact<T>): T {
+    const value = this.#facts[fact.slot];
+    if (value === undefined)
+      throw new Error(`nobody has stated the fact "${fact.name}" on ${this.endpoint.method} ${this.endpoint.path}`);
+    return value as T;
+  }
+
+  find<T>(fact: Fact<T>): T | undefined {
+    return this.#facts[fact.slot] as T | undefined;
+  }
+
+  set<T>(fact: Fact<T>, value: T): void {
+    this.#facts[fact.slot] = value;
+  }
+
+  defer(work: (outcome: Outcome) => void | Promise<void>): void {
+    this.#deferred.push(work);
+  }
+
+  beforeSend(work: () => void | Promise<void>): void {
+    this.#beforeSend ??= [];
+    this.#beforeSend.push(work);
+  }
+
+  fail(error: GatewayError): void {
+    this.failure ??= error;
+  }
+
+  /** Runs what waits for the moment before sending; undefined when nothing has to be waited for. */
+  readyToSend(): Promise<void> | undefined {
+    const hooks = this.#beforeSend;
+    return hooks === undefined ? undefined : runInOrder(hooks);
+  }
+
+  /** Tells everybody who waits for the upstream to stop. Only the first reason counts. */
+  abort(reason: GatewayError): void {
+    if (this.#aborted !== undefined) return;
+    this.#aborted = reason;
+    this.#controller?.abort(reason);
+    this.#onAbort?.(reason);
+  }
+
+  /** One listener at a time: the running attempt. Called at once when the exchange is aborted already. */
+  onAbort(listener: ((reason: GatewayError) => void) | undefined): void {
+    this.#onAbort = listener;
+    if (listener !== undefined && this.#aborted !== undefined) listener(this.#aborted);
+  }
+
+  /** Runs the deferred work once, last in first out. One work's error is logged and stops no other. */
+  async end(outcome: Outcome, log: Log): Promise<void> {
+    for (let work = this.#deferred.pop(); work !== undefined; work = this.#deferred.pop()) {
+      try {
+        const pending = work(outcome);
+        if (pending !== undefined) await pending;
+      } catch (error) {
+        log.error({ error, exchange: this.id }, 'deferred work failed');
+      }
+    }
+  }
+}
+
+async function runInOrder(hooks: readonly (() => void | Promise<void>)[]): Promise<void> {
+  for (const hook of hooks) await hook();
+}
+
+export const clientLeft = () => new GatewayError('client_left', 'The client closed the connection.');
+export const deadlinePassed = () =>
+  new GatewayError('upstream_timeout', 'The request took longer than this endpoint allows.', { shouldRetry: false });

@@ -1,0 +1,116 @@
+/** The centre of the onion: http-proxy-3 behind one promise, on an undici transport. Its only importer. */
+import { createProxyServer, type ServerOptions } from 'http-proxy-3';
+import { type Answer, type UpstreamRequest, upstreamRequest } from './contract.ts';
+import { decodeStream, decodeWhole, encodingOf } from './decoding.ts';
+import { UpstreamError } from './errors.ts';
+import type { LiveExchange } from './exchange.ts';
+import { Pools, type UpstreamAnswer, UpstreamAttempt } from './transport.ts';
+
+/** What http-proxy-3 is told after the answer was taken: nothing is left for it to write. */
+const emptyAnswer = { status: 200, statusText: '', headers: new Headers(), body: null };
+/** The headers that http-proxy-3 makes of the client's are thrown away: ours replace them as a whole. */
+const noHeaders = { requestOptions: { headers: {} } };
+
+export interface Forward {
+  (exchange: LiveExchange): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/**
+ * Sends what the fact `upstream request` states and answers with what comes back. Rejects with an UpstreamError whose
+ * phase tells whether the upstream may have executed the request. `maxAnswerBytes` bounds answers that are read whole.
+ */
+export function createForward(maxAnswerBytes: number): Forward {
+  const proxy = createProxyServer({ selfHandleResponse: true, ignorePath: true });
+  // A client's socket error is the server's to handle; without a listener http-proxy-3 throws it again.
+  proxy.on('error', () => {});
+  const pools = new Pools();
+
+  async function forward(exchange: LiveExchange): Promise<Answer> {
+    const sending = exchange.get(upstreamRequest);
+    const ready = exchange.readyToSend();
+    if (ready !== undefined) await ready;
+    if (exchange.aborted !== undefined) throw exchange.aborted;
+    const attempt = new UpstreamAttempt();
+    exchange.onAbort((reason) => attempt.abort(reason));
+    const url = new URL(sending.url);
+    proxy.web(exchange.incoming, exchange.outgoing, {
+      target: url,
+      buffer: sending.body as unknown as NonNullable<ServerOptions['buffer']>,
+      fetchOptions: noHeaders,
+      fetch: (async () => {
+        dispatch(pools, url, sending, attempt);
+        return emptyAnswer;
+      }) as unknown as typeof fetch,
+    });
+    const answer = await answerOf(attempt, exchange);
+    return sending.stream && answer.status < 300 ? streamed(answer) : wholly(answer, maxAnswerBytes);
+  }
+
+  return Object.assign(forward, { close: () => pools.close() });
+}
+
+function dispatch(pools: Pools, url: URL, sending: UpstreamRequest, attempt: UpstreamAttempt): void {
+  const pool = pools.for(url.origin, sending.credential, sending.connectTimeoutMs);
+  pool.dispatch(
+    {
+      path: url.pathname + url.search,
+      method: sending.method as 'POST',
+      headers: sending.headers,
+      body: sending.body ?? null,
+      headersTimeout: sending.firstByteTimeoutMs,
+      bodyTimeout: sending.idleTimeoutMs,
+    },
+    attempt,
+  );
+}
+
+/** An attempt that the client's leaving cut short fails with that reason, not with the upstream's. */
+async function answerOf(attempt: UpstreamAttempt, exchange: LiveExchange): Promise<UpstreamAnswer> {
+  try {
+    return await attempt.answer;
+  } catch (error) {
+    exchange.onAbort(undefined);
+    throw error;
+  }
+}
+
+function streamed(answer: UpstreamAnswer): Answer {
+  const encoding = encodingOf(answer.headers['content-encoding']);
+  if (encoding === 'identity') return answer;
+  if (encoding === undefined) {
+    void answer.body.return();
+    throw new UpstreamError('sent', 'unknown content-encoding');
+  }
+  return { status: answer.status, headers: withoutEncoding(answer), body: decodeStream(answer.body, encoding) };
+}
+
+async function wholly(answer: UpstreamAnswer, maxBytes: number): Promise<Answer> {
+  const body = await readAll(answer, maxBytes);
+  const encoding = encodingOf(answer.headers['content-encoding']);
+  if (encoding === 'identity') return { status: answer.status, headers: answer.headers, body };
+  if (encoding === undefined) throw new UpstreamError('sent', 'unknown content-encoding');
+  const decoded = await decodeWhole(body, encoding, maxBytes).catch((cause: unknown) => {
+    throw new UpstreamError('sent', 'damaged content-encoding', { cause });
+  });
+  return { status: answer.status, headers: withoutEncoding(answer), body: decoded };
+}
+
+async function readAll({ body }: UpstreamAnswer, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (let step = await body.next(); step.done !== true; step = await body.next()) {
+    chunks.push(step.value);
+    bytes += step.value.length;
+    if (bytes > maxBytes) {
+      void body.return();
+      throw new UpstreamError('sent', 'answer too large');
+    }
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes);
+}
+
+function withoutEncoding(answer: UpstreamAnswer): Answer['headers'] {
+  const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = answer.headers;
+  return headers;
+}

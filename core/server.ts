@@ -1,0 +1,304 @@
+/** Sockets to exchanges to answers to sockets: accepts, bounds, routes, runs the chain, and sees every end. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { plainError, renderError } from './answers.ts';
+import type { BodyReader } from './body.ts';
+import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
+import { GatewayError } from './errors.ts';
+import { clientLeft, deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
+import { type Match, type Router, withoutDoubledVersion } from './router.ts';
+import { newProgress, type Progress, writeAnswer } from './writer.ts';
+
+export interface ServerLimits {
+  readonly maxHeaderBytes: number;
+  readonly maxHeaders: number;
+  /** From the first byte of a request to the last of its body. */
+  readonly requestTimeoutMs: number;
+  /** From arrival to the end of the answer, where the endpoint names no other. */
+  readonly exchangeTimeoutMs: number;
+  /** How long a client may take nothing of what waits for it. */
+  readonly stallTimeoutMs: number;
+  /** Silence in a streamed answer after which an idle frame is sent. */
+  readonly idleFrameAfterMs: number;
+}
+
+export interface ServerOptions {
+  readonly limits: ServerLimits;
+  readonly router: Router;
+  readonly bodies: BodyReader;
+  /** Parts that have the gateway's own error shape. */
+  readonly errorShapes: readonly Part[];
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names of parts that cannot serve at the moment. */
+  readonly notReady: () => readonly string[];
+}
+
+interface Flight {
+  readonly exchange: LiveExchange;
+  readonly progress: Progress;
+  readonly deadline: number;
+}
+
+const sweepIntervalMs = 1_000;
+
+export class GatewayServer {
+  readonly #options: ServerOptions;
+  readonly #server: Server;
+  readonly #flights = new Set<Flight>();
+  #sweeper: NodeJS.Timeout | undefined;
+  #draining = false;
+  #emptied: (() => void) | undefined;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    const { limits } = options;
+    this.#server = createServer({
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: Math.min(15_000, limits.requestTimeoutMs),
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: 2_000,
+      keepAliveTimeout: 75_000,
+      noDelay: true,
+    });
+    // Node would drop headers past its own count in silence; ours are counted and refused.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
+    this.#server.on('clientError', refuseBrokenRequest);
+    this.#server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket));
+  }
+
+  /** Resolves with the port in use. */
+  listen(port: number, host: string | undefined): Promise<number> {
+    this.#sweeper = setInterval(() => this.#sweep(), sweepIntervalMs);
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  get inFlight(): number {
+    return this.#flights.size;
+  }
+
+  /**
+   * Lets every exchange end: `/readyz` fails at once, new connections are refused after `graceMs`, and what still runs at
+   * `deadlineMs` is told in its own protocol that the gateway stops. Resolves when nothing is in flight.
+   */
+  async drain(graceMs: number, deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    await pause(graceMs);
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    if (!(await this.#empty(deadlineMs))) {
+      const reason = new GatewayError('overloaded', 'The gateway is shutting down.', { shouldRetry: false });
+      for (const { exchange } of this.#flights) exchange.abort(reason);
+      await this.#empty(5_000);
+    }
+    clearInterval(this.#sweeper);
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #empty(withinMs: number): Promise<boolean> {
+    if (this.#flights.size === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), withinMs);
+      this.#emptied = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+
+  async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { router, newId, clock, log } = this.#options;
+    const target = incoming.url!;
+    const mark = target.indexOf('?');
+    const path = withoutDoubledVersion(mark === -1 ? target : target.slice(0, mark));
+    const known = this.#ownAnswer(incoming.method!, path);
+    if (known !== undefined) return this.#answerPlainly(outgoing, known);
+    let match: Match;
+    try {
+      checkHead(incoming, this.#options.limits.maxHeaders);
+      match = matched(router.find(incoming.method!, path), incoming.method!, path);
+    } catch (error) {
+      return this.#answerPlainly(outgoing, renderError(error, undefined, []).answer);
+    }
+    const { endpoint, run } = match.route;
+    const request = new IncomingRequest(incoming, path, mark === -1 ? '' : target.slice(mark), match.params);
+    const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
+    const progress = newProgress(exchange.startedAt);
+    const flight = {
+      exchange,
+      progress,
+      deadline: exchange.startedAt + (endpoint.timeoutMs ?? this.#options.limits.exchangeTimeoutMs),
+    };
+    this.#flights.add(flight);
+    const gone = closed(exchange);
+    const error = await this.#run(exchange, run, progress);
+    await gone;
+    await exchange.end(outcomeOf(exchange, progress, error, clock.monotonic()), log);
+    this.#options.bodies.release(exchange);
+    this.#flights.delete(flight);
+    if (this.#flights.size === 0) this.#emptied?.();
+  }
+
+  /** Runs the chain and writes its answer. Resolves with the error that the client was told, or that broke the answer. */
+  async #run(
+    exchange: LiveExchange,
+    run: (exchange: LiveExchange) => Promise<Answer>,
+    progress: Progress,
+  ): Promise<GatewayError | undefined> {
+    const { errorShapes, clock, log } = this.#options;
+    let answer: Answer;
+    let told: GatewayError | undefined;
+    try {
+      answer = await run(exchange);
+    } catch (thrown) {
+      const rendered = renderError(exchange.aborted ?? thrown, exchange, errorShapes);
+      if (rendered.error.kind === 'internal')
+        log.error(
+          { error: rendered.error.cause ?? thrown, exchange: exchange.id },
+          'the exchange failed inside the gateway',
+        );
+      ({ answer, error: told } = rendered);
+    }
+    try {
+      await writeAnswer(exchange, answer, progress, clock, this.#draining);
+      return exchange.failure ?? told;
+    } catch (thrown) {
+      // The head is out: all that can be said is said by a connection that breaks.
+      exchange.outgoing.destroy();
+      if (exchange.aborted !== undefined) return exchange.aborted;
+      log.warn({ error: thrown, exchange: exchange.id }, 'the answer broke off');
+      return renderError(thrown, exchange, []).error;
+    }
+  }
+
+  #ownAnswer(method: string, path: string): Answer | undefined {
+    if (method !== 'GET' && method !== 'HEAD') return undefined;
+    if (path === '/healthz') return statusAnswer(200, { status: 'alive' });
+    if (path === '/readyz') {
+      const waiting = this.#draining ? ['draining'] : this.#options.notReady();
+      return waiting.length === 0
+        ? statusAnswer(200, { status: 'ready' })
+        : statusAnswer(503, { status: 'not ready', waiting });
+    }
+    return path === '/' || path === '/api/hello' ? statusAnswer(200, { status: 'ok' }) : undefined;
+  }
+
+  #answerPlainly(outgoing: ServerResponse, answer: Answer): void {
+    const body = answer.body as string;
+    outgoing.writeHead(answer.status, {
+      ...answer.headers,
+      'content-length': Buffer.byteLength(body),
+      ...(this.#draining ? { connection: 'close' } : {}),
+    });
+    outgoing.end(body);
+  }
+
+  /** Once a second for all exchanges together: deadlines, clients that take nothing, streams that have been silent. */
+  #sweep(): void {
+    const now = this.#options.clock.monotonic();
+    const { stallTimeoutMs, idleFrameAfterMs } = this.#options.limits;
+    for (const { exchange, progress, deadline } of this.#flights) {
+      if (now > deadline) exchange.abort(deadlinePassed());
+      if (progress.blockedSince !== undefined) {
+        if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
+      } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
+        const frame = progress.idleFrame();
+        if (frame !== undefined) exchange.outgoing.write(frame);
+        progress.lastByteAt = now;
+      }
+    }
+  }
+}
+
+function statusAnswer(status: number, value: object): Answer {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+    body: JSON.stringify(value),
+  };
+}
+
+/** Resolves when the response is over; a client that left before that aborts the exchange at once. */
+function closed(exchange: LiveExchange): Promise<void> {
+  return new Promise((resolve) => {
+    exchange.outgoing.once('close', () => {
+      if (!exchange.outgoing.writableFinished) exchange.abort(clientLeft());
+      resolve();
+    });
+  });
+}
+
+function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
+  const finished = exchange.outgoing.writableFinished;
+  const left = !finished && exchange.aborted?.kind === 'client_left' && exchange.failure === undefined;
+  const broke = exchange.failure ?? (finished ? undefined : error);
+  const firstByte = progress.firstByteAt;
+  return {
+    kind: left ? 'client_left' : broke === undefined ? 'complete' : 'failed',
+    status: progress.status === 0 ? 499 : progress.status,
+    bytesOut: progress.bytesOut,
+    totalMs: now - exchange.startedAt,
+    ...(error === undefined ? {} : { error }),
+    ...(firstByte === undefined ? {} : { firstByteMs: firstByte - exchange.startedAt }),
+  };
+}
+
+/** What Node accepts and a gateway must not: absolute targets, two Host headers, more headers than anybody needs. */
+function checkHead(incoming: IncomingMessage, maxHeaders: number): void {
+  if (!incoming.url!.startsWith('/'))
+    throw new GatewayError('invalid_request', 'The request target must be a path.', { field: 'target' });
+  const raw = incoming.rawHeaders;
+  if (raw.length > 2 * maxHeaders)
+    throw new GatewayError('headers_too_large', `A request may carry at most ${maxHeaders} headers.`);
+  let hosts = 0;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  if (hosts > 1) throw new GatewayError('invalid_request', 'The request carries two Host headers.', { field: 'host' });
+}
+
+function matched(found: ReturnType<Router['find']>, method: string, path: string): Match {
+  if (found === undefined)
+    throw new GatewayError('not_found', `There is nothing at ${method} ${path}.`, { code: 'unknown_url' });
+  if ('route' in found) return found;
+  throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
+    headers: { allow: found.join(', ') },
+  });
+}
+
+const parserErrors: Record<string, GatewayError> = {
+  HPE_HEADER_OVERFLOW: new GatewayError('headers_too_large', 'The request headers are too large.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),
+};
+
+function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const answer = plainError(
+    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.'),
+  );
+  const body = answer.body as string;
+  socket.end(
+    `HTTP/1.1 ${answer.status} Error\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Coding clients fall back to plain HTTPS at once on a 426, and only after many tries on anything else. */
+function refuseUpgrade(socket: Duplex): void {
+  socket.on('error', () => {});
+  socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,105 @@
+/** The only writer of responses: an answer goes to the client's socket as it is pulled, and every end is told. */
+import type { ServerResponse } from 'node:http';
+import type { Answer, AnswerBody, Clock } from './contract.ts';
+import type { LiveExchange } from './exchange.ts';
+
+/** How far an answer has gone out. The server's sweep reads it; no timer belongs to a single stream. */
+export interface Progress {
+  status: number;
+  bytesOut: number;
+  /** Monotonic milliseconds of the first body byte. */
+  firstByteAt: number | undefined;
+  /** Monotonic milliseconds of the last byte that was handed to the socket. */
+  lastByteAt: number;
+  /** Set while the socket takes nothing more. */
+  blockedSince: number | undefined;
+  idleFrame: (() => Uint8Array | undefined) | undefined;
+}
+
+export function newProgress(now: number): Progress {
+  return {
+    status: 0,
+    bytesOut: 0,
+    firstByteAt: undefined,
+    lastByteAt: now,
+    blockedSince: undefined,
+    idleFrame: undefined,
+  };
+}
+
+/** Resolves when the whole answer was handed to the socket, or the client has left. Rejects when the body breaks. */
+export async function writeAnswer(
+  exchange: LiveExchange,
+  answer: Answer,
+  progress: Progress,
+  clock: Clock,
+  closing: boolean,
+): Promise<void> {
+  const { outgoing } = exchange;
+  if (outgoing.destroyed || outgoing.headersSent) return;
+  progress.status = answer.status;
+  const headers: Record<string, string | number> = { ...answer.headers, 'x-request-id': exchange.id };
+  if (closing) headers['connection'] = 'close';
+  if (isStream(answer.body)) {
+    delete headers['content-length'];
+    outgoing.writeHead(answer.status, headers);
+    progress.idleFrame = answer.idleFrame;
+    await pump(exchange, answer.body, progress, clock);
+    return;
+  }
+  const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+  headers['content-length'] = body.length;
+  outgoing.writeHead(answer.status, headers);
+  progress.bytesOut = body.length;
+  progress.firstByteAt = clock.monotonic();
+  outgoing.end(body);
+}
+
+function isStream(body: AnswerBody): body is AsyncIterable<Uint8Array> {
+  return typeof body !== 'string' && !(body instanceof Uint8Array);
+}
+
+async function pump(
+  exchange: LiveExchange,
+  body: AsyncIterable<Uint8Array>,
+  progress: Progress,
+  clock: Clock,
+): Promise<void> {
+  const { outgoing } = exchange;
+  const iterator = body[Symbol.asyncIterator]();
+  // The head waits one turn for the first chunk, so that both go out in one packet when both are there.
+  const flush = setImmediate(() => outgoing.flushHeaders());
+  try {
+    for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) {
+      if (outgoing.destroyed) break;
+      if (progress.firstByteAt === undefined) clearImmediate(flush);
+      const taken = outgoing.write(step.value);
+      progress.bytesOut += step.value.length;
+      progress.lastByteAt = clock.monotonic();
+      progress.firstByteAt ??= progress.lastByteAt;
+      if (taken) continue;
+      progress.blockedSince = progress.lastByteAt;
+      await drained(outgoing);
+      progress.blockedSince = undefined;
+    }
+  } finally {
+    clearImmediate(flush);
+    progress.idleFrame = undefined;
+    // Tells the body that nobody reads on; after its own end this does nothing.
+    await iterator.return?.();
+  }
+  outgoing.end();
+}
+
+/** Resolves when the socket takes more, or is gone. */
+function drained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      outgoing.off('drain', done);
+      outgoing.off('close', done);
+      resolve();
+    };
+    outgoing.on('drain', done);
+    outgoing.on('close', done);
+  });
+}
