@@ -11,11 +11,24 @@ export function maskSecrets(text: string): string {
   return text.replace(secretPattern, '***');
 }
 
-/** `level` is pino's; `silent` writes nothing. Lines go to standard output, through `maskSecrets`. */
-export function createLog(
-  level: string,
-  write: (line: string) => void = (line) => void process.stdout.write(line),
-): Log {
+const flushIntervalMs = 200;
+
+/** Standard output, written by the page: a system call for each line is a price the hot path need not pay. */
+function pagedOutput(): (line: string) => void {
+  const output = pino.destination({ dest: 1, sync: false, minLength: 4096 });
+  setInterval(() => output.flush(), flushIntervalMs).unref();
+  process.on('exit', () => {
+    try {
+      output.flushSync();
+    } catch {
+      // Standard output is gone; nobody reads on.
+    }
+  });
+  return (line) => void output.write(line);
+}
+
+/** `level` is pino's; `silent` writes nothing. Lines go to standard output, or to `write`, through `maskSecrets`. */
+export function createLog(level: string, write: (line: string) => void = pagedOutput()): Log {
   return pino(
     {
       level,

@@ -1,0 +1,150 @@
+/** The command line: serves gateways, checks their files, and runs the commands that their plugins bring. */
+import { writeFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import { boot, type Gateway } from './boot.ts';
+import { ConfigError } from './config.ts';
+import type { CommandResult, Command as PluginCommand } from './contract.ts';
+import { GatewayError } from './errors.ts';
+import { configSchema } from './json-schema.ts';
+import { createLog } from './log.ts';
+
+const defaultConfig = 'config/demo.yaml';
+const schemaFile = new URL('../config/schema.json', import.meta.url);
+
+async function serve(files: readonly string[]): Promise<void> {
+  const gateways: Gateway[] = [];
+  let stopping = false;
+  const stop = async (signal: string) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    gateways[0]?.log.info({ signal }, 'stopping; running requests may end, a second signal ends them');
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal));
+  process.on('uncaughtException', (error) => {
+    createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
+    process.exit(1);
+  });
+  for (const file of files) {
+    const gateway = await boot(file, { mode: 'serve' });
+    gateways.push(gateway);
+    const port = await gateway.serve();
+    gateway.log.info({ gateway: gateway.file.settings.gateway, port }, 'listening');
+  }
+}
+
+/** Dry run: nothing is opened, written or sent. */
+async function check(files: readonly string[]): Promise<CommandResult> {
+  const reports = [];
+  for (const file of files) {
+    try {
+      const gateway = await boot(file, { mode: 'check', log: createLog('silent') });
+      reports.push({ file, ok: true, problems: [], notices: gateway.notices() });
+      await gateway.stop(0);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      reports.push({ file, ok: false, problems: error.problems, notices: [] });
+    }
+  }
+  const text = reports.map(({ file, ok, problems, notices }) =>
+    [
+      `${file}: ${ok ? 'fits together' : 'cannot run'}`,
+      ...problems.map(({ where, message }) => `  ${where}: ${message}`),
+      ...notices.map((notice) => `  ${notice.level}: ${notice.text}`),
+    ].join('\n'),
+  );
+  return { json: reports, text: text.join('\n'), exitCode: reports.every(({ ok }) => ok) ? 0 : 1 };
+}
+
+async function writeSchema(): Promise<CommandResult> {
+  const text = `${JSON.stringify(await configSchema(), undefined, 2)}\n`;
+  await writeFile(schemaFile, text);
+  return { json: { file: schemaFile.pathname }, text: 'wrote config/schema.json' };
+}
+
+/** Runs one command of the gateway's plugins, beside a serving process or alone. */
+async function runPluginCommand(words: readonly string[], config: string): Promise<void> {
+  const gateway = await boot(config, { mode: 'command', log: createLog(process.env['LOG_LEVEL'] ?? 'silent') });
+  try {
+    const program = newProgram();
+    for (const command of gateway.commands) addPluginCommand(program, command);
+    await program.parseAsync(words, { from: 'user' });
+  } finally {
+    await gateway.stop(0);
+  }
+}
+
+function addPluginCommand(
+  program: Command,
+  { name, summary, arguments: positional = [], options = {}, run }: PluginCommand,
+): void {
+  const [group, leaf] = name.split(' ') as [string, string | undefined];
+  const parent =
+    leaf === undefined
+      ? program
+      : (program.commands.find((known) => known.name() === group) ?? program.command(group).description(`${group} …`));
+  const command = parent.command(leaf ?? group).description(summary);
+  for (const argument of positional) command.argument(argument);
+  for (const [flags, description] of Object.entries(options)) command.option(flags, description);
+  command.action(async (...received: unknown[]) => {
+    const values: Record<string, string | boolean | undefined> = { ...command.opts() };
+    command.registeredArguments.forEach((argument, index) => {
+      values[argument.name()] = received[index] as string | undefined;
+    });
+    print(await run(values), command.optsWithGlobals()['json'] === true);
+  });
+}
+
+function newProgram(): Command {
+  return new Command('gateway')
+    .description('Serves and operates model gateways. Every command takes --json and --config FILE.')
+    .option('--config <file>', 'the gateway that the command is about', defaultConfig)
+    .option('--json', 'print JSON')
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true });
+}
+
+function print({ json, text, exitCode = 0 }: CommandResult, asJson: boolean): void {
+  const exact = (_name: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);
+  process.stdout.write(`${asJson ? JSON.stringify(json, exact, 2) : text}\n`);
+  process.exitCode = exitCode;
+}
+
+async function main(words: readonly string[]): Promise<void> {
+  const program = newProgram();
+  const asJson = () => program.opts()['json'] === true;
+  program
+    .command('serve')
+    .argument('<files...>', 'gateway files')
+    .description('serve one or several gateways')
+    .action(serve);
+  program
+    .command('check')
+    .argument('<files...>', 'gateway files')
+    .description('dry run: wiring, missing variables, unpriced models')
+    .action(async (files: string[]) => print(await check(files), asJson()));
+  program
+    .command('schema')
+    .description('write config/schema.json from the plugins')
+    .action(async () => print(await writeSchema(), asJson()));
+  program
+    .command('help-all')
+    .description('list the commands that the plugins of --config FILE bring')
+    .action(() => runPluginCommand(['--help'], program.opts()['config'] as string));
+  const first = words.find((word, index) => !word.startsWith('-') && words[index - 1] !== '--config');
+  if (first === undefined || program.commands.some((command) => command.name() === first)) {
+    await program.parseAsync(words.length === 0 ? ['--help'] : words, { from: 'user' });
+    return;
+  }
+  const at = words.indexOf('--config');
+  await runPluginCommand(words, at === -1 ? defaultConfig : (words[at + 1] ?? defaultConfig));
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const { code, exitCode } = error as { code?: string; exitCode?: number };
+  if (code?.startsWith('commander.')) process.exit(exitCode);
+  const told = error instanceof GatewayError || error instanceof ConfigError;
+  process.stderr.write(`${told ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,39 @@
+/** Finds a plugin by what the YAML calls it: a built-in name, a path beside the YAML, or a package. */
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Plugin } from './contract.ts';
+
+const builtInFolder = new URL('../plugins/', import.meta.url);
+
+/** Names of the plugins that come with the house. */
+export function builtInNames(): string[] {
+  return readdirSync(fileURLToPath(builtInFolder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(new URL(`${entry.name}/index.ts`, builtInFolder)))
+    .map((entry) => entry.name)
+    .sort();
+}
+
+/** Imports the plugin. Throws an Error whose message is a sentence when there is none or it exports none. */
+export async function loadPlugin(name: string, beside: string): Promise<Plugin> {
+  const specifier = specifierOf(name, beside);
+  let module: { default?: Plugin };
+  try {
+    module = (await import(specifier)) as { default?: Plugin };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND' || specifier.startsWith(builtInFolder.href))
+      throw error;
+    throw new Error(
+      `the plugin "${name}" cannot be found: it is no built-in one (${builtInNames().join(', ')}), no file and no installed package`,
+      { cause: error },
+    );
+  }
+  if (typeof module.default?.setup !== 'function') throw new Error(`the plugin "${name}" exports no plugin by default`);
+  return module.default;
+}
+
+function specifierOf(name: string, beside: string): string {
+  if (/^\.{0,2}\//.test(name)) return pathToFileURL(resolve(dirname(beside), name)).href;
+  const builtIn = new URL(`${name}/index.ts`, builtInFolder);
+  return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(builtIn) ? builtIn.href : name;
+}

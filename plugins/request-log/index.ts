@@ -1,0 +1,48 @@
+/** One database row and one log line for each request, written in batches, off the client's path. */
+import { sql } from 'drizzle-orm';
+import { definePlugin } from '../../core/contract.ts';
+import { duration, z } from '../../core/schema.ts';
+import { database } from '../../core/vocabulary.ts';
+import { RowQueue } from './queue.ts';
+import { type RequestRow, rowOf } from './row.ts';
+
+const pruneIntervalMs = 3_600_000;
+
+export default definePlugin({
+  name: 'request-log',
+  config: z.strictObject({
+    lines: z.boolean().default(true).describe('Write one log line for each request.'),
+    retention: duration().prefault('30d').describe('How long rows are kept.'),
+  }),
+  needs: [database],
+  async setup(host, config) {
+    const store = host.need(database);
+    await store.migrate('request-log', new URL('./migrations/', import.meta.url));
+    const schema = sql.identifier(store.schema);
+    const queue = new RowQueue<RequestRow>(async (rows) => {
+      await store.orm.execute(sql`insert into ${schema}.requests
+        select * from jsonb_populate_recordset(null::${schema}.requests, ${JSON.stringify(rows)}::jsonb)
+        on conflict (id) do nothing`);
+    }, host.log);
+    const prune = async () => {
+      const before = new Date(host.clock.now() - config.retention).toISOString();
+      await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
+    };
+    return {
+      applies: () => true,
+      handle(exchange, next) {
+        exchange.defer((outcome) => {
+          const row = rowOf(exchange, exchange.request.body.length, outcome);
+          queue.push(row);
+          if (config.lines) host.log.info(row, 'request');
+        });
+        return next();
+      },
+      start() {
+        host.every(RowQueue.flushIntervalMs, 'write request rows', () => queue.flush());
+        host.every(pruneIntervalMs, 'prune request rows', prune);
+      },
+      stop: () => queue.flush(),
+    };
+  },
+});

@@ -1,0 +1,51 @@
+/** Rows on their way to the database: bounded, written in batches, kept while the database is away. */
+import type { Log } from '../../core/contract.ts';
+
+const maxRows = 50_000;
+const batchRows = 500;
+
+export class RowQueue<Row> {
+  static readonly flushIntervalMs = 500;
+  readonly #write: (rows: readonly Row[]) => Promise<void>;
+  readonly #log: Log;
+  #rows: Row[] = [];
+  #dropped = 0;
+  #flushing: Promise<void> | undefined;
+
+  constructor(write: (rows: readonly Row[]) => Promise<void>, log: Log) {
+    this.#write = write;
+    this.#log = log;
+  }
+
+  /** Keeps the newest rows when the database has been away for too long; how many were lost is logged. */
+  push(row: Row): void {
+    if (this.#rows.length >= maxRows) {
+      this.#rows.splice(0, batchRows);
+      this.#dropped += batchRows;
+    }
+    this.#rows.push(row);
+  }
+
+  /** Writes everything that waits. Rejects, and keeps the rows, when the database does. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#drain().finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#rows.length > 0) {
+      const batch = this.#rows.splice(0, batchRows);
+      try {
+        await this.#write(batch);
+      } catch (error) {
+        this.#rows = batch.concat(this.#rows);
+        throw error;
+      }
+    }
+    if (this.#dropped === 0) return;
+    this.#log.warn({ rows: this.#dropped }, 'request rows were lost: the database was away for too long');
+    this.#dropped = 0;
+  }
+}

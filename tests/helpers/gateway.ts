@@ -1,0 +1,48 @@
+/** Boots a gateway from YAML on a free port, with a data directory of its own. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { boot, type Gateway } from '../../core/boot.ts';
+import { createLog } from '../../core/log.ts';
+
+export interface TestGateway {
+  readonly origin: string;
+  readonly gateway: Gateway;
+  readonly directory: string;
+  /** Log lines so far, as written. */
+  readonly lines: string[];
+  stop(): Promise<void>;
+}
+
+export interface TestGatewayOptions {
+  /** Reuses a data directory of an earlier gateway; it is then not removed. */
+  directory?: string;
+  environment?: Record<string, string>;
+}
+
+/** `yaml` is a whole gateway file; relative includes resolve against the repository's root. `listen` and `data` are set here. */
+export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gateway-')));
+  const file = join(directory, 'gateway.yaml');
+  await writeFile(file, yaml.replaceAll('include: ', `include: ${process.cwd()}/`));
+  const lines: string[] = [];
+  const gateway = await boot(file, {
+    mode: 'serve',
+    environment: { PORT: '0', DATA_DIR: directory, ...options.environment },
+    log: createLog('debug', (line) => void lines.push(line)),
+  });
+  const port = await gateway.serve().catch(async (error: unknown) => {
+    await gateway.stop(0);
+    throw error;
+  });
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    gateway,
+    directory,
+    lines,
+    async stop() {
+      await gateway.stop(0);
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
