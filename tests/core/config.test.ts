@@ -1,0 +1,101 @@
+/** Gateway files: include, environment, strictness, and problems told all at once with file and line. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { boot } from '../../core/boot.ts';
+import { ConfigError, readGatewayFile } from '../../core/config.ts';
+import { loadYaml } from '../../core/yaml.ts';
+
+function write(files: Record<string, string>): string {
+  const directory = mkdtempSync(join(tmpdir(), 'config-'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  return directory;
+}
+
+test('an included file lies under the including one: mappings merge, scalars and lists are replaced', () => {
+  const directory = write({
+    'shared.yaml': 'a: { x: 1, y: [1, 2] }\nb: under\n',
+    'main.yaml': 'include: shared.yaml\na: { y: [3] }\nc: own\n',
+  });
+  assert.deepEqual(loadYaml(join(directory, 'main.yaml'), {}).values, { a: { x: 1, y: [3] }, b: 'under', c: 'own' });
+});
+
+test('variables are filled in, defaults stand in for unset and empty ones, text stays text', () => {
+  const directory = write({
+    'main.yaml': 'a: ${A}\nb: ${B:-fallback}\nc: "x${A}y${EMPTY:-}"\nd: ${NUMBER}\ne: ${FLAG}\n',
+  });
+  const { values, problems } = loadYaml(join(directory, 'main.yaml'), {
+    A: 'one',
+    EMPTY: '',
+    NUMBER: '8080',
+    FLAG: 'true',
+  });
+  assert.deepEqual(problems, []);
+  assert.deepEqual(values, { a: 'one', b: 'fallback', c: 'xoney', d: '8080', e: true });
+});
+
+test('an anchor that is overridden keeps the other members of what it stands for', () => {
+  const directory = write({ 'main.yaml': 'base: &b { x: 1, y: 2 }\nother: { <<: *b, y: 3 }\nsame: *b\n' });
+  const { values } = loadYaml(join(directory, 'main.yaml'), {});
+  assert.deepEqual(values['other'], { x: 1, y: 3 });
+  assert.deepEqual(values['same'], { x: 1, y: 2 });
+});
+
+test('a file that includes itself is a problem, not a hang', () => {
+  const directory = write({ 'a.yaml': 'include: b.yaml\n', 'b.yaml': 'include: a.yaml\n' });
+  assert.match(loadYaml(join(directory, 'a.yaml'), {}).problems[0]!.message, /included by itself/);
+});
+
+test('every missing variable and every bad setting is told at once, with file and line', () => {
+  const directory = write({
+    'shared.yaml': 'server:\n  body_limit: much\n',
+    'main.yaml': 'include: shared.yaml\ngateway: main\nplugins: [passthrough]\nlog: ${NOT_SET}\nlisten: 99999\n',
+  });
+  assert.throws(
+    () => readGatewayFile(join(directory, 'main.yaml'), {}),
+    (error) => {
+      assert(error instanceof ConfigError);
+      const told = error.problems.map(({ where, message }) => `${where.split('/').at(-1)} ${message}`);
+      assert(told.includes('main.yaml:4 the environment variable NOT_SET is not set'), told.join('\n'));
+      assert(told.some((line) => line.startsWith('shared.yaml:2 server.body_limit: must be a size')));
+      assert(told.some((line) => line.startsWith('main.yaml:5 listen: must be a port')));
+      return true;
+    },
+  );
+});
+
+test('an unknown setting of a plugin and an unknown section are refused by name', async () => {
+  const directory = write({
+    'main.yaml':
+      'gateway: main\nplugins: [passthrough]\npassthrough:\n  upstream: http://127.0.0.1:1\n  retries: 3\nbiling: {}\n',
+  });
+  await assert.rejects(boot(join(directory, 'main.yaml'), { mode: 'check' }), (error) => {
+    assert(error instanceof ConfigError);
+    assert.match(error.message, /main\.yaml:5: passthrough\.retries: there is no such setting/);
+    assert.match(error.message, /main\.yaml:6: "biling" is neither a setting of a gateway nor the section of a plugin/);
+    return true;
+  });
+});
+
+test('a plugin that cannot be found is told with the line that lists it', async () => {
+  const directory = write({ 'main.yaml': 'gateway: main\nplugins:\n  - no-such-plugin\n' });
+  await assert.rejects(
+    boot(join(directory, 'main.yaml'), { mode: 'check' }),
+    /main\.yaml:3: the plugin "no-such-plugin" cannot be found/,
+  );
+});
+
+test('a wrong order is one sentence that names the fix, from a real file', async () => {
+  const directory = write({ 'main.yaml': 'gateway: main\nplugins: [auth, storage]\n' });
+  await assert.rejects(
+    boot(join(directory, 'main.yaml'), { mode: 'check' }),
+    /"auth" needs the service "database", but "storage", which provides it, stands below: move "storage" above "auth"\./,
+  );
+});
+
+test('DATA_DIR in the environment comes before the file', () => {
+  const directory = write({ 'main.yaml': 'gateway: main\nplugins: [passthrough]\ndata: ./elsewhere\n' });
+  assert.equal(readGatewayFile(join(directory, 'main.yaml'), { DATA_DIR: '/somewhere' }).directory, '/somewhere');
+});

@@ -1,0 +1,231 @@
+/** The server's edges over real sockets: limits, broken requests, routes, aborts, drain. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+
+let upstream: ReturnType<typeof createServer>;
+let gateway: TestGateway;
+let behaviour: (incoming: IncomingMessage, outgoing: ServerResponse) => void = (_incoming, outgoing) =>
+  void outgoing.end('ok');
+const closings: boolean[] = [];
+
+before(async () => {
+  upstream = createServer((incoming, outgoing) => {
+    outgoing.on('close', () => closings.push(outgoing.writableFinished));
+    behaviour(incoming, outgoing);
+  });
+  await once(upstream.listen(0, '127.0.0.1'), 'listening');
+  gateway = await startGateway(passthrough());
+});
+
+after(async () => {
+  await gateway.stop();
+  upstream.close();
+});
+
+function passthrough(server = ''): string {
+  const { port } = upstream.address() as AddressInfo;
+  return `gateway: test\nlisten: 127.0.0.1:0\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:${port}" }\nserver: { body_limit: 64KB, headers: 50, drain: { grace: 50ms, deadline: 2s } ${server} }\n`;
+}
+
+/** Sends raw bytes and resolves with everything that comes back until the connection closes. */
+async function raw(text: string, origin = gateway.origin): Promise<string> {
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += chunk;
+  });
+  socket.on('error', () => {});
+  socket.write(text);
+  await once(socket, 'close');
+  return received;
+}
+
+const firstLine = (answer: string) => answer.slice(0, answer.indexOf('\r\n'));
+
+test('a body above the limit is refused with 413, declared or not', async () => {
+  const big = 'x'.repeat(70_000);
+  assert.equal((await fetch(`${gateway.origin}/a`, { method: 'POST', body: big })).status, 413);
+  const chunked = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(big));
+      controller.close();
+    },
+  });
+  assert.equal(
+    (await fetch(`${gateway.origin}/a`, { method: 'POST', body: chunked, duplex: 'half' } as RequestInit)).status,
+    413,
+  );
+});
+
+test('bodies that together exceed the budget are refused with 503 and the budget is given back', async () => {
+  const small = await startGateway(passthrough(', bodies_in_flight: 90KB'));
+  behaviour = (incoming, outgoing) => {
+    incoming.resume();
+    setTimeout(() => outgoing.end('ok'), 150);
+  };
+  const send = () => fetch(`${small.origin}/a`, { method: 'POST', body: 'x'.repeat(50_000) });
+  const statuses = (await Promise.all([send(), send()])).map((answer) => answer.status).sort();
+  assert.deepEqual(statuses, [200, 503]);
+  assert.equal((await send()).status, 200);
+  await small.stop();
+});
+
+test('compressed request bodies arrive decoded, bombs and unknown encodings are refused', async () => {
+  const { gzipSync } = await import('node:zlib');
+  behaviour = (incoming, outgoing) => void incoming.pipe(outgoing);
+  const post = (body: Buffer, encoding: string) =>
+    fetch(`${gateway.origin}/a`, {
+      method: 'POST',
+      body: new Uint8Array(body),
+      headers: { 'content-encoding': encoding },
+    });
+  assert.equal(await (await post(gzipSync('hello'), 'gzip')).text(), 'hello');
+  assert.equal((await post(gzipSync('x'.repeat(100_000)), 'gzip')).status, 413);
+  assert.equal((await post(Buffer.from('x'), 'rot13')).status, 422);
+  assert.equal((await post(Buffer.from('no gzip at all'), 'gzip')).status, 400);
+});
+
+test('two Host headers, absolute targets and too many headers are refused', async () => {
+  assert.match(firstLine(await raw('GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')), / 400 /);
+  assert.match(
+    firstLine(await raw('GET http://elsewhere/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')),
+    / 400 /,
+  );
+  const many = Array.from({ length: 60 }, (_, index) => `x-${index}: 1\r\n`).join('');
+  assert.match(firstLine(await raw(`GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${many}\r\n`)), / 431 /);
+});
+
+test('what is no HTTP gets a 400, a head that is too large a 431', async () => {
+  assert.match(firstLine(await raw('HELO\r\n\r\n')), / 400 /);
+  assert.match(firstLine(await raw(`GET / HTTP/1.1\r\nHost: a\r\nx: ${'y'.repeat(80_000)}\r\n\r\n`)), / 431 /);
+  assert.match(
+    firstLine(
+      await raw('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+    ),
+    / 400 /,
+  );
+});
+
+test('a request that does not arrive in time gets a 408', async () => {
+  const hasty = await startGateway(passthrough(', request_timeout: 300ms'));
+  assert.match(
+    firstLine(await raw('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc', hasty.origin)),
+    / 408 /,
+  );
+  await hasty.stop();
+});
+
+test('an upgrade is refused with 426 at once', async () => {
+  const answer = await raw(
+    'GET /v1/responses HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  );
+  assert.match(firstLine(answer), / 426 /);
+});
+
+test('HEAD /, GET / and HEAD /api/hello answer 200 without a key; health and readiness too', async () => {
+  for (const [method, path] of [
+    ['HEAD', '/'],
+    ['GET', '/'],
+    ['HEAD', '/api/hello'],
+    ['GET', '/healthz'],
+    ['GET', '/readyz'],
+  ]) {
+    assert.equal((await fetch(gateway.origin + path, { method: method! })).status, 200, `${method} ${path}`);
+  }
+});
+
+test('a client that leaves is seen upstream within 100 ms, before the head and in mid-stream', async () => {
+  for (const head of [false, true]) {
+    behaviour = (_incoming, outgoing) => {
+      if (!head) return;
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+      outgoing.write('data: 1\n\n');
+    };
+    closings.length = 0;
+    const leaving = new AbortController();
+    const pending = fetch(`${gateway.origin}/a`, { signal: leaving.signal });
+    if (head) await (await pending).body!.getReader().read();
+    else await pause(100);
+    leaving.abort();
+    await pending.catch(() => {});
+    await pause(100);
+    assert.deepEqual(closings, [false], head ? 'in mid-stream' : 'before the head');
+    assert.equal(gateway.gateway.inFlight, 0);
+  }
+});
+
+test('a dead upstream is a 502 that says nothing about it; a cut answer breaks the connection', async () => {
+  behaviour = (incoming) => void incoming.socket.destroy();
+  const answer = await fetch(`${gateway.origin}/a`);
+  const text = await answer.text();
+  assert.equal(answer.status, 502);
+  assert.equal(answer.headers.get('x-should-retry'), 'false');
+  assert.doesNotMatch(text, /127\.0\.0\.1|ECONN|socket/);
+  behaviour = (_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'text/plain' });
+    outgoing.write('half');
+    setTimeout(() => outgoing.destroy(), 30);
+  };
+  await assert.rejects(fetch(`${gateway.origin}/a`).then((cut) => cut.text()));
+});
+
+test('a slow reader slows the upstream down instead of filling memory', async () => {
+  let written = 0;
+  behaviour = (_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'application/octet-stream' });
+    const chunk = Buffer.alloc(64 * 1024);
+    const fill = () => {
+      while (written < 64 * 2 ** 20) {
+        written += chunk.length;
+        if (!outgoing.write(chunk)) return void outgoing.once('drain', fill);
+      }
+      outgoing.end();
+    };
+    fill();
+  };
+  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+  socket.pause();
+  socket.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  await pause(500);
+  assert(written < 32 * 2 ** 20, `${written} bytes were taken from the upstream for a reader that reads nothing`);
+  socket.destroy();
+});
+
+test('drain: readiness fails, the running stream goes on to its end, nothing is dropped', async () => {
+  const stopping = await startGateway(passthrough());
+  behaviour = (_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+    let count = 0;
+    const timer = setInterval(() => {
+      outgoing.write(`data: ${count++}\n\n`);
+      if (count === 6) {
+        clearInterval(timer);
+        outgoing.end('data: last\n\n');
+      }
+    }, 50);
+  };
+  const stream = await fetch(`${stopping.origin}/a`);
+  const stopped = stopping.gateway.stop();
+  const ready = await fetch(`${stopping.origin}/readyz`);
+  assert.equal(ready.status, 503);
+  assert.match(await stream.text(), /data: last/);
+  await stopped;
+  await assert.rejects(fetch(`${stopping.origin}/healthz`));
+});
+
+test('drain: what runs past the deadline is ended', async () => {
+  const stopping = await startGateway(passthrough());
+  behaviour = (_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+    outgoing.write('data: 1\n\n');
+  };
+  const stream = await fetch(`${stopping.origin}/a`);
+  const ended = assert.rejects(stream.text());
+  await stopping.gateway.stop(200);
+  await ended;
+});
