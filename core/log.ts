@@ -2,9 +2,9 @@
 import pino from 'pino';
 import type { Log } from './contract.ts';
 
-/** Keys as vendors and this gateway shape them, bearer tokens, and passwords inside URLs. */
+/** Prefixed keys, long mixed tokens behind a short prefix, bearer tokens, and passwords inside URLs. */
 const secretPattern =
-  /\b(?:sk|pk|rk|xai|gsk|sess)-[A-Za-z0-9_-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer\s)[^\s"',]{8,}|(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
+  /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|\b[a-z]{2,4}-(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Z])[A-Za-z0-9_-]{24,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer\s)[^\s"',]{8,}|(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
 
 /** Replaces whatever looks like a credential by `***`. */
 export function maskSecrets(text: string): string {

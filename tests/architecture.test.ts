@@ -5,13 +5,19 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'core', 'plugins'], { encoding: 'utf8' })
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'core', 'plugins'], {
+  encoding: 'utf8',
+})
   .split('\n')
   .filter((file) => file.endsWith('.ts'));
 const source = (file: string) => readFileSync(file, 'utf8');
 
 /** Files that do no I/O and that plugins may import. */
-const leaves = new Set(['contract', 'vocabulary', 'errors', 'money', 'usage', 'sse', 'splice', 'schema', 'secret'].map((name) => `core/${name}.ts`));
+const leaves = new Set(
+  ['contract', 'vocabulary', 'errors', 'money', 'usage', 'sse', 'splice', 'schema', 'secret'].map(
+    (name) => `core/${name}.ts`,
+  ),
+);
 const leafPackages = new Set(['zod']);
 const corePackages = new Set(['http-proxy-3', 'undici', 'ws', 'yaml', 'find-my-way', 'pino', 'commander', 'zod']);
 const drivers = new Set(['postgres', '@electric-sql/pglite', 'ioredis']);
@@ -26,15 +32,26 @@ interface Import {
 
 function importsOf(file: string): Import[] {
   const found: Import[] = [];
-  for (const [, type, target] of source(file).matchAll(/^\s*(?:import|export)\s+(type\s)?(?:[\s\S]*?\sfrom\s+)?['"]([^'"]+)['"]/gm)) add(type, target!);
+  for (const [, type, target] of source(file).matchAll(
+    /^\s*(?:import|export)\s+(type\s)?(?:[\s\S]*?\sfrom\s+)?['"]([^'"]+)['"]/gm,
+  ))
+    add(type, target!);
   for (const [, target] of source(file).matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)) add(undefined, target!);
   return found;
 
   function add(type: string | undefined, target: string) {
     if (target.startsWith('node:')) return;
     const relative = target.startsWith('.');
-    const name = target.split('/').slice(0, target.startsWith('@') ? 2 : 1).join('/');
-    found.push({ from: file, to: relative ? normalize(join(dirname(file), target)) : name, relative, typeOnly: type !== undefined });
+    const name = target
+      .split('/')
+      .slice(0, target.startsWith('@') ? 2 : 1)
+      .join('/');
+    found.push({
+      from: file,
+      to: relative ? normalize(join(dirname(file), target)) : name,
+      relative,
+      typeOnly: type !== undefined,
+    });
   }
 }
 
@@ -88,7 +105,8 @@ test('a protocol imports no other protocol', () => {
 
 test('imports inside the core make no circle, apart from types', () => {
   const edges = new Map<string, string[]>();
-  for (const { from, to, relative, typeOnly } of imports) if (relative && !typeOnly) edges.set(from, [...(edges.get(from) ?? []), to]);
+  for (const { from, to, relative, typeOnly } of imports)
+    if (relative && !typeOnly) edges.set(from, [...(edges.get(from) ?? []), to]);
   const state = new Map<string, 'open' | 'done'>();
   const circles: string[] = [];
   const visit = (file: string, path: readonly string[]) => {
@@ -103,9 +121,11 @@ test('imports inside the core make no circle, apart from types', () => {
 });
 
 test('no vendor is named in code', () => {
-  const vendors = /\b(openai|anthropic|claude|gpt-?\d|deepseek|moonshot|kimi|minimax|zhipu|qwen|alibaba|openrouter|mistral|groq|xai|grok|vertex|azure|bedrock|perplexity|ollama|volcengine|doubao)\b/i;
+  const vendors =
+    /\b(openai|anthropic|claude|gpt-?\d|deepseek|moonshot|kimi|minimax|zhipu|qwen|alibaba|openrouter|mistral|groq|xai|grok|vertex|azure|bedrock|perplexity|ollama|volcengine|doubao)\b/i;
   /** Names that are the wire's own: header names of a protocol, and its media types. */
-  const wire = /anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization)[a-z-]*|anthropic-version/gi;
+  const wire =
+    /anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization)[a-z-]*|anthropic-version/gi;
   const wrong: string[] = [];
   for (const file of files) {
     if (file === 'plugins/welcome/index.ts') continue; // Its default names a model of the catalogue: data with a description.
@@ -125,7 +145,10 @@ test('rooms are small: files of at most 350 lines, functions of at most 80', () 
     if (lines.length > 351) wrong.push(`${file} has ${lines.length - 1} lines`);
     let start: { line: number; indent: string } | undefined;
     lines.forEach((line, index) => {
-      const opening = /^(\s*)(?:export )?(?:default )?(?:async )?(?:function\b|(?:static |readonly )*(?:async |get |set |\*)?#?[a-zA-Z]+\(.*\).*\{$)/.exec(line);
+      const opening =
+        /^(\s*)(?:export )?(?:default )?(?:async )?(?:function\b|(?:static |readonly )*(?:async |get |set |\*)?#?[a-zA-Z]+\(.*\).*\{$)/.exec(
+          line,
+        );
       if (start === undefined && opening !== null && line.endsWith('{')) start = { line: index, indent: opening[1]! };
       else if (start !== undefined && line === `${start.indent}}`) {
         if (index - start.line > 80) wrong.push(`${file}:${start.line + 1}: a function of ${index - start.line} lines`);
@@ -137,7 +160,10 @@ test('rooms are small: files of at most 350 lines, functions of at most 80', () 
 });
 
 test('each file says its one job in its first line', () => {
-  assert.deepEqual(files.filter((file) => !source(file).startsWith('/**')), []);
+  assert.deepEqual(
+    files.filter((file) => !source(file).startsWith('/**')),
+    [],
+  );
 });
 
 test('money is never a float: no parseFloat, toFixed or Number of an amount near it', () => {
