@@ -11,6 +11,8 @@ const emptyAnswer = { status: 200, statusText: '', headers: new Headers(), body:
 /** The headers that http-proxy-3 makes of the client's are thrown away: ours replace them as a whole. */
 const noHeaders = { requestOptions: { headers: {} } };
 
+const smallBytes = 64 * 1024;
+
 export interface Forward {
   (exchange: LiveExchange): Promise<Answer>;
   close(): Promise<void>;
@@ -44,7 +46,9 @@ export function createForward(maxAnswerBytes: number): Forward {
       }) as unknown as typeof fetch,
     });
     const answer = await answerOf(attempt, exchange);
-    return sending.stream && answer.status < 300 ? streamed(answer) : wholly(answer, maxAnswerBytes);
+    return sending.stream && answer.status < 300 && !isSmall(answer)
+      ? streamed(answer)
+      : wholly(answer, maxAnswerBytes);
   }
 
   return Object.assign(forward, { close: () => pools.close() });
@@ -73,6 +77,12 @@ async function answerOf(attempt: UpstreamAttempt, exchange: LiveExchange): Promi
     exchange.onAbort(undefined);
     throw error;
   }
+}
+
+/** A body whose short length is known costs less as one buffer than as a stream, and nobody waits for its parts. */
+function isSmall({ headers }: UpstreamAnswer): boolean {
+  const length = headers['content-length'];
+  return length !== undefined && Number(length) <= smallBytes;
 }
 
 function streamed(answer: UpstreamAnswer): Answer {

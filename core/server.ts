@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { plainError, renderError } from './answers.ts';
+import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
@@ -36,7 +37,7 @@ export interface ServerOptions {
   readonly notReady: () => readonly string[];
 }
 
-interface Flight {
+interface Flight extends BagMember {
   readonly exchange: LiveExchange;
   readonly progress: Progress;
   readonly deadline: number;
@@ -47,7 +48,7 @@ const sweepIntervalMs = 1_000;
 export class GatewayServer {
   readonly #options: ServerOptions;
   readonly #server: Server;
-  readonly #flights = new Set<Flight>();
+  readonly #flights = new Bag<Flight>();
   #sweeper: NodeJS.Timeout | undefined;
   #draining = false;
   #emptied: (() => void) | undefined;
@@ -97,7 +98,7 @@ export class GatewayServer {
     this.#server.closeIdleConnections();
     if (!(await this.#empty(deadlineMs))) {
       const reason = new GatewayError('overloaded', 'The gateway is shutting down.', { shouldRetry: false });
-      for (const { exchange } of this.#flights) exchange.abort(reason);
+      this.#flights.forEach(({ exchange }) => exchange.abort(reason));
       await this.#empty(5_000);
     }
     clearInterval(this.#sweeper);
@@ -135,6 +136,7 @@ export class GatewayServer {
     const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
     const progress = newProgress(exchange.startedAt);
     const flight = {
+      bagIndex: -1,
       exchange,
       progress,
       deadline: exchange.startedAt + (endpoint.timeoutMs ?? this.#options.limits.exchangeTimeoutMs),
@@ -207,7 +209,7 @@ export class GatewayServer {
   #sweep(): void {
     const now = this.#options.clock.monotonic();
     const { stallTimeoutMs, idleFrameAfterMs } = this.#options.limits;
-    for (const { exchange, progress, deadline } of this.#flights) {
+    this.#flights.forEach(({ exchange, progress, deadline }) => {
       if (now > deadline) exchange.abort(deadlinePassed());
       if (progress.blockedSince !== undefined) {
         if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
@@ -216,7 +218,7 @@ export class GatewayServer {
         if (frame !== undefined) exchange.outgoing.write(frame);
         progress.lastByteAt = now;
       }
-    }
+    });
   }
 }
 

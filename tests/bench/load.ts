@@ -54,7 +54,8 @@ function keepAsking(
       missing = chunked ? -1 : Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
       body = data.length - headEnd - 4;
     }
-    if (chunked ? !data.subarray(-7).equals(chunkedEnd) : (missing -= body) > 0) return;
+    missing -= body;
+    if (chunked ? !data.subarray(-7).equals(chunkedEnd) : missing > 0) return;
     missing = -1;
     chunked = false;
     counts.requests++;
