@@ -1,4 +1,5 @@
 /** The centre of the onion: http-proxy-3 behind one promise, on an undici transport. Its only importer. */
+import type { IncomingMessage } from 'node:http';
 import { createProxyServer, type ServerOptions } from 'http-proxy-3';
 import { type Answer, type UpstreamRequest, upstreamRequest } from './contract.ts';
 import { decodeStream, decodeWhole, encodingOf } from './decoding.ts';
@@ -8,6 +9,17 @@ import { Pools, type UpstreamAnswer, UpstreamAttempt } from './transport.ts';
 
 /** What http-proxy-3 is told after the answer was taken: nothing is left for it to write. */
 const emptyAnswer = { status: 200, statusText: '', headers: new Headers(), body: null };
+/**
+ * What http-proxy-3 gets to see in place of the client's request: method, path, headers and body are stated by plugins, so
+ * copying the client's would be thrown away, and its socket errors are the server's to handle.
+ */
+const statedElsewhere = {
+  method: 'POST',
+  url: '/',
+  headers: {},
+  httpVersionMajor: 1,
+  on: () => {},
+} as unknown as IncomingMessage;
 /** The headers that http-proxy-3 makes of the client's are thrown away: ours replace them as a whole. */
 const noHeaders = { requestOptions: { headers: {} } };
 
@@ -24,8 +36,6 @@ export interface Forward {
  */
 export function createForward(maxAnswerBytes: number): Forward {
   const proxy = createProxyServer({ selfHandleResponse: true, ignorePath: true });
-  // A client's socket error is the server's to handle; without a listener http-proxy-3 throws it again.
-  proxy.on('error', () => {});
   const pools = new Pools();
 
   async function forward(exchange: LiveExchange): Promise<Answer> {
@@ -35,8 +45,8 @@ export function createForward(maxAnswerBytes: number): Forward {
     if (exchange.aborted !== undefined) throw exchange.aborted;
     const attempt = new UpstreamAttempt();
     exchange.onAbort((reason) => attempt.abort(reason));
-    const url = new URL(sending.url);
-    proxy.web(exchange.incoming, exchange.outgoing, {
+    const url = parsed(sending.url);
+    proxy.web(statedElsewhere, exchange.outgoing, {
       target: url,
       buffer: sending.body as unknown as NonNullable<ServerOptions['buffer']>,
       fetchOptions: noHeaders,
@@ -52,6 +62,20 @@ export function createForward(maxAnswerBytes: number): Forward {
   }
 
   return Object.assign(forward, { close: () => pools.close() });
+}
+
+const parsedUrls = new Map<string, URL>();
+const maxParsedUrls = 1_000;
+
+/** The same few addresses come with every request. */
+function parsed(address: string): URL {
+  let url = parsedUrls.get(address);
+  if (url === undefined) {
+    if (parsedUrls.size >= maxParsedUrls) parsedUrls.clear();
+    url = new URL(address);
+    parsedUrls.set(address, url);
+  }
+  return url;
 }
 
 function dispatch(pools: Pools, url: URL, sending: UpstreamRequest, attempt: UpstreamAttempt): void {

@@ -98,7 +98,7 @@ export class GatewayServer {
     this.#server.closeIdleConnections();
     if (!(await this.#empty(deadlineMs))) {
       const reason = new GatewayError('overloaded', 'The gateway is shutting down.', { shouldRetry: false });
-      this.#flights.forEach(({ exchange }) => exchange.abort(reason));
+      this.#flights.forEach(({ exchange }) => void exchange.abort(reason));
       await this.#empty(5_000);
     }
     clearInterval(this.#sweeper);
