@@ -163,12 +163,21 @@ export interface Part {
   /** The gateway's own error shape; asked before the endpoint's. */
   renderError?(error: GatewayError, exchange: Exchange): Answer | undefined;
   commands?: readonly Command[];
+  /** What an operator should know of this configuration without it being an error; `check` prints it. Asked after setup. */
+  notices?(): readonly Notice[];
   /** false while this part cannot serve; `/readyz` says so. */
   ready?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
   start?(): void | Promise<void>;
   /** In reverse order after the last exchange; also after a command. */
   stop?(): void | Promise<void>;
+}
+
+/** A remark on the configuration: `info` is worth knowing, `warning` means that something will not work. */
+export interface Notice {
+  readonly level: 'info' | 'warning';
+  /** One sentence that names what it is about. */
+  readonly text: string;
 }
 
 export interface Plugin<Config = unknown> {

@@ -1,4 +1,5 @@
 /** Every way an exchange can fail, with its status: one closed table. Pure. */
+import type { Answer } from './contract.ts';
 
 /** HTTP status of each kind. A kind is what happened, said once; the client's protocol decides how it is worded on the wire. */
 export const errorStatus = {
@@ -78,6 +79,39 @@ export class UpstreamError extends Error {
   }
 }
 
+/**
+ * Thrown by the plugin that speaks with the upstream when it answers with an error status. `answer` is that error in the
+ * client's protocol, scrubbed: the core sends it when the refusal is final and nobody words it otherwise.
+ */
+export class UpstreamRefusal extends Error {
+  override readonly name = 'UpstreamRefusal';
+  /** The upstream's own status. */
+  readonly status: number;
+  /** How long the upstream asks to be left alone. */
+  readonly retryAfterMs: number | undefined;
+  readonly answer: Answer;
+  /** The refusal reports usage, so it was billed. */
+  readonly hasUsage: boolean;
+  /** It is our key that is refused, not the request: the client must not see it. */
+  readonly keyAtFault: boolean;
+  /** The request may have been executed all the same. */
+  readonly mayRun: boolean;
+
+  constructor(
+    status: number,
+    answer: Answer,
+    options: { retryAfterMs?: number; hasUsage?: boolean; keyAtFault?: boolean; mayRun?: boolean } = {},
+  ) {
+    super(`the upstream answered ${status}`);
+    this.status = status;
+    this.answer = answer;
+    this.retryAfterMs = options.retryAfterMs;
+    this.hasUsage = options.hasUsage ?? false;
+    this.keyAtFault = options.keyAtFault ?? false;
+    this.mayRun = options.mayRun ?? false;
+  }
+}
+
 /** What a client may be told of any failure. Anything that is not a GatewayError loses its own words. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -90,5 +124,25 @@ export function toGatewayError(error: unknown): GatewayError {
           cause: error,
         });
   }
+  if (error instanceof UpstreamRefusal) {
+    return new GatewayError(kindOfRefusal(error.status), 'The model refused this request.', {
+      ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+      cause: error,
+    });
+  }
   return new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error });
+}
+
+/** The kind of a refusal that is the client's to mend; any other status is ours. */
+function kindOfRefusal(status: number): ErrorKind {
+  const kinds: Record<number, ErrorKind> = {
+    404: 'not_found',
+    409: 'conflict',
+    413: 'too_large',
+    422: 'unsupported',
+    429: 'rate_limited',
+    503: 'overloaded',
+    529: 'overloaded',
+  };
+  return kinds[status] ?? (status >= 400 && status < 500 ? 'invalid_request' : 'upstream_failed');
 }
