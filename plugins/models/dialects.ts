@@ -3,25 +3,25 @@ import type { Answer, ClientRequest } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { Model, Providers } from '../../core/vocabulary.ts';
 
-export const dialects = ['openai', 'anthropic', 'gemini'] as const;
-/** Named after the protocol family that coined the shape, not after who serves a model. */
+export const dialects = ['chat', 'messages', 'gemini'] as const;
+/** Named after the protocol families; `chat` is also the list of everybody else. */
 export type Dialect = (typeof dialects)[number];
 
 /** By path, by the version header of the messages family, by the carrier of the generate-content family; else the common list. */
 export function dialectOf(request: ClientRequest): Dialect {
   const { path, headers, query } = request;
   if (/^\/v1(?:beta|alpha)\//.test(path)) return 'gemini';
-  if (headers['anthropic-version'] !== undefined) return 'anthropic';
+  if (headers['anthropic-version'] !== undefined) return 'messages';
   const geminiKey = headers['x-goog-api-key'] !== undefined || query.has('key');
-  return geminiKey && headers['authorization'] === undefined ? 'gemini' : 'openai';
+  return geminiKey && headers['authorization'] === undefined ? 'gemini' : 'chat';
 }
 
 export const entryOf: Record<Dialect, (model: Model, providers: Providers) => object> = {
   /** Section 2.2 of the interface; https://platform.openai.com/docs/api-reference/models/object */
-  openai: (model) => ({ id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy }),
+  chat: (model) => ({ id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy }),
 
   /** https://platform.claude.com/docs/en/api/models/list; what the catalogue does not know is null, as there. */
-  anthropic: (model) => ({
+  messages: (model) => ({
     type: 'model',
     id: model.id,
     display_name: model.displayName,
@@ -55,13 +55,13 @@ function speaks(model: Model, providers: Providers, protocol: string): boolean {
   );
 }
 
-const openaiTypes: Record<number, string> = {
+const chatTypes: Record<number, string> = {
   401: 'authentication_error',
   402: 'insufficient_quota',
   403: 'permission_error',
   429: 'rate_limit_error',
 };
-const anthropicTypes: Record<number, string> = {
+const messagesTypes: Record<number, string> = {
   401: 'authentication_error',
   402: 'billing_error',
   403: 'permission_error',
@@ -86,12 +86,12 @@ const geminiStatuses: Record<number, string> = {
 };
 
 const errorBody: Record<Dialect, (error: GatewayError, requestId: string) => object> = {
-  openai: ({ status, message, field, code }) => {
-    const type = openaiTypes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
+  chat: ({ status, message, field, code }) => {
+    const type = chatTypes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
     return { error: { message, type, param: field ?? null, code: code ?? null } };
   },
-  anthropic: ({ status, message }, requestId) => {
-    const type = anthropicTypes[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+  messages: ({ status, message }, requestId) => {
+    const type = messagesTypes[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
     return { type: 'error', error: { type, message }, request_id: requestId };
   },
   gemini: ({ status, message }) => {

@@ -5,7 +5,7 @@ import type { Catalog, Providers } from '../../core/vocabulary.ts';
 import { type Dialect, dialects, entryOf, jsonAnswer } from './dialects.ts';
 
 /** Limits of the two paged dialects, as their vendors have them. */
-const anthropicDefault = 20;
+const messagesDefault = 20;
 const geminiDefault = 50;
 const pageLimit = 1_000;
 
@@ -24,10 +24,10 @@ export function buildListing(catalog: Catalog, providers: Providers): Listing {
   const entries = Object.fromEntries(
     dialects.map((dialect) => [dialect, models.map((model) => JSON.stringify(entryOf[dialect](model, providers)))]),
   ) as Record<Dialect, string[]>;
-  const common = jsonAnswer(`{"object":"list","data":[${entries.openai.join(',')}]}`);
+  const common = jsonAnswer(`{"object":"list","data":[${entries.chat.join(',')}]}`);
   return {
     list(dialect, query) {
-      if (dialect === 'anthropic') return anthropicPage(ids, place, entries.anthropic, query);
+      if (dialect === 'messages') return messagesPage(ids, place, entries.messages, query);
       if (dialect === 'gemini') return geminiPage(ids, place, entries.gemini, query);
       return { ...common };
     },
@@ -53,13 +53,13 @@ export function quoted(id: string): string {
   return `\`${line.length > 100 ? `${line.slice(0, 100)}…` : line}\``;
 }
 
-function anthropicPage(
+function messagesPage(
   ids: readonly string[],
   place: ReadonlyMap<string, number>,
   entries: readonly string[],
   query: URLSearchParams,
 ): Answer {
-  const limit = wholeNumber(query, 'limit', anthropicDefault, pageLimit);
+  const limit = wholeNumber(query, 'limit', messagesDefault, pageLimit);
   const after = query.get('after_id');
   const before = query.get('before_id');
   if (after !== null && before !== null) throw badPaging('before_id', 'after_id and before_id exclude one another.');
