@@ -80,41 +80,54 @@ export class UpstreamError extends Error {
 }
 
 /**
- * Thrown by the plugin that speaks with the upstream when it answers with an error status. `answer` is that error in the
- * client's protocol, scrubbed: the core sends it when the refusal is final and nobody words it otherwise.
+ * Thrown by the plugin that speaks with upstreams when one answers, but with an error: a status of 300 or more, an error
+ * inside a 200, or a body that is no answer of its protocol. `route` catches it and decides by these members whether
+ * another target is tried. Nothing of it has reached the client. When it comes to the top, `answer` is sent as it is if
+ * there is one, else `error` is worded in the client's protocol.
  */
 export class UpstreamRefusal extends Error {
   override readonly name = 'UpstreamRefusal';
-  /** The upstream's own status. */
+  /** What the upstream answered, or what its error amounts to when it came inside a 200. */
   readonly status: number;
-  /** How long the upstream asks to be left alone. */
+  /** What the client is told: kind, words, waiting time. Also for logs and for a gateway's own error shape. */
+  readonly error: GatewayError;
+  /** The upstream's own words, scrubbed, where the client may read them. */
+  readonly answer: Answer | undefined;
+  /** How long this upstream wants to be left alone, if it said so. */
   readonly retryAfterMs: number | undefined;
-  readonly answer: Answer;
-  /** The refusal reports usage, so it was billed. */
+  /** The refusal reports usage: it was billed. */
   readonly hasUsage: boolean;
-  /** It is our key that is refused, not the request: the client must not see it. */
+  /** It refused our key or our account, not the request: 401, 402, 403 and what amounts to them. */
   readonly keyAtFault: boolean;
-  /** The request may have been executed all the same. */
+  /** It may have executed the request (500, 502, 504): trying again could be billed twice. */
   readonly mayRun: boolean;
 
   constructor(
-    status: number,
-    answer: Answer,
-    options: { retryAfterMs?: number; hasUsage?: boolean; keyAtFault?: boolean; mayRun?: boolean } = {},
+    error: GatewayError,
+    details: {
+      status: number;
+      answer?: Answer | undefined;
+      retryAfterMs?: number | undefined;
+      hasUsage?: boolean;
+      keyAtFault?: boolean;
+      mayRun?: boolean;
+    },
   ) {
-    super(`the upstream answered ${status}`);
-    this.status = status;
-    this.answer = answer;
-    this.retryAfterMs = options.retryAfterMs;
-    this.hasUsage = options.hasUsage ?? false;
-    this.keyAtFault = options.keyAtFault ?? false;
-    this.mayRun = options.mayRun ?? false;
+    super(`the upstream answered ${details.status}`, { cause: error });
+    this.status = details.status;
+    this.error = error;
+    this.answer = details.answer;
+    this.retryAfterMs = details.retryAfterMs;
+    this.hasUsage = details.hasUsage ?? false;
+    this.keyAtFault = details.keyAtFault ?? false;
+    this.mayRun = details.mayRun ?? false;
   }
 }
 
 /** What a client may be told of any failure. Anything that is not a GatewayError loses its own words. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamRefusal) return error.error;
   if (error instanceof UpstreamError) {
     const shouldRetry = error.phase === 'connect' ? {} : { shouldRetry: false };
     return error.timedOut
@@ -124,25 +137,5 @@ export function toGatewayError(error: unknown): GatewayError {
           cause: error,
         });
   }
-  if (error instanceof UpstreamRefusal) {
-    return new GatewayError(kindOfRefusal(error.status), 'The model refused this request.', {
-      ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-      cause: error,
-    });
-  }
   return new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error });
-}
-
-/** The kind of a refusal that is the client's to mend; any other status is ours. */
-function kindOfRefusal(status: number): ErrorKind {
-  const kinds: Record<number, ErrorKind> = {
-    404: 'not_found',
-    409: 'conflict',
-    413: 'too_large',
-    422: 'unsupported',
-    429: 'rate_limited',
-    503: 'overloaded',
-    529: 'overloaded',
-  };
-  return kinds[status] ?? (status >= 400 && status < 500 ? 'invalid_request' : 'upstream_failed');
 }

@@ -14,7 +14,7 @@ import {
 } from '../../core/vocabulary.ts';
 import { type Candidate, candidatesFor } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
-import { busy, judge, type Verdict, withRetryAfter } from './verdict.ts';
+import { busy, finalError, judge, type Verdict } from './verdict.ts';
 
 export default definePlugin<RouteConfig>({
   name: 'route',
@@ -156,12 +156,10 @@ class Journey {
     if (milliseconds > 0 && milliseconds < this.#soonestMs) this.#soonestMs = milliseconds;
   }
 
-  /** Nothing is left to try. Where waiting helps, the client is told how long. */
+  /** Nothing is left to try. */
   #lastWord(): unknown {
     const soonestMs = this.#soonestMs === Number.POSITIVE_INFINITY ? undefined : this.#soonestMs;
-    const verdict = this.#verdict;
-    if (verdict === undefined) return busy(soonestMs);
-    return soonestMs === undefined ? verdict.error : withRetryAfter(verdict.error, soonestMs);
+    return this.#verdict === undefined ? busy(soonestMs) : finalError(this.#verdict, soonestMs);
   }
 }
 

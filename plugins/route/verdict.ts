@@ -15,7 +15,7 @@ export interface Verdict {
   readonly rest: { readonly forMs: number; readonly allModels: boolean } | undefined;
   /** What is thrown when nothing more is tried. */
   readonly error: unknown;
-  /** Which of several failures the client is told: the one for which waiting helps most. */
+  /** Which of several failures the client is told: the one for which waiting helps most; from 2 on it does. */
   readonly hope: number;
 }
 
@@ -35,25 +35,23 @@ export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdi
 
 const nothing = { status: undefined, next: 'nowhere', rest: undefined, hope: 0 } as const;
 
+/** Statuses of a proxy in front of the vendor that gave up waiting: the vendor may be at work. */
+const gaveUpWaiting = new Set([520, 524]);
+
 function judgeRefusal(refusal: UpstreamRefusal, rest: RouteConfig['rest']): Verdict {
   const { status } = refusal;
+  const isClients = status >= 400 && status < 500 && status !== 429 && !refusal.keyAtFault;
+  if (refusal.mayRun || refusal.hasUsage || gaveUpWaiting.has(status)) {
+    return { ...nothing, result: 'unknown', status, error: isClients ? refusal : failed(refusal) };
+  }
   const refused = { ...nothing, result: 'refused', status } as const;
-  if (refusal.keyAtFault && !refusal.hasUsage) {
-    // A 403 is often about one model that this key may not use; 401 and 402 concern the key itself.
-    return {
-      ...refused,
-      next: 'key',
-      rest: { forMs: rest.unauthorized, allModels: status !== 403 },
-      error: failed(refusal),
-    };
+  if (isClients) return { ...refused, error: refusal };
+  if (refusal.keyAtFault) {
+    // A 403 is often about one model that this key may not use; the others concern the key itself.
+    const pause = { forMs: rest.unauthorized, allModels: status !== 403 };
+    return { ...refused, next: 'key', rest: pause, error: failed(refusal) };
   }
-  if (refusal.mayRun || refusal.keyAtFault || status < 400 || (status >= 500 && !isBusy(status))) {
-    return { ...nothing, result: 'unknown', status, error: failed(refusal) };
-  }
-  if (status !== 429 && !isBusy(status)) {
-    return { ...refused, result: refusal.hasUsage ? 'unknown' : 'refused', error: refusal };
-  }
-  if (refusal.hasUsage) return { ...nothing, result: 'unknown', status, error: failed(refusal) };
+  if (status !== 429 && !isBusy(status)) return { ...refused, next: 'target', error: refusal.error, hope: 1 };
   const asked = refusal.retryAfterMs === undefined ? undefined : clamp(refusal.retryAfterMs, rest.max);
   if (status === 429) {
     const forMs = asked ?? rest.rate_limited;
@@ -94,9 +92,11 @@ export function busy(retryAfterMs: number | undefined, cause?: unknown): Gateway
   });
 }
 
-/** The same refusal with another waiting time. */
-export function withRetryAfter(error: unknown, retryAfterMs: number): unknown {
-  if (!(error instanceof GatewayError) || error.code === undefined) return error;
-  const { kind, message, code, cause } = error;
-  return new GatewayError(kind, message, { code, retryAfterMs, cause });
+/** What is thrown in the end: where waiting helps, with the shortest time that is known. */
+export function finalError(verdict: Verdict, soonestMs: number | undefined): unknown {
+  const { error, hope } = verdict;
+  if (soonestMs === undefined || hope < 2 || !(error instanceof GatewayError)) return error;
+  const { kind, message, cause } = error;
+  const code = error.code === undefined ? {} : { code: error.code };
+  return new GatewayError(kind, message, { ...code, retryAfterMs: soonestMs, cause });
 }

@@ -1,6 +1,6 @@
 /** A route plugin with providers of its own and an upstream that answers as a test scripts it. */
 import type { Answer, Exchange } from '../../../core/contract.ts';
-import { UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
 import {
   type Attempt,
   attempts,
@@ -29,9 +29,10 @@ export const ok: Step = { sent: true, answer: okAnswer };
 export const unreachable: Step = { error: new UpstreamError('connect', 'connect ECONNREFUSED 10.0.0.1:443') };
 export const reset: Step = { sent: true, error: new UpstreamError('sent', 'socket hang up') };
 
-export function refusal(status: number, options: ConstructorParameters<typeof UpstreamRefusal>[2] = {}): Step {
+export function refusal(status: number, details: Partial<ConstructorParameters<typeof UpstreamRefusal>[1]> = {}): Step {
   const answer = { status, headers: {}, body: `refused with ${status}` };
-  return { sent: true, error: new UpstreamRefusal(status, answer, options) };
+  const worded = new GatewayError(status < 500 ? 'invalid_request' : 'upstream_failed', `worded for ${status}`);
+  return { sent: true, error: new UpstreamRefusal(worded, { status, answer, ...details }) };
 }
 
 export function modelWith(...targets: (string | ModelTarget)[]): Model {

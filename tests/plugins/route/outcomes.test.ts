@@ -95,6 +95,13 @@ test('a refused key without another is a 502, never the upstream’s own 401', a
   assert.deepEqual(waiting, { retryAfterMs: 600_000 });
 });
 
+test('a quota that is used up is the key’s fault, whatever its status', async () => {
+  const { host, go } = await bench();
+  const trip = await go(both, [refusal(429, { keyAtFault: true }), ok]);
+  assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
+  assert.deepEqual(host.need(providers).takeKey('a', 'another-model', new Set(['a#2'])), { retryAfterMs: 600_000 });
+});
+
 test('after a 429 the key rests for that model as long as it was told, and another is tried', async () => {
   const { host, go } = await bench();
   const trip = await go(both, [refusal(429, { retryAfterMs: 12_000 }), ok]);
@@ -149,11 +156,22 @@ for (const status of [500, 502, 504]) {
   });
 }
 
-test('a 5xx nobody knows, or a redirect, is treated as having run', async () => {
-  for (const status of [302, 501, 520]) {
+test('a proxy that gave up waiting for the vendor leaves it open whether it runs', async () => {
+  for (const status of [520, 524]) {
     const trip = await (await bench()).go(both, [refusal(status)]);
     assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
     assert.deepEqual(results(trip), ['unknown']);
+  }
+});
+
+test('a redirect, or an error that says that nothing runs, goes to another target', async () => {
+  for (const status of [302, 500, 501, 502]) {
+    const trip = await (await bench()).go(both, [refusal(status), ok]);
+    assert.deepEqual(credentials(trip), ['a#1', 'b#1']);
+    assert.deepEqual(results(trip), ['refused', 'answered']);
+    const last = await (await bench()).go(onlyB, [refusal(status, { answer: undefined })]);
+    assert.ok(!(last.error instanceof UpstreamRefusal), 'nothing of the vendor is sent on');
+    assert.equal(told(last).message, `worded for ${status}`);
   }
 });
 
@@ -162,8 +180,7 @@ for (const status of [400, 404, 409, 413, 422]) {
     const { host, go } = await bench();
     const trip = await go(both, [refusal(status)]);
     assert.ok(trip.error instanceof UpstreamRefusal);
-    assert.equal(trip.error.answer.body, `refused with ${status}`);
-    assert.equal(toGatewayError(trip.error).status, status);
+    assert.equal(trip.error.answer!.body, `refused with ${status}`);
     assert.deepEqual(results(trip), ['refused']);
     assert.ok('key' in host.need(providers).takeKey('a', 'a-m', new Set(['a#2'])), 'the key does not rest');
   });
@@ -171,7 +188,8 @@ for (const status of [400, 404, 409, 413, 422]) {
 
 test('a refusal that reports usage was billed: never tried again', async () => {
   for (const status of [401, 429, 503]) {
-    const trip = await (await bench()).go(both, [refusal(status, { hasUsage: true, keyAtFault: status === 401 })]);
+    const billed = refusal(status, { hasUsage: true, keyAtFault: status === 401 });
+    const trip = await (await bench()).go(both, [billed]);
     assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
     assert.deepEqual(results(trip), ['unknown']);
   }
