@@ -175,6 +175,13 @@ export interface Part {
   stop?(): void | Promise<void>;
 }
 
+/** A remark on the configuration: `info` is worth knowing, `warning` means that something will not work. */
+export interface Notice {
+  readonly level: 'info' | 'warning';
+  /** One sentence that names what it is about. */
+  readonly text: string;
+}
+
 export interface Plugin<Config = unknown> {
   readonly name: string;
   /** zod schema of the plugin's section. Strict: unknown keys fail. Every field carries a `.describe()` sentence. */
@@ -253,11 +260,6 @@ export interface Log {
 }
 
 // ------------------------------------------------------------------------------------------------------------- commands
-
-export interface Notice {
-  readonly level: 'info' | 'warning';
-  readonly text: string;
-}
 
 /** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
 export interface Command {

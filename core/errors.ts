@@ -1,4 +1,5 @@
 /** Every way an exchange can fail, with its status: one closed table. Pure. */
+import type { Answer } from './contract.ts';
 
 /** HTTP status of each kind. A kind is what happened, said once; the client's protocol decides how it is worded on the wire. */
 export const errorStatus = {
@@ -78,9 +79,55 @@ export class UpstreamError extends Error {
   }
 }
 
+/**
+ * Thrown by the plugin that speaks with upstreams when one answers, but with an error: a status of 300 or more, an error
+ * inside a 200, or a body that is no answer of its protocol. `route` catches it and decides by these members whether
+ * another target is tried. Nothing of it has reached the client. When it comes to the top, `answer` is sent as it is if
+ * there is one, else `error` is worded in the client's protocol.
+ */
+export class UpstreamRefusal extends Error {
+  override readonly name = 'UpstreamRefusal';
+  /** What the upstream answered, or what its error amounts to when it came inside a 200. */
+  readonly status: number;
+  /** What the client is told: kind, words, waiting time. Also for logs and for a gateway's own error shape. */
+  readonly error: GatewayError;
+  /** The upstream's own words, scrubbed, where the client may read them. */
+  readonly answer: Answer | undefined;
+  /** How long this upstream wants to be left alone, if it said so. */
+  readonly retryAfterMs: number | undefined;
+  /** The refusal reports usage: it was billed. */
+  readonly hasUsage: boolean;
+  /** It refused our key or our account, not the request: 401, 402, 403 and what amounts to them. */
+  readonly keyAtFault: boolean;
+  /** It may have executed the request (500, 502, 504): trying again could be billed twice. */
+  readonly mayRun: boolean;
+
+  constructor(
+    error: GatewayError,
+    details: {
+      status: number;
+      answer?: Answer | undefined;
+      retryAfterMs?: number | undefined;
+      hasUsage?: boolean;
+      keyAtFault?: boolean;
+      mayRun?: boolean;
+    },
+  ) {
+    super(`the upstream answered ${details.status}`, { cause: error });
+    this.status = details.status;
+    this.error = error;
+    this.answer = details.answer;
+    this.retryAfterMs = details.retryAfterMs;
+    this.hasUsage = details.hasUsage ?? false;
+    this.keyAtFault = details.keyAtFault ?? false;
+    this.mayRun = details.mayRun ?? false;
+  }
+}
+
 /** What a client may be told of any failure. Anything that is not a GatewayError loses its own words. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamRefusal) return error.error;
   if (error instanceof UpstreamError) {
     const shouldRetry = error.phase === 'connect' ? {} : { shouldRetry: false };
     return error.timedOut

@@ -21,6 +21,8 @@ export interface Call {
   readonly maxOutputTokens: number | undefined;
   /** How many answers are asked for (`n`, `candidateCount`); at least 1. */
   readonly choices: number;
+  /** What kind of model the endpoint takes; absent: chat. */
+  readonly kind?: Model['kind'];
 }
 export const call = defineFact<Call>('call');
 
@@ -57,6 +59,7 @@ export interface ModelTarget {
   readonly provider: string;
   /** The name the provider knows the model by. */
   readonly model: string;
+  /** Share of the first tries among the targets that have one; 0: no share, tried in the listed order. */
   readonly weight: number;
 }
 
@@ -222,16 +225,25 @@ export const catalog = defineService<Catalog>('catalog');
 /** A configured vendor. */
 export interface Provider {
   readonly name: string;
-  /** Protocol to base URL. */
+  /** Protocol to base URL. Reading the URL of a vendor inside the process throws while that does not run; the keys are always there. */
   readonly speaks: Readonly<Record<string, string>>;
   readonly traits: UpstreamTraits;
+  /** Traits of single protocols, where they differ. */
+  readonly protocolTraits?: Readonly<Record<string, UpstreamTraits>>;
 }
 export interface Providers {
   /** undefined when it is not configured or has no key. */
   find(name: string): Provider | undefined;
   list(): readonly Provider[];
-  /** The next usable key for this model, or undefined when all rest; then `retryAfterMs` tells how long. */
-  takeKey(provider: string, model: string): { key: Secret; credential: string } | { retryAfterMs: number };
+  /**
+   * The next usable key for this model whose credential is not in `except`. There is none: `retryAfterMs` tells when the
+   * first of the resting ones wakes, 0 when none rests.
+   */
+  takeKey(
+    provider: string,
+    model: string,
+    except?: ReadonlySet<string>,
+  ): { key: Secret; credential: string } | { retryAfterMs: number };
   /** Rests a key: for one model (429), or for all of them (401, 403) when `model` is undefined. */
   rest(credential: string, model: string | undefined, forMs: number, reason: string): void;
 }

@@ -1,0 +1,124 @@
+/** What an operator writes about models: who owns one, who serves it, how large it is and what it costs. */
+import { type Money, money, zero } from '../../core/money.ts';
+import { count, usd, z } from '../../core/schema.ts';
+import { type Price, type UsageClass, usageClasses } from '../../core/usage.ts';
+
+/** Any printable text without spaces, `?` or `#`, so that it fits a path: `vendor/model:tag` is fine. */
+const modelId = z.string().regex(/^[^\s?#/\p{C}][^\s?#\p{C}]{0,199}$/u, 'is not a model id');
+
+const providerName = z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, 'is not a provider name');
+
+const shortTarget = z.string().transform((text, context) => {
+  const slash = text.indexOf('/');
+  const provider = slash === -1 ? text : text.slice(0, slash);
+  const model = slash === -1 ? undefined : text.slice(slash + 1);
+  if (providerName.safeParse(provider).success && model !== '') return { provider, model, weight: 0 };
+  context.addIssue({ code: 'custom', message: 'must be a provider, or provider/upstream-model' });
+  return z.NEVER;
+});
+
+const longTarget = z.strictObject({
+  provider: providerName.describe('Name of the provider.'),
+  model: z.string().min(1).optional().describe('Its name of the model; default: the id it has here.'),
+  weight: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe('Share of the first tries. 0: none, tried in the listed order after the others.'),
+});
+
+const perMillion = 'USD per million tokens';
+const classProse: Record<UsageClass, string> = {
+  input: `Input text, ${perMillion}.`,
+  cache_read: `Input read from a cache, ${perMillion}; default: as input.`,
+  cache_write_5m: `Input written to a cache for minutes, ${perMillion}; default: as input.`,
+  cache_write_1h: `Input written to a cache for an hour, ${perMillion}; default: as cache_write_5m.`,
+  input_audio: `Audio in, ${perMillion}; default: as input.`,
+  input_image: `Images in, ${perMillion}; default: as input.`,
+  output: `Output text, ${perMillion}.`,
+  reasoning: `Reasoning, ${perMillion}; default: as output.`,
+  output_audio: `Audio out, ${perMillion}; default: as output.`,
+  output_image: `Images out, ${perMillion}; default: as output.`,
+  image: 'USD per image.',
+  second: 'USD per second.',
+  call: 'USD per call.',
+};
+
+const optionalUsd = () => usd().optional();
+const priceShape = Object.fromEntries(
+  usageClasses.map((name) => [name, optionalUsd().describe(classProse[name])]),
+) as Record<UsageClass, ReturnType<typeof optionalUsd>>;
+
+/** Nothing is owed for any class: each is named, because an absent class would look forgotten. */
+const freePrice: Price = { input: zero, output: zero, image: zero, second: zero, call: zero };
+
+const priceSchema = z.union([z.literal('free'), z.strictObject(priceShape)]).transform((value): Price => {
+  if (value === 'free') return freePrice;
+  const named = Object.entries(value).filter((entry): entry is [string, Money] => entry[1] !== undefined);
+  return Object.fromEntries(named.map(([name, amount]) => [name, money(amount)]));
+});
+
+const created = z.union([z.number(), z.string()]).transform((value, context) => {
+  const seconds = typeof value === 'number' ? value : Date.parse(value) / 1000;
+  if (Number.isSafeInteger(seconds) && seconds >= 0) return seconds;
+  context.addIssue({ code: 'custom', message: 'must be Unix seconds or a date such as 2026-04-23' });
+  return z.NEVER;
+});
+
+const modelSchema = z
+  .strictObject({
+    owned_by: z.string().min(1).max(100).describe('Group that owns the model, as clients see it.'),
+    targets: z
+      .array(z.union([shortTarget, longTarget]))
+      .min(1)
+      .max(100)
+      .describe(
+        'Who serves it: provider, provider/upstream-model or { provider, model, weight }; tried in this order.',
+      ),
+    context: count().optional().describe('Largest input, in tokens.'),
+    max_output: count().optional().describe('Largest output, in tokens.'),
+    kind: z.enum(['chat', 'image', 'video']).default('chat').describe('What it makes: chat, image or video.'),
+    display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
+    created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
+    price: priceSchema.optional().describe("'free', or USD by class. Without a price the model is not sold."),
+    price_source: z.string().min(1).optional().describe("Where the price was read: a URL, or 'example'."),
+    aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
+  })
+  .superRefine((model, context) => {
+    const { price } = model;
+    if (price === undefined) return;
+    const missing = requiredClasses[model.kind].find((names) => names.every((name) => price[name] === undefined));
+    if (missing === undefined) return;
+    const message = `a price of the kind "${model.kind}" names ${missing.join(' or ')}; write 0 where nothing is owed`;
+    context.addIssue({ code: 'custom', path: ['price'], message });
+  });
+
+/** An unnamed class costs nothing, so those that a kind always uses must be named: one of each group. */
+const requiredClasses: Record<'chat' | 'image' | 'video', readonly (readonly UsageClass[])[]> = {
+  chat: [['input'], ['output']],
+  image: [['image', 'output_image', 'output', 'call']],
+  video: [['second', 'output', 'call']],
+};
+
+export const modelsSchema = z
+  .record(modelId, modelSchema)
+  .superRefine((models, context) => {
+    const taken = new Set(Object.keys(models));
+    for (const [id, model] of Object.entries(models)) {
+      for (const alias of model.aliases) {
+        if (taken.has(alias)) {
+          context.addIssue({
+            code: 'custom',
+            path: [id, 'aliases'],
+            message: `"${alias}" is a model or an alias already`,
+          });
+        }
+        taken.add(alias);
+      }
+    }
+  })
+  .describe('Models by id: owner, targets, sizes and price.');
+
+export type ModelConfig = z.output<typeof modelSchema>;
+export type ModelsConfig = z.output<typeof modelsSchema>;

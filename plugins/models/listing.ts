@@ -1,0 +1,108 @@
+/** `GET …/models` and `GET …/models/{id}` in three dialects, from entries that were worded once. Pure. */
+import type { Answer } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Catalog, Providers } from '../../core/vocabulary.ts';
+import { type Dialect, dialects, entryOf, jsonAnswer } from './dialects.ts';
+
+/** Limits of the two paged dialects, as their vendors have them. */
+const messagesDefault = 20;
+const geminiDefault = 50;
+const pageLimit = 1_000;
+
+export interface Listing {
+  /** Throws GatewayError `invalid_request` on paging values that make no sense. */
+  list(dialect: Dialect, query: URLSearchParams): Answer;
+  /** Throws GatewayError `not_found`. */
+  one(dialect: Dialect, id: string): Answer;
+}
+
+/** Only what is sold is listed: models with a price. */
+export function buildListing(catalog: Catalog, providers: Providers): Listing {
+  const models = catalog.list().filter((model) => model.price !== undefined);
+  const ids = models.map((model) => model.id);
+  const place = new Map(ids.map((id, index) => [id, index]));
+  const entries = Object.fromEntries(
+    dialects.map((dialect) => [dialect, models.map((model) => JSON.stringify(entryOf[dialect](model, providers)))]),
+  ) as Record<Dialect, string[]>;
+  const common = jsonAnswer(`{"object":"list","data":[${entries.chat.join(',')}]}`);
+  return {
+    list(dialect, query) {
+      if (dialect === 'messages') return messagesPage(ids, place, entries.messages, query);
+      if (dialect === 'gemini') return geminiPage(ids, place, entries.gemini, query);
+      return { ...common };
+    },
+    one(dialect, id) {
+      const index = place.get(catalog.find(id)?.id ?? id);
+      if (index === undefined) throw unknownModel(id);
+      return jsonAnswer(entries[dialect][index]!);
+    },
+  };
+}
+
+/** For any request that names a model which is not offered. */
+export function unknownModel(id: string): GatewayError {
+  return new GatewayError('not_found', `The model ${quoted(id)} does not exist or is not offered here.`, {
+    field: 'model',
+    code: 'model_not_found',
+  });
+}
+
+/** A name from outside, fit to stand in a message: bounded and on one line. */
+export function quoted(id: string): string {
+  const line = id.replace(/\p{C}/gu, '?');
+  return `\`${line.length > 100 ? `${line.slice(0, 100)}…` : line}\``;
+}
+
+function messagesPage(
+  ids: readonly string[],
+  place: ReadonlyMap<string, number>,
+  entries: readonly string[],
+  query: URLSearchParams,
+): Answer {
+  const limit = wholeNumber(query, 'limit', messagesDefault, pageLimit);
+  const after = query.get('after_id');
+  const before = query.get('before_id');
+  if (after !== null && before !== null) throw badPaging('before_id', 'after_id and before_id exclude one another.');
+  const end = before === null ? undefined : placeOf(place, before, 'before_id');
+  const start = after === null ? Math.max(0, (end ?? 0) - limit) : placeOf(place, after, 'after_id') + 1;
+  const page = entries.slice(start, end ?? start + limit);
+  const more = end === undefined ? start + limit < entries.length : start > 0;
+  const first = JSON.stringify(page.length === 0 ? null : ids[start]);
+  const last = JSON.stringify(page.length === 0 ? null : ids[start + page.length - 1]);
+  return jsonAnswer(`{"data":[${page.join(',')}],"has_more":${more},"first_id":${first},"last_id":${last}}`);
+}
+
+/** The page token is the last id that was given, so a reload between two pages skips nothing. */
+function geminiPage(
+  ids: readonly string[],
+  place: ReadonlyMap<string, number>,
+  entries: readonly string[],
+  query: URLSearchParams,
+): Answer {
+  const size = wholeNumber(query, 'pageSize', geminiDefault, Number.MAX_SAFE_INTEGER);
+  const token = query.get('pageToken') ?? '';
+  const start = token === '' ? 0 : placeOf(place, Buffer.from(token, 'base64url').toString(), 'pageToken') + 1;
+  const page = entries.slice(start, start + Math.min(size, pageLimit));
+  const end = start + page.length;
+  const next = end < entries.length ? `,"nextPageToken":"${Buffer.from(ids[end - 1]!).toString('base64url')}"` : '';
+  return jsonAnswer(`{"models":[${page.join(',')}]${next}}`);
+}
+
+function wholeNumber(query: URLSearchParams, field: string, fallback: number, highest: number): number {
+  const text = query.get(field);
+  if (text === null || text === '') return fallback;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= highest) return value;
+  const range = highest === Number.MAX_SAFE_INTEGER ? 'at least 1' : `from 1 to ${highest}`;
+  throw badPaging(field, `${field} must be a whole number ${range}.`);
+}
+
+function placeOf(place: ReadonlyMap<string, number>, id: string, field: string): number {
+  const index = place.get(id);
+  if (index === undefined) throw badPaging(field, `${field} names no model of this list.`);
+  return index;
+}
+
+function badPaging(field: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { field });
+}

@@ -1,0 +1,166 @@
+/** Chooses where a request goes, and tries the next place while nothing can have been executed or sent to the client. */
+import { type Answer, definePlugin, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import {
+  type Attempt,
+  attempts,
+  call,
+  model,
+  type Providers,
+  providers,
+  type Secret,
+  type Target,
+  target,
+} from '../../core/vocabulary.ts';
+import { type Candidate, candidatesFor } from './candidates.ts';
+import { type RouteConfig, routeSchema } from './config.ts';
+import { busy, finalError, judge, type Verdict } from './verdict.ts';
+
+export default definePlugin<RouteConfig>({
+  name: 'route',
+  config: routeSchema,
+  needs: [providers],
+  reads: [call, model],
+  writes: [target, attempts],
+  repeats: true,
+  setup(host, config) {
+    const known = host.need(providers);
+    return {
+      applies: (endpoint) => endpoint.states?.includes(call) ?? false,
+      handle: (exchange, next) => new Journey(exchange, host, known, config).go(next),
+    };
+  },
+});
+
+/** One request's way through its targets. */
+class Journey {
+  readonly #exchange: Exchange;
+  readonly #host: Host;
+  readonly #providers: Providers;
+  readonly #config: RouteConfig;
+  readonly #protocol: string;
+  readonly #attempts: Attempt[] = [];
+  /** The running attempt's request was handed to a socket. */
+  #sent = false;
+  /** Of the failures so far, the one that the client is told. */
+  #verdict: Verdict | undefined;
+  /** Shortest time after which some key is usable again. */
+  #soonestMs = Number.POSITIVE_INFINITY;
+
+  constructor(exchange: Exchange, host: Host, known: Providers, config: RouteConfig) {
+    this.#exchange = exchange;
+    this.#host = host;
+    this.#providers = known;
+    this.#config = config;
+    this.#protocol = exchange.get(call).protocol;
+  }
+
+  async go(next: Next): Promise<Answer> {
+    const { random } = this.#host;
+    const queue = candidatesFor(this.#exchange.get(model), this.#protocol, this.#providers, random);
+    this.#exchange.set(attempts, this.#attempts);
+    this.#exchange.beforeSend(() => {
+      this.#sent = true;
+    });
+    while (queue.length > 0 && this.#attempts.length < this.#config.attempts) {
+      const candidate = queue[0]!;
+      const taken = this.#providers.takeKey(candidate.provider.name, candidate.model, candidate.tried);
+      if (!('key' in taken)) {
+        this.#noteWait(taken.retryAfterMs);
+        queue.shift();
+        continue;
+      }
+      const outcome = await this.#try(candidate, taken, next);
+      if (!('next' in outcome)) return outcome;
+      if (outcome.next === 'nowhere') throw outcome.error;
+      candidate.tried ??= new Set();
+      candidate.tried.add(taken.credential);
+      // Another key of this target comes last: what is out of reach by one key is so by all.
+      if (outcome.next === 'target') queue.push(queue.shift()!);
+    }
+    throw this.#lastWord();
+  }
+
+  /** One attempt: its answer, or what its failure means. */
+  async #try(candidate: Candidate, taken: { key: Secret; credential: string }, next: Next): Promise<Answer | Failure> {
+    const { clock } = this.#host;
+    this.#exchange.set(target, this.#target(candidate, taken));
+    const attempt = this.#begin(candidate, taken.credential);
+    const startedMs = clock.monotonic();
+    this.#sent = false;
+    try {
+      const answer = await next();
+      attempt.result = 'answered';
+      attempt.status = answer.status;
+      return answer;
+    } catch (error) {
+      const verdict = judge(error, this.#sent, this.#config);
+      attempt.result = verdict.result;
+      attempt.status = verdict.status;
+      attempt.error = (error instanceof Error ? error.message : String(error)).slice(0, 300);
+      return this.#learn(verdict, candidate, attempt);
+    } finally {
+      attempt.durationMs = clock.monotonic() - startedMs;
+    }
+  }
+
+  #target(candidate: Candidate, taken: { key: Secret; credential: string }): Target {
+    const { provider } = candidate;
+    return {
+      provider: provider.name,
+      model: candidate.model,
+      protocol: this.#protocol,
+      baseUrl: provider.speaks[this.#protocol]!,
+      key: taken.key,
+      credential: taken.credential,
+      upstream: provider.protocolTraits?.[this.#protocol] ?? provider.traits,
+    };
+  }
+
+  #begin(candidate: Candidate, credential: string): Attempt {
+    const attempt: Attempt = {
+      number: this.#attempts.length + 1,
+      provider: candidate.provider.name,
+      model: candidate.model,
+      credential,
+      protocol: this.#protocol,
+      startedAt: this.#host.clock.now(),
+      result: 'running',
+      status: undefined,
+      durationMs: undefined,
+      error: undefined,
+    };
+    this.#attempts.push(attempt);
+    return attempt;
+  }
+
+  /** Draws the consequences: the key rests, the log is told, and nobody is tried for a client that has left. */
+  #learn(verdict: Verdict, candidate: Candidate, attempt: Attempt): Failure {
+    const { rest } = verdict;
+    const { result, status, error, number, credential } = attempt;
+    const fields = { exchange: this.#exchange.id, number, credential, model: candidate.model, result, status, error };
+    this.#host.log.info(fields, 'an upstream attempt failed');
+    if (rest !== undefined) {
+      this.#providers.rest(credential, rest.allModels ? undefined : candidate.model, rest.forMs, error ?? 'refused');
+      if (verdict.hope > 0) this.#noteWait(rest.forMs);
+    }
+    const { signal } = this.#exchange;
+    if (signal.aborted) {
+      return { next: 'nowhere', error: signal.reason instanceof GatewayError ? signal.reason : verdict.error };
+    }
+    if (this.#verdict === undefined || verdict.hope >= this.#verdict.hope) this.#verdict = verdict;
+    return verdict;
+  }
+
+  #noteWait(milliseconds: number): void {
+    if (milliseconds > 0 && milliseconds < this.#soonestMs) this.#soonestMs = milliseconds;
+  }
+
+  /** Nothing is left to try. */
+  #lastWord(): unknown {
+    const soonestMs = this.#soonestMs === Number.POSITIVE_INFINITY ? undefined : this.#soonestMs;
+    return this.#verdict === undefined ? busy(soonestMs) : finalError(this.#verdict, soonestMs);
+  }
+}
+
+type Failure = Pick<Verdict, 'next' | 'error'>;

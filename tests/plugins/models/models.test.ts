@@ -1,0 +1,154 @@
+/** The models plugin: who may call what, prices, the catalogue service, what `check` is told. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Part } from '../../../core/contract.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import {
+  type Call,
+  type Caller,
+  call,
+  caller,
+  catalog,
+  model,
+  type PlanTerms,
+  plan,
+} from '../../../core/vocabulary.ts';
+import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
+import { models, start } from './helpers.ts';
+
+async function send(part: Part, wanted: Partial<Call>, who?: Partial<Caller>, terms?: Partial<PlanTerms>) {
+  const exchange = fakeExchange({ facts: [[call, { protocol: 'chat', ...wanted }]] });
+  if (who !== undefined) exchange.set(caller, who as Caller);
+  if (terms !== undefined) exchange.set(plan, terms as PlanTerms);
+  const answer = await part.handle!(exchange, async () => okAnswer);
+  return { exchange, answer };
+}
+
+async function refusal(...request: Parameters<typeof send>): Promise<GatewayError> {
+  try {
+    await send(...request);
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    assert.equal(error.field, 'model');
+    return error;
+  }
+  return assert.fail('the call went through');
+}
+
+async function refuses(section: unknown, pattern: RegExp): Promise<void> {
+  await assert.rejects(start(section), pattern);
+}
+
+test('a model of the catalogue is stated for the plugins below, by id and by alias', async () => {
+  const { part } = await start();
+  for (const name of ['acme/large:latest', 'best']) {
+    const { exchange, answer } = await send(part, { model: name });
+    assert.equal(answer, okAnswer);
+    assert.equal(exchange.get(model).id, 'acme/large:latest');
+    assert.deepEqual(exchange.get(model).targets, [
+      { provider: 'idle', model: 'acme/large:latest', weight: 0 },
+      { provider: 'acme', model: 'large-2', weight: 0 },
+    ]);
+  }
+});
+
+test('an unknown model is a 404 that names it, on one bounded line', async () => {
+  const { part } = await start();
+  const error = await refusal(part, { model: 'nothing' });
+  assert.deepEqual([error.status, error.code], [404, 'model_not_found']);
+  assert.match(error.message, /`nothing`/);
+  const long = await refusal(part, { model: `a\r\nb${'x'.repeat(5_000)}` });
+  assert.ok(long.message.length < 200);
+  assert.doesNotMatch(long.message, /[\r\n]/);
+  for (const name of ['orphan', '__proto__', 'constructor', '']) {
+    assert.equal((await refusal(part, { model: name })).code, 'model_not_found');
+  }
+});
+
+test('a model without a price is not sold', async () => {
+  const { part } = await start();
+  assert.equal((await refusal(part, { model: 'unpriced' })).code, 'model_not_priced');
+});
+
+test('a model of another kind than the endpoint takes is refused', async () => {
+  const { part } = await start();
+  const error = await refusal(part, { model: 'painter' });
+  assert.deepEqual([error.status, error.code], [400, 'model_kind']);
+  assert.match(error.message, /`painter`.*"image".*"chat"/);
+  assert.equal((await send(part, { model: 'painter', kind: 'image' })).answer, okAnswer);
+  assert.equal((await refusal(part, { model: 'small', kind: 'video' })).code, 'model_kind');
+});
+
+test('a key or a plan that does not allow the model is a 403 that names it', async () => {
+  const { part } = await start();
+  const only = new Set(['acme/large:latest']);
+  for (const error of [
+    await refusal(part, { model: 'small' }, { models: only }),
+    await refusal(part, { model: 'small' }, { models: undefined }, { models: only }),
+  ]) {
+    assert.deepEqual([error.status, error.code], [403, 'model_not_allowed']);
+    assert.match(error.message, /`small`/);
+  }
+  for (const name of ['acme/large:latest', 'best']) {
+    assert.equal((await send(part, { model: name }, { models: only }, { models: only })).answer, okAnswer);
+  }
+  assert.equal((await send(part, { model: 'best' }, { models: new Set(['best']) })).answer, okAnswer);
+});
+
+test('the catalogue has prices in whole nano-USD, exact, with a version that names their content', async () => {
+  const section = (price: unknown) => ({ m: { owned_by: 'acme', targets: ['acme'], price } });
+  const priced = async (price: unknown) => (await start(section(price))).host.need(catalog).find('m')!;
+  const one = await priced({ input: 0.0028, output: '3.75', cache_read: 0.075 });
+  assert.deepEqual(one.price, { input: 2_800_000n, output: 3_750_000_000n, cache_read: 75_000_000n });
+  assert.equal(one.priceVersion, (await priced({ cache_read: 0.075, output: 3.75, input: 0.0028 })).priceVersion);
+  assert.notEqual(one.priceVersion, (await priced({ input: 0.0028, output: '3.76', cache_read: 0.075 })).priceVersion);
+  assert.match(one.priceVersion, /^[0-9a-f]{12}$/);
+  const free = await priced('free');
+  assert.deepEqual(free.price, { input: 0n, output: 0n, image: 0n, second: 0n, call: 0n });
+});
+
+test('a price that would leave out what the model always uses is refused', async () => {
+  const section = (price: unknown, kind = 'chat') => ({ m: { owned_by: 'acme', targets: ['acme'], price, kind } });
+  await refuses(section({ input: 1 }), /names output/);
+  await refuses(section({ output: 1 }), /names input/);
+  await refuses(section({}), /names input/);
+  await refuses(section({ input: 1 }, 'image'), /names image/);
+  await refuses(section({ image: 1 }, 'video'), /names second/);
+  await refuses(section({ input: -1, output: 1 }), /below zero/);
+  await refuses(section({ input: 1, output: 1, outptu: 1 }), /outptu/);
+  await refuses(section('gratis'), /free/);
+});
+
+test('targets, dates and aliases that make no sense are refused', async () => {
+  const section = (changes: object) => ({ m: { owned_by: 'acme', targets: ['acme'], ...changes } });
+  await refuses(section({ targets: [] }), /targets/);
+  await refuses(section({ targets: ['acme/'] }), /provider\/upstream-model/);
+  await refuses(section({ targets: ['/x'] }), /provider\/upstream-model/);
+  await refuses(section({ targets: [{ provider: 'acme', wieght: 1 }] }), /wieght/);
+  await refuses(section({ created: 'yesterday' }), /Unix seconds/);
+  await refuses(section({ aliases: ['m'] }), /already/);
+  await refuses({ ...section({ aliases: ['x'] }), n: { owned_by: 'a', targets: ['acme'], aliases: ['x'] } }, /already/);
+  await refuses({ 'no space': { owned_by: 'acme', targets: ['acme'] } }, /model id|Invalid key/);
+});
+
+test('the operator is told what is not sold, not served or not checked', async () => {
+  const { part } = await start();
+  assert.deepEqual(part.notices!(), [
+    { level: 'warning', text: 'models without a price are not sold: unpriced' },
+    { level: 'warning', text: 'models without any usable target are left out: orphan' },
+    { level: 'info', text: 'models with an example price; check it before you sell them: painter' },
+    { level: 'info', text: 'targets name providers that are not configured or have no key: idle' },
+  ]);
+  assert.deepEqual((await start({ small: models.small })).part.notices!(), []);
+});
+
+test('it runs on endpoints that state a call; its own need no body', async () => {
+  const { part } = await start();
+  const endpoint = { method: 'POST', path: '/x', operation: 'x' } as const;
+  assert.equal(part.applies!({ ...endpoint, states: [call] }), true);
+  assert.equal(part.applies!(endpoint), false);
+  for (const own of part.endpoints!) {
+    assert.deepEqual([own.method, own.operation, own.body], ['GET', 'models', 'none']);
+    assert.equal(part.applies!(own), false);
+  }
+});

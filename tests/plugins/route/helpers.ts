@@ -1,0 +1,118 @@
+/** A route plugin with providers of its own and an upstream that answers as a test scripts it. */
+import type { Answer, Exchange } from '../../../core/contract.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
+import {
+  type Attempt,
+  attempts,
+  type Call,
+  call,
+  type Model,
+  type ModelTarget,
+  model,
+  providers,
+  type Target,
+  target,
+} from '../../../core/vocabulary.ts';
+import providersPlugin from '../../../plugins/providers/index.ts';
+import routePlugin from '../../../plugins/route/index.ts';
+import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
+
+/** What one attempt meets: an answer, or an error. `sent`: the request is handed to a socket first. */
+export interface Step {
+  readonly sent?: boolean;
+  readonly answer?: Answer;
+  readonly error?: unknown;
+  readonly takesMs?: number;
+}
+
+export const ok: Step = { sent: true, answer: okAnswer };
+export const unreachable: Step = { error: new UpstreamError('connect', 'connect ECONNREFUSED 10.0.0.1:443') };
+export const reset: Step = { sent: true, error: new UpstreamError('sent', 'socket hang up') };
+
+export function refusal(status: number, details: Partial<ConstructorParameters<typeof UpstreamRefusal>[1]> = {}): Step {
+  const answer = { status, headers: {}, body: `refused with ${status}` };
+  const worded = new GatewayError(status < 500 ? 'invalid_request' : 'upstream_failed', `worded for ${status}`);
+  return { sent: true, error: new UpstreamRefusal(worded, { status, answer, ...details }) };
+}
+
+export function modelWith(...targets: (string | ModelTarget)[]): Model {
+  return {
+    id: 'm',
+    ownedBy: 'someone',
+    created: 0,
+    displayName: 'M',
+    kind: 'chat',
+    targets: targets.map((entry) =>
+      typeof entry === 'string' ? { provider: entry, model: `${entry}-m`, weight: 0 } : entry,
+    ),
+    contextTokens: undefined,
+    maxOutputTokens: undefined,
+    price: {},
+    priceVersion: 'x',
+  };
+}
+
+export interface Trip {
+  readonly answer?: Answer;
+  readonly error?: unknown;
+  readonly targets: readonly Target[];
+  readonly attempts: readonly Attempt[];
+  readonly exchange: FakeExchange;
+}
+
+export interface Bench {
+  readonly host: FakeHost;
+  /** Sends one request whose attempts meet the steps in turn. */
+  go(
+    entry: Model,
+    steps: readonly Step[],
+    options?: { protocol?: string; leaveAt?: number; reason?: unknown },
+  ): Promise<Trip>;
+}
+
+export const vendors = {
+  a: { keys: ['a-one', 'a-two'], speaks: { chat: 'https://a.example/v1' } },
+  b: { keys: 'b-one', speaks: { chat: 'https://b.example/v1', messages: 'https://b.example' } },
+  c: { keys: 'c-one', speaks: { messages: 'https://c.example' } },
+};
+
+export async function bench(section: unknown = {}, vendorSection: unknown = vendors): Promise<Bench> {
+  const host = fakeHost();
+  await setUp(providersPlugin, host, vendorSection);
+  const part = await setUp(routePlugin, host, section);
+  return {
+    host,
+    async go(entry, steps, { protocol = 'chat', leaveAt, reason } = {}) {
+      const wanted = { protocol, model: entry.id } as Call;
+      const base = fakeExchange({
+        facts: [
+          [call, wanted],
+          [model, entry],
+        ],
+      });
+      const controller = new AbortController();
+      const exchange: FakeExchange & Exchange = Object.defineProperty(base, 'signal', { value: controller.signal });
+      const targets: Target[] = [];
+      const upstream = async (): Promise<Answer> => {
+        const step = steps[targets.length];
+        targets.push(exchange.get(target));
+        if (step === undefined) throw new Error('the test scripted no further attempt');
+        if (step.sent === true) await exchange.send();
+        host.advance(step.takesMs ?? 0);
+        if (targets.length === leaveAt) controller.abort(reason);
+        if (step.answer !== undefined) return step.answer;
+        throw step.error;
+      };
+      const made = () => ({ targets, attempts: exchange.find(attempts) ?? [], exchange });
+      try {
+        return { answer: await part.handle!(exchange, upstream), ...made() };
+      } catch (error) {
+        return { error, ...made() };
+      }
+    },
+  };
+}
+
+export const credentials = (trip: Trip) => trip.targets.map((entry) => entry.credential);
+export const results = (trip: Trip) => trip.attempts.map((entry) => entry.result);
+export { providers };

@@ -1,0 +1,101 @@
+/** Which target comes first: the listed order, the draw by weight, the client's protocol. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../../core/errors.ts';
+import { call } from '../../../core/vocabulary.ts';
+import providersPlugin from '../../../plugins/providers/index.ts';
+import routePlugin from '../../../plugins/route/index.ts';
+import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { bench, credentials, modelWith, ok, unreachable } from './helpers.ts';
+
+const weighted = (provider: string, weight: number) => ({ provider, model: 'm', weight });
+
+test('without weights the listed order holds, every time', async () => {
+  const { go } = await bench();
+  for (let round = 0; round < 20; round++) {
+    const trip = await go(modelWith('b', 'a'), [ok]);
+    assert.equal(trip.targets[0]!.provider, 'b');
+  }
+});
+
+test('weights share out the first tries', async () => {
+  const { go } = await bench();
+  const entry = modelWith(weighted('a', 3), weighted('b', 1));
+  let first = 0;
+  for (let round = 0; round < 2_000; round++) {
+    if ((await go(entry, [ok])).targets[0]!.provider === 'a') first++;
+  }
+  assert.ok(first > 1_400 && first < 1_600, `${first} of 2000 instead of about 1500`);
+});
+
+test('a target without a weight is a fallback of those that have one', async () => {
+  const { go } = await bench(
+    {},
+    {
+      a: { keys: 'one', speaks: { chat: 'https://a.example' } },
+      b: { keys: 'one', speaks: { chat: 'https://b.example' } },
+      c: { keys: 'one', speaks: { chat: 'https://c.example' } },
+    },
+  );
+  const entry = modelWith('a', weighted('b', 1), weighted('c', 1));
+  const seen = new Set<string>();
+  for (let round = 0; round < 30; round++) {
+    const trip = await go(entry, [unreachable, unreachable, unreachable]);
+    seen.add(trip.targets.map((target) => target.provider).join(''));
+  }
+  assert.deepEqual([...seen].sort(), ['bca', 'cba']);
+});
+
+test('only targets that speak the client’s protocol are tried', async () => {
+  const { go } = await bench();
+  const trip = await go(modelWith('a', 'c', 'b'), [unreachable, unreachable], { protocol: 'messages' });
+  assert.deepEqual(credentials(trip), ['c#1', 'b#1']);
+  assert.equal(trip.targets[0]!.protocol, 'messages');
+  assert.equal(trip.targets[0]!.baseUrl, 'https://c.example');
+});
+
+test('a model that nobody serves in this protocol says with which endpoints it can be called', async () => {
+  const { go } = await bench();
+  const trip = await go(modelWith('c', 'b', 'gone'), [], { protocol: 'gemini' });
+  assert.ok(trip.error instanceof GatewayError);
+  const { status, field, code, message } = trip.error;
+  assert.deepEqual([status, field, code], [422, 'model', 'protocol_unsupported']);
+  assert.equal(
+    message,
+    'The model `m` cannot be called with gemini. It can be called with: chat (/v1/chat/completions), messages (/v1/messages).',
+  );
+});
+
+test('a target whose provider is not configured is passed over', async () => {
+  const { go } = await bench();
+  const trip = await go(modelWith('gone', 'b'), [ok]);
+  assert.deepEqual(credentials(trip), ['b#1']);
+});
+
+test('a key that travels differently in one protocol does so in the target', async () => {
+  const { go } = await bench(
+    {},
+    {
+      a: {
+        keys: 'one',
+        speaks: { chat: 'https://a.example/v1', messages: 'https://a.example' },
+        auth: { messages: { header: 'authorization', value: 'Bearer {key}' } },
+        timeouts: { connect: '2s' },
+      },
+    },
+  );
+  const chat = await go(modelWith('a'), [ok]);
+  assert.equal(chat.targets[0]!.upstream.auth, undefined);
+  const messages = await go(modelWith('a'), [ok], { protocol: 'messages' });
+  assert.deepEqual(messages.targets[0]!.upstream.auth, { header: 'authorization', value: 'Bearer {key}' });
+  assert.equal(messages.targets[0]!.upstream.connectTimeoutMs, 2_000);
+});
+
+test('it runs on endpoints that state a call, and on no other', async () => {
+  const host = fakeHost();
+  await setUp(providersPlugin, host, {});
+  const part = await setUp(routePlugin, host);
+  const endpoint = { method: 'POST', path: '/x', operation: 'x' } as const;
+  assert.equal(part.applies!({ ...endpoint, states: [call] }), true);
+  assert.equal(part.applies!(endpoint), false);
+});

@@ -1,0 +1,264 @@
+/** Every row of the outcome table: what may be tried again, what the client is told, what the attempt records. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
+import { providers } from '../../../core/vocabulary.ts';
+import { bench, credentials, modelWith, ok, refusal, reset, results, type Trip, unreachable } from './helpers.ts';
+
+const both = modelWith('a', 'b');
+const onlyB = modelWith('b');
+
+function told(trip: Trip): GatewayError {
+  assert.ok(trip.error instanceof GatewayError, `expected a GatewayError, got ${String(trip.error ?? trip.answer)}`);
+  return trip.error;
+}
+
+test('an answer is final, whatever its body does later', async () => {
+  const trip = await (await bench()).go(both, [{ ...ok, takesMs: 40 }]);
+  assert.equal(trip.answer, ok.answer);
+  assert.deepEqual(trip.attempts, [
+    {
+      number: 1,
+      provider: 'a',
+      model: 'a-m',
+      credential: 'a#1',
+      protocol: 'chat',
+      startedAt: 1_800_000_000_000,
+      result: 'answered',
+      status: 200,
+      durationMs: 40,
+      error: undefined,
+    },
+  ]);
+  assert.equal(trip.targets[0]!.baseUrl, 'https://a.example/v1');
+  assert.equal(trip.targets[0]!.model, 'a-m');
+  assert.equal(trip.targets[0]!.key.reveal(), 'a-one');
+});
+
+test('what could not connect goes to the next target, then to the remaining keys', async () => {
+  const trip = await (await bench()).go(both, [unreachable, unreachable, { ...ok, takesMs: 5 }]);
+  assert.deepEqual(credentials(trip), ['a#1', 'b#1', 'a#2']);
+  assert.deepEqual(results(trip), ['not_sent', 'not_sent', 'answered']);
+  assert.match(trip.attempts[0]!.error!, /ECONNREFUSED/);
+  assert.equal(trip.attempts[0]!.status, undefined);
+});
+
+test('when nothing could be reached the client gets 502, without an upstream address', async () => {
+  const timedOut = { error: new UpstreamError('connect', 'connect timed out', { timedOut: true }) };
+  const trip = await (await bench()).go(both, [unreachable, unreachable, timedOut]);
+  assert.equal(told(trip).status, 502);
+  assert.equal(told(trip).shouldRetry, undefined);
+  assert.doesNotMatch(told(trip).message, /10\.0\.0\.1|example/);
+  assert.deepEqual(results(trip), ['not_sent', 'not_sent', 'not_sent']);
+});
+
+for (const phase of ['sent', 'body'] as const) {
+  test(`a break in the phase "${phase}" may have run: it is not tried again`, async () => {
+    const error = new UpstreamError(phase, 'socket hang up');
+    const trip = await (await bench()).go(both, [{ sent: true, error }]);
+    assert.equal(trip.error, error);
+    const rendered = toGatewayError(trip.error);
+    assert.deepEqual([rendered.status, rendered.shouldRetry], [502, false]);
+    assert.deepEqual(results(trip), ['unknown']);
+  });
+}
+
+test('silence after the request was sent may have run too', async () => {
+  const error = new UpstreamError('sent', 'headers timeout', { timedOut: true });
+  const trip = await (await bench()).go(both, [{ sent: true, error }]);
+  assert.deepEqual([toGatewayError(trip.error).status, toGatewayError(trip.error).shouldRetry], [504, false]);
+  assert.deepEqual(results(trip), ['unknown']);
+});
+
+for (const status of [401, 402, 403]) {
+  test(`a ${status} is our key's fault: it rests, the operator is warned, another key serves`, async () => {
+    const { host, go } = await bench();
+    const trip = await go(both, [refusal(status, { keyAtFault: true }), ok]);
+    assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
+    assert.deepEqual(results(trip), ['refused', 'answered']);
+    assert.deepEqual(trip.attempts[0]!.status, status);
+    const other = host.need(providers).takeKey('a', 'another-model', new Set(['a#2']));
+    assert.equal('key' in other, status === 403, 'a 403 concerns the one model');
+    assert.ok(
+      host.lines.some((line) => line.level === (status === 403 ? 'info' : 'warn') && /a#1/.test(JSON.stringify(line))),
+    );
+    assert.doesNotMatch(JSON.stringify(host.lines), /a-one/);
+  });
+}
+
+test('a refused key without another is a 502, never the upstream’s own 401', async () => {
+  const { host, go } = await bench();
+  const trip = await go(onlyB, [refusal(401, { keyAtFault: true })]);
+  assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
+  assert.doesNotMatch(told(trip).message, /key|401/);
+  const waiting = host.need(providers).takeKey('b', 'b-m');
+  assert.deepEqual(waiting, { retryAfterMs: 600_000 });
+});
+
+test('a quota that is used up is the key’s fault, whatever its status', async () => {
+  const { host, go } = await bench();
+  const trip = await go(both, [refusal(429, { keyAtFault: true }), ok]);
+  assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
+  assert.deepEqual(host.need(providers).takeKey('a', 'another-model', new Set(['a#2'])), { retryAfterMs: 600_000 });
+});
+
+test('after a 429 the key rests for that model as long as it was told, and another is tried', async () => {
+  const { host, go } = await bench();
+  const trip = await go(both, [refusal(429, { retryAfterMs: 12_000 }), ok]);
+  assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
+  assert.deepEqual(results(trip), ['refused', 'answered']);
+  const service = host.need(providers);
+  const onlyFirst = new Set(['a#2']);
+  assert.deepEqual(service.takeKey('a', 'a-m', onlyFirst), { retryAfterMs: 12_000 });
+  assert.ok('key' in service.takeKey('a', 'another-model', onlyFirst));
+});
+
+test('when all are rate limited the client gets 429 with the shortest wait', async () => {
+  const limited = [12_000, 7_000, 20_000].map((retryAfterMs) => refusal(429, { retryAfterMs }));
+  const trip = await (await bench()).go(both, limited);
+  assert.deepEqual([told(trip).status, told(trip).code, told(trip).retryAfterMs], [429, 'upstream', 7_000]);
+  assert.deepEqual(results(trip), ['refused', 'refused', 'refused']);
+});
+
+test('what a 429 asks for is kept within bounds, and has a default', async () => {
+  const waits = [];
+  for (const retryAfterMs of [undefined, 5, 86_400_000]) {
+    const trip = await (await bench()).go(onlyB, [refusal(429, retryAfterMs === undefined ? {} : { retryAfterMs })]);
+    waits.push(told(trip).retryAfterMs);
+  }
+  assert.deepEqual(waits, [30_000, 1_000, 300_000]);
+});
+
+for (const status of [503, 529]) {
+  test(`a ${status} goes to another target; the last one is told as overload`, async () => {
+    const first = await (await bench()).go(both, [refusal(status), ok]);
+    assert.deepEqual(credentials(first), ['a#1', 'b#1']);
+    const { host, go } = await bench();
+    const last = await go(onlyB, [refusal(status, { retryAfterMs: 9_000 })]);
+    assert.deepEqual([told(last).status, told(last).code, told(last).retryAfterMs], [503, 'upstream_busy', 9_000]);
+    assert.deepEqual(host.need(providers).takeKey('b', 'b-m'), { retryAfterMs: 9_000 });
+  });
+}
+
+test('a stray 503 without a waiting time does not close a model that has one key', async () => {
+  const { go } = await bench();
+  const first = await go(onlyB, [refusal(503)]);
+  assert.deepEqual([told(first).status, told(first).retryAfterMs], [503, undefined]);
+  assert.equal((await go(onlyB, [ok])).answer, ok.answer);
+});
+
+for (const status of [500, 502, 504]) {
+  test(`a ${status} may have run: 502, not tried again, and SDKs are told not to`, async () => {
+    const trip = await (await bench()).go(both, [refusal(status, { mayRun: true })]);
+    assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
+    assert.deepEqual(results(trip), ['unknown']);
+    assert.equal(trip.attempts[0]!.status, status);
+  });
+}
+
+test('a proxy that gave up waiting for the vendor leaves it open whether it runs', async () => {
+  for (const status of [520, 524]) {
+    const trip = await (await bench()).go(both, [refusal(status)]);
+    assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
+    assert.deepEqual(results(trip), ['unknown']);
+  }
+});
+
+test('a redirect, or an error that says that nothing runs, goes to another target', async () => {
+  for (const status of [302, 500, 501, 502]) {
+    const trip = await (await bench()).go(both, [refusal(status), ok]);
+    assert.deepEqual(credentials(trip), ['a#1', 'b#1']);
+    assert.deepEqual(results(trip), ['refused', 'answered']);
+    const last = await (await bench()).go(onlyB, [refusal(status, { answer: undefined })]);
+    assert.ok(!(last.error instanceof UpstreamRefusal), 'nothing of the vendor is sent on');
+    assert.equal(told(last).message, `worded for ${status}`);
+  }
+});
+
+for (const status of [400, 404, 409, 413, 422]) {
+  test(`a ${status} is the client's own: its answer goes out, nothing else is tried`, async () => {
+    const { host, go } = await bench();
+    const trip = await go(both, [refusal(status)]);
+    assert.ok(trip.error instanceof UpstreamRefusal);
+    assert.equal(trip.error.answer!.body, `refused with ${status}`);
+    assert.deepEqual(results(trip), ['refused']);
+    assert.ok('key' in host.need(providers).takeKey('a', 'a-m', new Set(['a#2'])), 'the key does not rest');
+  });
+}
+
+test('a refusal that reports usage was billed: never tried again', async () => {
+  for (const status of [401, 429, 503]) {
+    const billed = refusal(status, { hasUsage: true, keyAtFault: status === 401 });
+    const trip = await (await bench()).go(both, [billed]);
+    assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
+    assert.deepEqual(results(trip), ['unknown']);
+  }
+  const own = await (await bench()).go(both, [refusal(400, { hasUsage: true })]);
+  assert.ok(own.error instanceof UpstreamRefusal);
+  assert.deepEqual(results(own), ['unknown']);
+});
+
+test('all keys at rest is overload with the time to wait, and no attempt is made', async () => {
+  const { go } = await bench();
+  await go(onlyB, [refusal(429, { retryAfterMs: 12_000 })]);
+  const trip = await go(onlyB, []);
+  assert.deepEqual([told(trip).status, told(trip).code, told(trip).retryAfterMs], [503, 'upstream_busy', 12_000]);
+  assert.deepEqual(trip.attempts, []);
+});
+
+test('of several failures the client is told the one for which waiting helps', async () => {
+  const limitedFirst = await (await bench()).go(modelWith('b', 'a'), [
+    refusal(429, { retryAfterMs: 8_000 }),
+    unreachable,
+    unreachable,
+  ]);
+  assert.deepEqual([told(limitedFirst).status, told(limitedFirst).retryAfterMs], [429, 8_000]);
+  const keyLast = await (await bench()).go(both, [unreachable, refusal(401, { keyAtFault: true }), unreachable]);
+  assert.equal(told(keyLast).status, 502);
+});
+
+test('when the client has left nothing more is tried', async () => {
+  const left = new GatewayError('client_left', 'The client closed the connection.');
+  const trip = await (await bench()).go(both, [unreachable], { leaveAt: 1, reason: left });
+  assert.equal(trip.error, left);
+  assert.deepEqual(results(trip), ['not_sent']);
+  const late = await (await bench()).go(both, [reset], { leaveAt: 1, reason: left });
+  assert.deepEqual(results(late), ['unknown']);
+  const unnamed = await (await bench()).go(both, [unreachable], { leaveAt: 1 });
+  assert.equal(told(unnamed).status, 502);
+  assert.equal(unnamed.attempts.length, 1);
+});
+
+test('a failure of the gateway itself is final, and recorded by whether the request had been sent', async () => {
+  const error = new GatewayError('invalid_request', 'no');
+  const before = await (await bench()).go(both, [{ error }]);
+  assert.equal(before.error, error);
+  assert.deepEqual(results(before), ['not_sent']);
+  const after = await (await bench()).go(both, [{ sent: true, error: new TypeError('a defect') }]);
+  assert.ok(after.error instanceof TypeError);
+  assert.deepEqual(results(after), ['unknown']);
+});
+
+test('whether an attempt was sent is asked anew for each', async () => {
+  const error = new GatewayError('internal', 'no');
+  const trip = await (await bench()).go(both, [refusal(503), { error }]);
+  assert.deepEqual(results(trip), ['refused', 'not_sent']);
+});
+
+test('there are at most as many attempts as configured, and never more than eight', async () => {
+  const many = {
+    a: { keys: Array.from({ length: 20 }, (_, index) => `key-${index}`), speaks: { chat: 'https://a.example' } },
+  };
+  const eight = await (await bench({ attempts: 8 }, many)).go(modelWith('a'), new Array(20).fill(unreachable));
+  assert.equal(eight.attempts.length, 8);
+  assert.equal(new Set(credentials(eight)).size, 8, 'no key twice');
+  const one = await (await bench({ attempts: 1 }, many)).go(modelWith('a'), [unreachable]);
+  assert.equal(one.attempts.length, 1);
+  await assert.rejects(bench({ attempts: 9 }, many), /8/);
+});
+
+test('one key is not tried twice by one request', async () => {
+  const trip = await (await bench()).go(onlyB, [unreachable]);
+  assert.equal(trip.attempts.length, 1);
+  assert.equal(told(trip).status, 502);
+});
