@@ -55,10 +55,10 @@ export default definePlugin({
         });
         if (demands.length === 0) return next();
         const verdict = limiter.take(exchange.id, demands);
+        if (verdict.granted) for (const demand of demands) returnAtEnd(limiter, exchange, demand);
         const headers = limitHeaders(asked?.protocol, verdict.standings, host.clock.now());
         if (verdict.refusedBy !== undefined)
           throw overLimit(terms.name, verdict.refusedBy, verdict.retryAfterMs, headers);
-        for (const demand of demands) returnAtEnd(limiter, exchange, demand);
         const answer = await next();
         Object.assign(answer.headers, headers);
         return answer;
