@@ -55,5 +55,5 @@ export function goDuration(milliseconds: number): string {
 
 /** Whole seconds, rounded up: a client that waits until then does not come too early. */
 export function rfc3339(time: number): string {
-  return new Date(Math.ceil(time / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
+  return `${new Date(Math.ceil(time / 1_000) * 1_000).toISOString().slice(0, 19)}Z`;
 }
