@@ -39,7 +39,7 @@ const config = z.strictObject({
     .strictObject({
       size: count()
         .refine((value) => value >= 1 && value <= 1_000_000, 'must be between 1 and 1M')
-        .default(10_000)
+        .prefault(10_000)
         .describe('Keys that are kept in memory.'),
     })
     .prefault({})
@@ -48,7 +48,7 @@ const config = z.strictObject({
     .strictObject({
       per_minute: count()
         .refine((value) => value >= 1 && value <= 1_000_000, 'must be between 1 and 1M')
-        .default(60)
+        .prefault(60)
         .describe('Failed attempts a remote address may make in a minute before they are answered with 429.'),
     })
     .prefault({})

@@ -1,5 +1,5 @@
 /** What a plan offers, as written in the configuration and as other plugins see it. */
-import { type Money, zero } from '../../core/money.ts';
+import type { Money } from '../../core/money.ts';
 import { count, duration, ratio, usd, z } from '../../core/schema.ts';
 import type { PlanTerms } from '../../core/vocabulary.ts';
 
@@ -20,7 +20,7 @@ const windowLengths = ['5h', 'day', 'week', 'month'] as const;
 const grantPeriods = ['day', 'week', 'month'] as const;
 
 export const offerSchema = z.strictObject({
-  price: usd().default(zero).describe('USD for the plan. Credited and charged by the plan shop, not by this plugin.'),
+  price: usd().prefault(0).describe('USD for the plan. Credited and charged by the plan shop, not by this plugin.'),
   limits: limits.describe('Rate limits of an account on this plan; an absent one is not limited.'),
   models: z.array(z.string().min(1)).optional().describe('Models that the plan allows; without it all.'),
   multiplier: ratio().optional().describe('Ratio on the official price, such as 2 or 1.6; without it 1.'),

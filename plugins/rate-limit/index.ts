@@ -23,7 +23,7 @@ const config = z.strictObject({
   reserve: z
     .strictObject({
       output_tokens: count()
-        .default(4096)
+        .prefault(4096)
         .describe('The most output tokens that a running answer reserves; at its end the true count replaces them.'),
     })
     .prefault({})

@@ -1,6 +1,7 @@
 /** Plans: the caller's terms, and what is wrong with a configuration. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from '../../../core/schema.ts';
 import { caller, plan, plans, priceRatio } from '../../../core/vocabulary.ts';
 import plansPlugin from '../../../plugins/plans/index.ts';
 import type { Offer } from '../../../plugins/plans/offer.ts';
@@ -108,4 +109,13 @@ test('a configuration that cannot be right is refused where it is wrong', async 
     [{ default: 'free', offers: { free: { multiplier: 0 } } }, /ratio/],
   ];
   for (const [value, words] of wrong) await assert.rejects(setUp(plansPlugin, fakeHost(), value), words);
+});
+
+test('the section has a JSON schema in which each field explains itself', () => {
+  const schema = z.toJSONSchema(plansPlugin.config as unknown as z.ZodType, { io: 'input' });
+  const offer = (schema.properties!['offers'] as { additionalProperties: z.core.JSONSchema.JSONSchema })
+    .additionalProperties;
+  for (const [name, field] of Object.entries(offer.properties!))
+    assert.ok((field as { description?: string }).description, `${name} has no description`);
+  assert.match((offer.properties!['grant'] as { description: string }).description, /Credited by the plan shop/);
 });
