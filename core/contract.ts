@@ -193,6 +193,8 @@ export interface Plugin<Config = unknown> {
   readonly provides?: readonly Service<unknown>[];
   /** Facts that must be stated before its `handle` runs. */
   readonly reads?: readonly Fact<unknown>[];
+  /** Facts that its `handle` uses where they are stated; the endpoint is opened, and whoever writes them stands, above it. */
+  readonly finds?: readonly Fact<unknown>[];
   readonly writes?: readonly Fact<unknown>[];
   /** Facts it reads when the exchange has ended: somebody must write them, wherever it stands. */
   readonly awaits?: readonly Fact<unknown>[];

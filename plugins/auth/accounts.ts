@@ -1,0 +1,103 @@
+/** Accounts and their keys: the service that other plugins and the commands use. */
+import type { KeyObject } from 'node:crypto';
+import type { Clock, Random } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Account, Accounts, Database } from '../../core/vocabulary.ts';
+import { displayPrefix, hashKey, makeKey } from './key.ts';
+import { type AccountRow, isUuid, type KeyRow, type Store } from './store.ts';
+
+const maxNameLength = 100;
+const maxModels = 1_000;
+
+export interface RevokedKey {
+  readonly id: string;
+  readonly prefix: string;
+  readonly revokedAt: Date;
+}
+
+/** What the commands need beyond the service. */
+export interface AccountBook extends Accounts {
+  find(nameOrId: string): Promise<AccountRow | undefined>;
+  list(): Promise<AccountRow[]>;
+  setDisabled(accountId: string, disabled: boolean): Promise<void>;
+  listKeys(accountId: string | undefined): Promise<KeyRow[]>;
+  /** By id or by display prefix; `not_found` or, when a prefix fits several, `conflict`. */
+  revokeKey(idOrPrefix: string): Promise<RevokedKey>;
+}
+
+export interface AccountParts {
+  readonly database: Database;
+  readonly store: Store;
+  readonly pepper: KeyObject;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function openAccounts({ database, store, pepper, clock, random }: AccountParts): AccountBook {
+  const today = () => new Date(clock.now());
+  return {
+    async create(name, plan): Promise<Account> {
+      const row = { name: validName(name, 'name'), plan, createdAt: today() };
+      // A name in the form of an id could be mistaken for another account's id.
+      if (isUuid(row.name)) throw invalid('name', 'An account cannot be named like an id.');
+      const inserted = await store.insertAccount(row);
+      if (inserted !== undefined) return inserted;
+      throw new GatewayError('conflict', `An account named "${row.name}" exists already.`, { field: 'name' });
+    },
+
+    find: (nameOrId) => store.findAccount(nameOrId),
+    list: () => store.listAccounts(),
+
+    async setDisabled(accountId, disabled) {
+      await store.setDisabled(accountId, disabled);
+      await database.announce('account', accountId);
+    },
+
+    async createKey(accountId, options) {
+      const name = validName(options.name, 'name');
+      const models = options.models === undefined ? null : validModels(options.models);
+      const expiresAt = options.expiresAt ?? null;
+      if (expiresAt !== null && expiresAt.getTime() <= clock.now())
+        throw invalid('expires', 'A key cannot expire in the past.');
+      if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
+      const key = makeKey(random);
+      const prefix = displayPrefix(key);
+      const hash = hashKey(key, pepper);
+      const id = await store.insertKey({ accountId, name, prefix, hash, models, expiresAt, createdAt: today() });
+      return { id, key, prefix };
+    },
+
+    listKeys: (accountId) => store.listKeys(accountId),
+
+    async revokeKey(idOrPrefix) {
+      const found = await store.findKeys(idOrPrefix);
+      if (found.length === 0) throw new GatewayError('not_found', `There is no key "${idOrPrefix}".`, { field: 'key' });
+      if (found.length > 1)
+        throw new GatewayError('conflict', `Several keys begin with "${idOrPrefix}"; name one by its id.`, {
+          field: 'key',
+        });
+      const { id } = found[0]!;
+      const { hash, prefix, revokedAt } = await store.revokeKey(id, today());
+      await database.announce('key', hash);
+      return { id, prefix, revokedAt };
+    },
+  };
+}
+
+export const noAccount = (nameOrId: string) =>
+  new GatewayError('not_found', `There is no account "${nameOrId}".`, { field: 'account' });
+
+const invalid = (field: string, message: string) => new GatewayError('invalid_request', message, { field });
+
+function validName(text: string, field: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name))
+    throw invalid(field, `A ${field} has 1 to ${maxNameLength} characters and none that control the terminal.`);
+  return name;
+}
+
+function validModels(models: readonly string[]): string[] {
+  if (models.length === 0 || models.length > maxModels)
+    throw invalid('models', `A key that is bound to models names 1 to ${maxModels} of them.`);
+  return models.map((model) => validName(model, 'models'));
+}

@@ -1,0 +1,28 @@
+/** Where a request may carry its key. Every carrier ends in the same list of values. Pure. */
+import type { ClientRequest } from '../../core/contract.ts';
+
+export const carriers = ['bearer', 'x-api-key', 'x-goog-api-key', 'query'] as const;
+export type Carrier = (typeof carriers)[number];
+
+const bearerPattern = /^bearer[ \t]+(.*)$/i;
+
+/** The different keys that a request presents: none is missing, two are a contradiction. Empty values do not count. */
+export function presentedKeys(request: ClientRequest, allowed: readonly Carrier[]): string[] {
+  const found: string[] = [];
+  for (const carrier of allowed) {
+    if (carrier === 'query') for (const value of request.query.getAll('key')) addKey(found, value);
+    else addKey(found, headerValue(request, carrier));
+  }
+  return found;
+}
+
+function headerValue(request: ClientRequest, carrier: Exclude<Carrier, 'query'>): string | undefined {
+  if (carrier !== 'bearer') return request.headers[carrier];
+  const authorization = request.headers['authorization'];
+  return authorization === undefined ? undefined : bearerPattern.exec(authorization)?.[1];
+}
+
+function addKey(found: string[], value: string | undefined): void {
+  const key = value?.trim();
+  if (key !== undefined && key !== '' && !found.includes(key)) found.push(key);
+}

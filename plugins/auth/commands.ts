@@ -1,0 +1,181 @@
+/** What an operator does with accounts and keys on the command line. */
+import type { Command, CommandResult, Host } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
+import { duration } from '../../core/schema.ts';
+import { type Ledger, ledger, plans } from '../../core/vocabulary.ts';
+import { type AccountBook, noAccount } from './accounts.ts';
+import type { AccountRow } from './store.ts';
+import { table } from './table.ts';
+
+type Values = Record<string, string | boolean | undefined>;
+
+export function accountCommands(host: Host, book: AccountBook): Command[] {
+  return [
+    {
+      name: 'accounts create',
+      summary: 'Opens an account.',
+      arguments: ['<name>'],
+      options: {
+        '--plan <name>': 'plan of the account; without it the default plan',
+        '--credit <usd>': 'USD to start with, such as 10 or 2.50',
+      },
+      run: (values) => createAccount(host, book, values),
+    },
+    {
+      name: 'accounts list',
+      summary: 'Lists the accounts.',
+      run: async () => listAccounts(await book.list()),
+    },
+    switchCommand(book, 'accounts disable', 'Refuses every key of an account from now on.', true),
+    switchCommand(book, 'accounts enable', 'Lets a disabled account in again.', false),
+  ];
+}
+
+export function keyCommands(host: Host, book: AccountBook): Command[] {
+  return [
+    {
+      name: 'keys create',
+      summary: 'Makes an API key and shows it this once.',
+      options: {
+        '--account <name>': 'account that the key belongs to, by name or id',
+        '--name <name>': 'what the key is for',
+        '--models <list>': 'models the key may call, separated by commas; without it all',
+        '--expires <when>': 'date such as 2030-01-31 or duration such as 30d; without it never',
+      },
+      run: (values) => createKey(host, book, values),
+    },
+    {
+      name: 'keys list',
+      summary: 'Lists keys by their prefix, never in full.',
+      options: { '--account <name>': 'only the keys of this account' },
+      run: (values) => listKeys(book, text(values, 'account')),
+    },
+    {
+      name: 'keys revoke',
+      summary: 'Ends a key within a second.',
+      arguments: ['<key>'],
+      run: async (values) => {
+        const revoked = await book.revokeKey(text(values, 'key') ?? '');
+        return { json: revoked, text: `Key ${revoked.prefix}… is revoked since ${revoked.revokedAt.toISOString()}.` };
+      },
+    },
+  ];
+}
+
+async function createAccount(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {
+  const known = host.find(plans);
+  const plan = text(values, 'plan') ?? known?.default ?? 'default';
+  if (known !== undefined && !known.has(plan)) throw wrong('plan', `There is no plan "${plan}".`);
+  const credit = text(values, 'credit');
+  const opening = credit === undefined ? undefined : openingCredit(host, credit);
+  const account = await book.create(text(values, 'name') ?? '', plan);
+  if (opening === undefined)
+    return { json: account, text: `Account "${account.name}" (${account.id}) on plan ${plan}.` };
+  const balance = formatUsd(
+    await opening.book.credit(account.id, opening.amount, {
+      kind: 'top-up',
+      reason: 'opening credit',
+      reference: `opening:${account.id}`,
+    }),
+  );
+  return {
+    json: { ...account, balance },
+    text: `Account "${account.name}" (${account.id}) on plan ${plan} with ${balance} USD.`,
+  };
+}
+
+/** Checked before the account is made, so that a mistyped amount leaves nothing behind. */
+function openingCredit(host: Host, amountText: string): { book: Ledger; amount: Money } {
+  const book = host.find(ledger);
+  if (book === undefined) throw wrong('credit', 'This gateway keeps no ledger, so an account cannot have credit.');
+  try {
+    const amount = parseUsd(amountText);
+    if (amount > 0n) return { book, amount };
+  } catch {
+    // Falls through to the one message.
+  }
+  throw wrong('credit', `"${amountText}" is not an amount of USD above zero with at most nine decimals.`);
+}
+
+function listAccounts(rows: readonly AccountRow[]): CommandResult {
+  const lines = rows.map((row) => [row.name, row.plan, row.disabled ? 'disabled' : 'active', row.id]);
+  return { json: rows, text: table(['NAME', 'PLAN', 'STATE', 'ID'], lines) };
+}
+
+function switchCommand(book: AccountBook, name: string, summary: string, disabled: boolean): Command {
+  return {
+    name,
+    summary,
+    arguments: ['<name>'],
+    run: async (values) => {
+      const account = await accountNamed(book, text(values, 'name') ?? '');
+      await book.setDisabled(account.id, disabled);
+      const state = disabled ? 'disabled' : 'active';
+      return { json: { ...account, disabled }, text: `Account "${account.name}" is ${state}.` };
+    },
+  };
+}
+
+async function createKey(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {
+  const owner = text(values, 'account');
+  if (owner === undefined) throw wrong('account', 'Name the account that the key belongs to: --account NAME.');
+  const account = await accountNamed(book, owner);
+  const name = text(values, 'name') ?? 'default';
+  const models = text(values, 'models')
+    ?.split(',')
+    .map((model) => model.trim());
+  const expires = text(values, 'expires');
+  const expiresAt = expires === undefined ? undefined : readExpiry(expires, host.clock.now());
+  const created = await book.createKey(account.id, {
+    name,
+    ...(models === undefined ? {} : { models }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  });
+  return {
+    json: { ...created, account: account.name, name, models: models ?? null, expiresAt: expiresAt ?? null },
+    text: `${created.key}\n\nKey "${name}" of account "${account.name}". It is shown this once; keep it safe.`,
+  };
+}
+
+/** `30d` from now, or a date; a date without a zone is UTC. */
+function readExpiry(expires: string, now: number): Date {
+  const span = duration().safeParse(expires);
+  const at = span.success ? new Date(now + span.data) : new Date(utc(expires));
+  if (!Number.isNaN(at.getTime())) return at;
+  throw wrong('expires', `"${expires}" is neither a date such as 2030-01-31 nor a duration such as 30d.`);
+}
+
+function utc(date: string): string {
+  if (!/^\d{4}-\d\d-\d\d/.test(date)) return 'not a date';
+  return /T[\d:.]+$/.test(date) ? `${date}Z` : date;
+}
+
+async function listKeys(book: AccountBook, owner: string | undefined): Promise<CommandResult> {
+  const account = owner === undefined ? undefined : await accountNamed(book, owner);
+  const rows = await book.listKeys(account?.id);
+  const day = (date: Date | null, otherwise: string) => date?.toISOString().slice(0, 10) ?? otherwise;
+  const lines = rows.map((row) => [
+    `${row.prefix}…`,
+    row.account,
+    row.name,
+    row.models?.join(',') ?? 'all',
+    row.revokedAt === null ? day(row.expiresAt, 'never') : `revoked ${day(row.revokedAt, '')}`,
+    day(row.lastUsedAt, 'never'),
+    row.id,
+  ]);
+  return { json: rows, text: table(['KEY', 'ACCOUNT', 'NAME', 'MODELS', 'EXPIRES', 'LAST USED', 'ID'], lines) };
+}
+
+async function accountNamed(book: AccountBook, nameOrId: string): Promise<AccountRow> {
+  const account = await book.find(nameOrId);
+  if (account === undefined) throw noAccount(nameOrId);
+  return account;
+}
+
+function text(values: Values, name: string): string | undefined {
+  const value = values[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+const wrong = (field: string, message: string) => new GatewayError('invalid_request', message, { field });

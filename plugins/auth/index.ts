@@ -1,0 +1,96 @@
+/** Who calls: an API key to a caller, from memory when it was seen before. Keeps the accounts and their keys. */
+import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { count, z } from '../../core/schema.ts';
+import { accounts, caller, database, endpointMatches, ledger, plans } from '../../core/vocabulary.ts';
+import { openAccounts } from './accounts.ts';
+import { Authenticator } from './authenticator.ts';
+import { carriers } from './carriers.ts';
+import { accountCommands, keyCommands } from './commands.ts';
+import { LastUsed } from './last-used.ts';
+import { loadPepper } from './pepper.ts';
+import { openStore } from './store.ts';
+
+const flushIntervalMs = 30_000;
+const minSecretLength = 16;
+
+const config = z.strictObject({
+  public: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Endpoints that need no key, as "GET /v1/models" or by operation name; a key sent there is ignored.'),
+  carriers: z
+    .array(z.enum(carriers))
+    .min(1)
+    .default([...carriers])
+    .describe(
+      'Where a request may carry its key: bearer (Authorization), x-api-key, x-goog-api-key, query (?key=). Default: all.',
+    ),
+  secret: z
+    .string()
+    .refine(
+      (value) => value === '' || value.length >= minSecretLength,
+      `must have at least ${minSecretLength} characters`,
+    )
+    .default('')
+    .describe(
+      'Secret that keys are hashed with. Empty: made once and kept in the database. It cannot be changed later.',
+    ),
+  cache: z
+    .strictObject({
+      size: count()
+        .refine((value) => value >= 1 && value <= 1_000_000, 'must be between 1 and 1M')
+        .prefault(10_000)
+        .describe('Keys that are kept in memory.'),
+    })
+    .prefault({})
+    .describe('Keys that were seen are admitted without asking the database.'),
+  failures: z
+    .strictObject({
+      per_minute: count()
+        .refine((value) => value >= 1 && value <= 1_000_000, 'must be between 1 and 1M')
+        .prefault(60)
+        .describe('Failed attempts a remote address may make in a minute before they are answered with 429.'),
+    })
+    .prefault({})
+    .describe('How guessing keys is slowed down.'),
+});
+
+export default definePlugin({
+  name: 'auth',
+  config,
+  needs: [database],
+  uses: [ledger, plans],
+  provides: [accounts],
+  writes: [caller],
+
+  async setup(host: Host, settings: z.output<typeof config>) {
+    const db = host.need(database);
+    await db.migrate('auth', new URL('./migrations/', import.meta.url));
+    const store = openStore(db);
+    const pepper = await loadPepper(store, settings.secret, host.random);
+    const { clock, log, random } = host;
+    const book = openAccounts({ database: db, store, pepper, clock, random });
+    host.provide(accounts, book);
+
+    const lastUsed = new LastUsed(store);
+    host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
+    const authenticator = new Authenticator(
+      { carriers: settings.carriers, cacheSize: settings.cache.size, failuresPerMinute: settings.failures.per_minute },
+      { database: db, store, pepper, clock, log, onUse: (keyId, atMs) => lastUsed.note(keyId, atMs) },
+    );
+
+    return {
+      applies: (endpoint: Endpoint) => !settings.public.some((rule) => endpointMatches(rule, endpoint)),
+
+      async handle(exchange: Exchange, next: Next) {
+        const known = authenticator.authenticate(exchange.request);
+        // Awaiting a value that is there already would cost the hot path a turn.
+        exchange.set(caller, known instanceof Promise ? await known : known);
+        return next();
+      },
+
+      commands: [...accountCommands(host, book), ...keyCommands(host, book)],
+      stop: () => lastUsed.flush(),
+    };
+  },
+});

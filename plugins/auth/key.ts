@@ -1,0 +1,53 @@
+/** The form of an API key: how one is made, recognised without a database, shown in part, and hashed. Pure. */
+import { createHmac, type KeyObject } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Random } from '../../core/contract.ts';
+
+/** `sk-gw-`, 43 characters that carry 256 random bits, 6 characters that carry their CRC-32; base 62, so that a double click takes it all. */
+const marker = 'sk-gw-';
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const bodyLength = 43;
+const checksumLength = 6;
+const checkedLength = marker.length + bodyLength;
+const shape = /^sk-gw-[0-9A-Za-z]{49}$/;
+
+export function makeKey(random: Random): string {
+  const secret = BigInt(`0x${random.bytes(32).toString('hex')}`);
+  const checked = marker + base62(secret, bodyLength);
+  return checked + checksum(checked);
+}
+
+/** Whether this can be a key at all. Says nothing about whether it is one, and costs no lookup. */
+export function isWellFormed(text: string): boolean {
+  return shape.test(text) && text.endsWith(checksum(text.slice(0, checkedLength)));
+}
+
+/** The part of a key that may be shown and stored: enough to tell two apart, 208 secret bits short of enough to use it. */
+export function displayPrefix(key: string): string {
+  return key.slice(0, marker.length + 8);
+}
+
+/** HMAC-SHA-256 in base64url. Without the pepper a stolen table cannot even be compared with a guess. */
+export function hashKey(key: string, pepper: KeyObject): string {
+  return createHmac('sha256', pepper).update(key).digest('base64url');
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  for (let index = 0; index < checksumLength; index++) {
+    digits = alphabet[rest % 62]! + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let digits = '';
+  for (let index = 0; index < length; index++) {
+    digits = alphabet[Number(rest % 62n)]! + digits;
+    rest /= 62n;
+  }
+  return digits;
+}

@@ -1,0 +1,158 @@
+/** Every statement on accounts, keys and settings. */
+import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
+import type { Database } from '../../core/vocabulary.ts';
+import { authTables } from './tables.ts';
+
+export interface AccountRow {
+  id: string;
+  name: string;
+  plan: string;
+  disabled: boolean;
+  createdAt: Date;
+}
+
+/** A key as it may be listed: neither the key nor its hash. */
+export interface KeyRow {
+  id: string;
+  account: string;
+  name: string;
+  prefix: string;
+  models: string[] | null;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  createdAt: Date;
+  lastUsedAt: Date | null;
+}
+
+/** What admits a request. */
+export interface ValidKey {
+  keyId: string;
+  accountId: string;
+  plan: string;
+  disabled: boolean;
+  models: string[] | null;
+  expiresAt: Date | null;
+}
+
+export interface NewKey {
+  accountId: string;
+  name: string;
+  prefix: string;
+  hash: string;
+  models: string[] | null;
+  expiresAt: Date | null;
+  createdAt: Date;
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Postgres refuses to compare a uuid column with any other text. */
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
+
+/** Keys whose last use is written by one statement. */
+const touchBatch = 1_000;
+
+export type Store = ReturnType<typeof openStore>;
+
+/** Opens the statements on one gateway's tables. Errors of the database pass through unchanged. */
+export function openStore({ orm, schema }: Database) {
+  const { accounts, keys, settings } = authTables(schema);
+  const byIdOrName = (text: string): SQL | undefined =>
+    isUuid(text) ? or(eq(accounts.id, text), eq(accounts.name, text)) : eq(accounts.name, text);
+  const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
+
+  return {
+    /** undefined when the name is taken. */
+    async insertAccount(row: { name: string; plan: string; createdAt: Date }): Promise<AccountRow | undefined> {
+      const [inserted] = await orm.insert(accounts).values(row).onConflictDoNothing().returning();
+      return inserted;
+    },
+
+    async findAccount(idOrName: string): Promise<AccountRow | undefined> {
+      const [found] = await orm.select().from(accounts).where(byIdOrName(idOrName)).limit(1);
+      return found;
+    },
+
+    listAccounts: (): Promise<AccountRow[]> => orm.select().from(accounts).orderBy(asc(accounts.name)),
+
+    async setDisabled(accountId: string, disabled: boolean): Promise<void> {
+      await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
+    },
+
+    async insertKey(row: NewKey): Promise<string> {
+      const [inserted] = await orm.insert(keys).values(row).returning({ id: keys.id });
+      return inserted!.id;
+    },
+
+    /** The key with this hash, unless it is revoked. Expiry is the caller's to compare. */
+    async findValidKey(hash: string): Promise<ValidKey | undefined> {
+      const [found] = await orm
+        .select({
+          keyId: keys.id,
+          accountId: accounts.id,
+          plan: accounts.plan,
+          disabled: accounts.disabled,
+          models: keys.models,
+          expiresAt: keys.expiresAt,
+        })
+        .from(keys)
+        .innerJoin(accounts, eq(accounts.id, keys.accountId))
+        .where(and(eq(keys.hash, hash), isNull(keys.revokedAt)));
+      return found;
+    },
+
+    /** All keys, or those of one account, oldest first. */
+    listKeys: (accountId: string | undefined): Promise<KeyRow[]> =>
+      orm
+        .select({
+          id: keys.id,
+          account: accounts.name,
+          name: keys.name,
+          prefix: keys.prefix,
+          models: keys.models,
+          expiresAt: keys.expiresAt,
+          revokedAt: keys.revokedAt,
+          createdAt: keys.createdAt,
+          lastUsedAt: keys.lastUsedAt,
+        })
+        .from(keys)
+        .innerJoin(accounts, eq(accounts.id, keys.accountId))
+        .where(accountId === undefined ? undefined : eq(keys.accountId, accountId))
+        .orderBy(asc(keys.createdAt), asc(keys.id)),
+
+    findKeys: (idOrPrefix: string): Promise<{ id: string }[]> =>
+      orm.select({ id: keys.id }).from(keys).where(byIdOrPrefix(idOrPrefix)),
+
+    /** Revokes once; a second revocation keeps the first one's time. */
+    async revokeKey(id: string, at: Date): Promise<{ hash: string; prefix: string; revokedAt: Date }> {
+      await orm
+        .update(keys)
+        .set({ revokedAt: at })
+        .where(and(eq(keys.id, id), isNull(keys.revokedAt)));
+      const [row] = await orm
+        .select({ hash: keys.hash, prefix: keys.prefix, revokedAt: keys.revokedAt })
+        .from(keys)
+        .where(eq(keys.id, id));
+      return { hash: row!.hash, prefix: row!.prefix, revokedAt: row!.revokedAt! };
+    },
+
+    /** Writes when keys were last used. An older time never overwrites a newer one. */
+    async touchKeys(uses: readonly (readonly [keyId: string, atMs: number])[]): Promise<void> {
+      for (let start = 0; start < uses.length; start += touchBatch) {
+        const rows = uses
+          .slice(start, start + touchBatch)
+          .map(([id, atMs]) => sql`(${id}::uuid, ${new Date(atMs).toISOString()}::timestamptz)`);
+        await orm.execute(sql`
+          update ${keys} set last_used_at = greatest(${keys.lastUsedAt}, used.at)
+          from (values ${sql.join(rows, sql`, `)}) as used (id, at)
+          where ${keys.id} = used.id`);
+      }
+    },
+
+    /** The setting's value; `value` becomes it when there is none yet. The first writer wins. */
+    async settle(name: string, value: string): Promise<string> {
+      await orm.insert(settings).values({ name, value }).onConflictDoNothing();
+      const [row] = await orm.select({ value: settings.value }).from(settings).where(eq(settings.name, name));
+      return row!.value;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** The tables of accounts, keys and settings, as drizzle sees them; the SQL is in `migrations/`. */
+import { boolean, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
+
+/** The tables in one gateway's own schema. */
+export function authTables(schema: string) {
+  const space = pgSchema(schema);
+  const accounts = space.table('accounts', {
+    id: uuid('id').primaryKey().defaultRandom(),
+    name: text('name').notNull(),
+    plan: text('plan').notNull(),
+    disabled: boolean('disabled').notNull().default(false),
+    createdAt: instant('created_at').notNull(),
+  });
+  const keys = space.table('keys', {
+    id: uuid('id').primaryKey().defaultRandom(),
+    accountId: uuid('account_id').notNull(),
+    name: text('name').notNull(),
+    prefix: text('prefix').notNull(),
+    hash: text('hash').notNull(),
+    models: text('models').array(),
+    expiresAt: instant('expires_at'),
+    revokedAt: instant('revoked_at'),
+    createdAt: instant('created_at').notNull(),
+    lastUsedAt: instant('last_used_at'),
+  });
+  const settings = space.table('auth_settings', {
+    name: text('name').primaryKey(),
+    value: text('value').notNull(),
+  });
+  return { accounts, keys, settings };
+}
+
+export type AuthTables = ReturnType<typeof authTables>;

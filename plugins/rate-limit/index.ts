@@ -1,0 +1,89 @@
+/** Requests, tokens and concurrent calls of an account, held to what its plan allows. */
+import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { count, z } from '../../core/schema.ts';
+import { totalTokens } from '../../core/usage.ts';
+import { call, caller, endpointMatches, plan, usageReport } from '../../core/vocabulary.ts';
+import { demandsOf } from './demands.ts';
+import { limitHeaders } from './headers.ts';
+import type { Demand, Limiter } from './limiter.ts';
+import { MemoryLimiter } from './memory.ts';
+import { overLimit } from './refusal.ts';
+
+const sweepIntervalMs = 60_000;
+/** What an exchange may take when its endpoint sets no other deadline. */
+const defaultDeadlineMs = 600_000;
+/** Deferred work runs a little after the deadline. */
+const slotGraceMs = 60_000;
+
+const config = z.strictObject({
+  endpoints: z
+    .array(z.string().min(1))
+    .default(['chat', 'responses', 'compact', 'messages', 'generate-content', 'images', 'tasks'])
+    .describe('Endpoints that are limited, by operation name or as "POST /v1/messages". All others never are.'),
+  reserve: z
+    .strictObject({
+      output_tokens: count()
+        .prefault(4096)
+        .describe('The most output tokens that a running answer reserves; at its end the true count replaces them.'),
+    })
+    .prefault({})
+    .describe('How tokens are counted before they are known.'),
+});
+
+export default definePlugin({
+  name: 'rate-limit',
+  config,
+  reads: [caller, plan],
+  finds: [call],
+
+  setup(host: Host, settings: z.output<typeof config>) {
+    const limiter = new MemoryLimiter(host.clock);
+    host.every(sweepIntervalMs, 'forget idle rate limits', () => limiter.sweep());
+    const applies = (endpoint: Endpoint) => settings.endpoints.some((rule) => endpointMatches(rule, endpoint));
+
+    return {
+      applies,
+
+      async handle(exchange: Exchange, next: Next) {
+        const { endpoint } = exchange;
+        const terms = exchange.get(plan);
+        // Where the endpoint states a call, a missing one means that it was opened too late: better loud than unlimited.
+        const asked = endpoint.states?.includes(call) === true ? exchange.get(call) : undefined;
+        const demands = demandsOf(exchange.get(caller).accountId, terms.limits, asked, {
+          reservedOutputTokens: settings.reserve.output_tokens,
+          slotLifetimeMs: (endpoint.timeoutMs ?? defaultDeadlineMs) + slotGraceMs,
+        });
+        if (demands.length === 0) return next();
+        const verdict = limiter.take(exchange.id, demands);
+        if (verdict.granted) for (const demand of demands) returnAtEnd(limiter, exchange, demand);
+        const headers = limitHeaders(asked?.protocol, verdict.standings, host.clock.now());
+        if (verdict.refusedBy !== undefined)
+          throw overLimit(terms.name, verdict.refusedBy, verdict.retryAfterMs, headers);
+        const answer = await next();
+        Object.assign(answer.headers, headers);
+        return answer;
+      },
+
+      start: () => nameUnmatched(host, settings.endpoints),
+    };
+  },
+});
+
+/** Gives back what `demand` took when the exchange has ended, however it ended. An exchange without a usage report used no tokens. */
+function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand): void {
+  if (demand.dimension === 'concurrency') {
+    exchange.defer(() => limiter.release(exchange.id, demand));
+  } else if (demand.dimension === 'tpm') {
+    exchange.defer(() => {
+      const report = exchange.find(usageReport);
+      return limiter.adjust(demand, report === undefined ? 0 : totalTokens(report.usage));
+    });
+  }
+}
+
+/** A misspelt rule would leave an endpoint unlimited in silence. */
+function nameUnmatched(host: Host, rules: readonly string[]): void {
+  const unmatched = rules.filter((rule) => !host.endpoints().some((endpoint) => endpointMatches(rule, endpoint)));
+  if (unmatched.length > 0)
+    host.log.info({ rules: unmatched }, `rate-limit.endpoints: this gateway has no ${unmatched.join(', ')}`);
+}

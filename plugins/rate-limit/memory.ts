@@ -1,0 +1,140 @@
+/** The limiter of one process: buckets in a bounded map. */
+import type { Clock } from '../../core/contract.ts';
+import { type Decision, decide, emptyGauge, type Gauge, remainingUnits, resetMs, settle } from './decide.ts';
+import { type Demand, type Dimension, type Limiter, maxDemands, type Standing, type Verdict } from './limiter.ts';
+
+/** Everything that is kept of one subject. */
+interface Subject {
+  readonly gauges: Record<Dimension, Gauge | undefined>;
+  /** Operation id to the time at which its slot lapses. */
+  readonly slots: Map<string, number>;
+  /** From this time on all buckets are whole; without slots there is then nothing to remember. */
+  wholeAtMs: number;
+}
+
+const defaultMaxSubjects = 100_000;
+/** How many of the oldest subjects are looked at to make room for one. */
+const evictionTries = 16;
+
+export class MemoryLimiter implements Limiter {
+  readonly #clock: Clock;
+  readonly #maxSubjects: number;
+  readonly #subjects = new Map<string, Subject>();
+
+  constructor(clock: Clock, maxSubjects = defaultMaxSubjects) {
+    this.#clock = clock;
+    this.#maxSubjects = maxSubjects;
+  }
+
+  /** How many subjects are remembered. */
+  get size(): number {
+    return this.#subjects.size;
+  }
+
+  take(id: string, demands: readonly Demand[]): Verdict {
+    if (demands.length > maxDemands) throw new RangeError(`more than ${maxDemands} buckets at once`);
+    const nowMs = this.#now();
+    const gauges = demands.map((demand) => this.#gauge(demand, nowMs));
+    const decision = decide(gauges, nowMs, demands);
+    const granted = decision.refusedBy === -1;
+    if (granted) this.#keep(id, demands, decision, nowMs);
+    return {
+      granted,
+      refusedBy: granted ? undefined : demands[decision.refusedBy]!,
+      retryAfterMs: decision.retryAfterMs,
+      standings: demands.map((demand, index) => standing(demand, decision.gauges[index]!)),
+    };
+  }
+
+  adjust(demand: Demand, usedUnits: number): void {
+    const subject = this.#subjects.get(demand.subject);
+    const gauge = subject?.gauges[demand.dimension];
+    if (subject === undefined || gauge === undefined) return;
+    const nowMs = this.#now();
+    const settled = settle(gauge, nowMs, demand, usedUnits);
+    subject.gauges[demand.dimension] = settled;
+    subject.wholeAtMs = Math.max(subject.wholeAtMs, nowMs + resetMs(settled, demand));
+  }
+
+  release(id: string, demand: Demand): void {
+    this.#subjects.get(demand.subject)?.slots.delete(id);
+  }
+
+  /** Forgets the subjects of which there is nothing to remember. */
+  sweep(): void {
+    const nowMs = this.#now();
+    for (const [name, subject] of this.#subjects) if (isIdle(subject, nowMs)) this.#subjects.delete(name);
+  }
+
+  #now(): number {
+    return Math.floor(this.#clock.monotonic());
+  }
+
+  #gauge({ subject: name, dimension, periodMs, limit }: Demand, nowMs: number): Gauge {
+    const subject = this.#subjects.get(name);
+    if (subject === undefined) return emptyGauge;
+    if (periodMs > 0) return subject.gauges[dimension] ?? emptyGauge;
+    if (subject.slots.size >= limit) dropLapsed(subject.slots, nowMs);
+    return { debt: subject.slots.size, refundable: 0, atMs: nowMs };
+  }
+
+  #keep(id: string, demands: readonly Demand[], { gauges }: Decision, nowMs: number): void {
+    for (let index = 0; index < demands.length; index++) {
+      const demand = demands[index]!;
+      const gauge = gauges[index]!;
+      const subject = this.#subjects.get(demand.subject) ?? this.#remember(demand.subject, nowMs);
+      if (demand.periodMs === 0) {
+        subject.slots.set(id, nowMs + (demand.slotLifetimeMs ?? Number.POSITIVE_INFINITY));
+      } else {
+        subject.gauges[demand.dimension] = gauge;
+        subject.wholeAtMs = Math.max(subject.wholeAtMs, nowMs + resetMs(gauge, demand));
+      }
+    }
+  }
+
+  #remember(name: string, nowMs: number): Subject {
+    if (this.#subjects.size >= this.#maxSubjects) this.#makeRoom(nowMs);
+    const subject: Subject = {
+      gauges: { rpm: undefined, rpd: undefined, tpm: undefined, concurrency: undefined },
+      slots: new Map(),
+      wholeAtMs: 0,
+    };
+    this.#subjects.set(name, subject);
+    return subject;
+  }
+
+  /** Forgets one idle subject, or the first that runs nothing: its debt is forgiven rather than memory unbounded. */
+  #makeRoom(nowMs: number): void {
+    let victim: string | undefined;
+    let tries = evictionTries;
+    for (const [name, subject] of this.#subjects) {
+      if (isIdle(subject, nowMs)) {
+        this.#subjects.delete(name);
+        return;
+      }
+      if (victim === undefined || (subject.slots.size === 0 && this.#subjects.get(victim)!.slots.size > 0))
+        victim = name;
+      // To the back, so that the next search looks at others.
+      this.#subjects.delete(name);
+      this.#subjects.set(name, subject);
+      tries -= 1;
+      if (tries === 0) break;
+    }
+    if (victim !== undefined) this.#subjects.delete(victim);
+  }
+}
+
+function isIdle(subject: Subject, nowMs: number): boolean {
+  if (subject.wholeAtMs > nowMs) return false;
+  if (subject.slots.size > 0) dropLapsed(subject.slots, nowMs);
+  return subject.slots.size === 0;
+}
+
+function dropLapsed(slots: Map<string, number>, nowMs: number): void {
+  for (const [id, lapsesAtMs] of slots) if (lapsesAtMs <= nowMs) slots.delete(id);
+}
+
+function standing(demand: Demand, gauge: Gauge): Standing {
+  const { dimension, limit } = demand;
+  return { dimension, limit, remaining: remainingUnits(gauge, demand), resetMs: resetMs(gauge, demand) };
+}

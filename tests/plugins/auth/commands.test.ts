@@ -1,0 +1,172 @@
+/** What an operator does with accounts and keys. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Money, parseUsd } from '../../../core/money.ts';
+import { ledger, plans } from '../../../core/vocabulary.ts';
+import { closeEmbedded } from './embedded.ts';
+import { type Gate, openGate } from './gate.ts';
+
+after(closeEmbedded);
+
+interface Credit {
+  accountId: string;
+  amount: Money;
+  kind: string;
+  reason: string;
+  reference: string;
+}
+
+function provideLedger(gate: Gate): Credit[] {
+  const credits: Credit[] = [];
+  gate.host.provide(ledger, {
+    async credit(accountId, amount, options) {
+      credits.push({ accountId, amount, ...options });
+      return amount;
+    },
+    balance: async () => parseUsd('0'),
+  });
+  return credits;
+}
+
+function providePlans(gate: Gate): void {
+  const terms = (name: string) => ({ name, limits: {}, models: undefined, multiplier: undefined });
+  gate.host.provide(plans, { default: 'free', terms, has: (name) => ['free', 'pro'].includes(name) });
+}
+
+test('an account is opened on the default plan, with credit', async () => {
+  const gate = await openGate();
+  providePlans(gate);
+  const credits = provideLedger(gate);
+  const { json, text } = await gate.command('accounts create', { name: ' Shop 1 ', credit: '12.5' });
+  const account = json as { id: string; name: string; plan: string; balance: string };
+  assert.equal(account.name, 'Shop 1');
+  assert.equal(account.plan, 'free');
+  assert.equal(account.balance, '12.50');
+  assert.match(text, /"Shop 1" .* on plan free with 12\.50 USD/);
+  assert.deepEqual(credits, [
+    {
+      accountId: account.id,
+      amount: 12_500_000_000n,
+      kind: 'top-up',
+      reason: 'opening credit',
+      reference: `opening:${account.id}`,
+    },
+  ]);
+  const listed = (await gate.command('accounts list')).json as { name: string }[];
+  assert.deepEqual(
+    listed.map(({ name }) => name),
+    ['Shop 1', 'acme'],
+  );
+});
+
+test('what is wrong with a new account is said before anything is made', async () => {
+  const gate = await openGate();
+  providePlans(gate);
+  const create = (values: Record<string, string>) => gate.command('accounts create', values);
+  await assert.rejects(create({ name: 'new', credit: '5' }), /keeps no ledger/);
+  provideLedger(gate);
+  await assert.rejects(create({ name: 'new', plan: 'gold' }), /no plan "gold"/);
+  for (const credit of ['0', '-1', '1e3', '0.0000000001', 'ten'])
+    await assert.rejects(create({ name: 'new', credit }), /is not an amount of USD above zero/);
+  for (const name of ['', '  ', 'a\u001b[2Jb', 'x'.repeat(101)])
+    await assert.rejects(create({ name }), /1 to 100 characters/);
+  await assert.rejects(create({ name: gate.accountId }), /named like an id/);
+  await assert.rejects(create({ name: 'acme' }), /exists already/);
+  assert.equal(((await gate.command('accounts list')).json as unknown[]).length, 1);
+});
+
+test('a gateway without plans and ledger opens accounts all the same', async () => {
+  const gate = await openGate();
+  const { json } = await gate.command('accounts create', { name: 'plain' });
+  assert.equal((json as { plan: string }).plan, 'default');
+  assert.equal(
+    (await gate.command('accounts create', { name: 'gold', plan: 'gold' })).text.includes('on plan gold'),
+    true,
+  );
+});
+
+test('a new key works, is shown once, and carries its models and its end', async () => {
+  const gate = await openGate();
+  const values = { account: 'acme', name: 'laptop', models: 'one, two', expires: '30d' };
+  const { json, text } = await gate.command('keys create', values);
+  const created = json as {
+    key: string;
+    id: string;
+    account: string;
+    prefix: string;
+    models: string[];
+    expiresAt: Date;
+  };
+  assert.match(created.key, /^sk-gw-[0-9A-Za-z]{49}$/);
+  assert.equal(created.prefix, created.key.slice(0, 14));
+  assert.equal(created.account, 'acme');
+  assert.deepEqual(created.models, ['one', 'two']);
+  assert.equal(created.expiresAt.getTime(), gate.host.clock.now() + 30 * 86_400_000);
+  assert.ok(text.startsWith(created.key));
+  const who = await gate.send(created.key);
+  assert.equal(who.keyId, created.id);
+  assert.deepEqual(who.models, new Set(['one', 'two']));
+  const list = await gate.command('keys list', { account: 'acme' });
+  assert.equal(JSON.stringify(list).includes(created.key), false);
+  assert.match(list.text, /^KEY +ACCOUNT +NAME +MODELS +EXPIRES +LAST USED +ID\nsk-gw-\w{8}… +acme +laptop +one,two/);
+});
+
+test('a key may expire on a date, which is UTC unless it says otherwise', async () => {
+  const gate = await openGate();
+  const cases: [string, string][] = [
+    ['2030-01-31', '2030-01-31T00:00:00.000Z'],
+    ['2030-01-31T12:00:00', '2030-01-31T12:00:00.000Z'],
+    ['2030-01-31T12:00:00Z', '2030-01-31T12:00:00.000Z'],
+    ['2030-01-31T12:00:00+02:00', '2030-01-31T10:00:00.000Z'],
+  ];
+  for (const [expires, expected] of cases) {
+    const { json } = await gate.command('keys create', { account: 'acme', expires });
+    assert.equal((json as { expiresAt: Date }).expiresAt.toISOString(), expected);
+  }
+});
+
+test('what is wrong with a new key is said', async () => {
+  const gate = await openGate();
+  const create = (values: Record<string, string>) => gate.command('keys create', values);
+  await assert.rejects(create({}), /--account NAME/);
+  await assert.rejects(create({ account: 'nobody' }), /no account "nobody"/);
+  await assert.rejects(create({ account: 'acme', expires: 'soon' }), /neither a date/);
+  await assert.rejects(create({ account: 'acme', expires: '2020-01-01' }), /in the past/);
+  await assert.rejects(create({ account: 'acme', expires: '2030-13-45' }), /neither a date/);
+  await assert.rejects(create({ account: 'acme', models: 'one,,two' }), /characters/);
+});
+
+test('an account is named by its name or its id', async () => {
+  const gate = await openGate();
+  assert.equal((await gate.book.find(gate.accountId))?.name, 'acme');
+  assert.equal((await gate.book.find('acme'))?.id, gate.accountId);
+  assert.equal(await gate.book.find('00000000-0000-4000-8000-000000000000'), undefined);
+  await gate.command('keys create', { account: gate.accountId });
+});
+
+test('a key is revoked by its prefix or its id, once', async () => {
+  const gate = await openGate();
+  const create = async () =>
+    (await gate.command('keys create', { account: 'acme' })).json as { key: string; id: string; prefix: string };
+  const [first, second] = [await create(), await create()];
+  const revoked = (await gate.command('keys revoke', { key: first.prefix })).json as { id: string; revokedAt: Date };
+  assert.equal(revoked.id, first.id);
+  gate.host.advance(1_000);
+  const again = (await gate.command('keys revoke', { key: first.id })).json as { revokedAt: Date };
+  assert.deepEqual(again.revokedAt, revoked.revokedAt, 'the first revocation stands');
+  assert.equal((await gate.refusal(first.key)).status, 401);
+  await gate.send(second.key);
+  await assert.rejects(gate.command('keys revoke', { key: 'sk-gw-nothing0' }), /There is no key/);
+  assert.match((await gate.command('keys list')).text, /revoked 2027-/);
+});
+
+test('a prefix that fits several keys revokes none of them', async () => {
+  const gate = await openGate();
+  const { id, key, prefix } = await gate.book.createKey(gate.accountId, { name: 'one' });
+  await gate.book.createKey(gate.accountId, { name: 'two' });
+  await gate.db.orm.execute(`update "${gate.db.schema}".keys set prefix = '${prefix}'`);
+  await assert.rejects(gate.command('keys revoke', { key: prefix }), /Several keys/);
+  await gate.send(key);
+  await gate.command('keys revoke', { key: id });
+  assert.equal((await gate.refusal(key)).status, 401);
+});

@@ -1,0 +1,230 @@
+/** The limiter's arithmetic: what it admits, what it gives back, how long it makes wait. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type Cost,
+  decide,
+  emptyGauge,
+  type Gauge,
+  remainingUnits,
+  resetMs,
+  settle,
+} from '../../../plugins/rate-limit/decide.ts';
+
+const minuteMs = 60_000;
+const rate = (limit: number, units = 1, periodMs = minuteMs): Cost => ({ limit, periodMs, units });
+const rateCost = fc.record({
+  limit: fc.integer({ min: 1, max: 2_000_000 }),
+  periodMs: fc.constantFrom(minuteMs, 86_400_000),
+  units: fc.integer({ min: 0, max: 3_000_000 }),
+});
+
+/** Takes and answers the new gauge, or undefined when refused. */
+function take(gauge: Gauge, nowMs: number, cost: Cost): Gauge | undefined {
+  const decision = decide([gauge], nowMs, [cost]);
+  return decision.refusedBy === -1 ? decision.gauges[0] : undefined;
+}
+
+test('a whole bucket admits exactly its limit at once, whatever the limit', () => {
+  for (const limit of [1, 3, 7, 20, 59, 600, 997]) {
+    let gauge: Gauge = emptyGauge;
+    let admitted = 0;
+    for (let next = take(gauge, 5, rate(limit)); next !== undefined; next = take(gauge, 5, rate(limit))) {
+      gauge = next;
+      admitted += 1;
+    }
+    assert.equal(admitted, limit);
+  }
+});
+
+test('no window of any length admits more than the limit plus what drains in it', () => {
+  const steps = fc.array(
+    fc.record({ waitMs: fc.integer({ min: 0, max: 20_000 }), units: fc.integer({ min: 0, max: 60 }) }),
+    {
+      maxLength: 60,
+    },
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 100 }), steps, (limit, trace) => {
+      let gauge: Gauge = emptyGauge;
+      let nowMs = 1_000;
+      const admitted: { atMs: number; units: number }[] = [];
+      for (const { waitMs, units } of trace) {
+        nowMs += waitMs;
+        const next = take(gauge, nowMs, rate(limit, units));
+        if (next === undefined) continue;
+        gauge = next;
+        admitted.push({ atMs: nowMs, units: Math.min(units, limit) });
+      }
+      for (let from = 0; from < admitted.length; from++) {
+        let sum = 0;
+        for (let to = from; to < admitted.length; to++) {
+          sum += admitted[to]!.units;
+          const windowMs = admitted[to]!.atMs - admitted[from]!.atMs;
+          assert.ok(sum * minuteMs <= limit * (minuteMs + windowMs), `${sum} units in ${windowMs} ms`);
+        }
+      }
+    }),
+  );
+});
+
+test('a steady caller at the limit is never refused', () => {
+  let gauge: Gauge = emptyGauge;
+  for (let nowMs = 0; nowMs < 10 * minuteMs; nowMs += 3_000) {
+    const next = take(gauge, nowMs, rate(20));
+    assert.ok(next !== undefined, `refused at ${nowMs} ms`);
+    gauge = next;
+  }
+});
+
+test('a refused cost is granted after exactly the wait it was told, and not a millisecond sooner', () => {
+  const debts = fc.record({
+    cost: rateCost,
+    used: fc.integer({ min: 0, max: 2_000_000 }),
+    nowMs: fc.integer({ min: 0, max: 1e9 }),
+  });
+  fc.assert(
+    fc.property(debts, ({ cost, used, nowMs }) => {
+      const gauge = take(emptyGauge, nowMs, { ...cost, units: used })!;
+      const { refusedBy, retryAfterMs } = decide([gauge], nowMs, [cost]);
+      if (refusedBy === -1) return assert.equal(retryAfterMs, 0);
+      assert.ok(Number.isInteger(retryAfterMs) && retryAfterMs > 0);
+      assert.ok(take(gauge, nowMs + retryAfterMs, cost) !== undefined, 'still refused after the wait');
+      assert.ok(take(gauge, nowMs + retryAfterMs - 1, cost) === undefined, 'granted before the wait was over');
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('all costs are granted or nothing is taken, and the longest wait is the one that is told', () => {
+  const buckets = fc.array(fc.tuple(rateCost, fc.integer({ min: 0, max: 2_000_000 })), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(buckets, fc.integer({ min: 0, max: 1e9 }), (list, nowMs) => {
+      const costs = list.map(([cost]) => cost);
+      const gauges = list.map(([cost, used]) => take(emptyGauge, nowMs, { ...cost, units: used })!);
+      const decision = decide(gauges, nowMs, costs);
+      const alone = costs.map((cost, index) => decide([gauges[index]!], nowMs, [cost]));
+      const longest = Math.max(...alone.map(({ retryAfterMs }) => retryAfterMs));
+      assert.equal(decision.retryAfterMs, longest);
+      if (longest === 0) {
+        assert.deepEqual(
+          decision.gauges,
+          alone.map(({ gauges: [gauge] }) => gauge),
+        );
+        return;
+      }
+      assert.equal(alone[decision.refusedBy]!.retryAfterMs, longest);
+      assert.deepEqual(decision.gauges, gauges);
+      const later = decide(gauges, nowMs + longest, costs);
+      assert.equal(later.refusedBy, -1, 'after the longest wait everything is granted');
+    }),
+  );
+});
+
+test('what remains never grows by taking and never shrinks by waiting', () => {
+  fc.assert(
+    fc.property(rateCost, fc.integer({ min: 0, max: 2 * minuteMs }), (cost, waitMs) => {
+      const gauge = take(emptyGauge, 0, cost)!;
+      const before = remainingUnits(gauge, cost);
+      assert.equal(before, cost.limit - Math.min(cost.units, cost.limit));
+      const waited = decide([gauge], waitMs, [{ ...cost, units: 0 }]).gauges[0]!;
+      assert.ok(remainingUnits(waited, cost) >= before);
+      const again = take(waited, waitMs, { ...cost, units: 1 });
+      if (again !== undefined) assert.equal(remainingUnits(again, cost), Math.max(0, remainingUnits(waited, cost) - 1));
+      const whole = decide([gauge], resetMs(gauge, cost), [{ ...cost, units: 0 }]).gauges[0]!;
+      assert.equal(remainingUnits(whole, cost), cost.limit);
+    }),
+  );
+});
+
+test('a cost above the whole bucket takes the whole bucket instead of being impossible', () => {
+  const gauge = take(emptyGauge, 0, rate(40_000, 1_000_000));
+  assert.ok(gauge !== undefined);
+  assert.equal(remainingUnits(gauge, rate(40_000)), 0);
+  assert.equal(decide([gauge], 0, [rate(40_000, 1_000_000)]).retryAfterMs, minuteMs);
+});
+
+test('unused tokens go back at once, and never more than were reserved', () => {
+  fc.assert(
+    fc.property(
+      rateCost,
+      fc.integer({ min: 0, max: 2_000_000 }),
+      fc.integer({ min: 0, max: 2 * minuteMs }),
+      (cost, used, ranMs) => {
+        const reserved = take(emptyGauge, 0, cost)!;
+        const returned = settle(reserved, ranMs, cost, used);
+        const waited = decide([reserved], ranMs, [{ ...cost, units: 0 }]).gauges[0]!;
+        const charged = Math.min(cost.units, cost.limit) * cost.periodMs;
+        assert.ok(waited.debt - returned.debt <= charged, 'gave back more than was reserved');
+        assert.ok(returned.debt >= 0 && returned.refundable >= 0);
+        if (ranMs === 0) assert.equal(returned.debt, used * cost.periodMs, 'at once, the debt is what was used');
+      },
+    ),
+  );
+});
+
+test('use beyond the reservation is taken afterwards, below empty', () => {
+  const cost = rate(1_000, 100);
+  const gauge = settle(take(emptyGauge, 0, cost)!, 0, cost, 1_600);
+  assert.equal(remainingUnits(gauge, cost), 0);
+  assert.equal(decide([gauge], 0, [rate(1_000, 400)]).retryAfterMs, minuteMs);
+});
+
+test('whatever runs at once and ends in whatever order, no window of use exceeds the limit plus what drains in it', () => {
+  const event = fc.record({
+    waitMs: fc.integer({ min: 0, max: 40_000 }),
+    reserve: fc.integer({ min: 0, max: 60 }),
+    usedShare: fc.double({ min: 0, max: 1, noNaN: true }),
+    endFirst: fc.nat({ max: 3 }),
+  });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), fc.array(event, { maxLength: 50 }), (limit, trace) => {
+      let gauge: Gauge = emptyGauge;
+      let nowMs = 0;
+      const used: { atMs: number; units: number }[] = [];
+      const running: { cost: Cost; units: number }[] = [];
+      for (const { waitMs, reserve, usedShare, endFirst } of trace) {
+        nowMs += waitMs;
+        for (const ended of running.splice(0, endFirst)) gauge = settle(gauge, nowMs, ended.cost, ended.units);
+        const next = take(gauge, nowMs, rate(limit, reserve));
+        if (next === undefined) continue;
+        gauge = next;
+        const units = Math.floor(Math.min(reserve, limit) * usedShare);
+        used.push({ atMs: nowMs, units });
+        running.push({ cost: rate(limit, reserve), units });
+      }
+      for (let from = 0; from < used.length; from++) {
+        let sum = 0;
+        for (let to = from; to < used.length; to++) {
+          sum += used[to]!.units;
+          const windowMs = used[to]!.atMs - used[from]!.atMs;
+          assert.ok(sum * minuteMs <= limit * (minuteMs + windowMs), `${sum} of ${limit} used in ${windowMs} ms`);
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a slow call that used nothing does not give back what has drained meanwhile', () => {
+  const whole = rate(60, 60);
+  const slow = take(emptyGauge, 0, whole)!;
+  const second = take(slow, minuteMs, whole)!;
+  const ended = settle(second, minuteMs, whole, 60);
+  assert.equal(take(settle(ended, minuteMs, whole, 0), minuteMs, rate(60)), undefined);
+});
+
+test('parallel calls share what has drained: together they get back all but that', () => {
+  const cost = rate(60, 10);
+  let gauge: Gauge = emptyGauge;
+  for (let index = 0; index < 6; index++) gauge = take(gauge, 0, cost)!;
+  for (let index = 0; index < 6; index++) gauge = settle(gauge, 20_000, cost, 0);
+  assert.equal(remainingUnits(gauge, cost), 60);
+});
+
+test('a limit that is raised keeps the units in use', () => {
+  const gauge = take(emptyGauge, 0, rate(20, 15))!;
+  assert.equal(remainingUnits(gauge, rate(600)), 585);
+  assert.equal(remainingUnits(gauge, rate(10)), 0);
+});

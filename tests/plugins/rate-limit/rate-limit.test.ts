@@ -1,0 +1,244 @@
+/** Requests on their way through the limiter, by the plan of their account. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Answer, Endpoint } from '../../../core/contract.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import type { Usage } from '../../../core/usage.ts';
+import { type Call, call, caller, type Limits, type PlanTerms, plan, usageReport } from '../../../core/vocabulary.ts';
+import rateLimit from '../../../plugins/rate-limit/index.ts';
+import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+
+const chatCall: Call = {
+  protocol: 'chat',
+  model: 'some-model',
+  stream: false,
+  billable: true,
+  inputTokens: 1_000,
+  maxOutputTokens: 500,
+  choices: 1,
+};
+
+function request(options: { limits: Limits; call?: Partial<Call>; account?: string; id?: string }): FakeExchange {
+  const terms: PlanTerms = { name: 'test', limits: options.limits, models: undefined, multiplier: undefined };
+  const who = { accountId: options.account ?? 'account', keyId: 'key', plan: 'test', models: undefined };
+  return fakeExchange({
+    endpoint: { operation: 'chat', states: [call] },
+    facts: [
+      [caller, who],
+      [plan, terms],
+      [call, { ...chatCall, ...options.call }],
+    ],
+  });
+}
+
+async function limiterOf(host: FakeHost = fakeHost()) {
+  const part = await setUp(rateLimit, host, {});
+  const send = (exchange: FakeExchange): Promise<Answer> =>
+    part.handle!(exchange, async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }));
+  const refusal = async (exchange: FakeExchange): Promise<GatewayError> => {
+    let answer: Answer;
+    try {
+      answer = await send(exchange);
+    } catch (error) {
+      return error as GatewayError;
+    }
+    throw new Error(`was admitted with ${answer.status}`);
+  };
+  return { host, part, send, refusal };
+}
+
+function used(exchange: FakeExchange, usage: Usage): void {
+  exchange.set(usageReport, { usage, estimated: false, terminal: true, upstreamId: undefined, finish: 'stop' });
+}
+
+const endpoint = (operation: string, more: Partial<Endpoint> = {}): Endpoint => ({
+  method: 'POST',
+  path: `/${operation}`,
+  operation,
+  ...more,
+});
+
+test('only the listed endpoints are limited', async () => {
+  const { part } = await limiterOf();
+  for (const name of ['chat', 'responses', 'compact', 'messages', 'generate-content', 'images', 'tasks'])
+    assert.equal(part.applies!(endpoint(name, { handle: () => ({ status: 200, headers: {}, body: '' }) })), true, name);
+  for (const name of ['models', 'videos', 'health']) assert.equal(part.applies!(endpoint(name)), false, name);
+  const own = await setUp(rateLimit, fakeHost(), { endpoints: ['POST /v1/messages'] });
+  assert.equal(own.applies!(endpoint('messages', { path: '/v1/messages' })), true);
+  assert.equal(own.applies!(endpoint('messages', { path: '/v1/messages/count_tokens' })), false);
+});
+
+test('a rule that names no endpoint is said at the start', async () => {
+  const { host, part } = await limiterOf();
+  await part.start!();
+  assert.match(host.lines[0]!.message, /this gateway has no chat, responses/);
+});
+
+test('requests over the limit are refused with the limit, the wait and the headers, and admitted after that wait', async () => {
+  const { host, send, refusal } = await limiterOf();
+  const limits = { rpm: 20 };
+  for (let count = 0; count < 20; count++) await send(request({ limits }));
+  const error = await refusal(request({ limits }));
+  assert.equal(error.status, 429);
+  assert.equal(error.code, 'rpm');
+  assert.equal(error.retryAfterMs, 3_000);
+  assert.equal(error.message, 'Rate limit reached: plan "test" allows 20 requests per minute. Try again in 3s.');
+  assert.equal(error.headers!['x-ratelimit-remaining-requests'], '0');
+  assert.equal(error.headers!['x-ratelimit-reset-requests'], '1m0s');
+  host.advance(2_999);
+  assert.equal((await refusal(request({ limits }))).retryAfterMs, 1);
+  host.advance(1);
+  assert.equal((await send(request({ limits }))).status, 200);
+});
+
+test('every dimension names itself', async () => {
+  const { send, refusal } = await limiterOf();
+  const cases: [Limits, string, RegExp][] = [
+    [{ rpd: 1 }, 'rpd', /1 requests per day\. Try again in 24h0m0s/],
+    [{ tpm: 2_000 }, 'tpm', /2000 tokens per minute, of which this request may need 1500\. Try again in 30s/],
+    [{ concurrency: 1 }, 'concurrency', /1 at a time/],
+  ];
+  for (const [limits, code, words] of cases) {
+    await send(request({ limits, account: code }));
+    const error = await refusal(request({ limits, account: code }));
+    assert.equal(error.code, code);
+    assert.match(error.message, words);
+    assert.ok(error.retryAfterMs! > 0);
+  }
+});
+
+test('answers tell where the client stands, in its own protocol', async () => {
+  const { send } = await limiterOf();
+  const limits = { rpm: 20, tpm: 40_000, concurrency: 2 };
+  const headersFor = async (protocol: string) =>
+    (await send(request({ limits, account: protocol, call: { protocol } }))).headers;
+  assert.equal((await headersFor('chat'))['x-ratelimit-remaining-tokens'], '38500');
+  assert.equal((await headersFor('responses'))['x-ratelimit-reset-requests'], '3s');
+  assert.match(
+    (await headersFor('messages'))['anthropic-ratelimit-tokens-reset']!,
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+  );
+  assert.deepEqual(await headersFor('gemini'), { 'content-type': 'application/json' });
+});
+
+for (const kind of ['complete', 'client_left', 'failed'] as const) {
+  test(`the slot is free again when the exchange ended as ${kind}`, async () => {
+    const { send, refusal } = await limiterOf();
+    const limits = { concurrency: 2 };
+    const running = [request({ limits }), request({ limits })];
+    for (const exchange of running) await send(exchange);
+    assert.equal((await refusal(request({ limits }))).code, 'concurrency');
+    await running[0]!.end({ kind });
+    await send(request({ limits }));
+    assert.equal((await refusal(request({ limits }))).code, 'concurrency');
+  });
+}
+
+test('the slot is free again when what stands below refuses', async () => {
+  const { part, send } = await limiterOf();
+  const exchange = request({ limits: { concurrency: 1, tpm: 2_000 } });
+  await assert.rejects(
+    part.handle!(exchange, () => Promise.reject(new Error('no funds'))),
+    /no funds/,
+  );
+  await exchange.end({ kind: 'complete', status: 402 });
+  assert.equal(
+    (await send(request({ limits: { concurrency: 1, tpm: 2_000 } }))).headers['x-ratelimit-remaining-tokens'],
+    '500',
+  );
+});
+
+test('a refused request leaves nothing behind to give back', async () => {
+  const { send, refusal } = await limiterOf();
+  const limits = { concurrency: 1 };
+  await send(request({ limits }));
+  const refused = request({ limits });
+  await refusal(refused);
+  await refused.end();
+  assert.equal((await refusal(request({ limits }))).code, 'concurrency');
+});
+
+test('tokens are reserved by estimate and replaced by the true count at the end', async () => {
+  const { send } = await limiterOf();
+  const limits = { tpm: 100_000 };
+  const remaining = async (more: Partial<Call> = {}) => {
+    const exchange = request({ limits, call: more });
+    return { exchange, tokens: Number((await send(exchange)).headers['x-ratelimit-remaining-tokens']) };
+  };
+  const first = await remaining();
+  assert.equal(first.tokens, 98_500, "input and the client's own bound");
+  used(first.exchange, { input: 900, output: 50, cache_read: 50 });
+  await first.exchange.end();
+  const second = await remaining({ maxOutputTokens: undefined });
+  assert.equal(second.tokens, 99_000 - 5_096, 'no bound reserves 4,096 of output');
+  await second.exchange.end();
+  const third = await remaining({ maxOutputTokens: 64_000, choices: 3 });
+  assert.equal(third.tokens, 99_000 - 15_288, 'a high bound reserves 4,096 for each choice');
+  used(third.exchange, { input: 1_000, output: 60_000 });
+  await third.exchange.end();
+  assert.equal((await remaining()).tokens, 99_000 - 61_000 - 1_500, 'more than was reserved is taken as well');
+});
+
+test('a request that is estimated above the whole bucket is admitted when the bucket is whole', async () => {
+  const { host, send, refusal } = await limiterOf();
+  const limits = { tpm: 4_000 };
+  await send(request({ limits, call: { inputTokens: 50_000 } }));
+  assert.equal((await refusal(request({ limits, call: { inputTokens: 50_000 } }))).retryAfterMs, 60_000);
+  host.advance(60_000);
+  await send(request({ limits, call: { inputTokens: 50_000 } }));
+});
+
+test('counting tokens is a request, but uses no tokens', async () => {
+  const { send, refusal } = await limiterOf();
+  const limits = { rpm: 1, tpm: 10 };
+  const answer = await send(request({ limits, call: { billable: false } }));
+  assert.equal(answer.headers['x-ratelimit-limit-tokens'], undefined);
+  assert.equal((await refusal(request({ limits, call: { billable: false } }))).code, 'rpm');
+});
+
+test('an endpoint that names no model is limited by requests alone', async () => {
+  const { part } = await limiterOf();
+  const exchange = request({ limits: { rpm: 5, tpm: 10 } });
+  const poll = fakeExchange({
+    endpoint: { method: 'GET', operation: 'tasks' },
+    facts: [
+      [caller, exchange.get(caller)],
+      [plan, exchange.get(plan)],
+    ],
+  });
+  const answer = await part.handle!(poll, async () => ({ status: 200, headers: {}, body: '' }));
+  assert.equal(answer.headers['x-ratelimit-remaining-requests'], '4');
+});
+
+test('an endpoint that was opened too late fails loudly instead of passing unlimited', async () => {
+  const { part } = await limiterOf();
+  const whole = request({ limits: { tpm: 10 } });
+  const late = fakeExchange({
+    endpoint: { operation: 'chat', states: [call] },
+    facts: [
+      [caller, whole.get(caller)],
+      [plan, whole.get(plan)],
+    ],
+  });
+  await assert.rejects(
+    part.handle!(late, async () => ({ status: 200, headers: {}, body: '' })),
+    /nobody has stated "call"/,
+  );
+});
+
+test('a plan without limits limits nothing', async () => {
+  const { send } = await limiterOf();
+  for (let count = 0; count < 1_000; count++) {
+    const answer = await send(request({ limits: {} }));
+    assert.deepEqual(answer.headers, { 'content-type': 'application/json' });
+  }
+});
+
+test('idle limits are forgotten in regular sweeps', async () => {
+  const { host } = await limiterOf();
+  assert.deepEqual(
+    host.intervals.map(({ intervalMs }) => intervalMs),
+    [60_000],
+  );
+  await host.intervals[0]!.work();
+});
