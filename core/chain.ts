@@ -1,5 +1,5 @@
 /** The onion of one endpoint, put together once at boot: plugins in the list's order, the opening, the centre. */
-import type { Answer, Endpoint, Part, Plugin } from './contract.ts';
+import type { Answer, Endpoint, Fact, Part, Plugin } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import type { LiveExchange } from './exchange.ts';
 
@@ -20,10 +20,11 @@ export function seatsOf(endpoint: Endpoint, seats: readonly Seat[]): Seat[] {
   });
 }
 
-/** Where the endpoint is opened: before the first seat that reads a fact which `open` states. */
+/** Where the endpoint is opened: before the first seat that reads or finds a fact which `open` states. */
 export function openingIndex(endpoint: Endpoint, seats: readonly Seat[]): number {
   const stated = new Set(endpoint.states ?? []);
-  const index = seats.findIndex(({ plugin }) => plugin.reads?.some((fact) => stated.has(fact)));
+  const wants = (facts: readonly Fact<unknown>[] | undefined) => facts?.some((fact) => stated.has(fact)) === true;
+  const index = seats.findIndex(({ plugin }) => wants(plugin.reads) || wants(plugin.finds));
   return index === -1 ? seats.length : index;
 }
 

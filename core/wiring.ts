@@ -57,13 +57,18 @@ function checkEndpoint(endpoint: Endpoint, seats: readonly Seat[], owners: Owner
     if (index === opening) for (const fact of endpoint.states ?? []) written.add(fact);
     for (const fact of plugin.reads ?? []) {
       if (written.has(fact)) continue;
-      const later = seats.slice(index).find((other) => other.plugin.writes?.includes(fact) && other.plugin !== plugin);
+      const later = writerBelow(seats, index, fact);
       sentences.push(
-        place +
+        `${place}"${plugin.name}" reads the fact "${fact.name}", ` +
           (later === undefined
-            ? `"${plugin.name}" reads the fact "${fact.name}", which nobody states: ${addAbove(owners(fact), plugin.name)}.`
-            : `"${plugin.name}" reads the fact "${fact.name}", but "${later.plugin.name}", which states it, stands below: move "${later.plugin.name}" above "${plugin.name}".`),
+            ? `which nobody states: ${addAbove(owners(fact), plugin.name)}.`
+            : movesUp(later, plugin.name)),
       );
+    }
+    for (const fact of plugin.finds ?? []) {
+      const later = written.has(fact) ? undefined : writerBelow(seats, index, fact);
+      if (later !== undefined)
+        sentences.push(`${place}"${plugin.name}" uses the fact "${fact.name}", ${movesUp(later, plugin.name)}`);
     }
     for (const fact of plugin.writes ?? []) written.add(fact);
   });
@@ -79,6 +84,14 @@ function checkEndpoint(endpoint: Endpoint, seats: readonly Seat[], owners: Owner
     sentences.push(`${place}nobody states where to forward to: ${addAbove(owners(upstreamRequest), undefined)}.`);
   }
   return sentences;
+}
+
+function writerBelow(seats: readonly Seat[], index: number, fact: Fact<unknown>): string | undefined {
+  return seats.slice(index + 1).find(({ plugin }) => plugin.writes?.includes(fact))?.plugin.name;
+}
+
+function movesUp(later: string, reader: string): string {
+  return `but "${later}", which states it, stands below: move "${later}" above "${reader}".`;
 }
 
 /** Two endpoints at one address, whoever brought them. */

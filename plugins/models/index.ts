@@ -13,6 +13,7 @@ export default definePlugin<ModelsConfig>({
   needs: [providers],
   provides: [catalog],
   reads: [call],
+  finds: [caller, plan],
   writes: [model],
   setup(host, config) {
     const known = host.need(providers);
