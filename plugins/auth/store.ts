@@ -52,13 +52,22 @@ export const isUuid = (text: string): boolean => uuidPattern.test(text);
 const touchBatch = 1_000;
 
 export type Store = ReturnType<typeof openStore>;
+type Tables = ReturnType<typeof authTables>;
 
 /** Opens the statements on one gateway's tables. Errors of the database pass through unchanged. */
 export function openStore({ orm, schema }: Database) {
-  const { accounts, keys, settings } = authTables(schema);
+  const tables = authTables(schema);
+  return {
+    ...accountStatements(orm, tables),
+    ...keyStatements(orm, tables),
+    ...keyUses(orm, tables),
+    ...settingStatements(orm, tables),
+  };
+}
+
+function accountStatements(orm: Database['orm'], { accounts }: Tables) {
   const byIdOrName = (text: string): SQL | undefined =>
     isUuid(text) ? or(eq(accounts.id, text), eq(accounts.name, text)) : eq(accounts.name, text);
-  const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
 
   return {
     /** undefined when the name is taken. */
@@ -77,7 +86,13 @@ export function openStore({ orm, schema }: Database) {
     async setDisabled(accountId: string, disabled: boolean): Promise<void> {
       await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
     },
+  };
+}
 
+function keyStatements(orm: Database['orm'], { accounts, keys }: Tables) {
+  const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
+
+  return {
     async insertKey(row: NewKey): Promise<string> {
       const [inserted] = await orm.insert(keys).values(row).returning({ id: keys.id });
       return inserted!.id;
@@ -134,7 +149,11 @@ export function openStore({ orm, schema }: Database) {
         .where(eq(keys.id, id));
       return { hash: row!.hash, prefix: row!.prefix, revokedAt: row!.revokedAt! };
     },
+  };
+}
 
+function keyUses(orm: Database['orm'], { keys }: Tables) {
+  return {
     /** Writes when keys were last used. An older time never overwrites a newer one. */
     async touchKeys(uses: readonly (readonly [keyId: string, atMs: number])[]): Promise<void> {
       for (let start = 0; start < uses.length; start += touchBatch) {
@@ -147,7 +166,11 @@ export function openStore({ orm, schema }: Database) {
           where ${keys.id} = used.id`);
       }
     },
+  };
+}
 
+function settingStatements(orm: Database['orm'], { settings }: Tables) {
+  return {
     /** The setting's value; `value` becomes it when there is none yet. The first writer wins. */
     async settle(name: string, value: string): Promise<string> {
       await orm.insert(settings).values({ name, value }).onConflictDoNothing();
