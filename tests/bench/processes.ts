@@ -1,0 +1,93 @@
+/** Starts the processes of a benchmark, each on the core it belongs to, and reads what they cost. */
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The measured process alone; load, vendor and database share the other core. */
+export const measuredCore = '0';
+export const otherCore = '1';
+
+/** The same for everybody who is measured: room for the young generation, so that garbage is not what differs. */
+const nodeFlags = ['--max-semi-space-size=64', '--import', 'tsx'];
+
+export interface Started {
+  readonly process: ChildProcess;
+  readonly port: number;
+  readonly key: string;
+}
+
+/** Forks a module of this folder and waits for the port it reports. */
+export async function start(module: string, words: readonly string[], core: string): Promise<Started> {
+  const child = fork(join(import.meta.dirname, module), words, {
+    execArgv: nodeFlags,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  pin(child.pid!, core);
+  const { port, key } = await new Promise<{ port: number; key?: string }>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as { port: number }));
+    child.once('exit', (code) => reject(new Error(`${module} ended with ${code}`)));
+  });
+  for (const descendant of children(child.pid!)) pin(descendant, otherCore);
+  return { process: child, port, key: key ?? 'none' };
+}
+
+export const hasNginx = existsSync('/usr/sbin/nginx');
+
+/** nginx as a streaming reverse proxy: one worker, buffering off, upstream connections kept. */
+export async function startNginx(upstreamPort: number): Promise<Started> {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-nginx-'));
+  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  writeFileSync(
+    join(directory, 'nginx.conf'),
+    `daemon off; worker_processes 1; pid ${directory}/pid; error_log ${directory}/error.log;
+     events { worker_connections 4096; }
+     http { access_log off; client_body_temp_path ${directory}; proxy_temp_path ${directory}; fastcgi_temp_path ${directory}; uwsgi_temp_path ${directory}; scgi_temp_path ${directory};
+       upstream vendor { server 127.0.0.1:${upstreamPort}; keepalive 512; }
+       server { listen 127.0.0.1:${port}; keepalive_requests 1000000;
+         location / { proxy_pass http://vendor; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } } }`,
+  );
+  const child = spawn('/usr/sbin/nginx', ['-c', join(directory, 'nginx.conf'), '-p', directory], { stdio: 'ignore' });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const process of [child.pid!, ...children(child.pid!)]) pin(process, measuredCore);
+  return { process: child, port, key: 'none' };
+}
+
+/** Runs a load process on the other core and gives what it reports. */
+export async function load<T>(options: object): Promise<T> {
+  const child = fork(join(import.meta.dirname, 'load.ts'), [JSON.stringify(options)], { execArgv: nodeFlags });
+  pin(child.pid!, otherCore);
+  return await new Promise<T>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as T));
+    child.once('exit', (code) => reject(new Error(`the load ended with ${code}`)));
+  });
+}
+
+export function stop({ process: child }: Started): void {
+  if (child.connected) child.disconnect();
+  else child.kill('SIGQUIT');
+}
+
+/** Milliseconds of processor time that a process and its threads have used; nginx: its workers too. */
+export function processorMs({ process: child }: Started, withChildren = false): number {
+  return [child.pid!, ...(withChildren ? children(child.pid!) : [])].reduce((sum, id) => {
+    const fields = readFileSync(`/proc/${id}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    return sum + (Number(fields[11]) + Number(fields[12])) * 10;
+  }, 0);
+}
+
+/** Resident memory in KiB. */
+export function residentKiB({ process: child }: Started): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]);
+}
+
+function children(id: number): number[] {
+  const direct = readFileSync(`/proc/${id}/task/${id}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+  return direct.flatMap((child) => [child, ...children(child)]);
+}
+
+function pin(id: number, core: string): void {
+  execFileSync('taskset', ['-apc', core, String(id)], { stdio: 'ignore' });
+}
