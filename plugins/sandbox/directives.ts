@@ -1,0 +1,85 @@
+/** What a prompt orders the sandbox to do: `[[sandbox: status=429 retry_after=2]]`. Pure. */
+import { badRequest } from './fault.ts';
+import { maxAnswerTokens } from './tokens.ts';
+
+export interface Directives {
+  status?: number;
+  retry_after?: number;
+  delay?: number;
+  chunk_delay?: number;
+  tokens?: number;
+  chunks?: number;
+  tool?: string;
+  tools?: number;
+  cut_after?: number;
+  stall?: number;
+  mid_error?: number;
+  first_error?: number;
+  no_terminal?: true;
+  no_usage?: true;
+  html?: true;
+  refuse?: true;
+  thinking?: true;
+  empty?: true;
+}
+
+type Kind = 'flag' | 'milliseconds' | 'name' | { least: number; most: number; bare?: number };
+
+const kinds: { readonly [K in keyof Directives]-?: Kind } = {
+  status: { least: 400, most: 599 },
+  retry_after: { least: 0, most: 86_400 },
+  delay: 'milliseconds',
+  chunk_delay: 'milliseconds',
+  tokens: { least: 1, most: maxAnswerTokens },
+  chunks: { least: 1, most: maxAnswerTokens },
+  tool: 'name',
+  tools: { least: 1, most: 64 },
+  cut_after: { least: 0, most: maxAnswerTokens },
+  stall: { least: 0, most: maxAnswerTokens, bare: 1 },
+  mid_error: { least: 400, most: 599, bare: 500 },
+  first_error: { least: 400, most: 599, bare: 500 },
+  no_terminal: 'flag',
+  no_usage: 'flag',
+  html: 'flag',
+  refuse: 'flag',
+  thinking: 'flag',
+  empty: 'flag',
+};
+
+const longestWaitMs = 3_600_000;
+const block = /\[\[sandbox:([^\]]*)\]\]/g;
+const none: Directives = {};
+
+/** The text without its directives, and what they say. Throws a 400 fault for one that does not exist or has a wrong value. */
+export function readDirectives(text: string): { text: string; directives: Directives } {
+  if (!text.includes('[[sandbox:')) return { text, directives: none };
+  const directives: Record<string, unknown> = {};
+  const rest = text.replace(block, (_, words: string) => {
+    for (const word of words.split(/[\s,]+/)) if (word !== '') readWord(word, directives);
+    return '';
+  });
+  return { text: rest.trim(), directives };
+}
+
+function readWord(word: string, into: Record<string, unknown>): void {
+  const equals = word.indexOf('=');
+  const name = equals < 0 ? word : word.slice(0, equals);
+  const value = equals < 0 ? undefined : word.slice(equals + 1);
+  if (!Object.hasOwn(kinds, name)) throw badRequest(`The sandbox knows no directive "${name}".`);
+  const read = readValue(kinds[name as keyof Directives], value);
+  if (read === undefined) throw badRequest(`The sandbox directive "${name}" cannot be "${value ?? ''}".`);
+  into[name] = read;
+}
+
+function readValue(kind: Kind, value: string | undefined): string | number | true | undefined {
+  if (kind === 'flag') return value === undefined || value === 'true' ? true : undefined;
+  if (kind === 'name') return value === '' ? undefined : value;
+  if (kind === 'milliseconds') {
+    const match = /^(\d{1,7})(ms|s)?$/.exec(value ?? '');
+    const milliseconds = match === null ? Number.NaN : Number(match[1]) * (match[2] === 's' ? 1_000 : 1);
+    return milliseconds <= longestWaitMs ? milliseconds : undefined;
+  }
+  if (value === undefined) return kind.bare;
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  return number >= kind.least && number <= kind.most ? number : undefined;
+}

@@ -1,0 +1,54 @@
+/** The sandbox: a vendor that runs inside the gateway, for the demo, for tests and for load. */
+import { definePlugin } from '../../core/contract.ts';
+import { duration, z } from '../../core/schema.ts';
+import { type LocalUpstreams, localUpstreams } from '../../core/vocabulary.ts';
+import { type RunningVendor, startVendor } from './vendor.ts';
+
+/** Base URLs that begin with `sandbox:` lead here. */
+const upstreamName = 'sandbox';
+
+const config = z.strictObject({
+  listen: z
+    .string()
+    .regex(/^.+:\d{1,5}$/)
+    .default('127.0.0.1:0')
+    .describe('Host and port on which the sandbox vendor listens; port 0 takes any free one.'),
+  key: z.string().min(1).optional().describe('The key it wants from its callers; without one it takes any.'),
+  latency: z
+    .strictObject({
+      first_byte: duration().default(0).describe('Silence before each answer.'),
+      chunk: duration().default(0).describe('Silence between two pieces of a streamed answer.'),
+    })
+    .prefault({})
+    .describe('How slow it is when a prompt does not say otherwise.'),
+});
+
+export default definePlugin({
+  name: 'sandbox',
+  config,
+  provides: [localUpstreams],
+  setup(host, { listen, key, latency }) {
+    let vendor: RunningVendor | undefined;
+    const upstreams: LocalUpstreams = { origin: (name) => (name === upstreamName ? vendor?.origin : undefined) };
+    host.provide(localUpstreams, upstreams);
+    return {
+      async start() {
+        const colon = listen.lastIndexOf(':');
+        vendor = await startVendor({
+          host: listen.slice(0, colon).replace(/^\[|\]$/g, ''),
+          port: Number(listen.slice(colon + 1)),
+          key,
+          firstByteMs: latency.first_byte,
+          chunkMs: latency.chunk,
+          now: () => host.clock.now(),
+          idPrefix: host.random.bytes(6).toString('hex'),
+        });
+        host.log.info({ origin: vendor.origin }, 'the sandbox vendor listens');
+      },
+      async stop() {
+        await vendor?.close();
+        vendor = undefined;
+      },
+    };
+  },
+});

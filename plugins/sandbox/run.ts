@@ -1,0 +1,135 @@
+/** One answer of the vendor, whole or streamed, and its entry on the bill. */
+import type { ServerResponse } from 'node:http';
+import type { Bill } from './bill.ts';
+import type { PromptCache } from './cache.ts';
+import { countsOf, type Produced, usageOf } from './counts.ts';
+import { orderedFault } from './fault.ts';
+import { cutOff, type Plan, type Played, play, untilClosed, wait } from './play.ts';
+import type { Frame, Protocol, Turn } from './protocol.ts';
+import { writeScript } from './script.ts';
+
+/** What all requests of a vendor share. */
+export interface Vendor {
+  /** The key that clients must send; undefined: any or none. */
+  readonly key: string | undefined;
+  /** Silence before each answer's head, and between the pieces of a stream, where no directive says otherwise. */
+  readonly firstByteMs: number;
+  readonly chunkMs: number;
+  readonly cache: PromptCache;
+  readonly bill: Bill;
+  /** Wall-clock milliseconds. */
+  now(): number;
+  /** Unique letters and digits. */
+  nextId(): string;
+}
+
+type Charge = (played: Played) => void;
+const nothing: Produced = { text: 0, reasoning: 0 };
+
+/** Answers and bills; what is billed is what was produced until the end or until the connection died. */
+export async function run(
+  vendor: Vendor,
+  protocol: Protocol,
+  asked: Pick<Turn, 'call' | 'ask' | 'body' | 'id'>,
+  answer: ServerResponse,
+  requestId: string | undefined,
+): Promise<void> {
+  const startedAt = vendor.now();
+  const prompt = vendor.cache.count(asked.ask, startedAt);
+  const script = writeScript(asked.ask);
+  const all: Produced = { text: script.textCharacters, reasoning: script.reasoningCharacters };
+  const turn: Turn = { ...asked, script, prompt, counts: countsOf(prompt, all), startedAt };
+  vendor.bill.opened();
+  answer.once('close', () => vendor.bill.closed());
+  const charge = chargeOf(vendor, turn, answer, requestId);
+  const delayMs = turn.ask.directives.delay ?? vendor.firstByteMs;
+  if (delayMs > 0) await wait(answer, delayMs);
+  if (answer.destroyed) charge({ produced: nothing, outcome: 'cut' });
+  else if (turn.ask.stream) await sendStream(vendor, protocol, turn, answer, charge);
+  else await sendWhole(protocol, turn, all, answer, charge);
+}
+
+/** Enters the answer on the bill once; an answer that then does not leave whole turns out cut. */
+function chargeOf(vendor: Vendor, turn: Turn, answer: ServerResponse, requestId: string | undefined): Charge {
+  return ({ produced, outcome }) => {
+    const entry = vendor.bill.add({
+      at: turn.startedAt,
+      endedAt: vendor.now(),
+      protocol: turn.ask.protocol,
+      model: turn.ask.model,
+      requestId,
+      answerId: turn.id,
+      usage: usageOf(countsOf(turn.prompt, produced)),
+      outcome,
+    });
+    answer.once('close', () => {
+      if (!answer.writableFinished) vendor.bill.turnedOutCut(entry);
+    });
+  };
+}
+
+async function sendWhole(
+  protocol: Protocol,
+  turn: Turn,
+  produced: Produced,
+  answer: ServerResponse,
+  charge: Charge,
+): Promise<void> {
+  const { stall, cut_after: cutAfter } = turn.ask.directives;
+  if (stall !== undefined) {
+    await untilClosed(answer);
+    return charge({ produced: nothing, outcome: 'cut' });
+  }
+  const body = protocol.whole(turn);
+  charge({ produced, outcome: cutAfter === undefined ? 'complete' : 'cut' });
+  if (cutAfter === undefined) return sendJson(answer, 200, protocol.headers(turn.id), body);
+  answer.writeHead(200, jsonHeaders(protocol.headers(turn.id), body));
+  answer.write(body.slice(0, body.length >> 1));
+  await cutOff(answer);
+}
+
+async function sendStream(
+  vendor: Vendor,
+  protocol: Protocol,
+  turn: Turn,
+  answer: ServerResponse,
+  charge: Charge,
+): Promise<void> {
+  const { directives } = turn.ask;
+  answer.writeHead(200, {
+    ...protocol.headers(turn.id),
+    'content-type': protocol.streamType(turn.call),
+    'cache-control': 'no-cache',
+  });
+  if (directives.first_error !== undefined) {
+    charge({ produced: nothing, outcome: 'cut' });
+    answer.end(protocol.streamFault(orderedFault(directives.first_error), turn, 0));
+    return;
+  }
+  const frames = directives.mid_error === undefined ? protocol.stream(turn) : [...protocol.stream(turn)];
+  const plan: Plan = {
+    chunkDelayMs: directives.chunk_delay ?? vendor.chunkMs,
+    fate: fateOf(turn, frames),
+    noTerminal: directives.no_terminal === true,
+    errorBytes: (count) => protocol.streamFault(orderedFault(directives.mid_error ?? 500), turn, count),
+  };
+  charge(await play(answer, frames, plan));
+  answer.end();
+}
+
+function fateOf({ ask: { directives } }: Turn, frames: Iterable<Frame>): Plan['fate'] {
+  if (directives.cut_after !== undefined) return { kind: 'cut', afterChunks: directives.cut_after };
+  if (directives.stall !== undefined) return { kind: 'stall', afterChunks: directives.stall };
+  if (directives.mid_error === undefined) return undefined;
+  const chunks = [...frames].filter((frame) => frame.chunk).length;
+  return { kind: 'error', afterChunks: Math.ceil(chunks / 2) };
+}
+
+function jsonHeaders(headers: Record<string, string>, body: string): Record<string, string | number> {
+  return { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+}
+
+/** A whole JSON answer. */
+export function sendJson(answer: ServerResponse, status: number, headers: Record<string, string>, body: string): void {
+  answer.writeHead(status, jsonHeaders(headers, body)).end(body);
+}
