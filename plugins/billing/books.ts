@@ -1,0 +1,157 @@
+/** The serving half of billing: journal, purses, flusher and desk put together, recovered at the start, flushed at the stop. */
+import { join } from 'node:path';
+import type { Host } from '../../core/contract.ts';
+import { type Money, money } from '../../core/money.ts';
+import type { Database } from '../../core/vocabulary.ts';
+import { applyBatch, claimCursor } from './batch.ts';
+import { Desk } from './desk.ts';
+import { Flusher } from './flusher.ts';
+import { readBalances } from './grants.ts';
+import { Journal } from './journal.ts';
+import { type Lock, takeLock } from './lock.ts';
+import { Purses } from './purses.ts';
+import { judgeInterrupted, type Replay, replay } from './recovery.ts';
+import type { Files } from './segments.ts';
+
+export interface BooksOptions {
+  readonly stepTokens: number;
+  readonly segmentBytes: number;
+  readonly journalBytes: number;
+  readonly backlogLimit: number;
+  readonly accountLimit: number;
+}
+
+/** A power cut may take back what an embedded database committed in the last seconds; applied segments outlive that. */
+const keepSegmentsMs = 300_000;
+const forgetPursesMs = 60_000;
+/** Entries of one transaction. */
+const batchSize = 512;
+
+export interface Books {
+  readonly desk: Desk;
+  readonly purses: Purses;
+  readonly flusher: Flusher;
+  readonly journal: Journal;
+  /** Syncs the journal; every few milliseconds. */
+  tick(): Promise<void>;
+  /** Applies what is due to the database and drops journal segments that are done with. */
+  apply(): Promise<boolean>;
+  /** Shows that this process is alive, forgets what is idle; every few seconds. */
+  tidy(): void;
+  close(): Promise<void>;
+}
+
+export function journalDirectory(host: Host): string {
+  return join(host.directory, 'journal', host.schema);
+}
+
+/** Opens the journal, recovers what an earlier run left, and resolves when all of it is in the database. */
+export async function openBooks(host: Host, database: Database, files: Files, options: BooksOptions): Promise<Books> {
+  const directory = journalDirectory(host);
+  files.ensure(directory);
+  const token = host.random.bytes(8).toString('hex');
+  const lock = takeLock(join(directory, 'lock'), token, host.clock);
+  try {
+    const name = journalName(host, files, directory);
+    const applied = await claimCursor(database.orm, database.schema, name, token);
+    const replayed = replay(files, directory, applied);
+    const cursor = { journal: name, owner: token };
+    const books = assemble({ host, database, files, options, directory, applied, replayed, cursor, lock });
+    await recover(host, books, replayed);
+    return books;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The journal's own name, under which the database keeps its cursor: made once, kept beside the segments. */
+function journalName(host: Host, files: Files, directory: string): string {
+  if (files.list(directory).includes('name')) return files.read(join(directory, 'name')).toString('utf8').trim();
+  const name = host.random.bytes(8).toString('hex');
+  const descriptor = files.create(join(directory, 'name'));
+  files.write(descriptor, Buffer.from(`${name}\n`));
+  files.close(descriptor);
+  return name;
+}
+
+interface Assembly {
+  readonly host: Host;
+  readonly database: Database;
+  readonly files: Files;
+  readonly options: BooksOptions;
+  readonly directory: string;
+  readonly applied: number;
+  readonly replayed: Replay;
+  readonly cursor: { readonly journal: string; readonly owner: string };
+  readonly lock: Lock;
+}
+
+function assemble({ host, database, files, options, directory, applied, replayed, cursor, lock }: Assembly): Books {
+  const { orm, schema } = database;
+  const { clock, log } = host;
+  const { segments, next } = replayed;
+  const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
+  const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
+  const journal = new Journal({ files, directory, next, segments, ...kept, clock, log });
+  const balancesOf = (accountIds: readonly string[]) => readBalances(orm, schema, accountIds);
+  const balanceOf = async (accountId: string): Promise<Money> =>
+    (await balancesOf([accountId])).get(accountId) ?? money(0n);
+  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, balanceOf });
+  const flusher: Flusher = new Flusher({
+    purses,
+    clock,
+    log,
+    batchSize,
+    applied,
+    writtenSequence: () => journal.writtenSequence,
+    apply: (entries, reached) => applyBatch(orm, schema, entries, { ...cursor, applied: reached }),
+    balancesOf,
+    onApplied: (entries) => {
+      for (const { hold, end } of entries) if (end !== undefined) desk.forget(hold);
+    },
+  });
+  const desk = new Desk({ journal, flusher, purses, clock, log, stepTokens, backlogLimit });
+  const apply = async () => {
+    const worked = await flusher.drain();
+    journal.release(flusher.appliedSequence, desk.oldestSequence);
+    return worked;
+  };
+  return {
+    desk,
+    purses,
+    flusher,
+    journal,
+    tick: () => journal.tick(),
+    apply,
+    tidy: () => {
+      lock.beat();
+      purses.sweep();
+    },
+    close: async () => {
+      journal.write();
+      if (!(await apply())) log.warn({ entries: flusher.backlog }, 'the journal will be applied at the next start');
+      await journal.close();
+      lock.release();
+    },
+  };
+}
+
+/** Ends what a crash left open, and waits until the database has all of it: only then are balances right. */
+async function recover(host: Host, { desk, flusher, journal }: Books, { entries, open }: Replay): Promise<void> {
+  for (const entry of entries) flusher.push(entry);
+  for (const hold of open) {
+    desk.adopt(hold);
+    const { verdict, attempts } = judgeInterrupted(hold);
+    desk.end(hold, verdict, attempts);
+  }
+  journal.write();
+  await journal.tick();
+  if (!(await flusher.drain()) || flusher.backlog > 0) {
+    await journal.close();
+    throw new Error('the journal could not be applied to the database');
+  }
+  if (entries.length + open.length > 0) {
+    host.log.info({ entries: entries.length, interrupted: open.length }, 'the journal was replayed');
+  }
+}

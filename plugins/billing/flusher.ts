@@ -1,0 +1,146 @@
+/** Carries entries from memory to the database in batches, and the database's balances back to memory. */
+import type { Clock, Log } from '../../core/contract.ts';
+import type { Money } from '../../core/money.ts';
+import type { Entry } from './hold.ts';
+import type { Purse, Purses } from './purses.ts';
+
+const longestPauseMs = 5_000;
+
+export interface FlusherOptions {
+  readonly purses: Purses;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Entries of one transaction at most. */
+  readonly batchSize: number;
+  /** Last sequence number that is in the journal's files; entries beyond it wait. */
+  readonly writtenSequence: () => number;
+  /** The database's cursor at the start. */
+  readonly applied: number;
+  /** Applies entries, idempotently, moves the cursor to `applied`, and tells the balances afterwards. */
+  readonly apply: (entries: readonly Entry[], applied: number) => Promise<Map<string, Money>>;
+  readonly balancesOf: (accountIds: readonly string[]) => Promise<Map<string, Money>>;
+  readonly onApplied: (entries: readonly Entry[]) => void;
+}
+
+export class Flusher {
+  readonly #options: FlusherOptions;
+  readonly #queue: Entry[] = [];
+  /** Accounts whose balance another process may have changed, and who waits to know. */
+  #stale = new Map<string, PromiseWithResolvers<boolean>>();
+  #running: Promise<boolean> | undefined;
+  #applied: number;
+  #failures = 0;
+  #notBefore = Number.NEGATIVE_INFINITY;
+
+  constructor(options: FlusherOptions) {
+    this.#options = options;
+    this.#applied = options.applied;
+  }
+
+  /** Entries that have not reached the database. */
+  get backlog(): number {
+    return this.#queue.length;
+  }
+
+  /** The database's cursor: no entry up to this sequence number is left to apply. */
+  get appliedSequence(): number {
+    return this.#applied;
+  }
+
+  push(entry: Entry): void {
+    const { purse } = entry.hold;
+    if (purse !== undefined) this.#options.purses.post(purse, entry.amount);
+    this.#queue.push(entry);
+  }
+
+  /** Applies all that is due. Resolves with false when the database refused; then the next try waits a little longer. */
+  drain(): Promise<boolean> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** Reads an account's balance anew, between two batches. Resolves with whether that worked. */
+  refresh(accountId: string): Promise<boolean> {
+    let asked = this.#stale.get(accountId);
+    if (asked === undefined) {
+      asked = Promise.withResolvers<boolean>();
+      this.#stale.set(accountId, asked);
+    }
+    void this.drain();
+    return asked.promise;
+  }
+
+  async #run(): Promise<boolean> {
+    if (this.#options.clock.monotonic() < this.#notBefore) {
+      this.#answer(false);
+      return false;
+    }
+    try {
+      for (let due = this.#due(); due.length > 0 || this.#stale.size > 0; due = this.#due()) {
+        if (due.length > 0) await this.#batch(due);
+        if (this.#stale.size > 0) await this.#reread();
+      }
+      this.#failures = 0;
+      return true;
+    } catch (error) {
+      const pauseMs = Math.min(longestPauseMs, 50 * 2 ** this.#failures);
+      this.#failures += 1;
+      this.#notBefore = this.#options.clock.monotonic() + pauseMs;
+      this.#options.log.error({ error, backlog: this.#queue.length, pauseMs }, 'the ledger could not be written');
+      this.#answer(false);
+      return false;
+    }
+  }
+
+  #due(): Entry[] {
+    const written = this.#options.writtenSequence();
+    const due = this.#queue.slice(0, this.#options.batchSize);
+    while (due.length > 0 && due.at(-1)!.sequence > written) due.pop();
+    return due;
+  }
+
+  /** A batch that failed may have been committed all the same; it stays at the head of the queue and is applied again. */
+  async #batch(due: Entry[]): Promise<void> {
+    const { apply, purses, onApplied, writtenSequence } = this.#options;
+    const following = this.#queue[due.length]?.sequence ?? Number.POSITIVE_INFINITY;
+    const applied = Math.min(following - 1, writtenSequence());
+    const balances = await apply(due, applied);
+    this.#applied = applied;
+    this.#queue.splice(0, due.length);
+    for (const { hold, amount } of due) if (hold.purse !== undefined) purses.applied(hold.purse, amount);
+    for (const [accountId, balance] of balances) purses.reconcile(accountId, balance);
+    onApplied(due);
+  }
+
+  /** Safe only after a batch that succeeded or with none left: before, the balance may already hold what is still queued. */
+  async #reread(): Promise<void> {
+    const asked = this.#stale;
+    this.#stale = new Map();
+    try {
+      const balances = await this.#options.balancesOf([...asked.keys()]);
+      for (const [accountId, balance] of balances) this.#options.purses.reconcile(accountId, balance);
+      for (const { resolve } of asked.values()) resolve(true);
+    } catch (error) {
+      for (const { resolve } of asked.values()) resolve(false);
+      throw error;
+    }
+  }
+
+  #answer(worked: boolean): void {
+    const asked = this.#stale;
+    this.#stale = new Map();
+    for (const { resolve } of asked.values()) resolve(worked);
+  }
+
+  /** For a request that its purse cannot pay: asks the database, at most once a second for each account. */
+  async freshen(purse: Purse): Promise<boolean> {
+    const now = this.#options.clock.monotonic();
+    const pending = this.#stale.get(purse.accountId);
+    if (pending !== undefined) return pending.promise;
+    if (now - purse.askedAt < 1_000) return false;
+    purse.askedAt = now;
+    return this.refresh(purse.accountId);
+  }
+}

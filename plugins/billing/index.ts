@@ -1,0 +1,185 @@
+/** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
+import { definePlugin, type Exchange, type Host, type Part } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { one } from '../../core/money.ts';
+import { count, size, z } from '../../core/schema.ts';
+import { maxCount } from '../../core/usage.ts';
+import {
+  accounts,
+  attempts,
+  call,
+  caller,
+  type Database,
+  database,
+  type Ledger,
+  ledger,
+  meter,
+  model,
+  plan,
+  priceRatio,
+  usageReport,
+} from '../../core/vocabulary.ts';
+import { audit } from './audit.ts';
+import { type Books, journalDirectory, openBooks } from './books.ts';
+import { commandsOf } from './commands.ts';
+import type { Desk } from './desk.ts';
+import { creditAccount, readBalances, readLedger } from './grants.ts';
+import type { Hold, Terms } from './hold.ts';
+import { attemptNotes, judge } from './outcome.ts';
+import { type Files, nodeFiles } from './segments.ts';
+
+const configSchema = z.strictObject({
+  hold: z
+    .strictObject({
+      output_tokens: count()
+        .default(4096)
+        .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
+    })
+    .prefault({})
+    .describe('How much is set aside for a call before it is sent.'),
+  journal: z
+    .strictObject({
+      segment: size()
+        .default(8 * 2 ** 20)
+        .describe('Size at which the next journal file is begun.'),
+      limit: size()
+        .default(2 ** 30)
+        .describe('Journal files on disk at most; beyond that new calls are refused.'),
+      backlog: count()
+        .default(200_000)
+        .describe('Ledger rows that may wait for the database before new calls are refused.'),
+    })
+    .prefault({})
+    .describe('The local file in which every hold and charge is recorded before the database has it.'),
+  accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
+});
+
+type Config = z.output<typeof configSchema>;
+
+const syncMs = 20;
+const applyMs = 50;
+const progressMs = 3_000;
+const tidyMs = 5_000;
+
+export default definePlugin<Config>({
+  name: 'billing',
+  config: configSchema,
+  needs: [database],
+  uses: [accounts],
+  provides: [ledger],
+  reads: [call, caller, model],
+  writes: [meter],
+  awaits: [attempts, usageReport],
+  setup: (host, config) => setUpBilling(host, config, nodeFiles),
+});
+
+/** The plugin's setup with the file functions of the caller's choice. */
+export async function setUpBilling(host: Host, config: Config, files: Files): Promise<Part> {
+  const store = host.need(database);
+  await store.migrate('billing', new URL('./migrations/', import.meta.url));
+  let books: Books | undefined;
+  const account = ledgerOf(host, store, () => books);
+  host.provide(ledger, account);
+  return {
+    handle: async (exchange, next) => {
+      if (!exchange.get(call).billable) return next();
+      if (books === undefined)
+        throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
+      await openAccount(exchange, books.desk, config.hold.output_tokens);
+      return next();
+    },
+    commands: commandsOf({
+      host,
+      ledger: account,
+      readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
+      audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
+    }),
+    ready: () => books?.desk.accepting() ?? false,
+    start: async () => {
+      const running = await openBooks(host, store, files, {
+        stepTokens: config.hold.output_tokens,
+        segmentBytes: config.journal.segment,
+        journalBytes: config.journal.limit,
+        backlogLimit: config.journal.backlog,
+        accountLimit: config.accounts,
+      });
+      books = running;
+      host.every(syncMs, 'sync the journal', () => running.tick());
+      host.every(applyMs, 'write the ledger', async () => void (await running.apply()));
+      host.every(progressMs, 'note progress', () => running.desk.noteProgress());
+      host.every(tidyMs, 'tidy billing', () => running.tidy());
+      store.onChange('account', (accountId) => {
+        if (running.purses.knows(accountId)) void running.flusher.refresh(accountId);
+      });
+    },
+    stop: async () => {
+      const running = books;
+      books = undefined;
+      await running?.close();
+    },
+  };
+}
+
+/** Holds the money, and makes sure that the hold ends however the exchange does. */
+async function openAccount(exchange: Exchange, desk: Desk, outputTokens: number): Promise<void> {
+  const hold = await desk.hold(termsOf(exchange, outputTokens));
+  exchange.defer((outcome) => {
+    const list = exchange.find(attempts) ?? [];
+    const { sent, seenOutput, terms } = hold;
+    const report = exchange.find(usageReport);
+    const ending = { attempts: list, sent, report, outcome: outcome.kind, inputTokens: terms.inputTokens, seenOutput };
+    desk.end(hold, judge(ending), attemptNotes(list, sent));
+  });
+  watch(exchange, desk, hold);
+}
+
+function watch(exchange: Exchange, desk: Desk, hold: Hold): void {
+  exchange.beforeSend(() => desk.sent(hold, exchange.find(attempts)?.at(-1)));
+  exchange.set(meter, { observe: (outputTokens) => desk.observe(hold, outputTokens) });
+}
+
+/** What the call is charged by, fixed now. A model that has no price is not sold. */
+function termsOf(exchange: Exchange, longestOutput: number): Terms {
+  const request = exchange.get(call);
+  const entry = exchange.get(model);
+  const who = exchange.get(caller);
+  if (entry.price === undefined) {
+    throw new GatewayError('unsupported', `The model "${entry.id}" has no price yet and cannot be used.`, {
+      field: 'model',
+      code: 'model_not_priced',
+      shouldRetry: false,
+    });
+  }
+  const wanted = request.maxOutputTokens ?? entry.maxOutputTokens ?? longestOutput;
+  return {
+    id: exchange.id,
+    accountId: who.accountId,
+    keyId: who.keyId,
+    model: entry.id,
+    price: entry.price,
+    priceVersion: entry.priceVersion,
+    ratio: exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one,
+    inputTokens: request.inputTokens,
+    outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
+  };
+}
+
+function ledgerOf(host: Host, store: Database, books: () => Books | undefined): Ledger {
+  return {
+    credit: async (accountId, amount, grant) => {
+      const balance = await creditAccount(store.orm, store.schema, accountId, amount, grant, host.clock.now());
+      const running = books();
+      if (running?.purses.knows(accountId)) await running.flusher.refresh(accountId);
+      // The money is in: that others hear of it a little later must not look like a failure, which would be repeated.
+      await store.announce('account', accountId).catch((error: unknown) => {
+        host.log.warn({ error, accountId }, 'a credit could not be announced');
+      });
+      return balance;
+    },
+    balance: async (accountId) => {
+      const purse = books()?.purses.find(accountId);
+      if (purse !== undefined) return purse.available;
+      return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
+    },
+  };
+}

@@ -1,0 +1,218 @@
+/** The append-only journal: one write for each turn of the event loop, group sync behind it, segments that come and go. */
+import type { Clock, Log } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { encodeLine, type JournalRecord } from './records.ts';
+import { type Files, type Segment, segmentPath } from './segments.ts';
+
+export interface JournalOptions {
+  readonly files: Files;
+  readonly directory: string;
+  /** Sequence number of the next record. */
+  readonly next: number;
+  /** Segments of earlier runs; they are only ever deleted. */
+  readonly segments: readonly Segment[];
+  /** A segment that has grown to this many bytes is followed by a new one. */
+  readonly segmentBytes: number;
+  /** With this many bytes on disk nothing new is admitted. */
+  readonly limitBytes: number;
+  /** How long an applied segment is kept, for a database whose last commits a power cut may take back. */
+  readonly keepMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Turn {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: GatewayError) => void;
+}
+
+export class Journal {
+  readonly #options: JournalOptions;
+  readonly #segments: Segment[];
+  readonly #appliedAt = new Map<Segment, number>();
+  readonly #closing = new Set<Promise<void>>();
+  #pending: string[] = [];
+  #next: number;
+  #turn: Turn | undefined;
+  #scheduled = false;
+  #current: { segment: Segment; descriptor: number } | undefined;
+  /** Bytes of a failed write may stand behind the last record. */
+  #torn = false;
+  #writeFails = false;
+  #syncFails = false;
+  #dirty = false;
+  #syncing: Promise<void> | undefined;
+  #bytes: number;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#segments = [...options.segments];
+    this.#next = options.next;
+    this.#bytes = options.segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  }
+
+  /** Adds a record at the end of this turn of the event loop. Returns its sequence number. Never fails: a full disk delays it. */
+  append(record: JournalRecord): number {
+    const sequence = this.#next++;
+    this.#pending.push(encodeLine(sequence, record));
+    if (!this.#scheduled && !this.#writeFails) {
+      this.#scheduled = true;
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.write();
+      });
+    }
+    return sequence;
+  }
+
+  /** Resolves when write() has returned for every record appended so far; rejects with 503 when the journal cannot be written. */
+  written(): Promise<void> {
+    if (this.#writeFails) return Promise.reject(this.refusal());
+    if (this.#pending.length === 0) return Promise.resolve();
+    this.#turn ??= Promise.withResolvers<void>();
+    return this.#turn.promise;
+  }
+
+  /** Sequence number of the last record that is in a file. */
+  get writtenSequence(): number {
+    return this.#next - 1 - this.#pending.length;
+  }
+
+  /** Bytes on disk. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether new work may be admitted. */
+  accepting(): boolean {
+    return !this.#writeFails && !this.#syncFails && this.#bytes < this.#options.limitBytes;
+  }
+
+  /** false while the disk refuses writes; notes that can wait should not be appended then. */
+  writing(): boolean {
+    return !this.#writeFails;
+  }
+
+  refusal(): GatewayError {
+    return new GatewayError('overloaded', 'Calls cannot be recorded at the moment; please try again soon.', {
+      code: 'journal_unavailable',
+      retryAfterMs: 1_000,
+    });
+  }
+
+  /** Writes what is pending now. */
+  write(): void {
+    if (this.#pending.length === 0) return;
+    try {
+      this.#put(Buffer.from(this.#pending.join('')));
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#pending = [];
+    this.#dirty = true;
+    if (this.#writeFails) this.#options.log.info({ bytes: this.#bytes }, 'the journal can be written again');
+    this.#writeFails = false;
+    this.#turn?.resolve();
+    this.#turn = undefined;
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#writeFails) this.#options.log.error({ error }, 'the journal cannot be written: new calls are refused');
+    this.#writeFails = true;
+    this.#turn?.reject(this.refusal());
+    this.#turn = undefined;
+  }
+
+  /** All or nothing: what a failed write left behind is cut off, at the latest before the next write. */
+  #put(data: Buffer): void {
+    const { files, segmentBytes } = this.#options;
+    if (this.#torn) files.truncate(this.#current!.descriptor, this.#current!.segment.bytes);
+    this.#torn = false;
+    if (this.#current === undefined || this.#current.segment.bytes >= segmentBytes) this.#rotate();
+    const { segment, descriptor } = this.#current!;
+    this.#torn = true;
+    let done = 0;
+    while (done < data.length) done += files.write(descriptor, data.subarray(done));
+    this.#torn = false;
+    segment.bytes += data.length;
+    segment.last = this.#next - 1;
+    this.#bytes += data.length;
+  }
+
+  #rotate(): void {
+    const { files, directory } = this.#options;
+    const first = this.writtenSequence + 1;
+    const path = segmentPath(directory, first);
+    const descriptor = files.create(path);
+    if (this.#current !== undefined) this.#retire(this.#current.descriptor);
+    const segment = { path, first, last: first - 1, bytes: 0 };
+    this.#segments.push(segment);
+    this.#current = { segment, descriptor };
+  }
+
+  #retire(descriptor: number): void {
+    const { files, log } = this.#options;
+    const closing = files
+      .sync(descriptor)
+      .catch((error: unknown) => log.error({ error }, 'a finished journal segment could not be synced'))
+      .then(() => files.close(descriptor))
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+
+  /** Makes what was written safe against a power cut, and tries again what could not be written. Call it every few milliseconds. */
+  async tick(): Promise<void> {
+    if (this.#writeFails) this.write();
+    if ((!this.#dirty && !this.#syncFails) || this.#current === undefined) return;
+    this.#syncing ??= this.#sync(this.#current.descriptor).finally(() => {
+      this.#syncing = undefined;
+    });
+    await this.#syncing;
+  }
+
+  async #sync(descriptor: number): Promise<void> {
+    this.#dirty = false;
+    try {
+      await this.#options.files.sync(descriptor);
+      this.#syncFails = false;
+    } catch (error) {
+      if (!this.#syncFails) this.#options.log.error({ error }, 'the journal cannot be synced: new calls are refused');
+      this.#syncFails = true;
+    }
+  }
+
+  /**
+   * Deletes segments that nobody needs: every record applied to the database (up to `applied`), no unfinished request
+   * in them (the oldest began at `oldest`), and kept for a while; when space runs short, not kept.
+   */
+  release(applied: number, oldest: number): void {
+    const { files, clock, keepMs, limitBytes, log } = this.#options;
+    const now = clock.monotonic();
+    for (let segment = this.#segments[0]; segment !== undefined; segment = this.#segments[0]) {
+      if (segment === this.#current?.segment || segment.last > applied || segment.last >= oldest) return;
+      const appliedAt = this.#appliedAt.get(segment) ?? now;
+      this.#appliedAt.set(segment, appliedAt);
+      if (now - appliedAt < keepMs && this.#bytes < limitBytes / 2) return;
+      try {
+        files.remove(segment.path);
+      } catch (error) {
+        log.warn({ error, path: segment.path }, 'an applied journal segment could not be deleted');
+        return;
+      }
+      this.#segments.shift();
+      this.#appliedAt.delete(segment);
+      this.#bytes -= segment.bytes;
+    }
+  }
+
+  /** Writes, syncs and closes. What could not be written is told by `writtenSequence`. */
+  async close(): Promise<void> {
+    this.write();
+    await this.#syncing;
+    if (this.#current !== undefined) this.#retire(this.#current.descriptor);
+    this.#current = undefined;
+    await Promise.all(this.#closing);
+  }
+}

@@ -1,0 +1,116 @@
+/** The journal's files: their names, the few file functions it needs, and how a file is read back. */
+import {
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { decodeLine, type Numbered } from './records.ts';
+
+/** What the journal asks of a file system; tests hand in one that fails. */
+export interface Files {
+  ensure(directory: string): void;
+  /** Names in a directory; none when it does not exist. */
+  list(directory: string): string[];
+  read(path: string): Buffer;
+  /** A new file, open for appending, its name safe against a power cut. Fails when it exists. */
+  create(path: string): number;
+  /** Bytes written, perhaps fewer than given. */
+  write(descriptor: number, data: Uint8Array): number;
+  truncate(file: number | string, length: number): void;
+  sync(descriptor: number): Promise<void>;
+  close(descriptor: number): void;
+  remove(path: string): void;
+}
+
+const datasync = promisify(fdatasync);
+
+export const nodeFiles: Files = {
+  ensure: (directory) => void mkdirSync(directory, { recursive: true }),
+  list: (directory) => {
+    try {
+      return readdirSync(directory);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  },
+  read: (path) => readFileSync(path),
+  create: (path) => {
+    const descriptor = openSync(path, 'ax', 0o600);
+    const directory = openSync(dirname(path), 'r');
+    fsyncSync(directory);
+    closeSync(directory);
+    return descriptor;
+  },
+  write: (descriptor, data) => writeSync(descriptor, data),
+  truncate: (file, length) => (typeof file === 'number' ? ftruncateSync(file, length) : truncateSync(file, length)),
+  sync: (descriptor) => datasync(descriptor),
+  close: closeSync,
+  remove: (path) => rmSync(path, { force: true }),
+};
+
+export interface Segment {
+  readonly path: string;
+  /** Sequence number of its first record; the file is named by it. */
+  readonly first: number;
+  /** Sequence number of its last record; one less than `first` while it is empty. */
+  last: number;
+  bytes: number;
+}
+
+export function segmentPath(directory: string, first: number): string {
+  return join(directory, `${String(first).padStart(16, '0')}.journal`);
+}
+
+/** The directory's segments in order, as the names tell; `last` and `bytes` are known once they are read. */
+export function listSegments(files: Files, directory: string): Segment[] {
+  return files
+    .list(directory)
+    .flatMap((name) => /^(\d{16})\.journal$/.exec(name)?.[1] ?? [])
+    .map((digits) => Number(digits))
+    .sort((left, right) => left - right)
+    .map((first) => ({ path: segmentPath(directory, first), first, last: first - 1, bytes: 0 }));
+}
+
+export interface Scan {
+  readonly records: Numbered[];
+  /** Where the whole records end. */
+  readonly goodBytes: number;
+  /** Where a record is broken although whole ones follow. */
+  readonly damagedAt: number | undefined;
+}
+
+/** Reads a segment. What is broken at its very end was never acknowledged and is left out; a break before that is damage. */
+export function scanSegment(data: Buffer, first: number): Scan {
+  const records: Numbered[] = [];
+  let offset = 0;
+  for (let end = data.indexOf(0x0a); end !== -1; end = data.indexOf(0x0a, offset)) {
+    const numbered = decodeLine(data.subarray(offset, end));
+    if (numbered?.sequence !== first + records.length) {
+      const torn = numbered === undefined && !holdsRecord(data, end + 1);
+      return { records, goodBytes: offset, damagedAt: torn ? undefined : offset };
+    }
+    records.push(numbered);
+    offset = end + 1;
+  }
+  return { records, goodBytes: offset, damagedAt: undefined };
+}
+
+function holdsRecord(data: Buffer, from: number): boolean {
+  let offset = from;
+  for (let end = data.indexOf(0x0a, offset); end !== -1; end = data.indexOf(0x0a, offset)) {
+    if (decodeLine(data.subarray(offset, end)) !== undefined) return true;
+    offset = end + 1;
+  }
+  return false;
+}
