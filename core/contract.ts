@@ -163,10 +163,14 @@ export interface Part {
   /** The gateway's own error shape; asked before the endpoint's. */
   renderError?(error: GatewayError, exchange: Exchange): Answer | undefined;
   commands?: readonly Command[];
+  /** What an operator should know of this configuration; `check` prints it. */
+  notices?(): readonly Notice[];
   /** false while this part cannot serve; `/readyz` says so. */
   ready?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
   start?(): void | Promise<void>;
+  /** Clients can call now, at this base address. */
+  listening?(origin: string): void | Promise<void>;
   /** In reverse order after the last exchange; also after a command. */
   stop?(): void | Promise<void>;
 }
@@ -207,8 +211,11 @@ export interface Host {
   readonly schema: string;
   /** Absolute path under which everything that must survive is kept. */
   readonly directory: string;
-  /** `serve`: requests will come. `command`: one command runs, perhaps beside a serving process. */
-  readonly mode: 'serve' | 'command';
+  /**
+   * `serve`: requests will come. `command`: one command runs, perhaps beside a serving process.
+   * `check`: nothing may be opened, written or sent; only the configuration is looked at.
+   */
+  readonly mode: 'serve' | 'command' | 'check';
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -246,6 +253,11 @@ export interface Log {
 }
 
 // ------------------------------------------------------------------------------------------------------------- commands
+
+export interface Notice {
+  readonly level: 'info' | 'warning';
+  readonly text: string;
+}
 
 /** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
 export interface Command {
