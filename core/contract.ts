@@ -263,6 +263,11 @@ export interface Log {
 
 // ------------------------------------------------------------------------------------------------------------- commands
 
+export interface Notice {
+  readonly level: 'info' | 'warning';
+  readonly text: string;
+}
+
 /** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
 export interface Command {
   /** `keys create`; one or two words. */

@@ -1,0 +1,125 @@
+/** Announcements to every process on this database: a table that each of them reads a few times a second. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Clock, Log } from '../../core/contract.ts';
+import type { Orm } from '../../core/vocabulary.ts';
+
+export const pollIntervalMs = 250;
+export const pruneIntervalMs = 600_000;
+
+const maxRows = 1_000;
+/** An id that was skipped may still be committed for so long; afterwards its transaction counts as undone. */
+const gapLifetimeMs = 60_000;
+const maxGaps = 1_000;
+/** Ids below the first poll in which such gaps are looked for. */
+const firstLookBack = 100;
+
+interface Change {
+  readonly id: bigint;
+  readonly topic: string;
+  readonly subject: string;
+}
+
+/** Reads `<schema>.changes` and tells the listeners, each announcement once. */
+export class Changes {
+  readonly #orm: Orm;
+  readonly #table: SQL;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #listeners = new Map<string, ((subject: string) => void)[]>();
+  /** Highest id that was seen. */
+  #highest = 0n;
+  /**
+   * Ids below it that were not seen, with the time from which they are missed. Ids are given when a row is written but
+   * are seen when it is committed, so a lower one may come after a higher one.
+   */
+  readonly #gaps = new Map<bigint, number>();
+  /** Told here at once, before a poll has come across them. */
+  readonly #told = new Set<bigint>();
+
+  constructor(orm: Orm, schema: string, clock: Clock, log: Log) {
+    this.#orm = orm;
+    this.#table = sql`${sql.identifier(schema)}.changes`;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** From now on: what was announced before is not told. */
+  async begin(): Promise<void> {
+    const rows = await this.#read(sql`order by id desc limit ${firstLookBack}`);
+    const oldest = rows.at(-1);
+    if (oldest === undefined) return;
+    this.#highest = oldest.id;
+    for (const row of rows.toReversed()) this.#seen(row.id);
+  }
+
+  onChange(topic: string, listener: (subject: string) => void): void {
+    this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), listener]);
+  }
+
+  /** Resolves when it is in the table; listeners of this process have been called by then. */
+  async announce(topic: string, subject: string): Promise<void> {
+    const rows = await this.#orm.execute(
+      sql`insert into ${this.#table} (topic, subject) values (${topic}, ${subject}) returning id`,
+    );
+    const { id } = (rows as { id: bigint }[])[0]!;
+    // A poll may have been faster than the answer to this statement.
+    if (id <= this.#highest && !this.#gaps.has(id)) return;
+    this.#told.add(id);
+    this.#tell({ id, topic, subject });
+  }
+
+  /** Tells what is new. Rejects when the database cannot be read; nothing is lost by that. */
+  async poll(): Promise<void> {
+    this.#forgetGaps();
+    let rows: readonly Change[];
+    do {
+      rows = await this.#read(sql`where ${this.#unseen()} order by id limit ${maxRows}`);
+      for (const row of rows) {
+        this.#seen(row.id);
+        if (!this.#told.delete(row.id)) this.#tell(row);
+      }
+    } while (rows.length === maxRows);
+  }
+
+  async prune(): Promise<void> {
+    await this.#orm.execute(sql`delete from ${this.#table} where at < now() - interval '1 hour'`);
+  }
+
+  async #read(clause: SQL): Promise<readonly Change[]> {
+    return (await this.#orm.execute(sql`select id, topic, subject from ${this.#table} ${clause}`)) as Change[];
+  }
+
+  #unseen(): SQL {
+    const isNew = sql`id > ${this.#highest}`;
+    if (this.#gaps.size === 0) return isNew;
+    const gaps = `[${[...this.#gaps.keys()].join(',')}]`;
+    return sql`(${isNew} or id in (select value::int8 from json_array_elements_text(${gaps}::json)))`;
+  }
+
+  #seen(id: bigint): void {
+    this.#gaps.delete(id);
+    const now = this.#clock.monotonic();
+    const first = id - this.#highest > maxGaps ? id - BigInt(maxGaps) : this.#highest + 1n;
+    for (let missed = first; missed < id; missed += 1n) this.#gaps.set(missed, now);
+    if (id > this.#highest) this.#highest = id;
+  }
+
+  #forgetGaps(): void {
+    const before = this.#clock.monotonic() - gapLifetimeMs;
+    for (const [id, since] of this.#gaps) {
+      if (since > before && this.#gaps.size <= maxGaps) break;
+      this.#gaps.delete(id);
+      this.#told.delete(id);
+    }
+  }
+
+  #tell({ topic, subject }: Change): void {
+    for (const listener of this.#listeners.get(topic) ?? []) {
+      try {
+        listener(subject);
+      } catch (error) {
+        this.#log.error({ error, topic }, 'a listener to changes failed');
+      }
+    }
+  }
+}

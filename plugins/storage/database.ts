@@ -1,0 +1,123 @@
+/** The database service of one gateway: a connection, its schema, migrations, announcements and health. */
+import { drizzle } from 'drizzle-orm/pg-proxy';
+import type { Host } from '../../core/contract.ts';
+import type { Database, Orm } from '../../core/vocabulary.ts';
+import { Changes, pollIntervalMs, pruneIntervalMs } from './changes.ts';
+import { connect, describeUrl } from './connect.ts';
+import { useEmbedded } from './embedded/keeper.ts';
+import { migrate, prepareSchema } from './migrate.ts';
+
+/** A poll without an answer for so long means that statements hang. */
+const stuckAfterMs = 5_000;
+
+export interface DatabaseOptions {
+  /** `embedded` or a `postgres://` URL. */
+  readonly database: string;
+  readonly maxConnections: number;
+}
+
+export interface OpenedDatabase extends Database {
+  close(): Promise<void>;
+}
+
+/** Connects, makes what the schema lacks, and begins to listen to changes while serving. */
+export async function openDatabase(host: Host, options: DatabaseOptions): Promise<OpenedDatabase> {
+  const source = await openSource(host, options);
+  const { connection } = source;
+  const changes = new Changes(connection.orm, host.schema, host.clock, host.log);
+  try {
+    await prepareSchema(connection.orm, host.schema);
+    await migrate(connection.orm, host.schema, 'storage', new URL('./migrations/', import.meta.url));
+    await changes.begin();
+  } catch (error) {
+    await source.close();
+    throw error;
+  }
+  const health = new Health(host, () => changes.poll());
+  host.every(pollIntervalMs, 'poll for changes', () => health.poll());
+  host.every(pruneIntervalMs, 'prune changes', () => changes.prune());
+  return {
+    orm: connection.orm,
+    schema: host.schema,
+    migrate: (plugin, directory) => migrate(connection.orm, host.schema, plugin, directory),
+    announce: (topic, subject) => changes.announce(topic, subject),
+    onChange: (topic, listener) => changes.onChange(topic, listener),
+    healthy: () => source.alive() && health.isGood(),
+    close: () => source.close(),
+  };
+}
+
+/** For a dry run: nothing is opened; whoever runs a statement all the same gets an error. */
+export function closedDatabase(schema: string): Database {
+  const orm = drizzle(async () => {
+    throw new Error('A dry run opens no database.');
+  });
+  return {
+    orm: orm as unknown as Orm,
+    schema,
+    migrate: async () => undefined,
+    announce: async () => undefined,
+    onChange: () => undefined,
+    healthy: () => true,
+  };
+}
+
+interface Source {
+  readonly connection: { readonly orm: Orm };
+  alive(): boolean;
+  close(): Promise<void>;
+}
+
+async function openSource(host: Host, { database, maxConnections }: DatabaseOptions): Promise<Source> {
+  const applicationName = `model-gateway ${host.gateway}`;
+  if (database !== 'embedded') {
+    const connection = connect({ target: { url: database }, maxConnections, applicationName });
+    host.log.info({ database: describeUrl(database), schema: host.schema }, 'using a Postgres server');
+    return { connection, alive: () => true, close: () => connection.close() };
+  }
+  const mode = host.mode === 'serve' ? 'serve' : 'command';
+  const embedded = await useEmbedded(host.directory, mode, host.log);
+  const connection = connect({ target: { socketPath: embedded.address }, maxConnections, applicationName });
+  host.log.info({ directory: host.directory, schema: host.schema }, 'using the embedded database');
+  return {
+    connection,
+    alive: () => embedded.alive(),
+    async close() {
+      await connection.close();
+      await embedded.release();
+    },
+  };
+}
+
+/** Whether statements get answers, judged by the regular poll. */
+class Health {
+  readonly #host: Host;
+  readonly #work: () => Promise<void>;
+  #failed = false;
+  #runningSince: number | undefined;
+
+  constructor(host: Host, work: () => Promise<void>) {
+    this.#host = host;
+    this.#work = work;
+  }
+
+  isGood(): boolean {
+    const stuck = this.#runningSince !== undefined && this.#host.clock.monotonic() - this.#runningSince > stuckAfterMs;
+    return !this.#failed && !stuck;
+  }
+
+  /** Logs when health changes, not each failure. */
+  async poll(): Promise<void> {
+    this.#runningSince = this.#host.clock.monotonic();
+    try {
+      await this.#work();
+      if (this.#failed) this.#host.log.info({}, 'the database answers again');
+      this.#failed = false;
+    } catch (error) {
+      if (!this.#failed) this.#host.log.error({ error }, 'the database does not answer');
+      this.#failed = true;
+    } finally {
+      this.#runningSince = undefined;
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { lockDirectory, readOwner } from './lock.ts';
+import type { FromChild, ToChild } from './messages.ts';
+
+const upkeepIntervalMs = 30_000;
+const closeTimeoutMs = 10_000;
+
+const [directory, address, waitMs, holdTimeoutMs] = process.argv.slice(2) as [string, string, string, string];
+/** Until the server listens there is nothing to close: the kernel takes the lock back. */
+let stop: () => Promise<void> = async () => undefined;
+let stopping = false;
+
+// Who stops the gateway by its process group must not stop the database before it: only the gateway does that.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+process.on('disconnect', () => void end(0));
+process.on('message', (message: ToChild) => {
+  if (message.kind === 'close') void end(0);
+  else tell({ kind: 'pong' });
+});
+process.umask(0o077);
+run().catch((error: Error) => {
+  tell({ kind: 'failed', reason: error.message });
+  void end(1);
+});
+
+async function run(): Promise<void> {
+  mkdirSync(directory, { recursive: true });
+  const lock = await lockDirectory(directory, Number(waitMs));
+  if (lock === undefined) {
+    tell({ kind: 'held', owner: readOwner(directory) });
+    return end(0);
+  }
+  // Late, because a process that does not get the lock has no use for it.
+  const [{ openBackend }, { EmbeddedServer }] = await Promise.all([import('./backend.ts'), import('./server.ts')]);
+  const backend = await openBackend(directory);
+  const server = new EmbeddedServer({
+    backend,
+    settings: backend.settings,
+    holdTimeoutMs: Number(holdTimeoutMs),
+    onBroken(error) {
+      tell({ kind: 'failed', reason: error.message });
+      process.exit(1); // At once: the backend may be inside a call that never returns. Its log brings it back.
+    },
+  });
+  rmSync(address, { force: true });
+  await server.listen(address);
+  stop = async () => {
+    await server.close();
+    await backend.close().finally(() => lock.release());
+  };
+  lock.publish(address);
+  tell({ kind: 'ready' });
+  setInterval(() => void server.whenFree(backend.upkeep).catch(reportUpkeep), upkeepIntervalMs);
+}
+
+function reportUpkeep(error: Error): void {
+  tell({ kind: 'notice', text: `upkeep of the embedded database failed: ${error.message}` });
+}
+
+async function end(code: number): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  setTimeout(() => process.exit(1), closeTimeoutMs);
+  await stop().catch(() => undefined);
+  process.exit(code);
+}
+
+function tell(message: FromChild): void {
+  if (process.connected) process.send?.(message);
+}

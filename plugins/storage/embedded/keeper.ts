@@ -1,0 +1,233 @@
+/** The gateway's side of the embedded database: one child process for each directory, shared, watched and restarted. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Log } from '../../../core/contract.ts';
+import { type Owner, readOwner } from './lock.ts';
+import type { FromChild, ToChild } from './messages.ts';
+
+const lockWaitMs = 10_000;
+const commandRetryMs = 250;
+/** Longest silence of a client inside a transaction; the others wait meanwhile. */
+const holdTimeoutMs = 15_000;
+const pingIntervalMs = 10_000;
+/** Unanswered pings after which the process counts as stuck: a statement of two minutes blocks everybody. */
+const maxPings = 12;
+const closeTimeoutMs = 12_000;
+const firstRestartMs = 100;
+const maxRestartMs = 10_000;
+/** Longest path of a Unix socket that all systems take. */
+const maxAddressBytes = 100;
+
+export interface EmbeddedDatabase {
+  /** Path of its socket; stays the same when the process is restarted. */
+  readonly address: string;
+  /** false while the process is being restarted. */
+  alive(): boolean;
+  release(): Promise<void>;
+}
+
+/** Another process owns the directory. */
+class HeldError extends Error {
+  constructor(directory: string, owner: Owner | undefined) {
+    const who = owner === undefined ? 'another process' : `the gateway with process id ${owner.gatewayPid}`;
+    super(
+      `The embedded database in ${directory} is in use by ${who}: stop that first, or give this one its own data directory or a DATABASE_URL.`,
+    );
+  }
+}
+
+const keepers = new Map<string, Keeper>();
+
+/**
+ * The embedded database of `directory`. Serving, its process is started by the first user in this process and ends with
+ * the last; for a command the database of a gateway that runs beside it is used, if there is one.
+ * Rejects with one sentence when another process keeps the directory for ten seconds.
+ */
+export async function useEmbedded(directory: string, mode: 'serve' | 'command', log: Log): Promise<EmbeddedDatabase> {
+  const path = resolve(directory);
+  if (mode === 'serve') return keeperOf(path, lockWaitMs, log).share();
+  for (let waitedMs = 0; ; waitedMs += commandRetryMs) {
+    const running = await reachOwner(path);
+    if (running !== undefined) return running;
+    try {
+      return await keeperOf(path, 0, log).share();
+    } catch (error) {
+      if (!(error instanceof HeldError) || waitedMs >= lockWaitMs) throw error;
+      await sleep(commandRetryMs); // Its owner is starting or stopping.
+    }
+  }
+}
+
+function keeperOf(directory: string, waitMs: number, log: Log): Keeper {
+  const keeper = keepers.get(directory) ?? new Keeper(directory, waitMs, log);
+  keepers.set(directory, keeper);
+  return keeper;
+}
+
+/** The database of a gateway that serves this directory now. */
+async function reachOwner(directory: string): Promise<EmbeddedDatabase | undefined> {
+  const owner = readOwner(directory);
+  if (owner === undefined || owner.address === '' || keepers.has(directory)) return undefined;
+  const socket = connect(owner.address);
+  try {
+    await once(socket, 'connect');
+    return { address: owner.address, alive: () => true, release: async () => undefined };
+  } catch {
+    return undefined;
+  } finally {
+    socket.destroy();
+  }
+}
+
+class Keeper {
+  readonly address: string;
+  readonly #directory: string;
+  readonly #log: Log;
+  readonly #started: Promise<void>;
+  #users = 0;
+  #child: ChildProcess | undefined;
+  #alive = false;
+  #closing = false;
+  #restarts = 0;
+  #pings = 0;
+  #errorText = '';
+  readonly #pinger: NodeJS.Timeout;
+
+  constructor(directory: string, waitMs: number, log: Log) {
+    this.#directory = directory;
+    this.#log = log;
+    const address = join(directory, 'postgres.sock');
+    const isShort = Buffer.byteLength(address) <= maxAddressBytes;
+    this.address = isShort ? address : join(mkdtempSync(join(tmpdir(), 'gateway-')), 'postgres.sock');
+    this.#pinger = setInterval(() => this.#ping(), pingIntervalMs).unref();
+    this.#started = this.#start(waitMs);
+  }
+
+  /** Resolves when the database can be used. */
+  async share(): Promise<EmbeddedDatabase> {
+    this.#users += 1;
+    try {
+      await this.#started;
+    } catch (error) {
+      await this.#release();
+      throw error;
+    }
+    let released: Promise<void> | undefined;
+    return {
+      address: this.address,
+      alive: () => this.#alive,
+      release: () => {
+        released ??= this.#release();
+        return released;
+      },
+    };
+  }
+
+  /** Resolves when the process is ready, rejects when it cannot be. */
+  #start(waitMs: number): Promise<void> {
+    const script = fileURLToPath(new URL('./child.ts', import.meta.url));
+    // Nothing of the gateway's environment: it is full of keys. Type stripping alone runs the script, without a loader.
+    const child = fork(script, [this.#directory, this.address, String(waitMs), String(holdTimeoutMs)], {
+      env: { TMPDIR: tmpdir() },
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    this.#child = child;
+    this.#errorText = '';
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.#errorText = (this.#errorText + text).slice(-2_000);
+    });
+    return new Promise((resolve, reject) => {
+      let failure: Error | undefined;
+      child.on('message', (message: FromChild) => {
+        if (message.kind === 'held') failure = new HeldError(this.#directory, message.owner);
+        if (message.kind === 'failed') failure = new Error(`The embedded database failed: ${message.reason}`);
+        if (message.kind === 'notice') this.#log.warn({}, message.text);
+        if (message.kind === 'pong') this.#pings = 0;
+        if (message.kind === 'ready') {
+          this.#ready(child);
+          resolve();
+        }
+      });
+      child.on('error', (error) => {
+        failure ??= error;
+      });
+      child.on('close', (code, signal) => {
+        const reason =
+          failure ?? new Error(`The embedded database ended (${signal ?? code}). ${this.#errorText}`.trim());
+        if (this.#alive) this.#fell(reason);
+        reject(reason);
+      });
+    });
+  }
+
+  #ready(child: ChildProcess): void {
+    this.#alive = true;
+    this.#pings = 0;
+    // A process that forgets to release it may end all the same; the child then ends by itself.
+    child.unref();
+    child.channel?.unref();
+    (child.stderr as Socket).unref();
+  }
+
+  #fell(reason: Error): void {
+    this.#alive = false;
+    if (this.#closing) return;
+    this.#log.error({ error: reason }, 'the embedded database broke down and is restarted');
+    this.#restart();
+  }
+
+  #restart(): void {
+    const delayMs = Math.min(firstRestartMs * 2 ** this.#restarts++, maxRestartMs);
+    const attempt = async () => {
+      if (this.#closing) return;
+      try {
+        await this.#start(0);
+        this.#restarts = 0;
+        this.#log.info({}, 'the embedded database is back');
+      } catch (error) {
+        this.#log.error({ error }, 'the embedded database did not start');
+        this.#restart();
+      }
+    };
+    setTimeout(attempt, delayMs).unref();
+  }
+
+  #ping(): void {
+    if (!this.#alive) return;
+    this.#pings += 1;
+    if (this.#pings > maxPings) this.#child?.kill('SIGKILL');
+    else this.#send({ kind: 'ping' });
+  }
+
+  #send(message: ToChild): void {
+    if (this.#child?.connected === true) this.#child.send(message, () => undefined);
+  }
+
+  async #release(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    this.#closing = true;
+    keepers.delete(this.#directory);
+    clearInterval(this.#pinger);
+    await this.#end();
+    if (!this.address.startsWith(this.#directory)) rmSync(dirname(this.address), { recursive: true, force: true });
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.ref();
+    this.#send({ kind: 'close' });
+    const timer = setTimeout(() => child.kill('SIGKILL'), closeTimeoutMs);
+    await exit;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,82 @@
+/** One owner for each data directory: a lock of the kernel, which ends with its process, and a file that names the owner. */
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const retryMs = 50;
+const sqliteBusy = 5;
+
+/** Who owns a data directory, as `postgres.lock` says. */
+export interface Owner {
+  /** The process that runs the database. */
+  readonly pid: number;
+  /** The gateway that started it. */
+  readonly gatewayPid: number;
+  /** Path of the socket; empty until the server listens. */
+  readonly address: string;
+}
+
+export interface DirectoryLock {
+  /** Tells other processes where the server listens. */
+  publish(address: string): void;
+  release(): void;
+}
+
+/** What `postgres.lock` says; undefined when there is none. Whoever it names may be dead. */
+export function readOwner(directory: string): Owner | undefined {
+  try {
+    return JSON.parse(readFileSync(ownerFile(directory), 'utf8')) as Owner;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Takes the directory for this process, waiting up to `waitMs` for its owner to let go. Undefined when it did not.
+ *
+ * A file with a process id alone cannot do this: two takers of a stale one can both win, ids are used again (in a
+ * container almost surely by the next start) and mean nothing in another container. So SQLite's exclusive transaction on
+ * an empty file beside it is the lock: the kernel gives it up when the process ends, however that happens.
+ */
+export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
+  const guard = new DatabaseSync(join(directory, 'postgres.guard'), { timeout: 0 });
+  for (let waitedMs = 0; !tryLock(guard); waitedMs += retryMs) {
+    if (waitedMs >= waitMs) {
+      guard.close();
+      return undefined;
+    }
+    await sleep(retryMs);
+  }
+  const publish = (address: string) => writeOwner(directory, address);
+  publish('');
+  return {
+    publish,
+    release() {
+      rmSync(ownerFile(directory), { force: true });
+      guard.close();
+    },
+  };
+}
+
+function tryLock(guard: DatabaseSync): boolean {
+  try {
+    guard.exec('begin exclusive');
+    return true;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === sqliteBusy) return false;
+    throw error;
+  }
+}
+
+function ownerFile(directory: string): string {
+  return join(directory, 'postgres.lock');
+}
+
+/** By way of a second file, so that nobody reads half of it. */
+function writeOwner(directory: string, address: string): void {
+  const owner: Owner = { pid: process.pid, gatewayPid: process.ppid, address };
+  const draft = `${ownerFile(directory)}.new`;
+  writeFileSync(draft, `${JSON.stringify(owner)}\n`);
+  renameSync(draft, ownerFile(directory));
+}
