@@ -36,8 +36,6 @@ export interface Books {
   tick(): Promise<void>;
   /** Applies what is due to the database and drops journal segments that are done with. */
   apply(): Promise<boolean>;
-  /** Shows that this process is alive, forgets what is idle; every few seconds. */
-  tidy(): void;
   close(): Promise<void>;
 }
 
@@ -50,7 +48,7 @@ export async function openBooks(host: Host, database: Database, files: Files, op
   const directory = journalDirectory(host);
   files.ensure(directory);
   const token = host.random.bytes(8).toString('hex');
-  const lock = takeLock(join(directory, 'lock'), token, host.clock);
+  const lock = takeLock(join(directory, 'lock'));
   try {
     const name = journalName(host, files, directory);
     const applied = await claimCursor(database.orm, database.schema, name, token);
@@ -124,10 +122,6 @@ function assemble({ host, database, files, options, directory, applied, replayed
     journal,
     tick: () => journal.tick(),
     apply,
-    tidy: () => {
-      lock.beat();
-      purses.sweep();
-    },
     close: async () => {
       journal.write();
       if (!(await apply())) log.warn({ entries: flusher.backlog }, 'the journal will be applied at the next start');

@@ -59,7 +59,7 @@ type Config = z.output<typeof configSchema>;
 const syncMs = 20;
 const applyMs = 50;
 const progressMs = 3_000;
-const tidyMs = 5_000;
+const sweepMs = 15_000;
 
 export default definePlugin<Config>({
   name: 'billing',
@@ -107,7 +107,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       host.every(syncMs, 'sync the journal', () => running.tick());
       host.every(applyMs, 'write the ledger', async () => void (await running.apply()));
       host.every(progressMs, 'note progress', () => running.desk.noteProgress());
-      host.every(tidyMs, 'tidy billing', () => running.tidy());
+      host.every(sweepMs, 'forget idle accounts', () => running.purses.sweep());
       store.onChange('account', (accountId) => {
         if (running.purses.knows(accountId)) void running.flusher.refresh(accountId);
       });

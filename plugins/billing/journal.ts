@@ -188,23 +188,29 @@ export class Journal {
    * in them (the oldest began at `oldest`), and kept for a while; when space runs short, not kept.
    */
   release(applied: number, oldest: number): void {
-    const { files, clock, keepMs, limitBytes, log } = this.#options;
+    const { clock, keepMs, limitBytes } = this.#options;
     const now = clock.monotonic();
-    for (let segment = this.#segments[0]; segment !== undefined; segment = this.#segments[0]) {
-      if (segment === this.#current?.segment || segment.last > applied || segment.last >= oldest) return;
+    const kept = this.#segments.findIndex(
+      (segment) => segment === this.#current?.segment || segment.last > applied || segment.last >= oldest,
+    );
+    for (const segment of this.#segments.slice(0, kept === -1 ? undefined : kept)) {
       const appliedAt = this.#appliedAt.get(segment) ?? now;
       this.#appliedAt.set(segment, appliedAt);
-      if (now - appliedAt < keepMs && this.#bytes < limitBytes / 2) return;
-      try {
-        files.remove(segment.path);
-      } catch (error) {
-        log.warn({ error, path: segment.path }, 'an applied journal segment could not be deleted');
-        return;
-      }
-      this.#segments.shift();
-      this.#appliedAt.delete(segment);
-      this.#bytes -= segment.bytes;
+      const spare = now - appliedAt >= keepMs || this.#bytes >= limitBytes / 2;
+      if (spare && segment === this.#segments[0]) this.#remove(segment);
     }
+  }
+
+  #remove(segment: Segment): void {
+    try {
+      this.#options.files.remove(segment.path);
+    } catch (error) {
+      this.#options.log.warn({ error, path: segment.path }, 'an applied journal segment could not be deleted');
+      return;
+    }
+    this.#segments.shift();
+    this.#appliedAt.delete(segment);
+    this.#bytes -= segment.bytes;
   }
 
   /** Writes, syncs and closes. What could not be written is told by `writtenSequence`. */

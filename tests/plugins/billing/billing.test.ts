@@ -1,0 +1,298 @@
+/** Billing as a plugin: admission, settlement, money that comes in, and what stays when it stops. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { GatewayError } from '../../../core/errors.ts';
+import { parseRatio, parseUsd } from '../../../core/money.ts';
+import { attempts, ledger, type PlanTerms, plan, priceRatio, usageReport } from '../../../core/vocabulary.ts';
+import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
+
+after(closeEngine);
+
+/** The GatewayError that the promise rejects with. */
+async function refusal(promise: Promise<unknown>): Promise<GatewayError> {
+  return promise.then(
+    () => assert.fail('nothing was refused'),
+    (error: unknown) => error as GatewayError,
+  );
+}
+
+test('a call is held, settled for its usage, and leaves two ledger rows, one usage row and one attempt', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  assert.equal(await world.balance(), usd('0.997'));
+  await answer(exchange, { input: 900, output: 50 });
+  assert.equal(await world.balance(), usd('0.9977'));
+  await world.tick('write the ledger');
+  assert.equal(await world.balance(), usd('0.9977'));
+  const rows = await world.rows(
+    sql`select kind, amount::text, held::text, revenue::text, balance_after::text from ${world.table('ledger')} order by seq`,
+  );
+  assert.deepEqual(rows, [
+    { kind: 'CREDIT', amount: '1000000000', held: '0', revenue: '0', balance_after: '1000000000' },
+    { kind: 'HOLD', amount: '-3000000', held: '3000000', revenue: '0', balance_after: '997000000' },
+    { kind: 'SETTLE', amount: '700000', held: '-3000000', revenue: '2300000', balance_after: '997700000' },
+  ]);
+  const used = await world.rows(
+    sql`select classes, cost::text, estimated, provider, target_model, price_version, ratio from ${world.table('usage')}`,
+  );
+  const target = { provider: 'vendor', target_model: 'vendor-model', price_version: 'v1', ratio: '1/1' };
+  assert.deepEqual(used, [{ classes: { input: 900, output: 50 }, cost: '2300000', estimated: false, ...target }]);
+  const tried = await world.rows(sql`select number, result, status from ${world.table('attempts')}`);
+  assert.deepEqual(tried, [{ number: 1, result: 'answered', status: 200 }]);
+  assert.deepEqual((await world.audit()).violations, []);
+  await world.stop();
+});
+
+test('overdraft by race: of 2,000 parallel calls on a balance for 50, exactly 50 are admitted', async () => {
+  const world = await newWorld();
+  await world.credit('0.15');
+  const calls = Array.from({ length: 2_000 }, () => newCall());
+  const results = await Promise.allSettled(calls.map((exchange) => enter(world, exchange)));
+  const admitted = calls.filter((_, index) => results[index]!.status === 'fulfilled');
+  assert.equal(admitted.length, 50);
+  const refused = results.find((result) => result.status === 'rejected')!.reason as GatewayError;
+  assert.deepEqual([refused.status, refused.code, refused.shouldRetry], [402, 'insufficient_balance', false]);
+  await Promise.all(admitted.map((exchange) => answer(exchange, { input: 1_000, output: 100 })));
+  await world.stop();
+  assert.equal(await world.balance(), 0n);
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('a call that cannot be paid leaves nothing behind', async () => {
+  const world = await newWorld();
+  await world.credit('0.002999999');
+  const error = await refusal(enter(world, newCall()));
+  assert.equal(error.status, 402);
+  await world.stop();
+  assert.equal(world.journalText(), '');
+  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('ledger')}`);
+  assert.equal(row!.count, 1);
+});
+
+test('trusted bypass: a large balance is held like any other', async () => {
+  const world = await newWorld();
+  await world.credit('1000000');
+  await enter(world, newCall());
+  assert.equal(await world.balance(), usd('999999.997'));
+  await world.stop();
+});
+
+test('price, version and ratio are those of the hold, whatever changes before the settlement', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall({ facts: [[priceRatio, parseRatio('2')]] });
+  await enter(world, exchange);
+  assert.equal(await world.balance(), usd('0.994'));
+  exchange.set(priceRatio, parseRatio('9'));
+  await answer(exchange, { input: 1_000, output: 100 });
+  assert.equal(await world.balance(), usd('0.994'));
+  await world.stop();
+});
+
+test('the plan’s multiplier counts where nobody states a ratio', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const terms: PlanTerms = { name: 'saver', limits: {}, models: undefined, multiplier: parseRatio('1.6') };
+  const exchange = newCall({ facts: [[plan, terms]] });
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 100 });
+  assert.equal(await world.balance(), usd('0.9952'));
+  await world.stop();
+});
+
+test('a model without a price is refused, and calls that run no inference pass without a hold', async () => {
+  const world = await newWorld();
+  const error = await refusal(enter(world, newCall({ model: { price: undefined } })));
+  assert.deepEqual([error.status, error.code], [422, 'model_not_priced']);
+  await enter(world, newCall({ call: { billable: false }, model: { price: undefined } }));
+  await world.stop();
+  assert.equal(world.journalText(), '');
+});
+
+test('a free model serves an empty account and still leaves its rows, at 0', async () => {
+  const world = await newWorld();
+  const exchange = newCall({ model: { price: {} } });
+  await enter(world, exchange);
+  await answer(exchange, { input: 900, output: 50 });
+  await world.stop();
+  const rows = await world.rows(sql`select cost::text, classes from ${world.table('usage')}`);
+  assert.deepEqual(rows, [{ cost: '0', classes: { input: 900, output: 50 } }]);
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('the hold is bounded by the plugin’s cap, and counts every choice', async () => {
+  const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
+  await world.credit('1');
+  await enter(world, newCall({ call: { choices: 3, maxOutputTokens: 100_000 } }));
+  assert.equal(await world.balance(), usd('0.9965'));
+  await world.stop();
+});
+
+test('settle refused after the answer: a cost beyond hold and balance is posted in full, below zero', async () => {
+  const world = await newWorld();
+  await world.credit('0.003');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 5_000 });
+  await world.stop();
+  assert.equal(await world.balance(), parseUsd('-0.049'));
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('double charge on retry: three attempts of one call are charged once, and each has its row', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  (await send(exchange)).result = 'refused';
+  (await send(exchange)).result = 'unknown';
+  await answer(exchange, { input: 1_000, output: 100 });
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.997'));
+  const tried = await world.rows(sql`select number, result from ${world.table('attempts')} order by number`);
+  assert.deepEqual(
+    tried,
+    ['refused', 'unknown', 'answered'].map((result, index) => ({ number: index + 1, result })),
+  );
+});
+
+test('a second end of the same exchange changes nothing', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 100 });
+  await exchange.end({ kind: 'client_left' });
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.997'));
+});
+
+test('money that another process brings in is seen at the announcement, and at the latest by the next refused call', async () => {
+  const world = await newWorld();
+  await world.credit('0.001');
+  await refusal(enter(world, newCall()));
+  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
+  await command.credit('1');
+  world.host.advance(1_000);
+  await enter(world, newCall());
+  await command.credit('1');
+  await world.database.announce('account', 'alice');
+  await world.tick('write the ledger');
+  assert.equal(await world.balance(), usd('1.998'));
+  await world.stop();
+});
+
+test('cache overwrites balance: a batch leaves a credit of another process standing, in the database and in memory', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
+  await command.credit('5');
+  await answer(exchange, { input: 1_000, output: 100 });
+  await world.tick('write the ledger');
+  assert.equal(await world.balance(), usd('5.997'));
+  assert.equal(await command.balance(), usd('5.997'));
+  await world.stop();
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('a reference credits once, ever; with another amount it is a conflict', async () => {
+  const world = await newWorld();
+  const book = world.host.need(ledger);
+  const grant = { kind: 'payment', reason: 'invoice 7', reference: 'invoice-7' };
+  const balances = await Promise.all([1, 2, 3].map(() => book.credit('alice', usd('2'), grant)));
+  assert.deepEqual(balances, [usd('2'), usd('2'), usd('2')]);
+  assert.equal((await refusal(book.credit('alice', usd('3'), grant))).status, 409);
+  assert.equal((await refusal(book.credit('bob', usd('2'), grant))).status, 409);
+  assert.equal((await refusal(book.credit('bob', parseUsd('-2'), { ...grant, reference: 'x' }))).status, 400);
+  assert.equal(await world.balance(), usd('2'));
+  await world.stop();
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('overflow to a credit: counts that cannot be true never become money', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  for (const output of [-5, Number.NaN, 1.5, Number.POSITIVE_INFINITY, 2 ** 60]) {
+    const exchange = newCall();
+    await enter(world, exchange);
+    await answer(exchange, { input: 1_000, output });
+  }
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.99'));
+  const rows = await world.rows(sql`select distinct cost::text, estimated from ${world.table('usage')}`);
+  assert.deepEqual(rows, [{ cost: '2000000', estimated: true }]);
+});
+
+test('an absurd cost is charged as held, so that one answer cannot stop the ledger', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const facts = [[priceRatio, parseRatio('300')]] as [typeof priceRatio, unknown][];
+  const exchange = newCall({ facts });
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 900_000_000_000 });
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.1'));
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('zero usage replaced by an estimate: a reported 0 is charged as 0', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 0, output: 0 });
+  assert.equal(await world.balance(), usd('1'));
+  await world.stop();
+});
+
+test('a call is refused before the plugin has started and after it has stopped', async () => {
+  const world = await newWorld({ idle: true });
+  assert.equal(world.part.ready!(), false);
+  assert.equal((await refusal(enter(world, newCall()))).status, 503);
+  await world.part.start!();
+  assert.equal(world.part.ready!(), true);
+  await world.stop();
+  assert.equal(world.part.ready!(), false);
+  assert.equal((await refusal(enter(world, newCall()))).status, 503);
+});
+
+test('idle accounts leave the memory, busy ones stay, and beyond the cap new ones are refused', async () => {
+  const world = await newWorld({ section: { accounts: 2 } });
+  for (const name of ['alice', 'bob', 'carol']) await world.credit('1', name);
+  const held = newCall();
+  await enter(world, held);
+  const bob = newCall({ accountId: 'bob' });
+  await enter(world, bob);
+  assert.equal((await refusal(enter(world, newCall({ accountId: 'carol' })))).status, 503);
+  await answer(bob, { input: 1, output: 1 });
+  await world.tick('write the ledger');
+  world.host.advance(1);
+  await enter(world, newCall({ accountId: 'carol' }));
+  world.host.advance(600_000);
+  await world.tick('forget idle accounts');
+  await answer(held, { input: 1_000, output: 100 });
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.997'));
+  assert.equal(await world.balance('bob'), usd('0.999988'));
+});
+
+test('shutdown loses rows: what ended last is in the database when stop returns', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const calls = Array.from({ length: 30 }, () => newCall());
+  for (const exchange of calls) await enter(world, exchange);
+  for (const exchange of calls) {
+    exchange.set(attempts, []);
+    await answer(exchange, { input: 1_000, output: 100 });
+  }
+  await world.stop();
+  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('usage')}`);
+  assert.equal(row!.count, 30);
+  assert.equal(calls[0]!.find(usageReport)?.terminal, report({}).terminal);
+  assert.equal(await world.balance(), usd('0.91'));
+});

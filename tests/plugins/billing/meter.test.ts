@@ -1,0 +1,135 @@
+/** A running answer against the money held for it: extensions, the end of the pool, progress. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { usageReport } from '../../../core/vocabulary.ts';
+import { closeEngine, enter, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
+
+after(closeEngine);
+
+const section = { hold: { output_tokens: 100 } };
+
+test('an answer that outgrows its hold extends it by a step, and the settlement gives the rest back', async () => {
+  const world = await newWorld({ section });
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  const attempt = await send(exchange);
+  assert.equal(meterOf(exchange).observe(100), true);
+  assert.equal(await world.balance(), usd('0.997'));
+  assert.equal(meterOf(exchange).observe(101), true);
+  assert.equal(await world.balance(), usd('0.99599'));
+  assert.equal(meterOf(exchange).observe(250), true);
+  assert.equal(await world.balance(), usd('0.9945'));
+  attempt.result = 'answered';
+  exchange.set(usageReport, report({ input: 1_000, output: 260 }));
+  await exchange.end();
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.9954'));
+  const rows = await world.rows(
+    sql`select kind, part, amount::text from ${world.table('ledger')} where request_id is not null order by seq`,
+  );
+  assert.deepEqual(rows, [
+    { kind: 'HOLD', part: 0, amount: '-3000000' },
+    { kind: 'EXTEND', part: 1, amount: '-1010000' },
+    { kind: 'EXTEND', part: 2, amount: '-1490000' },
+    { kind: 'SETTLE', part: 0, amount: '900000' },
+  ]);
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('long stream past zero: the last of the balance is used in smaller steps, then the answer must end', async () => {
+  const world = await newWorld({ section });
+  await world.credit('0.0035');
+  const exchange = newCall();
+  await enter(world, exchange);
+  (await send(exchange)).result = 'answered';
+  let seen = 0;
+  while (meterOf(exchange).observe(seen)) seen += 1;
+  assert.equal(seen, 151);
+  assert.equal(await world.balance(), 0n);
+  exchange.set(usageReport, report({ input: 1_000, output: seen }, { terminal: false, estimated: true }));
+  await exchange.end({ kind: 'failed' });
+  await world.stop();
+  assert.equal(await world.balance(), -10_000n);
+  const [row] = await world.rows<{ count: number }>(
+    sql`select count(*)::int as count from ${world.table('ledger')} where kind = 'EXTEND'`,
+  );
+  assert.ok(row!.count <= 12, `${row!.count} extensions`);
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('two streams share what is left and neither takes it twice', async () => {
+  const world = await newWorld({ section });
+  await world.credit('0.007');
+  const streams = [newCall(), newCall()];
+  for (const exchange of streams) await enter(world, exchange);
+  for (const exchange of streams) (await send(exchange)).result = 'answered';
+  let running = streams;
+  for (let seen = 0; running.length > 0; seen += 1) {
+    running = running.filter((exchange) => meterOf(exchange).observe(seen));
+    assert.ok((await world.balance()) >= 0n);
+  }
+  for (const exchange of streams) await exchange.end({ kind: 'failed' });
+  await world.stop();
+  assert.equal((await world.audit()).ok, true);
+  const balance = await world.balance();
+  assert.ok(balance >= -20_000n && balance <= 0n, `${balance}`);
+});
+
+test('an answer of a free model is never stopped and leaves no extension', async () => {
+  const world = await newWorld({ section });
+  const exchange = newCall({ model: { price: {} } });
+  await enter(world, exchange);
+  (await send(exchange)).result = 'answered';
+  for (let seen = 0; seen < 1_000_000; seen += 997) assert.equal(meterOf(exchange).observe(seen), true);
+  await exchange.end();
+  await world.stop();
+  assert.equal(world.journalText().includes('EXTEND'), false);
+});
+
+test('counts that are not counts neither extend a hold nor stop an answer', async () => {
+  const world = await newWorld({ section });
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  for (const count of [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]) {
+    assert.equal(meterOf(exchange).observe(count), true);
+  }
+  assert.equal(meterOf(exchange).observe(99.5), true);
+  assert.equal(await world.balance(), usd('0.997'));
+  await exchange.end();
+  await world.stop();
+  assert.equal(await world.balance(), usd('1'));
+});
+
+test('after the end of an exchange its meter asks for no more money', async () => {
+  const world = await newWorld({ section });
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await exchange.end();
+  assert.equal(meterOf(exchange).observe(1_000_000), false);
+  assert.equal(await world.balance(), usd('1'));
+  await world.stop();
+});
+
+test('progress is noted for streams that moved, and only for those', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const [moving, still] = [newCall(), newCall()];
+  for (const exchange of [moving, still]) await enter(world, exchange);
+  for (const exchange of [moving, still]) (await send(exchange)).result = 'answered';
+  meterOf(moving).observe(40);
+  await world.tick('note progress');
+  await world.tick('note progress');
+  for (const exchange of [moving, still]) await exchange.end();
+  await world.tick('note progress');
+  await world.stop();
+  const noted = world
+    .journalText()
+    .split('\n')
+    .filter((line) => line.includes('PROGRESS'));
+  assert.equal(noted.length, 1);
+  assert.ok(noted[0]!.endsWith(`{"kind":"PROGRESS","id":"${moving.id}","output":40}`));
+});

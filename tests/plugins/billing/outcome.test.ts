@@ -1,0 +1,190 @@
+/** What each outcome of a chat call costs the client: the table, row by row, through the plugin and the database. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { Outcome } from '../../../core/contract.ts';
+import { type Attempt, type UsageReport, usageReport } from '../../../core/vocabulary.ts';
+import { judge } from '../../../plugins/billing/outcome.ts';
+import { attemptOf, closeEngine, enter, meterOf, newCall, newWorld, report, send } from './world.ts';
+
+after(closeEngine);
+
+interface Row {
+  outcome: string;
+  /** Results of the attempts that were sent, in order. */
+  sent: Attempt['result'][];
+  report?: UsageReport;
+  seen?: number;
+  end: Outcome['kind'];
+  /** The row that ends the request, its reason, and its cost in nano-USD; for a settlement whether it is marked as estimated. */
+  expect: { kind: 'SETTLE' | 'VOID'; reason: string; cost: string; estimated?: boolean };
+}
+
+const actual = report({ input: 900, output: 50 });
+const guess = report({ input: 1_000, output: 60 }, { estimated: true, terminal: false });
+const table: Row[] = [
+  {
+    outcome: 'never sent',
+    sent: [],
+    end: 'failed',
+    expect: { kind: 'VOID', reason: 'not_sent', cost: '0' },
+  },
+  {
+    outcome: 'handed over, but nothing left',
+    sent: ['not_sent'],
+    end: 'failed',
+    expect: { kind: 'VOID', reason: 'not_sent', cost: '0' },
+  },
+  {
+    outcome: 'client left before anything was sent',
+    sent: [],
+    end: 'client_left',
+    expect: { kind: 'VOID', reason: 'not_sent', cost: '0' },
+  },
+  {
+    outcome: 'refused by the upstream without usage',
+    sent: ['refused'],
+    end: 'complete',
+    expect: { kind: 'VOID', reason: 'refused', cost: '0' },
+  },
+  {
+    outcome: 'refused at first, then answered elsewhere',
+    sent: ['refused', 'answered'],
+    report: actual,
+    end: 'complete',
+    expect: { kind: 'SETTLE', reason: 'answered', cost: '2300000', estimated: false },
+  },
+  {
+    outcome: 'broken off before the head',
+    sent: ['unknown'],
+    end: 'failed',
+    expect: { kind: 'VOID', reason: 'unknown', cost: '0' },
+  },
+  {
+    outcome: 'still running when the exchange failed',
+    sent: ['running'],
+    end: 'failed',
+    expect: { kind: 'VOID', reason: 'unknown', cost: '0' },
+  },
+  {
+    outcome: 'complete with usage',
+    sent: ['answered'],
+    report: actual,
+    end: 'complete',
+    expect: { kind: 'SETTLE', reason: 'answered', cost: '2300000', estimated: false },
+  },
+  {
+    outcome: 'complete without usage, as the tap estimates it',
+    sent: ['answered'],
+    report: guess,
+    end: 'complete',
+    expect: { kind: 'SETTLE', reason: 'answered', cost: '2600000', estimated: true },
+  },
+  {
+    outcome: 'complete without any report (usage missing from a stream counted as 0)',
+    sent: ['answered'],
+    seen: 70,
+    end: 'complete',
+    expect: { kind: 'SETTLE', reason: 'no_usage', cost: '2700000', estimated: true },
+  },
+  {
+    outcome: 'a report without a single count',
+    sent: ['answered'],
+    report: report({}),
+    end: 'complete',
+    expect: { kind: 'SETTLE', reason: 'no_usage', cost: '2000000', estimated: true },
+  },
+  {
+    outcome: 'stream cut by the upstream after output',
+    sent: ['answered'],
+    report: guess,
+    end: 'failed',
+    expect: { kind: 'SETTLE', reason: 'cut', cost: '2600000', estimated: true },
+  },
+  {
+    outcome: 'client left in mid-stream (lost usage on disconnect)',
+    sent: ['answered'],
+    report: guess,
+    end: 'client_left',
+    expect: { kind: 'SETTLE', reason: 'client_left', cost: '2600000', estimated: true },
+  },
+  {
+    outcome: 'client left after the terminal event',
+    sent: ['answered'],
+    report: actual,
+    end: 'client_left',
+    expect: { kind: 'SETTLE', reason: 'client_left', cost: '2300000', estimated: false },
+  },
+  {
+    outcome: 'client left after the request was sent, before the head',
+    sent: ['running'],
+    end: 'client_left',
+    expect: { kind: 'SETTLE', reason: 'client_left', cost: '2000000', estimated: true },
+  },
+  {
+    outcome: 'client left while the upstream had refused',
+    sent: ['refused'],
+    end: 'client_left',
+    expect: { kind: 'VOID', reason: 'refused', cost: '0' },
+  },
+];
+
+test('every row of the outcome table costs what it says, and leaves one end, its usage row and its attempts', async (t) => {
+  const world = await newWorld();
+  await world.credit('1');
+  for (const row of table) {
+    await t.test(row.outcome, async () => {
+      const before = await world.balance();
+      const exchange = newCall();
+      await enter(world, exchange);
+      for (const result of row.sent) (await send(exchange)).result = result;
+      if (row.seen !== undefined) assert.equal(meterOf(exchange).observe(row.seen), true);
+      if (row.report !== undefined) exchange.set(usageReport, row.report);
+      await exchange.end({ kind: row.end });
+      await world.tick('write the ledger');
+      assert.equal(before - (await world.balance()), BigInt(row.expect.cost));
+      const ends = await world.rows(
+        sql`select kind, detail->>'reason' as reason, revenue::text as cost from ${world.table('ledger')}
+            where request_id = ${exchange.id} and kind <> 'HOLD'`,
+      );
+      const { estimated, ...end } = row.expect;
+      assert.deepEqual(ends, [end]);
+      const used = await world.rows(
+        sql`select cost::text, estimated from ${world.table('usage')} where request_id = ${exchange.id}`,
+      );
+      assert.deepEqual(used, estimated === undefined ? [] : [{ cost: end.cost, estimated }]);
+      const tried = await world.rows<{ result: string }>(
+        sql`select result from ${world.table('attempts')} where request_id = ${exchange.id} order by number`,
+      );
+      const sent = row.sent.filter((result) => result !== 'not_sent');
+      assert.deepEqual(
+        tried.map(({ result }) => result),
+        sent.map((result) => (result === 'running' ? 'unknown' : result)),
+      );
+    });
+  }
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('an attempt that the router counts but that never reached the socket is not charged', () => {
+  const first = attemptOf('refused', 1);
+  const sent = [{ kind: 'SENT' as const, id: 'x', at: 0, ...first }];
+  const ending = { sent, report: undefined, outcome: 'client_left' as const, inputTokens: 10, seenOutput: 0 };
+  const verdict = judge({ ...ending, attempts: [first, attemptOf('running', 2)] });
+  assert.deepEqual(verdict, { kind: 'VOID', reason: 'not_sent' });
+});
+
+test('a refusal that reports real usage is charged for it', () => {
+  const first = attemptOf('refused', 1);
+  const sent = [{ kind: 'SENT' as const, id: 'x', at: 0, ...first }];
+  const verdict = judge({
+    attempts: [first],
+    sent,
+    report: report({ input: 12, output: 0 }),
+    outcome: 'complete',
+    inputTokens: 10,
+    seenOutput: 0,
+  });
+  assert.equal(verdict.kind, 'SETTLE');
+});

@@ -1,0 +1,301 @@
+/** A billing plugin on a real embedded database, with files and statements that can be made to fail, and a crash. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { PGlite } from '@electric-sql/pglite';
+import { type SQL, sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/pglite';
+import type { Fact, Part } from '../../../core/contract.ts';
+import { type Money, money, parseUsd } from '../../../core/money.ts';
+import type { Price } from '../../../core/usage.ts';
+import {
+  type Attempt,
+  attempts,
+  type Call,
+  call,
+  caller,
+  type Database,
+  database,
+  ledger,
+  type Meter,
+  type Model,
+  meter,
+  model,
+  type Orm,
+  type UsageReport,
+  usageReport,
+} from '../../../core/vocabulary.ts';
+import billing, { setUpBilling } from '../../../plugins/billing/index.ts';
+import { type Files, nodeFiles } from '../../../plugins/billing/segments.ts';
+import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
+
+let engine: Promise<PGlite> | undefined;
+let schemas = 0;
+let processes = 0;
+
+/** One embedded database for the whole test file; each world has a schema of its own. */
+export async function closeEngine(): Promise<void> {
+  await (await engine)?.close();
+  engine = undefined;
+}
+
+export interface Faults {
+  /** Every statement fails. */
+  down: boolean;
+  /** The next transaction commits, and then fails all the same, as after a time-out. */
+  afterCommit: boolean;
+  /** The next so many transactions fail before they begin. */
+  refusals: number;
+  /** What the file functions throw. */
+  disk: NodeJS.ErrnoException | undefined;
+  /** Bytes that the disk takes before it throws. */
+  diskBytes: number;
+}
+
+export interface World {
+  readonly host: FakeHost;
+  readonly part: Part;
+  readonly faults: Faults;
+  readonly directory: string;
+  readonly database: Database;
+  /** The process dies: nothing is flushed, and what was not written is lost. Resolves with the next process. */
+  crash(): Promise<World>;
+  stop(): Promise<void>;
+  credit(usd: string, accountId?: string): Promise<Money>;
+  balance(accountId?: string): Promise<Money>;
+  /** Runs the named interval's work once, after the journal had its turn. */
+  tick(name: 'sync the journal' | 'write the ledger' | 'note progress' | 'forget idle accounts'): Promise<void>;
+  rows<Row>(statement: SQL): Promise<Row[]>;
+  table(name: string): SQL;
+  audit(): Promise<{ ok: boolean; violations: { rule: string; what: string; subject: string }[]; rows: number }>;
+  journalText(): string;
+}
+
+export const price: Price = { input: parseUsd('2'), output: parseUsd('10') };
+
+export function modelOf(options: Partial<Model> = {}): Model {
+  return {
+    id: 'test-model',
+    ownedBy: 'tests',
+    created: 0,
+    displayName: 'Test',
+    kind: 'chat',
+    targets: [],
+    contextTokens: undefined,
+    maxOutputTokens: undefined,
+    price,
+    priceVersion: 'v1',
+    ...options,
+  };
+}
+
+export interface CallOptions {
+  id?: string;
+  accountId?: string;
+  call?: Partial<Call>;
+  model?: Partial<Model>;
+  facts?: [Fact<unknown>, unknown][];
+}
+
+/** A call by default of 1,000 input and 100 output tokens: a hold of 0.003 USD. */
+export function newCall(options: CallOptions = {}): FakeExchange {
+  const asked: Call = {
+    protocol: 'chat',
+    model: 'test-model',
+    stream: false,
+    billable: true,
+    inputTokens: 1_000,
+    maxOutputTokens: 100,
+    choices: 1,
+    ...options.call,
+  };
+  const who = { accountId: options.accountId ?? 'alice', keyId: 'key-1', plan: 'free', models: undefined };
+  return fakeExchange({
+    ...(options.id === undefined ? {} : { id: options.id }),
+    facts: [[call, asked], [caller, who], [model, modelOf(options.model)], ...(options.facts ?? [])],
+  });
+}
+
+/** Lets the call into billing; rejects as billing does. */
+export async function enter(world: World, exchange: FakeExchange): Promise<void> {
+  await world.part.handle!(exchange, async () => okAnswer);
+}
+
+export function attemptOf(result: Attempt['result'], number = 1): Attempt {
+  const status = result === 'answered' ? 200 : result === 'refused' ? 429 : undefined;
+  const target = { provider: 'vendor', model: 'vendor-model', credential: 'vendor#1', protocol: 'chat' };
+  return { number, ...target, startedAt: 1_800_000_000_000, result, status, durationMs: 5, error: undefined };
+}
+
+/** Hands the call to a socket, with one more attempt on its list. */
+export async function send(exchange: FakeExchange): Promise<Attempt> {
+  const list = exchange.find(attempts) ?? [];
+  const attempt = attemptOf('running', list.length + 1);
+  list.push(attempt);
+  exchange.set(attempts, list);
+  await exchange.send();
+  return attempt;
+}
+
+export function report(usage: UsageReport['usage'], options: Partial<UsageReport> = {}): UsageReport {
+  return { usage, estimated: false, terminal: true, upstreamId: 'up-1', finish: 'stop', ...options };
+}
+
+/** Sent, answered and reported: the ordinary call. */
+export async function answer(exchange: FakeExchange, usage: UsageReport['usage']): Promise<void> {
+  Object.assign(await send(exchange), { result: 'answered', status: 200 });
+  exchange.set(usageReport, report(usage));
+  await exchange.end();
+}
+
+export function meterOf(exchange: FakeExchange): Meter {
+  return exchange.get(meter);
+}
+
+export interface WorldOptions {
+  section?: object;
+  directory?: string;
+  schema?: string;
+  faults?: Faults;
+  /** Leave the plugin unstarted. */
+  idle?: boolean;
+}
+
+export async function newWorld(options: WorldOptions = {}): Promise<World> {
+  const schema = options.schema ?? `world_${++schemas}`;
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'billing-'));
+  const faults = options.faults ?? { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
+  const host = fakeHost({ schema, directory });
+  // Two processes draw different numbers.
+  host.random.bytes(++processes);
+  const store = await storeOf(schema, faults);
+  host.provide(database, store);
+  const parse = (section: object) => (billing.config as unknown as { parse(value: object): never }).parse(section);
+  const part = await setUpBilling(host, parse(options.section ?? {}), failingFiles(faults));
+  if (options.idle !== true) await part.start!();
+  const book = host.need(ledger);
+  const journal = join(directory, 'journal', schema);
+  let references = 0;
+  return {
+    host,
+    part,
+    faults,
+    directory,
+    database: store,
+    crash: async () => {
+      rmSync(join(journal, 'lock'), { force: true });
+      part.ready = () => false;
+      return newWorld({ ...options, directory, schema, faults, idle: false });
+    },
+    stop: async () => part.stop!(),
+    credit: (usd, accountId = 'alice') => {
+      const reference = `${schema}-${host.random.fraction()}-${++references}`;
+      return book.credit(accountId, parseUsd(usd), { kind: 'top-up', reason: 'test', reference });
+    },
+    balance: (accountId = 'alice') => book.balance(accountId),
+    tick: async (name) => {
+      await setImmediate();
+      await host.intervals.find((interval) => interval.name === name)!.work();
+    },
+    rows: async <Row>(statement: SQL) => ((await store.orm.execute(statement)) as { rows: Row[] }).rows,
+    table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
+    audit: async () => {
+      const command = part.commands!.find(({ name }) => name === 'audit')!;
+      return (await command.run({})).json as Awaited<ReturnType<World['audit']>>;
+    },
+    journalText: () =>
+      readdirSync(journal)
+        .filter((name) => name.endsWith('.journal'))
+        .sort()
+        .map((name) => readFileSync(join(journal, name), 'utf8'))
+        .join(''),
+  };
+}
+
+/** The database service on the embedded engine, with faults. */
+async function storeOf(schema: string, faults: Faults): Promise<Database> {
+  engine ??= PGlite.create();
+  const client = await engine;
+  await client.exec(`create schema if not exists "${schema}"; create table if not exists "${schema}".done (file text)`);
+  const listeners = new Map<string, ((subject: string) => void)[]>();
+  return {
+    orm: failingOrm(drizzle(client) as unknown as Orm, faults),
+    schema,
+    migrate: async (_plugin, folder) => {
+      const known = await client.query<{ file: string }>(`select file from "${schema}".done`);
+      for (const name of readdirSync(folder).sort()) {
+        if (known.rows.some(({ file }) => file === name)) continue;
+        await client.exec(readFileSync(new URL(name, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
+        await client.query(`insert into "${schema}".done values ($1)`, [name]);
+      }
+    },
+    announce: async (topic, subject) => {
+      for (const listener of listeners.get(topic) ?? []) listener(subject);
+    },
+    onChange: (topic, listener) => void listeners.set(topic, [...(listeners.get(topic) ?? []), listener]),
+    healthy: () => !faults.down,
+  };
+}
+
+function failingOrm(orm: Orm, faults: Faults): Orm {
+  const check = () => {
+    if (faults.down) throw new Error('the database is down');
+  };
+  return new Proxy(orm, {
+    get(target, name) {
+      if (name === 'execute') {
+        return async (statement: SQL) => {
+          check();
+          return target.execute(statement);
+        };
+      }
+      if (name !== 'transaction') return Reflect.get(target, name);
+      return async (...parameters: Parameters<Orm['transaction']>) => {
+        check();
+        if (faults.refusals > 0) {
+          faults.refusals -= 1;
+          throw new Error('the transaction was refused');
+        }
+        const result = await target.transaction(...parameters);
+        if (faults.afterCommit) {
+          faults.afterCommit = false;
+          throw new Error('no answer after the commit');
+        }
+        return result;
+      };
+    },
+  });
+}
+
+export function failingFiles(faults: Faults): Files {
+  const check = () => {
+    if (faults.disk !== undefined) throw faults.disk;
+  };
+  return {
+    ...nodeFiles,
+    create: (path) => {
+      if (faults.diskBytes === 0) check();
+      return nodeFiles.create(path);
+    },
+    write: (descriptor, data) => {
+      if (faults.disk === undefined) return nodeFiles.write(descriptor, data);
+      if (faults.diskBytes === 0) throw faults.disk;
+      const taken = data.subarray(0, faults.diskBytes);
+      faults.diskBytes -= taken.length;
+      return nodeFiles.write(descriptor, taken);
+    },
+    sync: async (descriptor) => {
+      check();
+      return nodeFiles.sync(descriptor);
+    },
+  };
+}
+
+export function diskFull(): NodeJS.ErrnoException {
+  return Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+}
+
+export function usd(text: string): Money {
+  return money(parseUsd(text));
+}
