@@ -1,0 +1,119 @@
+/**
+ * `npm run test:kill -- --loops 100 [--database URL]`: kills the gateway with SIGKILL under load, again and again, and then
+ * holds three accounts of what happened against each other: what clients hold in their hands, what the vendor billed, what
+ * the ledger charged. Exit 1 when they disagree.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { boot } from '../../core/boot.ts';
+import { createLog } from '../../core/log.ts';
+import { parseUsd } from '../../core/money.ts';
+import { accounts, ledger } from '../../core/vocabulary.ts';
+import { Clients } from './clients.ts';
+import { compare, readCharges } from './compare.ts';
+
+const { values } = parseArgs({
+  options: { loops: { type: 'string', default: '20' }, database: { type: 'string', default: 'embedded' } },
+});
+const loops = Number(values.loops);
+const workers = 16;
+const directory = mkdtempSync(join(tmpdir(), 'kill-'));
+const file = join(directory, 'gateway.yaml');
+const node = (words: readonly string[]) =>
+  spawn(process.execPath, ['--import', 'tsx', ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
+
+const vendor = node(['plugins/sandbox/main.ts']);
+const vendorOrigin = String((await once(vendor.stdout!, 'data'))[0]).trim();
+const port = await freePort();
+const origin = `http://127.0.0.1:${port}`;
+writeFileSync(
+  file,
+  `gateway: kill
+schema: kill_${randomInt(1e9)}
+listen: 127.0.0.1:${port}
+data: ${directory}
+log: warn
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, billing, route, protocol-convert]
+storage: { database: "${values.database}" }
+plans: { default: free, offers: { free: { price: 0, limits: {} } } }
+providers: { vendor: { keys: key, speaks: { chat: "${vendorOrigin}/v1" } } }
+models: { m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } } }
+`,
+);
+const keys = await openAccounts(4);
+let gateway = await startGateway();
+const clients = new Clients(origin, keys, workers);
+const started = performance.now();
+let slowestRestartMs = 0;
+for (let loop = 0; loop < loops; loop++) {
+  await pause(randomInt(200, 1_200));
+  gateway.kill('SIGKILL');
+  await once(gateway, 'exit');
+  const killed = performance.now();
+  gateway = await startGateway();
+  slowestRestartMs = Math.max(slowestRestartMs, performance.now() - killed);
+}
+await pause(1_000);
+await clients.stop();
+gateway.kill('SIGTERM');
+await once(gateway, 'exit');
+
+const bill = (await (await fetch(`${vendorOrigin}/bill`)).json()) as {
+  requests: number;
+  totals: Record<string, Record<string, number>>;
+};
+const charges = await readCharges(file);
+const findings = compare({ acknowledged: clients.acknowledged, bill, charges, mostInFlight: workers * loops });
+vendor.kill();
+rmSync(directory, { recursive: true, force: true });
+const seconds = Math.round((performance.now() - started) / 1_000);
+console.log(
+  `${loops} kills in ${seconds} s on ${values.database === 'embedded' ? 'the embedded store' : 'PostgreSQL'}, slowest restart ${(slowestRestartMs / 1_000).toFixed(1)} s`,
+);
+for (const line of findings.account) console.log(`  ${line}`);
+for (const line of findings.violations) console.log(`  VIOLATION: ${line}`);
+process.exit(findings.violations.length === 0 ? 0 : 1);
+
+async function openAccounts(count: number): Promise<string[]> {
+  const desk = await boot(file, { mode: 'command', log: createLog('silent') });
+  const opened: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const account = await desk.find(accounts)!.create(`account-${index}`, 'free');
+    await desk
+      .find(ledger)!
+      .credit(account.id, parseUsd('1000'), { kind: 'top-up', reason: 'test', reference: `test-${index}` });
+    opened.push((await desk.find(accounts)!.createKey(account.id, { name: 'test' })).key);
+  }
+  await desk.stop(0);
+  return opened;
+}
+
+async function startGateway(): Promise<ChildProcess> {
+  const child = node(['core/main.ts', 'serve', file]);
+  child.stdout!.pipe(process.stderr);
+  for (let tries = 0; tries < 600; tries++) {
+    if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}`);
+    const ready = await fetch(`${origin}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ready) return child;
+    await pause(25);
+  }
+  throw new Error('the gateway did not become ready');
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port: free } = server.address() as { port: number };
+  server.close();
+  return free;
+}
