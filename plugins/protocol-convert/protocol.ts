@@ -1,0 +1,129 @@
+/** What a protocol's folder offers to the relay: the seam between what is common and what is a protocol's own. Types. */
+import type { Answer, Endpoint, Exchange } from '../../core/contract.ts';
+import { defineFact } from '../../core/contract.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import type { ObjectScan } from '../../core/splice.ts';
+import type { OnFrame } from '../../core/sse.ts';
+import type { Call, Target } from '../../core/vocabulary.ts';
+import type { Reading } from './counts.ts';
+import type { JsonObject } from './json.ts';
+
+export interface Protocol {
+  /** `chat`, `responses`, `messages`, `gemini`: the name in `Call` and `Target`. */
+  readonly name: string;
+  /** The endpoint clients of this protocol call, for messages: `POST /v1/messages`. */
+  readonly address: string;
+  /** Where the upstream's key goes unless the provider says otherwise; `{key}` is replaced. */
+  readonly auth: { readonly header: string; readonly value: string };
+  /** Client headers that are handed on, beside content-type and accept. */
+  readonly passedHeaders: readonly string[];
+  /** Headers that the upstream needs although the client may not have sent them. */
+  readonly defaultHeaders: Readonly<Record<string, string>>;
+  readonly endpoints: readonly ProtocolEndpoint[];
+  createTap(call: Call, options: TapOptions): Tap;
+  /** For protocols whose upstreams may stream a JSON array: its reader, and the form for clients that asked for SSE. */
+  readonly arrayStreams?: { createReader(onFrame: OnFrame): StreamReader; readonly reshape: Reshape };
+  /** The protocol's error body for an answer that has not begun. */
+  renderError(error: GatewayError, exchange: Exchange): Answer;
+  /** The frames that tell a client of a running stream that it broke. */
+  streamError(error: GatewayError, stream: BrokenStream): string;
+}
+
+/** Cuts a stream into frames; `FrameReader` for SSE. */
+export interface StreamReader {
+  feed(chunk: Uint8Array): void;
+  end(): Buffer | undefined;
+  /** Bytes of the frame that is not complete yet. */
+  readonly pendingBytes: number;
+}
+
+/** What is known of a stream that breaks. */
+export interface BrokenStream {
+  readonly exchangeId: string;
+  readonly call: Call;
+  /** The upstream's id of the answer, if it has come. */
+  readonly upstreamId: string | undefined;
+  /** Unix seconds at which the request arrived. */
+  readonly createdAt: number;
+  /** The last frame that went out. */
+  readonly lastFrame: Buffer | undefined;
+}
+
+/** An address of a protocol. `open` reads the request; it throws GatewayErrors that name the field. */
+export interface ProtocolEndpoint extends Pick<Endpoint, 'path' | 'operation'> {
+  open(body: RequestBody, exchange: Exchange): Opened;
+}
+
+/** A request's body as it came and as it reads. */
+export interface RequestBody {
+  readonly bytes: Uint8Array;
+  readonly json: JsonObject;
+  /** The members' places in `bytes`. */
+  readonly scan: ObjectScan;
+}
+
+/** What the opening of a request leaves for its handling. */
+export interface Opened {
+  readonly protocol: Protocol;
+  readonly call: Call;
+  /** Words the request for one target: path behind the base URL, and body. Byte-exact but for the named exceptions. */
+  readonly prepare: (target: Target) => Prepared;
+  /** Changes the answer's form where the client's dialect is not the upstream's. Absent: bytes as they come. */
+  readonly reshape?: Reshape;
+}
+export const opened = defineFact<Opened>('opened request');
+
+export interface Prepared {
+  readonly path: string;
+  readonly body: Uint8Array;
+  /** Members that were removed because the provider does not take them. */
+  readonly dropped: readonly string[];
+  /** The usage frame was asked for by the gateway, not by the client: it is held back. */
+  readonly withholdUsage?: boolean;
+}
+
+export interface Reshape {
+  readonly streamType: string;
+  whole(json: JsonObject): Uint8Array;
+  /** One frame of the upstream's stream in the client's form; undefined when nothing is left of it. */
+  frame(raw: Buffer): Uint8Array | undefined;
+  /** A stream error in the client's form. */
+  error(frames: string): string;
+  /** A frame that this client skips while the stream is silent. */
+  readonly idleFrame: Uint8Array | undefined;
+}
+
+export interface TapOptions {
+  readonly withholdUsage: boolean;
+}
+
+/**
+ * What a frame means to the relay. `pass`: nothing special. `last`: the protocol's end. `withhold`: not for this client.
+ * `error`: it tells of an error, other frames may follow. `failed`: the protocol's end, and it tells of an error.
+ */
+export type Verdict = 'pass' | 'last' | 'withhold' | 'error' | 'failed';
+
+/** Watches an answer go by, whole or in frames, and knows at any time what it has consumed. Keeps no bytes, changes none. */
+export interface Tap {
+  frame(raw: Buffer): Verdict;
+  whole(json: JsonObject): void;
+  /** The answer may end here: its terminal event came, or all that its protocol requires before a clean end. */
+  readonly complete: boolean;
+  /** The error that the stream or body told of: the vendor's payload. */
+  readonly error: JsonObject | undefined;
+  readonly reading: Reading;
+  /** Bytes of answered text that were seen, in how many frames; and how many of them after the last report of usage. */
+  readonly text: TextSeen;
+  readonly upstreamId: string | undefined;
+  readonly finish: string | undefined;
+}
+
+/** Answered text by size. */
+export interface TextSeen {
+  readonly bytes: number;
+  readonly frames: number;
+  readonly bytesUnreported: number;
+  readonly framesUnreported: number;
+  /** How often usage was reported. */
+  readonly reports: number;
+}

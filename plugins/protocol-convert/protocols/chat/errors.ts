@@ -1,0 +1,18 @@
+/** Words errors in the chat protocol, before an answer and inside a stream. Pure. */
+import type { Answer } from '../../../../core/contract.ts';
+import type { GatewayError } from '../../../../core/errors.ts';
+import { formatFrame } from '../../../../core/sse.ts';
+import { envelope } from '../../openai-errors.ts';
+
+export function renderError(error: GatewayError): Answer {
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(envelope(error)),
+  };
+}
+
+/** An error object in place of a chunk, and no `[DONE]`: official SDKs throw on it. */
+export function streamError(error: GatewayError): string {
+  return formatFrame(JSON.stringify(envelope(error)));
+}

@@ -1,0 +1,31 @@
+/** Words a chat request for a chat upstream: bytes as they came, but for the alias, the dialect and the usage option. Pure. */
+import type { Changes, Edit } from '../../../../core/splice.ts';
+import type { Target } from '../../../../core/vocabulary.ts';
+import { editBody, nestedEdits } from '../../body-edits.ts';
+import { isObject } from '../../json.ts';
+import type { Prepared, RequestBody } from '../../protocol.ts';
+
+export function relayRequest(body: RequestBody, stream: boolean, target: Target): Prepared {
+  const asked = body.json['stream_options'];
+  const clientWantsUsage = isObject(asked) && asked['include_usage'] === true;
+  const refused = target.upstream.dropFields['chat']?.includes('stream_options') ?? false;
+  const add = stream && target.upstream.streamUsageOption && !clientWantsUsage && !refused;
+  const { body: edited, dropped } = editBody(body, target, add ? askForUsage(body) : {});
+  return { path: '/chat/completions', body: edited, dropped, ...(add ? { withholdUsage: true } : {}) };
+}
+
+/** Chat streams report usage only when asked. An option of a wrong type is left for the upstream to refuse. */
+function askForUsage(body: RequestBody): { changes?: Changes; edits?: readonly Edit[] } {
+  const options = body.json['stream_options'];
+  if (options === undefined) return { changes: { insert: { stream_options: '{"include_usage":true}' } } };
+  if (options === null) return { changes: { replace: { stream_options: '{"include_usage":true}' } } };
+  if (!isObject(options)) return {};
+  const has = Object.hasOwn(options, 'include_usage');
+  return {
+    edits: nestedEdits(
+      body,
+      'stream_options',
+      has ? { replace: { include_usage: 'true' } } : { insert: { include_usage: 'true' } },
+    ),
+  };
+}

@@ -1,0 +1,176 @@
+/** Meters chat completions: usage, end and errors, parsing only the frames that can carry them. Pure. */
+import { parseFrame } from '../../../../core/sse.ts';
+import type { Call } from '../../../../core/vocabulary.ts';
+import { hasValue, memberName, stringBytes } from '../../bytes.ts';
+import { Counts, type Reading, split } from '../../counts.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import type { Tap, TapOptions, Verdict } from '../../protocol.ts';
+import { TextMeter, textBytesIn } from '../../text-meter.ts';
+
+const usageName = memberName('"usage');
+const finishName = memberName('"finish_reason');
+const errorName = memberName('"error');
+/** Names that deltas carry text under: `content` is also the end of `reasoning_content`. */
+const contentName = memberName('content');
+const otherTextNames = ['arguments', 'reasoning', 'text', 'refusal', 'input'].map(memberName);
+const textNames = new Set([
+  'content',
+  'reasoning_content',
+  'reasoning',
+  'refusal',
+  'arguments',
+  'text',
+  'thinking',
+  'input',
+]);
+const done = Buffer.from('[DONE]');
+/** `data: [DONE]` with its line ends. */
+const longestDoneFrame = 24;
+
+export class ChatTap implements Tap {
+  readonly text = new TextMeter();
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  readonly #counts = new Counts();
+  readonly #choices: number;
+  readonly #withholdUsage: boolean;
+  readonly #finished = new Set<unknown>();
+  #isDone = false;
+  #isFirst = true;
+
+  constructor(call: Call, options: TapOptions) {
+    this.#choices = call.choices;
+    this.#withholdUsage = options.withholdUsage;
+  }
+
+  /** `[DONE]`, or, for vendors that send none, a finish reason for each choice. */
+  get complete(): boolean {
+    return this.#isDone || this.#finished.size >= this.#choices;
+  }
+
+  get reading(): Reading {
+    return readUsage(this.#counts);
+  }
+
+  frame(raw: Buffer): Verdict {
+    if (raw.length <= longestDoneFrame && raw.includes(done)) {
+      this.#isDone = true;
+      return 'last';
+    }
+    if (!this.#isFirst && !carriesMore(raw)) {
+      this.text.add(deltaBytes(raw));
+      return 'pass';
+    }
+    const event = parseFrame(raw);
+    const payload = event === undefined ? undefined : tryParse(event.data);
+    if (!isObject(payload)) return 'pass';
+    this.#isFirst = false;
+    return this.#payload(payload, raw);
+  }
+
+  whole(json: JsonObject): void {
+    this.upstreamId = textOf(json['id']);
+    this.#readChoices(json);
+    this.text.add(textBytesIn(json['choices'], textNames));
+    this.#takeUsage(json);
+    if (json['error'] && !Array.isArray(json['choices'])) this.error = json;
+    this.#isDone = true;
+  }
+
+  #payload(payload: JsonObject, raw: Buffer): Verdict {
+    this.upstreamId ??= textOf(payload['id']);
+    this.text.add(deltaBytes(raw));
+    this.#readChoices(payload);
+    const reported = this.#takeUsage(payload);
+    if (payload['error']) {
+      this.error = payload;
+      return 'error';
+    }
+    const isUsageAlone = reported && Array.isArray(payload['choices']) && payload['choices'].length === 0;
+    return isUsageAlone && this.#withholdUsage ? 'withhold' : 'pass';
+  }
+
+  #readChoices(payload: JsonObject): void {
+    for (const choice of listOf(payload['choices'])) {
+      const reason = textOf(objectOf(choice)?.['finish_reason']);
+      if (reason === undefined) continue;
+      this.finish = reason;
+      this.#finished.add(objectOf(choice)?.['index'] ?? 0);
+    }
+  }
+
+  #takeUsage(payload: JsonObject): boolean {
+    const usage = objectOf(payload['usage']) ?? objectOf(objectOf(payload['x_groq'])?.['usage']);
+    if (usage === undefined) return false;
+    takeCounts(this.#counts, usage);
+    this.text.reported();
+    return true;
+  }
+}
+
+function carriesMore(raw: Buffer): boolean {
+  return hasValue(raw, usageName) || hasValue(raw, finishName) || hasValue(raw, errorName);
+}
+
+function deltaBytes(raw: Buffer): number {
+  const content = stringBytes(raw, contentName);
+  if (content > 0) return content;
+  for (const name of otherTextNames) {
+    const bytes = stringBytes(raw, name);
+    if (bytes > 0) return bytes;
+  }
+  return 0;
+}
+
+/** Names of the official report, then those that some vendors use for the same thing. */
+function takeCounts(counts: Counts, usage: JsonObject): void {
+  const prompt = objectOf(usage['prompt_tokens_details']) ?? {};
+  const completion = objectOf(usage['completion_tokens_details']) ?? {};
+  counts.take('prompt', usage['prompt_tokens']);
+  counts.take('completion', usage['completion_tokens']);
+  counts.take('total', usage['total_tokens']);
+  counts.take('cached', prompt['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens']);
+  counts.take('cacheWrite', prompt['cache_write_tokens'] ?? usage['cache_creation_input_tokens']);
+  counts.take('audioIn', prompt['audio_tokens']);
+  counts.take('imageIn', prompt['image_tokens']);
+  counts.take('reasoning', completion['reasoning_tokens']);
+  counts.take('audioOut', completion['audio_tokens']);
+  counts.take('imageOut', completion['image_tokens']);
+}
+
+/**
+ * `prompt_tokens` includes cached, written, sound and image tokens, `completion_tokens` includes reasoning and sound.
+ * One vendor leaves reasoning out of the completion: then the total says so.
+ */
+export function readUsage(counts: Counts): Reading {
+  const prompt = counts.get('prompt');
+  const completion = completionOf(counts, prompt);
+  const input =
+    prompt === undefined
+      ? {}
+      : split(prompt, 'input', [
+          ['cache_read', counts.get('cached')],
+          ['cache_write_5m', counts.get('cacheWrite')],
+          ['input_audio', counts.get('audioIn')],
+          ['input_image', counts.get('imageIn')],
+        ]);
+  const output =
+    completion === undefined
+      ? {}
+      : split(completion, 'output', [
+          ['reasoning', counts.get('reasoning')],
+          ['output_audio', counts.get('audioOut')],
+          ['output_image', counts.get('imageOut')],
+        ]);
+  return { usage: { ...input, ...output }, hasInput: prompt !== undefined, hasOutput: completion !== undefined };
+}
+
+function completionOf(counts: Counts, prompt: number | undefined): number | undefined {
+  const completion = counts.get('completion');
+  const total = counts.get('total');
+  if (total === undefined || prompt === undefined) return completion;
+  if (completion === undefined) return total >= prompt ? total - prompt : undefined;
+  const reasoning = counts.get('reasoning') ?? 0;
+  return total - prompt - completion === reasoning ? completion + reasoning : completion;
+}

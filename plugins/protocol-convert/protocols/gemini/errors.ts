@@ -1,0 +1,64 @@
+/** Words errors in the generate-content protocol (google.rpc.Status), before an answer and inside a stream. Pure. */
+import type { Answer } from '../../../../core/contract.ts';
+import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
+import { formatFrame } from '../../../../core/sse.ts';
+
+const statuses: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'INVALID_ARGUMENT',
+  unauthenticated: 'UNAUTHENTICATED',
+  insufficient_balance: 'FAILED_PRECONDITION',
+  forbidden: 'PERMISSION_DENIED',
+  not_found: 'NOT_FOUND',
+  method_not_allowed: 'INVALID_ARGUMENT',
+  request_timeout: 'DEADLINE_EXCEEDED',
+  conflict: 'ABORTED',
+  too_large: 'INVALID_ARGUMENT',
+  unsupported: 'UNIMPLEMENTED',
+  upgrade_required: 'FAILED_PRECONDITION',
+  rate_limited: 'RESOURCE_EXHAUSTED',
+  headers_too_large: 'INVALID_ARGUMENT',
+  client_left: 'CANCELLED',
+  internal: 'INTERNAL',
+  upstream_failed: 'UNAVAILABLE',
+  overloaded: 'UNAVAILABLE',
+  upstream_timeout: 'DEADLINE_EXCEEDED',
+};
+
+function errorBody(error: GatewayError): string {
+  const details = detailsOf(error);
+  return JSON.stringify({
+    error: {
+      code: error.status,
+      message: error.message,
+      status: statuses[error.kind],
+      ...(details.length === 0 ? {} : { details }),
+    },
+  });
+}
+
+/** The reason, the field and the waiting time, each in the type that official clients look for. */
+function detailsOf(error: GatewayError): object[] {
+  const details: object[] = [];
+  if (error.code !== undefined) {
+    const reason = error.code.toUpperCase().replaceAll('-', '_');
+    details.push({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'gateway' });
+  }
+  if (error.field !== undefined) {
+    const fieldViolations = [{ field: error.field, description: error.message }];
+    details.push({ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations });
+  }
+  if (error.retryAfterMs !== undefined) {
+    const retryDelay = `${Math.max(1, Math.ceil(error.retryAfterMs / 1000))}s`;
+    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
+  }
+  return details;
+}
+
+export function renderError(error: GatewayError): Answer {
+  return { status: error.status, headers: { 'content-type': 'application/json' }, body: errorBody(error) };
+}
+
+/** An error object in place of a chunk: official SDKs throw on it. */
+export function streamError(error: GatewayError): string {
+  return formatFrame(errorBody(error));
+}

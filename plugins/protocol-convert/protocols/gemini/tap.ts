@@ -1,0 +1,139 @@
+/** Meters generate-content: every frame carries usage, so every frame is parsed. Pure. */
+import type { Call } from '../../../../core/vocabulary.ts';
+import { Counts, type Reading, split } from '../../counts.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import type { Tap, Verdict } from '../../protocol.ts';
+import { TextMeter, textBytesIn } from '../../text-meter.ts';
+import { payloadOf } from './payload.ts';
+
+const textNames = new Set(['text', 'code', 'output']);
+const opaqueNames = new Set(['args']);
+
+export class GeminiTap implements Tap {
+  readonly text = new TextMeter();
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  readonly #counts = new Counts();
+  readonly #choices: number;
+  readonly #finished = new Set<unknown>();
+  #isBlocked = false;
+  #isWhole = false;
+
+  constructor(call: Call) {
+    this.#choices = call.choices;
+  }
+
+  /** There is no terminal event: a finish reason for each candidate, or a blocked prompt, then the stream's end. */
+  get complete(): boolean {
+    return this.error === undefined && (this.#isWhole || this.#isBlocked || this.#finished.size >= this.#choices);
+  }
+
+  get reading(): Reading {
+    return readUsage(this.#counts);
+  }
+
+  frame(raw: Buffer): Verdict {
+    const payload = payloadOf(raw);
+    if (payload === undefined) return 'pass';
+    this.#answer(payload);
+    if (!payload['error']) return 'pass';
+    this.error = payload;
+    return 'error';
+  }
+
+  whole(json: JsonObject): void {
+    if (json['error'] && json['candidates'] === undefined) this.error = json;
+    this.#answer(json);
+    this.#isWhole = true;
+  }
+
+  #answer(answer: JsonObject): void {
+    this.upstreamId ??= textOf(answer['responseId'] ?? answer['response_id']);
+    for (const candidate of listOf(answer['candidates'])) {
+      const { index, content, finishReason, finish_reason: snakeReason } = objectOf(candidate) ?? {};
+      this.text.add(textBytesIn(objectOf(content)?.['parts'], textNames, opaqueNames));
+      const reason = textOf(finishReason ?? snakeReason);
+      if (reason === undefined) continue;
+      this.finish = reason;
+      this.#finished.add(index ?? 0);
+    }
+    const blocked = textOf(objectOf(answer['promptFeedback'])?.['blockReason']);
+    if (blocked !== undefined) {
+      this.#isBlocked = true;
+      this.finish = blocked;
+    }
+    const usage = objectOf(answer['usageMetadata'] ?? answer['usage_metadata']);
+    if (usage !== undefined) this.#takeUsage(usage);
+  }
+
+  #takeUsage(usage: JsonObject): void {
+    const counts = this.#counts;
+    const either = (camel: string, snake: string) => usage[camel] ?? usage[snake];
+    counts.take('prompt', either('promptTokenCount', 'prompt_token_count'));
+    counts.take('cached', either('cachedContentTokenCount', 'cached_content_token_count'));
+    counts.take('candidates', either('candidatesTokenCount', 'candidates_token_count'));
+    counts.take('thoughts', either('thoughtsTokenCount', 'thoughts_token_count'));
+    counts.take('tools', either('toolUsePromptTokenCount', 'tool_use_prompt_token_count'));
+    counts.take('total', either('totalTokenCount', 'total_token_count'));
+    takeModalities(counts, 'prompt', either('promptTokensDetails', 'prompt_tokens_details'));
+    takeModalities(counts, 'cached', either('cacheTokensDetails', 'cache_tokens_details'));
+    takeModalities(counts, 'candidates', either('candidatesTokensDetails', 'candidates_tokens_details'));
+    this.text.reported();
+  }
+}
+
+/** `[{modality: "AUDIO", tokenCount: 12}]` becomes the counter `promptAUDIO`. */
+function takeModalities(counts: Counts, prefix: string, details: unknown): void {
+  for (const detail of listOf(details)) {
+    if (isObject(detail))
+      counts.take(`${prefix}${String(detail['modality'])}`, detail['tokenCount'] ?? detail['token_count']);
+  }
+}
+
+/**
+ * The prompt includes what was read from the cache; tool prompts stand beside it. Candidates exclude thoughts.
+ * Where a vendor leaves candidates out, the total tells them.
+ */
+function readUsage(counts: Counts): Reading {
+  const prompt = counts.get('prompt');
+  const thoughts = counts.get('thoughts');
+  const tools = counts.get('tools');
+  const answered = candidatesOf(counts);
+  const hasOutput = answered !== undefined || thoughts !== undefined;
+  const input =
+    prompt === undefined
+      ? undefined
+      : split(prompt, 'input', [
+          ['cache_read', counts.get('cached')],
+          ['input_audio', uncached(counts, 'AUDIO')],
+          ['input_image', uncached(counts, 'IMAGE')],
+        ]);
+  const output = hasOutput
+    ? split(answered ?? 0, 'output', [
+        ['output_audio', counts.get('candidatesAUDIO')],
+        ['output_image', counts.get('candidatesIMAGE')],
+      ])
+    : {};
+  const usage = {
+    ...input,
+    ...(input !== undefined && tools !== undefined ? { input: (input.input ?? 0) + tools } : {}),
+    ...output,
+    ...(thoughts === undefined ? {} : { reasoning: thoughts }),
+  };
+  return { usage, hasInput: prompt !== undefined, hasOutput };
+}
+
+/** Tokens of one modality that did not come from the cache. */
+function uncached(counts: Counts, modality: string): number | undefined {
+  const count = counts.get(`prompt${modality}`);
+  return count === undefined ? undefined : Math.max(0, count - (counts.get(`cached${modality}`) ?? 0));
+}
+
+function candidatesOf(counts: Counts): number | undefined {
+  const candidates = counts.get('candidates');
+  const total = counts.get('total');
+  const prompt = counts.get('prompt');
+  if (candidates !== undefined || total === undefined || prompt === undefined) return candidates;
+  return Math.max(0, total - prompt - (counts.get('thoughts') ?? 0) - (counts.get('tools') ?? 0));
+}

@@ -1,0 +1,51 @@
+/** Words errors in the messages protocol, before an answer and inside a stream. Pure. */
+import type { Answer, Exchange } from '../../../../core/contract.ts';
+import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
+import { formatFrame } from '../../../../core/sse.ts';
+import type { BrokenStream } from '../../protocol.ts';
+
+const types: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'invalid_request_error',
+  unauthenticated: 'authentication_error',
+  insufficient_balance: 'billing_error',
+  forbidden: 'permission_error',
+  not_found: 'not_found_error',
+  method_not_allowed: 'invalid_request_error',
+  request_timeout: 'timeout_error',
+  conflict: 'conflict_error',
+  too_large: 'request_too_large',
+  unsupported: 'invalid_request_error',
+  upgrade_required: 'invalid_request_error',
+  rate_limited: 'rate_limit_error',
+  headers_too_large: 'request_too_large',
+  client_left: 'api_error',
+  internal: 'api_error',
+  upstream_failed: 'api_error',
+  overloaded: 'overloaded_error',
+  upstream_timeout: 'timeout_error',
+};
+
+function errorBody(error: GatewayError, exchangeId: string): string {
+  return JSON.stringify({
+    type: 'error',
+    error: {
+      type: types[error.kind],
+      message: error.message,
+      ...(error.code === undefined ? {} : { details: { error_code: error.code } }),
+    },
+    request_id: `req_${exchangeId}`,
+  });
+}
+
+export function renderError(error: GatewayError, exchange: Exchange): Answer {
+  return {
+    status: error.status,
+    headers: { 'content-type': 'application/json', 'request-id': `req_${exchange.id}` },
+    body: errorBody(error, exchange.id),
+  };
+}
+
+/** An `error` event; no `message_stop` follows. */
+export function streamError(error: GatewayError, stream: BrokenStream): string {
+  return formatFrame(errorBody(error, stream.exchangeId), 'error');
+}

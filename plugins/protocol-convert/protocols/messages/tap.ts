@@ -1,0 +1,149 @@
+/** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
+import { parseFrame } from '../../../../core/sse.ts';
+import type { Usage } from '../../../../core/usage.ts';
+import { leadingEvent, memberName, stringBytes } from '../../bytes.ts';
+import { Counts, type Reading, split } from '../../counts.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import type { Tap, Verdict } from '../../protocol.ts';
+import { TextMeter, textBytesIn } from '../../text-meter.ts';
+
+const deltaNames = ['"text', '"thinking', '"partial_json'].map(memberName);
+const textNames = new Set(['text', 'thinking']);
+const opaqueNames = new Set(['input']);
+/** Blocks that the model wrote; results of the vendor's own tools are input. */
+const writtenBlocks = new Set(['text', 'thinking', 'tool_use', 'server_tool_use']);
+const silentEvents = new Set(['ping', 'content_block_start', 'content_block_stop']);
+
+export class MessagesTap implements Tap {
+  readonly text = new TextMeter();
+  complete = false;
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  readonly #counts = new Counts();
+
+  get reading(): Reading {
+    return readUsage(this.#counts);
+  }
+
+  frame(raw: Buffer): Verdict {
+    const named = leadingEvent(raw);
+    if (named === 'content_block_delta') {
+      this.text.add(deltaBytes(raw));
+      return 'pass';
+    }
+    if (named !== undefined && silentEvents.has(named)) return 'pass';
+    const event = parseFrame(raw);
+    const payload = event === undefined ? undefined : tryParse(event.data);
+    return isObject(payload) ? this.#payload(payload, textOf(payload['type']) ?? named, raw) : 'pass';
+  }
+
+  whole(json: JsonObject): void {
+    if (json['type'] === 'error') this.error = json;
+    this.#message(json);
+    const written = listOf(json['content']).filter((block) =>
+      writtenBlocks.has(textOf(objectOf(block)?.['type']) ?? ''),
+    );
+    this.text.add(textBytesIn(written, textNames, opaqueNames));
+    if (isObject(json['usage'])) this.text.reported();
+    this.complete = true;
+  }
+
+  #payload(payload: JsonObject, type: string | undefined, raw: Buffer): Verdict {
+    if (type === 'content_block_delta') this.text.add(deltaBytes(raw));
+    else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
+    else if (type === 'message_delta') this.#delta(payload);
+    else if (type === 'message_stop') {
+      this.complete = true;
+      return 'last';
+    } else if (type === 'error') {
+      this.error = payload;
+      return 'failed';
+    }
+    return 'pass';
+  }
+
+  #message(message: JsonObject): void {
+    this.upstreamId ??= textOf(message['id']);
+    this.finish = textOf(message['stop_reason']) ?? this.finish;
+    this.#takeUsage(message['usage']);
+  }
+
+  #delta(payload: JsonObject): void {
+    this.finish = textOf(objectOf(payload['delta'])?.['stop_reason']) ?? this.finish;
+    this.#takeUsage(payload['usage']);
+  }
+
+  #takeUsage(usage: unknown): void {
+    if (!isObject(usage)) return;
+    takeCounts(this.#counts, usage);
+    this.text.reported();
+  }
+}
+
+function deltaBytes(raw: Buffer): number {
+  for (const name of deltaNames) {
+    const bytes = stringBytes(raw, name);
+    if (bytes > 0) return bytes;
+  }
+  return 0;
+}
+
+/** Reports in a stream are cumulative: a later one replaces an earlier one, counter by counter. */
+function takeCounts(counts: Counts, usage: JsonObject): void {
+  const created = objectOf(usage['cache_creation']) ?? {};
+  counts.take('input', usage['input_tokens']);
+  counts.take('cacheRead', usage['cache_read_input_tokens']);
+  counts.take('cacheWrite', usage['cache_creation_input_tokens']);
+  counts.take('cacheWrite5m', created['ephemeral_5m_input_tokens']);
+  counts.take('cacheWrite1h', created['ephemeral_1h_input_tokens']);
+  counts.take('output', usage['output_tokens']);
+  counts.take('thinking', objectOf(usage['output_tokens_details'])?.['thinking_tokens']);
+  counts.take('searches', objectOf(usage['server_tool_use'])?.['web_search_requests']);
+  takeIterations(counts, usage['iterations']);
+}
+
+/** Beta: runs of the model beside the answer itself (compaction). The counters on top leave them out. */
+function takeIterations(counts: Counts, iterations: unknown): void {
+  const sums: Record<string, number> = {};
+  for (const iteration of listOf(iterations)) {
+    if (!isObject(iteration) || iteration['type'] !== 'compaction') continue;
+    const own = new Counts();
+    own.take('extraInput', iteration['input_tokens']);
+    own.take('extraCacheRead', iteration['cache_read_input_tokens']);
+    own.take('extraCacheWrite', iteration['cache_creation_input_tokens']);
+    own.take('extraOutput', iteration['output_tokens']);
+    for (const name of ['extraInput', 'extraCacheRead', 'extraCacheWrite', 'extraOutput'])
+      sums[name] = (sums[name] ?? 0) + (own.get(name) ?? 0);
+  }
+  for (const [name, sum] of Object.entries(sums)) counts.take(name, sum);
+}
+
+/** `input_tokens` excludes what was read from or written to the cache; `output_tokens` includes thinking. */
+function readUsage(counts: Counts): Reading {
+  const input = counts.get('input');
+  const output = counts.get('output');
+  const usage: { -readonly [K in keyof Usage]: Usage[K] } = {};
+  if (input !== undefined) usage.input = input + (counts.get('extraInput') ?? 0);
+  const read = counts.get('cacheRead');
+  if (read !== undefined) usage.cache_read = read + (counts.get('extraCacheRead') ?? 0);
+  Object.assign(usage, cacheWrites(counts));
+  if (output !== undefined)
+    Object.assign(
+      usage,
+      split(output + (counts.get('extraOutput') ?? 0), 'output', [['reasoning', counts.get('thinking')]]),
+    );
+  const searches = counts.get('searches');
+  if (searches !== undefined) usage.call = searches;
+  return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
+}
+
+/** Written for an hour as far as the details say so; everything else is the five-minute cache. */
+function cacheWrites(counts: Counts): Usage {
+  const fiveMinutes = counts.get('cacheWrite5m');
+  const hour = counts.get('cacheWrite1h');
+  const details = fiveMinutes === undefined && hour === undefined ? undefined : (fiveMinutes ?? 0) + (hour ?? 0);
+  const total = counts.get('cacheWrite') ?? details;
+  if (total === undefined) return {};
+  return split(total + (counts.get('extraCacheWrite') ?? 0), 'cache_write_5m', [['cache_write_1h', hour]]);
+}

@@ -1,0 +1,66 @@
+/** Reads what the gateway must know of a responses request. Pure. */
+import { GatewayError } from '../../../../core/errors.ts';
+import type { Call } from '../../../../core/vocabulary.ts';
+import { countOf, invalid, modelOf, streamOf } from '../../checks.ts';
+import { keptStateTokens, measureMedia, promptTokens } from '../../estimate.ts';
+import { type JsonObject, listOf, objectOf } from '../../json.ts';
+import type { RequestBody } from '../../protocol.ts';
+
+/** Members that bring a prompt which the vendor keeps. */
+const keptState = ['previous_response_id', 'conversation', 'prompt'];
+
+/** Throws invalid_request or unsupported; both name the field. */
+export function peekResponses({ json, bytes }: RequestBody): Call {
+  if (json['background'] === true) {
+    throw new GatewayError(
+      'unsupported',
+      'The field "background" is not supported: an answer is charged when it is given. Leave it out.',
+      { field: 'background' },
+    );
+  }
+  return {
+    protocol: 'responses',
+    model: modelOf(json),
+    stream: streamOf(json),
+    billable: true,
+    inputTokens: inputTokens(json, bytes.length, true),
+    maxOutputTokens: countOf(json, 'max_output_tokens', 0),
+    choices: 1,
+  };
+}
+
+/** The official compaction request. The specification's chat-shaped one is refused by its `messages`. */
+export function peekCompact({ json, bytes }: RequestBody): Call {
+  if (json['messages'] !== undefined) {
+    throw new GatewayError(
+      'unsupported',
+      'The field "messages" is not supported here yet: send the conversation as "input".',
+      { field: 'messages' },
+    );
+  }
+  return {
+    protocol: 'responses',
+    model: modelOf(json),
+    stream: false,
+    billable: true,
+    inputTokens: inputTokens(json, bytes.length, false),
+    maxOutputTokens: undefined,
+    choices: 1,
+  };
+}
+
+function inputTokens(json: JsonObject, bodyBytes: number, needsInput: boolean): number {
+  const { input } = json;
+  const keeps = keptState.some((name) => json[name] !== undefined && json[name] !== null);
+  if (input === undefined || input === null) {
+    if (needsInput && !keeps) throw invalid('The field "input" is missing.', 'input');
+  } else if (typeof input !== 'string' && !Array.isArray(input)) {
+    throw invalid('The field "input" must be a string or a list.', 'input');
+  }
+  const media = { characters: 0, tokens: keeps ? keptStateTokens : 0 };
+  for (const item of listOf(input)) {
+    measureMedia([item], media);
+    measureMedia(objectOf(item)?.['content'], media);
+  }
+  return promptTokens(bodyBytes, media);
+}

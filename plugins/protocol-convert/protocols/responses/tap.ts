@@ -1,0 +1,133 @@
+/** Meters the responses protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
+import { parseFrame } from '../../../../core/sse.ts';
+import { leadingEvent, memberName, stringBytes } from '../../bytes.ts';
+import { Counts, type Reading, split } from '../../counts.ts';
+import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../json.ts';
+import type { Tap, Verdict } from '../../protocol.ts';
+import { TextMeter, textBytesIn } from '../../text-meter.ts';
+
+const deltaName = memberName('"delta');
+const textNames = new Set(['text', 'arguments', 'input', 'refusal', 'code']);
+const endings: Readonly<Record<string, Verdict>> = {
+  'response.completed': 'last',
+  'response.incomplete': 'last',
+  'response.failed': 'failed',
+};
+
+export class ResponsesTap implements Tap {
+  readonly text = new TextMeter();
+  complete = false;
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  readonly #counts = new Counts();
+
+  get reading(): Reading {
+    return readUsage(this.#counts);
+  }
+
+  frame(raw: Buffer): Verdict {
+    const named = leadingEvent(raw);
+    // Most frames are deltas with their name in front; a vendor that sends no names has each frame parsed.
+    if (named?.endsWith('.delta')) {
+      this.text.add(stringBytes(raw, deltaName));
+      return 'pass';
+    }
+    if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named))
+      return 'pass';
+    const event = parseFrame(raw);
+    const payload = event === undefined ? undefined : tryParse(event.data);
+    return isObject(payload) ? this.#payload(payload, textOf(payload['type']) ?? named ?? '') : 'pass';
+  }
+
+  whole(json: JsonObject): void {
+    if (json['error'] && json['output'] === undefined) this.error = json;
+    this.#response(json);
+    this.text.add(textBytesIn(json['output'], textNames));
+    if (isObject(json['usage'])) this.text.reported();
+    this.complete = true;
+  }
+
+  #payload(payload: JsonObject, type: string): Verdict {
+    if (type.endsWith('.delta')) {
+      this.text.add(Buffer.byteLength(textOf(payload['delta']) ?? ''));
+      return 'pass';
+    }
+    // A bare error object is met where a vendor fails before its first event.
+    if (type === 'error' || (type === '' && payload['error'])) {
+      this.error = payload;
+      return 'error';
+    }
+    const response = objectOf(payload['response']);
+    if (response !== undefined) this.#response(response);
+    const ending = Object.hasOwn(endings, type) ? endings[type]! : 'pass';
+    if (ending !== 'pass') this.complete = true;
+    if (ending === 'failed') this.error = payload;
+    return ending;
+  }
+
+  #response(response: JsonObject): void {
+    this.upstreamId ??= textOf(response['id']);
+    this.finish = textOf(response['status']) ?? this.finish;
+    const usage = objectOf(response['usage']);
+    if (usage === undefined) return;
+    takeCounts(this.#counts, usage);
+    this.#counts.take('calls', objectOf(objectOf(response['tool_usage'])?.['web_search'])?.['num_requests']);
+    this.text.reported();
+  }
+}
+
+function takeCounts(counts: Counts, usage: JsonObject): void {
+  const input = objectOf(usage['input_tokens_details']) ?? {};
+  const output = objectOf(usage['output_tokens_details']) ?? {};
+  counts.take('input', usage['input_tokens']);
+  counts.take('output', usage['output_tokens']);
+  counts.take('total', usage['total_tokens']);
+  counts.take('cached', input['cached_tokens']);
+  counts.take('cacheWrite', input['cache_write_tokens']);
+  counts.take('cacheWriteLong', objectOf(input['cache_write_tokens_details'])?.['ttl_12h_tokens']);
+  counts.take('audioIn', input['audio_tokens']);
+  counts.take('imageIn', input['image_tokens']);
+  counts.take('reasoning', output['reasoning_tokens']);
+  counts.take('audioOut', output['audio_tokens']);
+  counts.take('imageOut', output['image_tokens']);
+  counts.take('calls', objectOf(usage['server_side_tool_usage_details'])?.['web_search_calls']);
+}
+
+/** `input_tokens` includes cached and written tokens, `output_tokens` includes reasoning. */
+function readUsage(counts: Counts): Reading {
+  const input = counts.get('input');
+  const output = outputOf(counts, input);
+  const calls = counts.get('calls');
+  const written = counts.get('cacheWrite');
+  const long = counts.get('cacheWriteLong');
+  const usage = {
+    ...(input === undefined
+      ? {}
+      : split(input, 'input', [
+          ['cache_read', counts.get('cached')],
+          ['cache_write_1h', long],
+          ['cache_write_5m', written === undefined ? undefined : Math.max(0, written - (long ?? 0))],
+          ['input_audio', counts.get('audioIn')],
+          ['input_image', counts.get('imageIn')],
+        ])),
+    ...(output === undefined
+      ? {}
+      : split(output, 'output', [
+          ['reasoning', counts.get('reasoning')],
+          ['output_audio', counts.get('audioOut')],
+          ['output_image', counts.get('imageOut')],
+        ])),
+    ...(calls === undefined ? {} : { call: calls }),
+  };
+  return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
+}
+
+/** Where a vendor leaves reasoning out of the output, the total says so. */
+function outputOf(counts: Counts, input: number | undefined): number | undefined {
+  const output = counts.get('output');
+  const total = counts.get('total');
+  if (output === undefined || input === undefined || total === undefined) return output;
+  const reasoning = counts.get('reasoning') ?? 0;
+  return total - input - output === reasoning ? output + reasoning : output;
+}

@@ -1,0 +1,109 @@
+/** The way back of a relayed answer: an error becomes a refusal, a success passes byte for byte while a tap looks. */
+import type { Answer, Clock, Exchange, Headers } from '../../core/contract.ts';
+import { meter, type UsageReport, usageReport } from '../../core/vocabulary.ts';
+import { isObject, tryParseBytes } from './json.ts';
+import type { Opened, Prepared } from './protocol.ts';
+import { classify, classifyBody, notAnAnswer } from './refusals.ts';
+import { LiveReport } from './report.ts';
+import { RelayStream } from './stream.ts';
+
+/** Calls that run no inference consume nothing. */
+const nothingUsed: UsageReport = {
+  usage: {},
+  estimated: false,
+  terminal: true,
+  upstreamId: undefined,
+  finish: undefined,
+};
+
+/** Throws an UpstreamRefusal for whatever is no answer of the protocol, as long as nothing has reached the client. */
+export async function relayAnswer(
+  exchange: Exchange,
+  opened: Opened,
+  prepared: Prepared,
+  answer: Answer,
+  clock: Clock,
+): Promise<Answer> {
+  if (answer.status >= 300)
+    throw classify(answer.status, answer.headers, await wholeBody(answer.body, maxErrorBytes), clock.now());
+  if (isHtml(answer.headers)) {
+    if (!isWhole(answer.body)) await answer.body[Symbol.asyncIterator]().return?.();
+    throw notAnAnswer('a page came instead of an answer', false);
+  }
+  const relayed = opened.call.stream
+    ? await relayStream(exchange, opened, prepared, answer, clock)
+    : await relayWhole(exchange, opened, answer, clock);
+  if (prepared.dropped.length > 0) relayed.headers['x-gateway-dropped'] = prepared.dropped.join(', ');
+  return relayed;
+}
+
+async function relayWhole(exchange: Exchange, opened: Opened, answer: Answer, clock: Clock): Promise<Answer> {
+  const { protocol, call, reshape } = opened;
+  const body = await wholeBody(answer.body, Number.POSITIVE_INFINITY);
+  const json = tryParseBytes(body);
+  if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
+  const tap = protocol.createTap(call, { withholdUsage: false });
+  tap.whole(json);
+  if (tap.error !== undefined) throw classifyBody(tap.error, answer.headers, body, clock.now());
+  const report = new LiveReport(tap, call);
+  report.broken = tap.finish === 'failed';
+  exchange.set(usageReport, call.billable ? report : nothingUsed);
+  return {
+    status: answer.status,
+    headers: { 'content-type': answer.headers['content-type'] ?? 'application/json' },
+    body: reshape === undefined ? body : reshape.whole(json),
+  };
+}
+
+async function relayStream(
+  exchange: Exchange,
+  opened: Opened,
+  prepared: Prepared,
+  answer: Answer,
+  clock: Clock,
+): Promise<Answer> {
+  const tap = opened.protocol.createTap(opened.call, { withholdUsage: prepared.withholdUsage ?? false });
+  const report = new LiveReport(tap, opened.call);
+  // Stated before anything is pulled: a client may leave at any moment, and a body that nobody pulls runs no code.
+  exchange.set(usageReport, report);
+  const source = isWhole(answer.body) ? [asBytes(answer.body)].values() : answer.body[Symbol.asyncIterator]();
+  const stream = new RelayStream({ source, exchange, opened, tap, report, clock, meter: exchange.find(meter) });
+  const reshape = await stream.open();
+  const type = answer.headers['content-type'];
+  return {
+    status: answer.status,
+    headers: {
+      'content-type': reshape?.streamType ?? (type?.startsWith('text/event-stream') ? type : 'text/event-stream'),
+      'cache-control': 'no-cache',
+    },
+    body: stream,
+    idleFrame: () => stream.idleFrame(),
+  };
+}
+
+function isHtml(headers: Headers): boolean {
+  return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
+}
+
+/** Error bodies beyond this are cut; then they are no JSON and the gateway's own words are used. */
+const maxErrorBytes = 1024 * 1024;
+
+function isWhole(body: Answer['body']): body is Uint8Array | string {
+  return typeof body === 'string' || body instanceof Uint8Array;
+}
+
+function asBytes(body: Uint8Array | string): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body;
+}
+
+async function wholeBody(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
+  if (isWhole(body)) return asBytes(body);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) break;
+  }
+  return Buffer.concat(chunks);
+}

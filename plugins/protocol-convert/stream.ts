@@ -1,0 +1,291 @@
+/** Relays a stream: the upstream's own bytes in whole frames, a tap looking on, and a true ending whatever happens. */
+import type { Clock, Exchange } from '../../core/contract.ts';
+import { GatewayError, toGatewayError, UpstreamError } from '../../core/errors.ts';
+import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
+import type { Meter } from '../../core/vocabulary.ts';
+import { isObject, tryParse } from './json.ts';
+import { Outbox } from './outbox.ts';
+import type { Opened, Reshape, StreamReader, Tap, Verdict } from './protocol.ts';
+import { classifyFrame, notAnAnswer } from './refusals.ts';
+import type { LiveReport } from './report.ts';
+import { scrubBytes } from './scrub.ts';
+
+/** How long comments alone may hold back the head of an answer that could still turn out to be an error. */
+const maxCommentWaitMs = 5_000;
+/** How much and how long an upstream may go on after its terminal event before its socket is given up. */
+const maxDrainBytes = 64 * 1024;
+const maxDrainMs = 2_000;
+
+export interface RelayStreamOptions {
+  readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
+  readonly exchange: Exchange;
+  readonly opened: Opened;
+  readonly tap: Tap;
+  readonly report: LiveReport;
+  readonly clock: Clock;
+  readonly meter: Meter | undefined;
+}
+
+/** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
+export class RelayStream implements AsyncIterableIterator<Uint8Array> {
+  readonly #options: RelayStreamOptions;
+  readonly #source: RelayStreamOptions['source'];
+  readonly #tap: Tap;
+  #reader: StreamReader = new FrameReader((raw, end) => this.#frame(raw, end));
+  #outbox = new Outbox();
+  #reshape: Reshape | undefined;
+  /** Chunks that were pulled while the head was held. */
+  #held: Uint8Array[] = [];
+  /** The last frame that was no comment and told of no error. */
+  #lastFrame: Buffer | undefined;
+  #isRecognised = false;
+  #isOpening = true;
+  #ended = false;
+
+  constructor(options: RelayStreamOptions) {
+    this.#options = options;
+    this.#source = options.source;
+    this.#tap = options.tap;
+    this.#reshape = options.opened.reshape;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /**
+   * Pulls until the first event, while the head can still become an error: throws an UpstreamRefusal for an error in the
+   * first frame or for something that is no stream, and lets the source's own errors through. Returns the form it will have.
+   */
+  async open(): Promise<Reshape | undefined> {
+    const { clock, exchange, report } = this.#options;
+    const startedAt = clock.monotonic();
+    try {
+      for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
+        if (!this.#isRecognised) await this.#recognise(step.value);
+        const out = this.#take(step.value);
+        if (out !== undefined) this.#held.push(out);
+        if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now());
+        if (this.#lastFrame !== undefined || clock.monotonic() - startedAt > maxCommentWaitMs) return this.#opened();
+      }
+      this.#residual();
+      if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now());
+      if (!this.#tap.complete) throw notAnAnswer('the stream ended before its first event', true);
+      this.#ended = true;
+      return this.#opened();
+    } catch (error) {
+      report.broken = !exchange.signal.aborted;
+      void this.#source.return?.();
+      throw error;
+    }
+  }
+
+  get #isFirstAnError(): boolean {
+    return this.#tap.error !== undefined && this.#lastFrame === undefined;
+  }
+
+  #opened(): Reshape | undefined {
+    this.#isOpening = false;
+    return this.#reshape;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    for (;;) {
+      const held = this.#held.shift();
+      if (held !== undefined) return { done: false, value: held };
+      if (this.#ended) return { done: true, value: undefined };
+      try {
+        const step = await this.#source.next();
+        if (step.done === true) this.#finish();
+        else {
+          const out = this.#take(step.value);
+          if (out !== undefined) return { done: false, value: out };
+        }
+      } catch (error) {
+        this.#break(error);
+      }
+    }
+  }
+
+  /** The client has left, or all has been read: then nothing is left to do. */
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    if (!this.#ended) {
+      this.#ended = true;
+      await this.#source.return?.();
+    }
+    return { done: true, value: undefined };
+  }
+
+  /** Bytes that this client skips, or undefined while a frame is halfway out. */
+  idleFrame(): Uint8Array | undefined {
+    if (this.#outbox.isInsideFrame) return undefined;
+    return this.#reshape === undefined ? keepAliveFrame : this.#reshape.idleFrame;
+  }
+
+  /** Looks at the stream's first byte: SSE, an array of a protocol that streams those, or no stream at all. */
+  async #recognise(chunk: Uint8Array): Promise<void> {
+    const { arrayStreams } = this.#options.opened.protocol;
+    const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
+    this.#isRecognised = first !== undefined;
+    if (first !== '{' && first !== '[' && first !== '<') return;
+    if (first === '<' || arrayStreams === undefined) {
+      const payload = first === '{' ? tryParse(await this.#readOn(chunk)) : undefined;
+      if (isObject(payload)) this.#tap.whole(payload);
+      if (this.#tap.error !== undefined) throw classifyFrame(this.#tap.error, this.#options.clock.now());
+      throw notAnAnswer('a document came instead of a stream', first !== '<');
+    }
+    this.#reader = arrayStreams.createReader((raw, end) => this.#frame(raw, end));
+    this.#reshape ??= arrayStreams.reshape;
+  }
+
+  async #readOn(chunk: Uint8Array): Promise<string> {
+    const chunks = [chunk];
+    let bytes = chunk.length;
+    for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
+      chunks.push(step.value);
+      bytes += step.value.length;
+      if (bytes > maxDrainBytes) break;
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  /** Feeds one chunk; returns what of it, and of held bytes, goes out now. */
+  #take(chunk: Uint8Array): Uint8Array | undefined {
+    this.#outbox.begin(chunk);
+    this.#reader.feed(chunk);
+    if (this.#reshape === undefined) this.#outbox.finishChunk(this.#ended);
+    const { meter, report } = this.#options;
+    if (meter !== undefined && !this.#ended && !meter.observe(report.answeredTokens)) this.#stopUnpaid();
+    return this.#outbox.flush();
+  }
+
+  #frame(raw: Buffer, end: number): void {
+    if (isComment(raw)) {
+      if (this.#reshape === undefined) this.#outbox.pass(raw, end);
+      return;
+    }
+    const verdict = this.#tap.frame(raw);
+    if (verdict === 'error' || verdict === 'failed') this.#tell(raw, end);
+    else {
+      this.#lastFrame = raw;
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw));
+      else if (verdict === 'withhold') this.#outbox.skip(raw, end);
+      else this.#outbox.pass(raw, end);
+    }
+    if (verdict === 'last' || verdict === 'failed') this.#endWell();
+  }
+
+  /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
+  #tell(raw: Buffer, end: number): void {
+    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(scrubBytes(raw))));
+    else this.#outbox.replace(raw, end, scrubBytes(raw));
+    this.#options.report.broken = true;
+    // An error in the first frame becomes an answer of its own, perhaps of another target.
+    if (this.#isOpening && this.#lastFrame === undefined) return;
+    this.#options.exchange.fail(brokeOff(new UpstreamError('body', 'the stream told of an error')));
+  }
+
+  /** The protocol's end: the client gets its own at once, even if the upstream keeps the socket open. */
+  #endWell(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    void this.#drain();
+  }
+
+  /** Reads the rest that belongs to nobody, so that the socket can serve the next request. */
+  async #drain(): Promise<void> {
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
+    let bytes = 0;
+    try {
+      for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
+        bytes += step.value.length;
+        if (bytes > maxDrainBytes || clock.monotonic() - startedAt > maxDrainMs) break;
+      }
+      await this.#source.return?.();
+    } catch {
+      // The answer was complete; how the upstream closes is its own affair.
+    }
+  }
+
+  /** The upstream has closed in good order. */
+  #finish(): void {
+    this.#residual();
+    if (this.#tap.complete || this.#tap.error !== undefined) this.#ended = true;
+    else this.#break(new UpstreamError('body', 'the stream ended without its end'));
+  }
+
+  /** The last frame without its blank line goes out as it came, if it is whole; half a frame is of no use to a client. */
+  #residual(): void {
+    const rest = this.#reader.end();
+    if (rest === undefined) return;
+    const data = parseFrame(rest)?.data;
+    const verdict: Verdict = this.#tap.frame(rest);
+    if (verdict === 'error' || verdict === 'failed') {
+      this.#tell(rest, 0);
+      if (data === undefined && this.#reshape === undefined) {
+        // An error object without its frame: official clients do not see it unless it stands in one.
+        this.#outbox.clear();
+        this.#outbox.add(scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#tap.error)))));
+      }
+    } else if (isWholeFrame(rest, data)) {
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest));
+      else if (verdict !== 'withhold') this.#outbox.pass(rest, 0);
+    }
+    const out = this.#outbox.flush();
+    if (out !== undefined) this.#held.push(out);
+  }
+
+  /** Something broke. If the answer was all there, the client need not know; else it is told in its protocol. */
+  #break(cause: unknown): void {
+    const { exchange, report } = this.#options;
+    this.#ended = true;
+    void this.#source.return?.();
+    if (this.#tap.error !== undefined || this.#tap.complete) return;
+    const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : cause;
+    if (reason instanceof GatewayError && reason.kind === 'client_left') return;
+    report.broken = !exchange.signal.aborted;
+    this.#held.push(this.#errorFrames(brokeOff(reason)));
+  }
+
+  /** The money that was held is used up, and there is no more. */
+  #stopUnpaid(): void {
+    this.#ended = true;
+    void this.#source.return?.();
+    const error = new GatewayError('insufficient_balance', 'The balance is used up; the answer stops here.', {
+      shouldRetry: false,
+    });
+    this.#outbox.add(this.#errorFrames(error));
+  }
+
+  #errorFrames(error: GatewayError): Uint8Array {
+    const { exchange, opened, tap } = this.#options;
+    exchange.fail(error);
+    const frames = opened.protocol.streamError(error, {
+      exchangeId: exchange.id,
+      call: opened.call,
+      upstreamId: tap.upstreamId,
+      createdAt: Math.floor(exchange.receivedAt / 1000),
+      lastFrame: this.#lastFrame,
+    });
+    const worded = this.#reshape === undefined ? frames : this.#reshape.error(frames);
+    return Buffer.from(this.#outbox.isInsideFrame ? `\n\n${worded}` : worded);
+  }
+}
+
+/** What the client is told: in a running stream nothing may be tried again by itself. */
+function brokeOff(cause: unknown): GatewayError {
+  const { kind, message, code } = toGatewayError(cause);
+  return new GatewayError(kind, message, { shouldRetry: false, cause, ...(code === undefined ? {} : { code }) });
+}
+
+/** Comments and blank lines, also several in one frame. */
+function isComment(raw: Buffer): boolean {
+  const first = raw[0];
+  return (first === 0x3a || first === 0x0a || first === 0x0d) && parseFrame(raw) === undefined;
+}
+
+function isWholeFrame(rest: Buffer, data: string | undefined): boolean {
+  if (data === undefined) return /^\s*(?::|$)/.test(rest.toString('latin1'));
+  return data === '[DONE]' || tryParse(data) !== undefined;
+}
