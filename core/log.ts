@@ -11,6 +11,25 @@ export function maskSecrets(text: string): string {
   return text.replace(secretPattern, '***');
 }
 
+/** An error for the log: name, words, place, code, and the same of its cause. Its other members may hold values of statements. */
+export function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, code, cause } = error as NodeJS.ErrnoException & { cause?: unknown };
+  const stack = withoutValues(error.stack ?? '');
+  return {
+    name,
+    message: withoutValues(error.message),
+    ...(code === undefined ? {} : { code }),
+    stack,
+    ...(cause === undefined ? {} : { cause: describeError(cause) }),
+  };
+}
+
+/** The query builder writes a failed statement's values into the message, on lines that begin with this word. */
+function withoutValues(text: string): string {
+  return text.replace(/^params:.*$/gm, 'params: ***');
+}
+
 const flushIntervalMs = 200;
 
 /** Standard output, written by the page: a system call for each line is a price the hot path need not pay. */
@@ -35,7 +54,7 @@ export function createLog(level: string, write: (line: string) => void = pagedOu
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: pino.stdSerializers.err },
+      serializers: { error: describeError },
     },
     { write: (line: string) => write(maskSecrets(line)) },
   );

@@ -6,7 +6,7 @@ import { ConfigError } from './config.ts';
 import type { CommandResult, Command as PluginCommand } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { configSchema } from './json-schema.ts';
-import { createLog } from './log.ts';
+import { createLog, describeError, maskSecrets } from './log.ts';
 
 const defaultConfig = 'config/demo.yaml';
 const schemaFile = new URL('../config/schema.json', import.meta.url);
@@ -145,6 +145,6 @@ main(process.argv.slice(2)).catch((error: unknown) => {
   const { code, exitCode } = error as { code?: string; exitCode?: number };
   if (code?.startsWith('commander.')) process.exit(exitCode);
   const told = error instanceof GatewayError || error instanceof ConfigError;
-  process.stderr.write(`${told ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.stderr.write(`${told ? error.message : maskSecrets(JSON.stringify(describeError(error), undefined, 2))}\n`);
   process.exit(1);
 });

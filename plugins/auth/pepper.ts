@@ -3,6 +3,9 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Random } from '../../core/contract.ts';
 import type { Store } from './store.ts';
 
+/** For dry runs, which must not touch the database and hash no key. */
+export const unusedPepper = createSecretKey(Buffer.alloc(32));
+
 /**
  * The pepper of this gateway. Throws when `configured` is another one than the keys were hashed with: every key would
  * be refused, and a gateway that does not start says so better.
