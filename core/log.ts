@@ -34,7 +34,7 @@ const flushIntervalMs = 200;
 
 /** Standard output, written by the page: a system call for each line is a price the hot path need not pay. */
 function pagedOutput(): (line: string) => void {
-  const output = pino.destination({ dest: 1, sync: false, minLength: 4096 });
+  const output = pino.destination({ dest: 1, sync: false, minLength: 64 * 1024, maxWrite: 256 * 1024 } as object);
   setInterval(() => output.flush(), flushIntervalMs).unref();
   process.on('exit', () => {
     try {
