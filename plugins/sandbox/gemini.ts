@@ -200,12 +200,9 @@ function merged(parts: readonly Part[]): Part[] {
   return whole;
 }
 
-/** JSON with a space after each colon, as the vendor writes its events. */
-function spaced(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spaced).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${spaced(member)}`);
-  return `{${members.join(',')}}`;
+/** JSON with a space after each colon, as the vendor writes its events. Line ends inside texts are escaped, so all others may go. */
+function spaced(value: object): string {
+  return JSON.stringify(value, null, 1).replace(/\n */g, '');
 }
 
 function* streamContent(turn: Turn): Generator<Frame> {

@@ -102,7 +102,6 @@ async function sendStream(
     'cache-control': 'no-cache',
   });
   if (directives.first_error !== undefined) {
-    charge({ produced: nothing, outcome: 'cut' });
     answer.end(protocol.streamFault(orderedFault(directives.first_error), turn, 0));
     return;
   }

@@ -1,0 +1,137 @@
+/** The demo gateway with its sandbox vendor, booted from config/demo.yaml, and the customers that call it. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { cost, type Money, parseUsd } from '../../core/money.ts';
+import type { Usage } from '../../core/usage.ts';
+import { accounts, catalog, ledger, localUpstreams } from '../../core/vocabulary.ts';
+import type { BillEntry, BillReport } from '../../plugins/sandbox/bill.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+
+/** One request a minute: the second call is refused. */
+const tightPlan = 'tight';
+
+const yaml = `
+include: config/demo.yaml
+plans:
+  offers:
+    ${tightPlan}: { price: 0, limits: { rpm: 1 } }
+`;
+
+export interface Keys {
+  /** Has money and no limit that a test would meet. */
+  readonly good: string;
+  /** Has no money. */
+  readonly broke: string;
+  /** May call another model than the tests do. */
+  readonly narrow: string;
+  /** May call once a minute. */
+  readonly tight: string;
+}
+
+/** What a call has cost. */
+export interface Settlement {
+  /** Classes without a count are left out. */
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  /** By how much the balance fell, and what the usage costs by the catalogue. */
+  readonly paid: bigint;
+  readonly due: Money;
+  /** What the vendor has billed for it. */
+  readonly entry: BillEntry;
+}
+
+export interface Demo {
+  readonly origin: string;
+  readonly keys: Keys;
+  /** Makes one call with `keys.good` and waits until it is settled. */
+  settled(call: () => Promise<unknown>): Promise<Settlement>;
+  /** Requests that the vendor has billed so far. */
+  billed(): Promise<number>;
+  /** Whether all invariants of the ledger hold. */
+  audit(): Promise<{ readonly violations: readonly unknown[] }>;
+  stop(): Promise<void>;
+}
+
+export const model = 'gpt-5.4-mini';
+
+/** Each failing vendor gets a model of its own: what one failure does to a key must not be seen by the next. */
+export const failing = [
+  { status: 500, model: 'gpt-5.3-codex' },
+  { status: 503, model: 'gpt-5.4' },
+  { status: 529, model: 'gpt-5.5' },
+] as const;
+export const limited = { status: 429, model: 'gpt-5.2' } as const;
+
+/** Long enough to be left in its middle. */
+export const slowPrompt = 'Take your time. [[sandbox: chunk_delay=20ms tokens=2000]]';
+
+/** Long enough to be cached. */
+export const longPrompt = 'Every word of this instruction is here to make it long. '.repeat(100);
+
+export async function startDemo(): Promise<Demo> {
+  const running = await startGateway(yaml);
+  const keys = await openAccounts(running);
+  const vendor = running.gateway.find(localUpstreams)!.origin('sandbox')!;
+  const bill = async () => (await (await fetch(`${vendor}/bill`)).json()) as BillReport;
+  const command = async (name: string, values: Record<string, string>) =>
+    (await running.gateway.commands.find((one) => one.name === name)!.run(values)).json;
+  return {
+    origin: running.origin,
+    keys,
+    settled: (call) => settled(running, bill, command, call),
+    billed: async () => (await bill()).requests,
+    audit: async () => (await command('audit', {})) as Awaited<ReturnType<Demo['audit']>>,
+    stop: () => running.stop(),
+  };
+}
+
+async function openAccounts({ gateway }: TestGateway): Promise<Keys> {
+  const open = async (name: keyof Keys, plan: string, usd: string, models?: readonly string[]) => {
+    const account = await gateway.find(accounts)!.create(name, plan);
+    if (usd !== '0') {
+      const grant = { kind: 'manual', reason: 'test', reference: `test:${name}` };
+      await gateway.find(ledger)!.credit(account.id, parseUsd(usd), grant);
+    }
+    const options = { name, ...(models === undefined ? {} : { models }) };
+    return (await gateway.find(accounts)!.createKey(account.id, options)).key;
+  };
+  return {
+    good: await open('good', 'free', '100'),
+    broke: await open('broke', 'free', '0'),
+    narrow: await open('narrow', 'free', '100', ['claude-opus-5']),
+    tight: await open('tight', tightPlan, '100'),
+  };
+}
+
+interface LedgerRow {
+  readonly kind: string;
+  readonly detail: { readonly usage?: Usage; readonly estimated?: boolean };
+}
+
+async function settled(
+  { gateway }: TestGateway,
+  bill: () => Promise<BillReport>,
+  command: (name: string, values: Record<string, string>) => Promise<unknown>,
+  call: () => Promise<unknown>,
+): Promise<Settlement> {
+  const { id } = (await gateway.find(accounts)!.find('good'))!;
+  const settlements = async () => {
+    const { rows } = (await command('ledger', { account: id })) as { rows: LedgerRow[] };
+    return rows.filter((row) => row.kind === 'SETTLE');
+  };
+  const balance = () => gateway.find(ledger)!.balance(id);
+  const [earlier, before, billedBefore] = [(await settlements()).length, await balance(), (await bill()).requests];
+  await call();
+  const deadline = Date.now() + 3_000;
+  for (;;) {
+    const rows = await settlements();
+    const report = await bill();
+    if (rows.length > earlier && report.requests > billedBefore) {
+      const { usage: stated = {}, estimated = false } = rows[0]!.detail;
+      const usage = Object.fromEntries(Object.entries(stated).filter(([, count]) => count > 0)) as Usage;
+      const due = cost(usage, gateway.find(catalog)!.find(model)!.price!);
+      return { usage, estimated, due, paid: before - (await balance()), entry: report.recent.at(-1)! };
+    }
+    if (Date.now() > deadline) throw new Error('the call was not settled within three seconds');
+    await pause(10);
+  }
+}

@@ -1,0 +1,175 @@
+/** The official Google client as a black box before the demo gateway. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ApiError, FunctionCallingConfigMode, type GenerateContentParameters, GoogleGenAI } from '@google/genai';
+import { type Demo, failing, limited, longPrompt, model, slowPrompt, startDemo } from './demo.ts';
+
+let demo: Demo;
+before(async () => {
+  demo = await startDemo();
+});
+after(() => demo.stop());
+
+function client(key = demo.keys.good, apiVersion = 'v1beta'): GoogleGenAI {
+  return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
+}
+
+const ask = (contents: string): GenerateContentParameters => ({ model, contents });
+const config = {
+  tools: [
+    {
+      functionDeclarations: [
+        {
+          name: 'get_weather',
+          parametersJsonSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+        },
+      ],
+    },
+  ],
+  thinkingConfig: { thinkingBudget: 1_024 },
+};
+
+for (const version of ['v1', 'v1beta']) {
+  test(`a whole answer is relayed, and what it used is what is paid and billed (${version})`, async () => {
+    const call = await demo.settled(async () => {
+      const answer = await client(undefined, version).models.generateContent(ask('How are you?'));
+      assert.match(answer.text!, /How are you\?/);
+      assert.equal(answer.modelVersion, model);
+    });
+    assert.deepEqual(call.usage, call.entry.usage);
+    assert.equal(call.paid, call.due);
+    assert.ok(!call.estimated && call.paid > 0n);
+  });
+}
+
+test('a stream with thoughts is relayed, and what it used is what is paid and billed', async () => {
+  const call = await demo.settled(async () => {
+    let text = '';
+    let thoughts = '';
+    const request = { ...ask('Think'), config: { thinkingConfig: { includeThoughts: true } } };
+    for await (const chunk of await client().models.generateContentStream(request)) {
+      for (const part of chunk.candidates![0]!.content!.parts!) {
+        if (part.thought) thoughts += part.text;
+        else text += part.text;
+      }
+    }
+    assert.match(text, /Think/);
+    assert.notEqual(thoughts, '');
+  });
+  assert.deepEqual(call.usage, call.entry.usage);
+  assert.ok(call.usage.reasoning! > 0);
+  assert.equal(call.paid, call.due);
+});
+
+test('functions are called and their results heard, with signatures in between', async () => {
+  const forced = { ...config, toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY } } };
+  const first = await client().models.generateContent({ ...ask('Weather?'), config: forced });
+  const [call] = first.functionCalls!;
+  assert.deepEqual(call!.args, { city: 'sample city' });
+  const { content } = first.candidates![0]!;
+  assert.ok(content!.parts!.some((part) => part.thoughtSignature !== undefined));
+  const contents = [
+    { role: 'user', parts: [{ text: 'Weather?' }] },
+    content!,
+    { role: 'user', parts: [{ functionResponse: { name: 'get_weather', response: { output: 'Sunny' } } }] },
+  ];
+  const second = await client().models.generateContent({ model, contents, config });
+  assert.match(second.text!, /get_weather answered: Sunny/);
+});
+
+test('images and cached prompts cost what the vendor bills, in every class', async () => {
+  const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
+  const contents = [{ role: 'user', parts: [{ text: 'See?' }, image] }];
+  const request = { model, contents, config: { systemInstruction: longPrompt } };
+  const first = await demo.settled(() => client().models.generateContent(request));
+  const second = await demo.settled(() => client().models.generateContent(request));
+  assert.ok(second.usage.cache_read! >= 1_024);
+  for (const call of [first, second]) {
+    assert.deepEqual(call.usage, call.entry.usage);
+    assert.equal(call.paid, call.due);
+  }
+});
+
+test('counting tokens is free', async () => {
+  const billed = await demo.billed();
+  assert.equal((await client().models.countTokens({ model, contents: 'Count me' })).totalTokens, 2);
+  assert.equal(await demo.billed(), billed);
+});
+
+test('leaving a stream stops the vendor within 100 ms, and what came is paid', async () => {
+  let leftAt = 0;
+  const call = await demo.settled(async () => {
+    const controller = new AbortController();
+    const request = { ...ask(slowPrompt), config: { abortSignal: controller.signal } };
+    const stream = await client().models.generateContentStream(request);
+    let chunks = 0;
+    await assert.rejects(async () => {
+      for await (const _ of stream) {
+        if (++chunks !== 4) continue;
+        leftAt = Date.now();
+        controller.abort();
+      }
+    }, /abort/i);
+  });
+  assert.equal(call.entry.outcome, 'cut');
+  assert.ok(call.entry.endedAt - leftAt <= 100, `the vendor knew after ${call.entry.endedAt - leftAt} ms`);
+  assert.ok(call.usage.output! > 0 && call.usage.output! < 500);
+  assert.equal(call.paid, call.due);
+});
+
+/** The client's one error class tells failures apart by their status. */
+async function assertFails(sent: Promise<unknown>, status: number, word: RegExp): Promise<void> {
+  await assert.rejects(sent, (error) => {
+    assert.ok(error instanceof ApiError, String(error));
+    assert.equal(error.status, status, error.message);
+    assert.match(error.message, word);
+    return true;
+  });
+}
+
+test("every failure raises the client's own error class, and none is billed", async () => {
+  const billed = await demo.billed();
+  const send = (contents: string, key?: string, name = model) =>
+    client(key).models.generateContent({ model: name, contents });
+  await assertFails(send('[[sandbox: status=400]]'), 400, /INVALID_ARGUMENT/);
+  await assertFails(send('Hello', 'sk-unknown'), 401, /UNAUTHENTICATED/);
+  await assertFails(send('Hello', demo.keys.broke), 402, /balance/);
+  await assertFails(send('Hello', demo.keys.narrow), 403, /PERMISSION_DENIED/);
+  await assertFails(send('Hello', undefined, 'no-such-model'), 404, /NOT_FOUND/);
+  assert.equal(await demo.billed(), billed);
+});
+
+test('a rate limit says so, and when to come back', async () => {
+  await client(demo.keys.tight).models.generateContent(ask('First'));
+  const second = client(demo.keys.tight).models.generateContent(ask('Second'));
+  await assertFails(second, 429, /RESOURCE_EXHAUSTED.*retryDelay/s);
+});
+
+test("a vendor's own rate limit reaches the client as one", async () => {
+  const request = { model: limited.model, contents: `[[sandbox: status=${limited.status}]]` };
+  await assertFails(client().models.generateContent(request), 429, /RESOURCE_EXHAUSTED/);
+});
+
+for (const { status, model: name } of failing) {
+  const [told, word] = status === 500 ? [502, /error/] : [503, /UNAVAILABLE/];
+  test(`a vendor that fails with ${status} is told as ${told}`, async () => {
+    const request = { model: name, contents: `[[sandbox: status=${status}]]` };
+    await assertFails(client().models.generateContent(request), told as number, word as RegExp);
+    await assertFails(client().models.generateContentStream(request), told as number, word as RegExp);
+  });
+}
+
+test('an error inside a stream is raised by the client', async () => {
+  const stream = await client().models.generateContentStream(ask('[[sandbox: mid_error=503]]'));
+  await assertFails(
+    (async () => {
+      for await (const _ of stream);
+    })(),
+    503,
+    /UNAVAILABLE/,
+  );
+});
+
+test('the ledger is in order after all that', async () => {
+  assert.deepEqual((await demo.audit()).violations, []);
+});
