@@ -57,6 +57,7 @@ async function checkpoint(pglite: PGlite): Promise<boolean> {
 
 /** Without autovacuum dead rows would stay for ever. The thresholds are autovacuum's own defaults. */
 async function vacuum(pglite: PGlite): Promise<boolean> {
+  await pglite.exec('select pg_stat_force_next_flush()'); // What the next statement reads is then up to date.
   const { rows } = await pglite.query<{ name: string }>(
     `select format('%I.%I', schemaname, relname) as name from pg_stat_user_tables
      where n_dead_tup > 50 + 0.2 * n_live_tup or n_ins_since_vacuum > 1000 + 0.2 * n_live_tup

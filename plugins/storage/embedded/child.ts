@@ -1,9 +1,12 @@
 /** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
 import { mkdirSync, rmSync } from 'node:fs';
+import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
+import type { EmbeddedServer } from './server.ts';
 
 const upkeepIntervalMs = 30_000;
+const maxUpkeepSteps = 20;
 const closeTimeoutMs = 10_000;
 
 const [directory, address, waitMs, holdTimeoutMs] = process.argv.slice(2) as [string, string, string, string];
@@ -32,9 +35,12 @@ async function run(): Promise<void> {
     return end(0);
   }
   // Late, because a process that does not get the lock has no use for it.
-  const [{ openBackend }, { EmbeddedServer }] = await Promise.all([import('./backend.ts'), import('./server.ts')]);
+  const [{ openBackend }, { EmbeddedServer: Server }] = await Promise.all([
+    import('./backend.ts'),
+    import('./server.ts'),
+  ]);
   const backend = await openBackend(directory);
-  const server = new EmbeddedServer({
+  const server = new Server({
     backend,
     settings: backend.settings,
     holdTimeoutMs: Number(holdTimeoutMs),
@@ -51,11 +57,16 @@ async function run(): Promise<void> {
   };
   lock.publish(address);
   tell({ kind: 'ready' });
-  setInterval(() => void server.whenFree(backend.upkeep).catch(reportUpkeep), upkeepIntervalMs);
+  setInterval(() => void upkeep(server, backend), upkeepIntervalMs);
 }
 
-function reportUpkeep(error: Error): void {
-  tell({ kind: 'notice', text: `upkeep of the embedded database failed: ${error.message}` });
+/** Step by step, so that clients have their turn in between. */
+async function upkeep(server: EmbeddedServer, backend: EmbeddedBackend): Promise<void> {
+  try {
+    for (let step = 0; step < maxUpkeepSteps; step += 1) if (!(await server.whenFree(backend.upkeep))) return;
+  } catch (error) {
+    tell({ kind: 'notice', text: `upkeep of the embedded database failed: ${(error as Error).message}` });
+  }
 }
 
 async function end(code: number): Promise<void> {

@@ -11,7 +11,7 @@ import type { Log } from '../../../core/contract.ts';
 import { type Owner, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
 
-const lockWaitMs = 10_000;
+const defaultWaitMs = 10_000;
 const commandRetryMs = 250;
 /** Longest silence of a client inside a transaction; the others wait meanwhile. */
 const holdTimeoutMs = 15_000;
@@ -47,18 +47,23 @@ const keepers = new Map<string, Keeper>();
 /**
  * The embedded database of `directory`. Serving, its process is started by the first user in this process and ends with
  * the last; for a command the database of a gateway that runs beside it is used, if there is one.
- * Rejects with one sentence when another process keeps the directory for ten seconds.
+ * Rejects with one sentence when another process keeps the directory for longer than `waitMs`, by default ten seconds.
  */
-export async function useEmbedded(directory: string, mode: 'serve' | 'command', log: Log): Promise<EmbeddedDatabase> {
+export async function useEmbedded(
+  directory: string,
+  mode: 'serve' | 'command',
+  log: Log,
+  waitMs = defaultWaitMs,
+): Promise<EmbeddedDatabase> {
   const path = resolve(directory);
-  if (mode === 'serve') return keeperOf(path, lockWaitMs, log).share();
+  if (mode === 'serve') return keeperOf(path, waitMs, log).share();
   for (let waitedMs = 0; ; waitedMs += commandRetryMs) {
     const running = await reachOwner(path);
     if (running !== undefined) return running;
     try {
       return await keeperOf(path, 0, log).share();
     } catch (error) {
-      if (!(error instanceof HeldError) || waitedMs >= lockWaitMs) throw error;
+      if (!(error instanceof HeldError) || waitedMs >= waitMs) throw error;
       await sleep(commandRetryMs); // Its owner is starting or stopping.
     }
   }

@@ -1,0 +1,100 @@
+/** Databases for tests: each a fresh schema of a real Postgres (`TEST_DATABASE_URL`) or of one embedded database per process. */
+import { randomBytes } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { Database } from '../../core/vocabulary.ts';
+import { openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
+import { type EmbeddedDatabase, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
+import { type FakeHost, fakeHost } from './fakes.ts';
+
+export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
+
+export interface TestDatabase extends Database {
+  /** The host it was opened with: its log lines, and its clock to move. */
+  readonly host: FakeHost;
+  /** Reads announcements of others, as a serving gateway does four times a second. */
+  poll(): Promise<void>;
+  /** Drops the schema, unless it was given, and disconnects. */
+  close(): Promise<void>;
+}
+
+export interface TestDatabaseOptions {
+  /** Opens this schema, as a second process would. */
+  schema?: string;
+  /** Connections, at most. */
+  pool?: number;
+  /** Mixes into the host that the plugin sees. */
+  host?: FakeHost;
+}
+
+export async function openDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const schema = options.schema ?? `test_${randomBytes(6).toString('hex')}`;
+  const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
+  const host = options.host ?? fakeHost({ schema, directory });
+  const database = await openOfPlugin(host, {
+    database: databaseUrl ?? 'embedded',
+    maxConnections: options.pool ?? 5,
+  });
+  return {
+    ...database,
+    host,
+    async poll() {
+      await host.intervals.find(({ name }) => name === 'poll for changes')!.work();
+    },
+    async close() {
+      if (options.schema === undefined) {
+        await database.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
+      }
+      await database.close();
+    },
+  };
+}
+
+let starting: Promise<{ directory: string; embedded: EmbeddedDatabase }> | undefined;
+
+/** A data directory whose database runs until this process has run its tests. */
+export async function embeddedDirectory(): Promise<string> {
+  starting ??= start();
+  return (await starting).directory;
+}
+
+async function start() {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  copyTemplate(await template(), directory);
+  return { directory, embedded: await useEmbedded(directory, 'serve', fakeHost().log) };
+}
+
+after(async () => {
+  const started = await starting?.catch(() => undefined);
+  await started?.embedded.release();
+  if (started !== undefined) rmSync(started.directory, { recursive: true, force: true });
+});
+
+/** Making a database takes seconds, copying one does not: an empty one is kept in the system's temporary directory. */
+async function template(): Promise<string> {
+  const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const version: string = dependencies['@electric-sql/pglite'];
+  const path = join(tmpdir(), `gateway-test-template-${version}-${userInfo().uid}`);
+  if (existsSync(path)) return path;
+  const draft = mkdtempSync(`${path}.`);
+  await (await useEmbedded(draft, 'serve', fakeHost().log)).release();
+  try {
+    renameSync(draft, path);
+  } catch {
+    rmSync(draft, { recursive: true, force: true }); // Another process was faster.
+  }
+  return path;
+}
+
+/** An empty embedded database at `directory`, without the seconds that making it takes. */
+export async function fillDirectory(directory: string): Promise<void> {
+  copyTemplate(await template(), directory);
+}
+
+function copyTemplate(from: string, directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  cpSync(join(from, 'postgres'), join(directory, 'postgres'), { recursive: true });
+}

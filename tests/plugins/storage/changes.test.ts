@@ -1,0 +1,177 @@
+/** Announcements: every process hears each one once, whatever the order in which they are committed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { databaseUrl, openDatabase, type TestDatabase } from '../../helpers/database.ts';
+
+/** Two processes on one schema, as far as the database can tell. */
+async function openPair(): Promise<{ one: TestDatabase; other: TestDatabase; close(): Promise<void> }> {
+  const one = await openDatabase();
+  const other = await openDatabase({ schema: one.schema });
+  return {
+    one,
+    other,
+    async close() {
+      await other.close();
+      await one.close();
+    },
+  };
+}
+
+function heardBy(database: TestDatabase, topic = 'key'): string[] {
+  const heard: string[] = [];
+  database.onChange(topic, (subject) => void heard.push(subject));
+  return heard;
+}
+
+test('an announcement is heard at once here and with the next poll elsewhere, once each', async () => {
+  const { one, other, close } = await openPair();
+  const [here, there] = [heardBy(one), heardBy(other)];
+  await one.announce('key', 'a');
+  assert.deepEqual([here, there], [['a'], []]);
+  for (let round = 0; round < 3; round += 1) await Promise.all([one.poll(), other.poll()]);
+  assert.deepEqual([here, there], [['a'], ['a']]);
+  await other.announce('key', 'b');
+  for (let round = 0; round < 3; round += 1) await Promise.all([one.poll(), other.poll()]);
+  assert.deepEqual(
+    [here, there],
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+  );
+  await close();
+});
+
+test('a listener hears its own topic alone, and all listeners of a topic hear it', async () => {
+  const database = await openDatabase();
+  const [keys, again, accounts] = [heardBy(database), heardBy(database), heardBy(database, 'account')];
+  await database.announce('account', 'x');
+  await database.announce('key', 'y');
+  assert.deepEqual([keys, again, accounts], [['y'], ['y'], ['x']]);
+  await database.close();
+});
+
+test('a listener that throws is logged and keeps no other from hearing', async () => {
+  const database = await openDatabase();
+  database.onChange('key', () => assert.fail('a bug'));
+  const heard = heardBy(database);
+  await database.announce('key', 'a');
+  assert.deepEqual(heard, ['a']);
+  assert.ok(database.host.lines.some(({ message }) => message === 'a listener to changes failed'));
+  await database.close();
+});
+
+test('what was announced before the start is not heard', async () => {
+  const one = await openDatabase();
+  for (let index = 0; index < 150; index += 1) await one.announce('key', `old ${index}`);
+  const other = await openDatabase({ schema: one.schema });
+  const heard = heardBy(other);
+  await other.poll();
+  await one.announce('key', 'new');
+  await other.poll();
+  assert.deepEqual(heard, ['new']);
+  await other.close();
+  await one.close();
+});
+
+test('announcing while polls run tells each announcement once', async () => {
+  const { one, other, close } = await openPair();
+  const [here, there] = [heardBy(one), heardBy(other)];
+  const subjects = Array.from({ length: 300 }, (_, index) => `s${index}`);
+  let running = true;
+  const polls = [one, other].map(async (database) => {
+    while (running) await database.poll();
+  });
+  await Promise.all(subjects.map((subject, index) => (index % 2 === 0 ? one : other).announce('key', subject)));
+  running = false;
+  await Promise.all(polls);
+  await Promise.all([one.poll(), other.poll()]);
+  assert.deepEqual(here.toSorted(), subjects.toSorted());
+  assert.deepEqual(there.toSorted(), subjects.toSorted());
+  await close();
+});
+
+test('more announcements than one poll reads at a time are all heard', async () => {
+  const { one, other, close } = await openPair();
+  const heard = heardBy(other);
+  const table = sql`${sql.identifier(one.schema)}.changes`;
+  await one.orm.execute(
+    sql`insert into ${table} (topic, subject) select 'key', n::text from generate_series(1, 2500) as n`,
+  );
+  await other.poll();
+  assert.equal(new Set(heard).size, 2_500);
+  assert.equal(heard.length, 2_500);
+  await close();
+});
+
+test('an id that is missing for long is given up', async () => {
+  const { one, other, close } = await openPair();
+  const heard = heardBy(other);
+  const table = sql`${sql.identifier(one.schema)}.changes`;
+  const insert = (id: number) =>
+    one.orm.execute(
+      sql`insert into ${table} (id, topic, subject) overriding system value values (${id}, 'key', ${`at ${id}`})`,
+    );
+  await insert(10);
+  await other.poll();
+  await insert(8);
+  await other.poll();
+  other.host.advance(61_000);
+  await other.poll();
+  await insert(9);
+  await insert(11);
+  await other.poll();
+  assert.deepEqual(heard, ['at 10', 'at 8', 'at 11']);
+  await close();
+});
+
+const onServer = { skip: databaseUrl === undefined && 'an embedded database runs one transaction at a time' };
+
+test('an announcement that is committed after a later one is heard all the same', onServer, async () => {
+  const { one, other, close } = await openPair();
+  const heard = heardBy(other);
+  const table = sql`${sql.identifier(one.schema)}.changes`;
+  await one.orm.transaction(async (transaction) => {
+    await transaction.execute(sql`insert into ${table} (topic, subject) values ('key', 'slow')`);
+    await one.announce('key', 'fast');
+    await other.poll();
+    assert.deepEqual(heard, ['fast']);
+  });
+  await other.poll();
+  await other.poll();
+  assert.deepEqual(heard, ['fast', 'slow']);
+  await close();
+});
+
+test('an announcement that was under way at the start is heard', onServer, async () => {
+  const one = await openDatabase();
+  const table = sql`${sql.identifier(one.schema)}.changes`;
+  let other: TestDatabase | undefined;
+  const heard: string[] = [];
+  await one.orm.transaction(async (transaction) => {
+    await one.announce('key', 'before');
+    await transaction.execute(sql`insert into ${table} (topic, subject) values ('key', 'slow')`);
+    await one.announce('key', 'after');
+    other = await openDatabase({ schema: one.schema });
+    other.onChange('key', (subject) => void heard.push(subject));
+  });
+  await other!.poll();
+  assert.deepEqual(heard, ['slow']);
+  await other!.close();
+  await one.close();
+});
+
+test('rows older than an hour are pruned', async () => {
+  const database = await openDatabase();
+  const table = sql`${sql.identifier(database.schema)}.changes`;
+  await database.orm.execute(sql`insert into ${table} (topic, subject, at) values
+    ('key', 'old', now() - interval '61 minutes'), ('key', 'recent', now() - interval '59 minutes')`);
+  await database.host.intervals.find(({ name }) => name === 'prune changes')!.work();
+  const rows = (await database.orm.execute(sql`select subject from ${table}`)) as { subject: string }[];
+  assert.deepEqual(
+    rows.map(({ subject }) => subject),
+    ['recent'],
+  );
+  await database.close();
+});

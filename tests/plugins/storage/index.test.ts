@@ -1,0 +1,73 @@
+/** The storage plugin's section and its part: what an operator may write, and what is said of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { z } from 'zod';
+import { database } from '../../../core/vocabulary.ts';
+import { describeUrl } from '../../../plugins/storage/connect.ts';
+import storage from '../../../plugins/storage/index.ts';
+import { databaseUrl, embeddedDirectory } from '../../helpers/database.ts';
+import { fakeHost, setUp } from '../../helpers/fakes.ts';
+
+const schema = storage.config as unknown as z.ZodType;
+const problemsOf = (section: unknown) =>
+  schema.safeParse(section).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+
+test('an empty section means an embedded database', () => {
+  assert.deepEqual(schema.parse({}), { database: 'embedded', counters: 'memory', pool: 10 });
+});
+
+test('a Postgres URL and a number as text are taken', () => {
+  const url = 'postgresql://user:secret@db.example:5432/gateway?sslmode=require';
+  assert.deepEqual(schema.parse({ database: url, pool: '20' }), { database: url, counters: 'memory', pool: 20 });
+});
+
+test('what cannot be used is refused with a sentence that shows no secret', () => {
+  assert.deepEqual(problemsOf({ database: 'mysql://user:secret@db/x' }), [
+    'database must be "embedded" or a URL such as postgres://user:password@host:5432/name',
+  ]);
+  assert.deepEqual(problemsOf({ database: 'postgres://' }), problemsOf({ database: 'Embedded' }));
+  assert.deepEqual(problemsOf({ counters: 'redis://:secret@cache:6379' }), [
+    'counters must be "memory": counters that several processes share are not available in this version',
+  ]);
+  assert.deepEqual(problemsOf({ pool: 0 }), ['pool must be between 1 and 500']);
+  assert.equal(problemsOf({ url: 'x' })?.length, 1);
+});
+
+test('nothing of the credentials in a URL is logged', () => {
+  assert.equal(
+    describeUrl('postgres://user:pass%2Fword@db.example:5432/gateway?password=x'),
+    'postgres://db.example:5432/gateway',
+  );
+});
+
+test('the part provides the service, is ready while statements work, and stops in order', async () => {
+  const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
+  const host = fakeHost({ directory, schema: 'test_of_part' });
+  const part = await setUp(storage, host, { database: databaseUrl ?? 'embedded' });
+  const service = host.need(database);
+  assert.equal(service.schema, 'test_of_part');
+  assert.equal(part.ready!(), true);
+  await service.orm.execute(sql`drop schema test_of_part cascade`);
+  await part.stop!();
+  await assert.rejects(async () => service.orm.execute(sql`select 1`));
+  const password = databaseUrl === undefined ? 'no password' : new URL(databaseUrl).password || 'no password';
+  assert.doesNotMatch(JSON.stringify(host.lines), new RegExp(password));
+});
+
+test('a server that cannot be reached fails the start soon', async () => {
+  const host = fakeHost();
+  const began = performance.now();
+  await assert.rejects(setUp(storage, host, { database: 'postgres://nobody@127.0.0.1:1/none' }));
+  assert.ok(performance.now() - began < 3_000);
+});
+
+test('a dry run opens nothing and refuses statements', async () => {
+  const host = fakeHost({ mode: 'check' });
+  await setUp(storage, host, {});
+  const service = host.need(database);
+  await service.migrate('any', new URL('file:///nonexistent/'));
+  await service.announce('key', 'a');
+  await assert.rejects(async () => service.orm.execute(sql`select 1`));
+  assert.equal(service.healthy(), true);
+});

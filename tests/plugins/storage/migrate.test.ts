@@ -1,0 +1,126 @@
+/** Migrations: each file once, in order, whole or not at all, and never changed afterwards. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { sql } from 'drizzle-orm';
+import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+
+type Files = Record<string, string>;
+
+interface Fixture {
+  readonly database: TestDatabase;
+  /** Adds files to the plugin's folder and migrates. */
+  migrate(files: Files, database?: TestDatabase): Promise<void>;
+  rows(statement: ReturnType<typeof sql>): Promise<object[]>;
+}
+
+async function fixture(context: TestContext): Promise<Fixture> {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  const database = await openDatabase();
+  context.after(async () => {
+    await rm(directory, { recursive: true });
+    await database.close();
+  });
+  return {
+    database,
+    async migrate(files, through = database) {
+      for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+      await through.migrate('things', pathToFileURL(directory));
+    },
+    rows: async (statement) => ((await database.orm.execute(statement)) as object[]).map((row) => ({ ...row })),
+  };
+}
+
+const createThings = 'create table {schema}.things (id int);\ninsert into {schema}.things values (1);';
+
+test('files are applied once and in order, with the schema put in', async (context) => {
+  const { database, migrate, rows } = await fixture(context);
+  const files = { '002-more.sql': 'insert into {schema}.things values (2);', '001-things.sql': createThings };
+  await migrate(files);
+  await migrate(files);
+  await migrate({ '010-most.sql': 'update {schema}.things set id = id * 10;', 'notes.txt': 'no SQL' });
+  const schema = sql.identifier(database.schema);
+  assert.deepEqual(await rows(sql`select id from ${schema}.things order by id`), [{ id: 10 }, { id: 20 }]);
+  assert.deepEqual(
+    await rows(sql`select number, name from ${schema}.migrations where plugin = 'things' order by number`),
+    [
+      { number: 1, name: '001-things.sql' },
+      { number: 2, name: '002-more.sql' },
+      { number: 10, name: '010-most.sql' },
+    ],
+  );
+});
+
+test('a file that fails leaves nothing, is named, and can be mended', async (context) => {
+  const { migrate, rows, database } = await fixture(context);
+  const broken = `${createThings}\nselect * from {schema}.nowhere;`;
+  await assert.rejects(migrate({ '001-things.sql': broken }), {
+    message: `The migration 001-things.sql of "things" failed: relation "${database.schema}.nowhere" does not exist`,
+  });
+  assert.deepEqual(
+    await rows(sql`select * from ${sql.identifier(database.schema)}.migrations where plugin = 'things'`),
+    [],
+  );
+  await migrate({ '001-things.sql': createThings });
+  assert.equal((await rows(sql`select * from ${sql.identifier(database.schema)}.things`)).length, 1);
+});
+
+test('an applied file that was changed, renamed or overtaken is refused by name; other line ends are no change', async (context) => {
+  const { migrate } = await fixture(context);
+  await migrate({ '002-things.sql': createThings });
+  await migrate({ '002-things.sql': createThings.replaceAll('\n', '\r\n') });
+  await assert.rejects(migrate({ '002-things.sql': `${createThings} ` }), {
+    message: 'The migration 002-things.sql of "things" was changed after it was applied: add a new file instead.',
+  });
+  await assert.rejects(migrate({ '002-things.sql': createThings, '001-late.sql': 'select 1' }), {
+    message:
+      'The migration 001-late.sql of "things" is new, but 002-things.sql is applied already: give it a higher number.',
+  });
+});
+
+test('names that are not numbered, and numbers that are used twice, are refused', async (context) => {
+  const first = await fixture(context);
+  await assert.rejects(
+    first.migrate({ 'first.sql': 'select 1' }),
+    /^Error: The migration first\.sql must be named like 001-first-tables\.sql\.$/,
+  );
+  const second = await fixture(context);
+  await assert.rejects(
+    second.migrate({ '001-a.sql': 'select 1', '001-b.sql': 'select 1' }),
+    /001-a\.sql and 001-b\.sql have the same number/,
+  );
+});
+
+test('an applied file under a new name is refused with its old name', async (context) => {
+  const { database, migrate } = await fixture(context);
+  const other = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  context.after(() => rm(other, { recursive: true }));
+  await migrate({ '001-things.sql': createThings });
+  await writeFile(join(other, '001-items.sql'), createThings);
+  await assert.rejects(
+    database.migrate('things', pathToFileURL(`${other}/`)),
+    /001-items\.sql of "things" was applied as 001-things\.sql/,
+  );
+});
+
+test('two plugins may use the same numbers', async (context) => {
+  const { database, migrate, rows } = await fixture(context);
+  await migrate({ '001-things.sql': createThings });
+  const other = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  context.after(() => rm(other, { recursive: true }));
+  await writeFile(join(other, '001-others.sql'), 'create table {schema}.others (id int)');
+  await database.migrate('others', pathToFileURL(other));
+  assert.deepEqual(await rows(sql`select * from ${sql.identifier(database.schema)}.others`), []);
+});
+
+test('processes that migrate at the same time apply each file once', async (context) => {
+  const { database, migrate, rows } = await fixture(context);
+  const others = await Promise.all(Array.from({ length: 5 }, () => openDatabase({ schema: database.schema, pool: 2 })));
+  const files = { '001-things.sql': createThings, '002-more.sql': 'insert into {schema}.things values (2);' };
+  await Promise.all([migrate(files), ...others.map((other) => migrate(files, other))]);
+  assert.equal((await rows(sql`select * from ${sql.identifier(database.schema)}.things`)).length, 2);
+  await Promise.all(others.map((other) => other.close()));
+});
