@@ -25,8 +25,10 @@ export interface FlusherOptions {
 export class Flusher {
   readonly #options: FlusherOptions;
   readonly #queue: Entry[] = [];
-  /** Accounts whose balance another process may have changed, and who waits to know. */
-  #stale = new Map<string, PromiseWithResolvers<boolean>>();
+  /** Accounts whose balance another process may have changed, until it was read anew. */
+  readonly #stale = new Set<string>();
+  /** Who waits for the next reading, whether it works or not. */
+  #asked = new Map<string, PromiseWithResolvers<boolean>>();
   #running: Promise<boolean> | undefined;
   #applied: number;
   #failures = 0;
@@ -61,12 +63,13 @@ export class Flusher {
     return this.#running;
   }
 
-  /** Reads an account's balance anew, between two batches. Resolves with whether that worked. */
+  /** Reads an account's balance anew, between two batches. Resolves with whether that worked; if not, it is tried again. */
   refresh(accountId: string): Promise<boolean> {
-    let asked = this.#stale.get(accountId);
+    this.#stale.add(accountId);
+    let asked = this.#asked.get(accountId);
     if (asked === undefined) {
       asked = Promise.withResolvers<boolean>();
-      this.#stale.set(accountId, asked);
+      this.#asked.set(accountId, asked);
     }
     void this.drain();
     return asked.promise;
@@ -74,7 +77,7 @@ export class Flusher {
 
   async #run(): Promise<boolean> {
     if (this.#options.clock.monotonic() < this.#notBefore) {
-      this.#answer(false);
+      this.#giveUp();
       return false;
     }
     try {
@@ -89,7 +92,7 @@ export class Flusher {
       this.#failures += 1;
       this.#notBefore = this.#options.clock.monotonic() + pauseMs;
       this.#options.log.error({ error, backlog: this.#queue.length, pauseMs }, 'the ledger could not be written');
-      this.#answer(false);
+      this.#giveUp();
       return false;
     }
   }
@@ -116,28 +119,31 @@ export class Flusher {
 
   /** Safe only after a batch that succeeded or with none left: before, the balance may already hold what is still queued. */
   async #reread(): Promise<void> {
-    const asked = this.#stale;
-    this.#stale = new Map();
+    const accountIds = [...this.#stale];
+    const asked = this.#asked;
+    // News that come while the balances are being read are for the next reading.
+    this.#stale.clear();
+    this.#asked = new Map();
     try {
-      const balances = await this.#options.balancesOf([...asked.keys()]);
+      const balances = await this.#options.balancesOf(accountIds);
       for (const [accountId, balance] of balances) this.#options.purses.reconcile(accountId, balance);
       for (const { resolve } of asked.values()) resolve(true);
     } catch (error) {
+      for (const accountId of accountIds) this.#stale.add(accountId);
       for (const { resolve } of asked.values()) resolve(false);
       throw error;
     }
   }
 
-  #answer(worked: boolean): void {
-    const asked = this.#stale;
-    this.#stale = new Map();
-    for (const { resolve } of asked.values()) resolve(worked);
+  #giveUp(): void {
+    for (const { resolve } of this.#asked.values()) resolve(false);
+    this.#asked.clear();
   }
 
   /** For a request that its purse cannot pay: asks the database, at most once a second for each account. */
   async freshen(purse: Purse): Promise<boolean> {
     const now = this.#options.clock.monotonic();
-    const pending = this.#stale.get(purse.accountId);
+    const pending = this.#asked.get(purse.accountId);
     if (pending !== undefined) return pending.promise;
     if (now - purse.askedAt < 1_000) return false;
     purse.askedAt = now;

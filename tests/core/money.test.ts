@@ -1,0 +1,201 @@
+/** Money's arithmetic: golden vectors, a naive oracle, and the properties that charges rest on. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  cost,
+  costBound,
+  formatUsd,
+  multiplyRatios,
+  one,
+  parseRatio,
+  parseUsd,
+  type Ratio,
+  unitPrice,
+} from '../../core/money.ts';
+import { maxCount, type Price, pieceClasses, readCount, type Usage, usageClasses } from '../../core/usage.ts';
+
+/** The sum by the book: every class at its own or its stand-in's price, times ratio, rounded once, half up. */
+function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
+  const standIns: Record<string, string[]> = {
+    cache_read: ['input'],
+    cache_write_5m: ['input'],
+    cache_write_1h: ['cache_write_5m', 'input'],
+    input_audio: ['input'],
+    input_image: ['input'],
+    reasoning: ['output'],
+    output_audio: ['output'],
+    output_image: ['output'],
+  };
+  let numerator = 0n;
+  for (const [name, count] of Object.entries(usage)) {
+    const prices = price as Record<string, bigint | undefined>;
+    const named = [name, ...(standIns[name] ?? [])].map((one) => prices[one]).find((amount) => amount !== undefined);
+    const perPiece = ['image', 'second', 'call'].includes(name);
+    numerator += BigInt(count) * (named ?? 0n) * (perPiece ? 1_000_000n : 1n);
+  }
+  numerator *= ratio.numerator;
+  const denominator = 1_000_000n * ratio.denominator;
+  const whole = numerator / denominator;
+  const rest = numerator % denominator;
+  return rest * 2n >= denominator ? whole + 1n : whole;
+}
+
+const counts = fc.oneof(fc.nat(100), fc.nat(2_000_000), fc.integer({ min: 0, max: maxCount }));
+const amounts = fc.oneof(fc.bigInt(0n, 100n), fc.bigInt(0n, 100_000_000_000n));
+const record = <T>(value: fc.Arbitrary<T>) =>
+  fc.record(Object.fromEntries(usageClasses.map((name) => [name, value])), { requiredKeys: [] });
+const usages = record(counts) as fc.Arbitrary<Usage>;
+const prices = record(amounts) as fc.Arbitrary<Price>;
+const ratios = fc.record({
+  numerator: fc.bigInt(1n, 1_000_000n),
+  denominator: fc.constantFrom(1n, 10n, 100n, 1_000_000n),
+});
+
+test('golden vectors', () => {
+  const price = {
+    input: parseUsd('2.50'),
+    cache_read: parseUsd('0.25'),
+    output: parseUsd('10'),
+    call: parseUsd('0.01'),
+  };
+  const vectors: [Usage, Price, string, string][] = [
+    [{ input: 1_000_000 }, price, '1', '2.50'],
+    [{ input: 1_200, cache_read: 800, output: 340, reasoning: 60 }, price, '1', '0.0072'],
+    [{ input: 1_200, cache_read: 800, output: 340, reasoning: 60 }, price, '1.6', '0.01152'],
+    [{ cache_write_1h: 1_000 }, price, '1', '0.0025'],
+    [{ input: 1_000, call: 3 }, price, '2', '0.065'],
+    [{ image: 5, second: 9 }, price, '1', '0.00'],
+    [{ input: 0, output: 0 }, price, '1', '0.00'],
+    [{}, price, '1', '0.00'],
+    [{ input: 1 }, { input: 500_000n }, '1', '0.000000001'],
+    [{ input: 1 }, { input: 499_999n }, '1', '0.00'],
+    [{ input: 1, output: 1 }, { input: 250_000n, output: 250_000n }, '1', '0.000000001'],
+    [{ input: 1 }, { input: 1n }, '0.000001', '0.00'],
+    [{ input: maxCount, output: maxCount }, { input: parseUsd('150'), output: parseUsd('600') }, '1', '750000000.00'],
+  ];
+  for (const [usage, by, ratio, expected] of vectors) {
+    assert.equal(formatUsd(cost(usage, by, parseRatio(ratio))), expected, JSON.stringify(usage));
+  }
+});
+
+test('cost agrees with a naive sum in fractions', () => {
+  fc.assert(
+    fc.property(usages, prices, ratios, (usage, price, ratio) => {
+      assert.equal(cost(usage, price, ratio), oracle(usage, price, ratio));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('cost is additive but for the rounding of each row, and exactly so for whole prices', () => {
+  const add = (left: Usage, right: Usage): Usage =>
+    Object.fromEntries(usageClasses.map((name) => [name, (left[name] ?? 0) + (right[name] ?? 0)]));
+  fc.assert(
+    fc.property(usages, usages, prices, ratios, (left, right, price, ratio) => {
+      const parts = cost(left, price, ratio) + cost(right, price, ratio);
+      const difference = cost(add(left, right), price, ratio) - parts;
+      assert.ok(difference >= -1n && difference <= 1n, `${difference}`);
+      const whole: Price = Object.fromEntries(Object.entries(price).map(([name, nano]) => [name, nano * 1_000_000n]));
+      assert.equal(cost(add(left, right), whole), cost(left, whole) + cost(right, whole));
+    }),
+  );
+});
+
+test('cost rounds half up, once', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 15n), fc.bigInt(0n, 999_999n), (whole, millionths) => {
+      const price = { input: whole * 1_000_000n + millionths };
+      assert.equal(cost({ input: 1 }, price), millionths >= 500_000n ? whole + 1n : whole);
+    }),
+  );
+});
+
+test('cost never falls when a count, a price or the ratio grows, and is never below zero', () => {
+  fc.assert(
+    fc.property(usages, prices, ratios, fc.constantFrom(...usageClasses), counts, (usage, price, ratio, name, more) => {
+      const base = cost(usage, price, ratio);
+      assert.ok(base >= 0n);
+      assert.ok(cost({ ...usage, [name]: (usage[name] ?? 0) + more }, price, ratio) >= base);
+      // A price that was not named before may replace a dearer stand-in, so only named ones are raised.
+      const dearer = price[name] === undefined ? price : { ...price, [name]: price[name] + BigInt(more) };
+      assert.ok(cost(usage, dearer, ratio) >= base);
+      assert.ok(cost(usage, price, { ...ratio, numerator: ratio.numerator + 1n }) >= base);
+    }),
+  );
+});
+
+test('the bound covers every split of the tokens into classes', () => {
+  const inputs = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'] as const;
+  const outputs = ['output', 'reasoning', 'output_audio', 'output_image'] as const;
+  const split = (names: readonly string[]) => fc.tuple(...names.map(() => fc.nat(100_000)));
+  fc.assert(
+    fc.property(split(inputs), split(outputs), prices, ratios, (input, output, price, ratio) => {
+      const usage: Usage = Object.fromEntries([
+        ...inputs.map((name, index) => [name, input[index]!]),
+        ...outputs.map((name, index) => [name, output[index]!]),
+      ]);
+      const sum = (list: number[]) => list.reduce((total, each) => total + each, 0);
+      assert.ok(costBound(sum(input), sum(output), price, ratio) >= cost({ ...usage, call: 1 }, price, ratio));
+    }),
+  );
+});
+
+test('counts that are not counts never reach arithmetic', () => {
+  for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+    assert.throws(() => cost({ input: bad }, { input: 1n }), RangeError);
+    assert.throws(() => cost({ image: bad }, { image: 1n }), RangeError);
+    assert.throws(() => costBound(bad, 0, {}), RangeError);
+    assert.equal(readCount(bad), undefined);
+  }
+  for (const bad of ['-1', '1e3', '', ' 1', '0x10', null, undefined, {}, true, maxCount + 1]) {
+    assert.equal(readCount(bad), undefined);
+  }
+  assert.deepEqual([readCount(0), readCount('12'), readCount(maxCount)], [0, 12, maxCount]);
+});
+
+test('amounts of USD survive text exactly', () => {
+  fc.assert(
+    fc.property(fc.bigInt(-(10n ** 24n) + 1n, 10n ** 24n - 1n), (nano) => {
+      assert.equal(parseUsd(formatUsd(nano)), nano);
+    }),
+  );
+  const texts = { '12.5': '12.50', '0': '0.00', '-0.000000001': '-0.000000001', ' 7.10 ': '7.10', '-3': '-3.00' };
+  for (const [text, shown] of Object.entries(texts)) assert.equal(formatUsd(parseUsd(text)), shown);
+  for (const bad of ['', '.5', '1.', '1e3', '1,5', '0.0000000001', '+1', '--1', '1 2', 'NaN', '0x1', '1'.repeat(16)]) {
+    assert.throws(() => parseUsd(bad), RangeError, bad);
+  }
+});
+
+test('float drift: a million charges of a tenth of a cent are a thousand dollars', () => {
+  let sum = 0n;
+  for (let index = 0; index < 1_000_000; index += 1) sum += cost({ input: 1_000 }, { input: parseUsd('1') });
+  assert.equal(formatUsd(sum), '1000.00');
+});
+
+test('ratios are exact, positive, and multiply as fractions', () => {
+  assert.deepEqual(parseRatio('1.6'), { numerator: 16n, denominator: 10n });
+  for (const bad of ['0', '0.0', '-1', '1e1', '', '1.1234567', 'a'])
+    assert.throws(() => parseRatio(bad), RangeError, bad);
+  fc.assert(
+    fc.property(usages, prices, ratios, ratios, (usage, price, left, right) => {
+      const both = multiplyRatios(left, right);
+      assert.equal(cost(usage, price, both), oracle(usage, price, both));
+      assert.equal(cost(usage, price, multiplyRatios(left, one)), cost(usage, price, left));
+    }),
+  );
+});
+
+test('price by name prefix: a class that a price does not name costs what its stand-in does, pieces cost nothing', () => {
+  const price = { input: 3n, cache_write_5m: 5n, output: 7n };
+  const expected = [3n, 3n, 5n, 5n, 3n, 3n, 7n, 7n, 7n, 7n];
+  const tokens = usageClasses.filter((name) => !pieceClasses.some((piece) => piece === name));
+  assert.deepEqual(
+    tokens.map((name) => unitPrice(price, name)),
+    expected,
+  );
+  assert.deepEqual(
+    pieceClasses.map((name) => unitPrice(price, name)),
+    [0n, 0n, 0n],
+  );
+});
