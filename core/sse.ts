@@ -147,24 +147,29 @@ export interface SseEvent {
 
 /** Reads one frame; undefined when it has no data (comments, blank lines, lone fields). A byte order mark in front is skipped. */
 export function parseFrame(raw: Uint8Array): SseEvent | undefined {
-  const bytes = Buffer.isBuffer(raw) ? raw : Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const text = bytes.toString('utf8');
+  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
   let event: string | undefined;
   let data: string | undefined;
-  for (const line of text.charCodeAt(0) === 0xfeff ? lines(text.slice(1)) : lines(text)) {
-    const colon = line.indexOf(':');
-    const field = colon === -1 ? line : line.slice(0, colon);
-    if (field !== 'data' && field !== 'event') continue;
-    const value = colon === -1 ? '' : line.slice(line.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1);
-    if (field === 'event') event = value;
-    else data = data === undefined ? value : `${data}\n${value}`;
+  for (let start = text.charCodeAt(0) === 0xfeff ? 1 : 0; start < text.length; ) {
+    const end = lineEnd(text, start);
+    const colon = text.indexOf(':', start);
+    const fieldEnd = colon === -1 || colon > end ? end : colon;
+    const valueStart = text.charCodeAt(fieldEnd + 1) === 0x20 ? fieldEnd + 2 : fieldEnd + 1;
+    const value = valueStart >= end ? '' : text.slice(valueStart, end);
+    if (text.startsWith('data', start) && fieldEnd === start + 4)
+      data = data === undefined ? value : `${data}\n${value}`;
+    else if (text.startsWith('event', start) && fieldEnd === start + 5) event = value;
+    start = end + 1;
   }
   return data === undefined ? undefined : { event, data };
 }
 
-/** Only CR, LF and CRLF end a line; U+2028 and its like are text. */
-function lines(text: string): string[] {
-  return text.split(text.includes('\r') ? /\r\n|\n|\r/ : '\n');
+/** Only CR, LF and CRLF end a line, of which CRLF makes an empty line more; U+2028 and its like are text. */
+function lineEnd(text: string, from: number): number {
+  const lf = text.indexOf('\n', from);
+  const cr = text.indexOf('\r', from);
+  if (lf === -1) return cr === -1 ? text.length : cr;
+  return cr === -1 || lf < cr ? lf : cr;
 }
 
 /** One frame as bytes of text, ended by its blank line. `data` may have several lines. */

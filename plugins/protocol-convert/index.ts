@@ -2,7 +2,7 @@
 import { definePlugin, type Endpoint, upstreamRequest } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { z } from '../../core/schema.ts';
-import { type Call, call, type Target, target, usageReport } from '../../core/vocabulary.ts';
+import { type Call, call, meter, type Target, target, usageReport } from '../../core/vocabulary.ts';
 import { readRequestBody } from './checks.ts';
 import { opened, type Prepared, type Protocol, type ProtocolEndpoint } from './protocol.ts';
 import { protocols } from './protocols/index.ts';
@@ -27,7 +27,8 @@ const config = z.strictObject({
 export default definePlugin({
   name: 'protocol-convert',
   config,
-  reads: [call, target],
+  reads: [call, opened, target],
+  finds: [meter],
   writes: [upstreamRequest, usageReport],
   setup(host, { expose, on_loss: onLoss }) {
     const endpoints = protocols

@@ -2,15 +2,17 @@
 
 /** What is masked. Each stops at quotes and backslashes, so that JSON stays JSON. */
 const secrets: readonly RegExp[] = [
-  // Keys by their common prefixes, also shortened by the vendor itself (`sk-ab***yz`).
-  /\b(?:sk|pk|rk|gsk|xai|csk|fw|pplx|r8|hf|nvapi|tgp)[-_][A-Za-z0-9*_-]{6,}/g,
+  // Keys: short prefixes also when the vendor has shortened them itself (`sk-ab***yz`), any other when it is long and mixed.
+  /\b(?:sk|pk|rk|gsk)[-_][A-Za-z0-9*_-]{6,}/g,
+  /\b(?!(?:req|msg|resp|gen|call|toolu|file|run)[-_])[a-z]{2,6}[-_](?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{24,}/g,
   /\bAIza[A-Za-z0-9*_-]{8,}/g,
   /\bBearer\s+[A-Za-z0-9*._~+/=-]{8,}/gi,
   // Organisations and projects.
   /\b(?:org|proj|acct|team|user)[-_][A-Za-z0-9]{8,}/g,
-  // Addresses: URLs (also with escaped slashes), hosts of common domains, IP addresses with an optional port.
+  /\b(?:projects\/|project_number:|organizations\/)[\w-]+/g,
+  // Addresses, but for the type names of google.rpc, which look like one: URLs (also with escaped slashes), hosts of common domains, IP addresses with an optional port.
   /\b(?:https?|wss?):(?:\\?\/){2}(?:[^\s"'<>\\)\]}]|\\\/)+/gi,
-  /\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|io|ai|dev|cloud|cn|app|internal|local|localhost|svc)\b(?::\d+)?/gi,
+  /\b(?!type\.googleapis\.com\/)(?<!type\.)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|io|ai|dev|cloud|cn|app|internal|local|localhost|svc)\b(?::\d+)?/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
   /\[?\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){4,7}\]?(?::\d{1,5})?/gi,
 ];

@@ -2,7 +2,7 @@
 import type { Answer } from '../../../../core/contract.ts';
 import type { GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
-import { envelope } from '../../openai-errors.ts';
+import { envelope } from '../../error-envelope.ts';
 
 export function renderError(error: GatewayError): Answer {
   return {

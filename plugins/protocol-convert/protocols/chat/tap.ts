@@ -1,18 +1,15 @@
 /** Meters chat completions: usage, end and errors, parsing only the frames that can carry them. Pure. */
 import { parseFrame } from '../../../../core/sse.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
-import { hasValue, memberName, stringBytes } from '../../bytes.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { asLatin1, textBytes, textPattern, valuePattern } from '../../glances.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { Tap, TapOptions, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
-const usageName = memberName('"usage');
-const finishName = memberName('"finish_reason');
-const errorName = memberName('"error');
-/** Names that deltas carry text under: `content` is also the end of `reasoning_content`. */
-const contentName = memberName('content');
-const otherTextNames = ['arguments', 'reasoning', 'text', 'refusal', 'input'].map(memberName);
+/** What makes a frame worth parsing. */
+const matters = valuePattern('usage', 'finish_reason', 'error');
+const deltaText = textPattern('content', 'reasoning_content', 'reasoning', 'arguments', 'text', 'refusal', 'input');
 const textNames = new Set([
   'content',
   'reasoning_content',
@@ -58,15 +55,14 @@ export class ChatTap implements Tap {
       this.#isDone = true;
       return 'last';
     }
-    if (!this.#isFirst && !carriesMore(raw)) {
-      this.text.add(deltaBytes(raw));
-      return 'pass';
-    }
+    const latin1 = asLatin1(raw);
+    this.text.add(textBytes(latin1, deltaText));
+    if (!this.#isFirst && !matters.test(latin1)) return 'pass';
     const event = parseFrame(raw);
     const payload = event === undefined ? undefined : tryParse(event.data);
     if (!isObject(payload)) return 'pass';
     this.#isFirst = false;
-    return this.#payload(payload, raw);
+    return this.#payload(payload);
   }
 
   whole(json: JsonObject): void {
@@ -78,9 +74,8 @@ export class ChatTap implements Tap {
     this.#isDone = true;
   }
 
-  #payload(payload: JsonObject, raw: Buffer): Verdict {
+  #payload(payload: JsonObject): Verdict {
     this.upstreamId ??= textOf(payload['id']);
-    this.text.add(deltaBytes(raw));
     this.#readChoices(payload);
     const reported = this.#takeUsage(payload);
     if (payload['error']) {
@@ -107,20 +102,6 @@ export class ChatTap implements Tap {
     this.text.reported();
     return true;
   }
-}
-
-function carriesMore(raw: Buffer): boolean {
-  return hasValue(raw, usageName) || hasValue(raw, finishName) || hasValue(raw, errorName);
-}
-
-function deltaBytes(raw: Buffer): number {
-  const content = stringBytes(raw, contentName);
-  if (content > 0) return content;
-  for (const name of otherTextNames) {
-    const bytes = stringBytes(raw, name);
-    if (bytes > 0) return bytes;
-  }
-  return 0;
 }
 
 /** Names of the official report, then those that some vendors use for the same thing. */

@@ -69,16 +69,15 @@ export class GeminiTap implements Tap {
 
   #takeUsage(usage: JsonObject): void {
     const counts = this.#counts;
-    const either = (camel: string, snake: string) => usage[camel] ?? usage[snake];
-    counts.take('prompt', either('promptTokenCount', 'prompt_token_count'));
-    counts.take('cached', either('cachedContentTokenCount', 'cached_content_token_count'));
-    counts.take('candidates', either('candidatesTokenCount', 'candidates_token_count'));
-    counts.take('thoughts', either('thoughtsTokenCount', 'thoughts_token_count'));
-    counts.take('tools', either('toolUsePromptTokenCount', 'tool_use_prompt_token_count'));
-    counts.take('total', either('totalTokenCount', 'total_token_count'));
-    takeModalities(counts, 'prompt', either('promptTokensDetails', 'prompt_tokens_details'));
-    takeModalities(counts, 'cached', either('cacheTokensDetails', 'cache_tokens_details'));
-    takeModalities(counts, 'candidates', either('candidatesTokensDetails', 'candidates_tokens_details'));
+    counts.take('prompt', either(usage, 'promptTokenCount', 'prompt_token_count'));
+    counts.take('cached', either(usage, 'cachedContentTokenCount', 'cached_content_token_count'));
+    counts.take('candidates', either(usage, 'candidatesTokenCount', 'candidates_token_count'));
+    counts.take('thoughts', either(usage, 'thoughtsTokenCount', 'thoughts_token_count'));
+    counts.take('tools', either(usage, 'toolUsePromptTokenCount', 'tool_use_prompt_token_count'));
+    counts.take('total', either(usage, 'totalTokenCount', 'total_token_count'));
+    takeModalities(counts, 'prompt', either(usage, 'promptTokensDetails', 'prompt_tokens_details'));
+    takeModalities(counts, 'cached', either(usage, 'cacheTokensDetails', 'cache_tokens_details'));
+    takeModalities(counts, 'candidates', either(usage, 'candidatesTokensDetails', 'candidates_tokens_details'));
     this.text.reported();
   }
 }
@@ -136,4 +135,9 @@ function candidatesOf(counts: Counts): number | undefined {
   const prompt = counts.get('prompt');
   if (candidates !== undefined || total === undefined || prompt === undefined) return candidates;
   return Math.max(0, total - prompt - (counts.get('thoughts') ?? 0) - (counts.get('tools') ?? 0));
+}
+
+/** Some hosts in between word their reports in the other case. */
+function either(usage: JsonObject, camel: string, snake: string): unknown {
+  return usage[camel] ?? usage[snake];
 }

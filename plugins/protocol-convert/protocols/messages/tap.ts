@@ -1,13 +1,13 @@
 /** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
 import { parseFrame } from '../../../../core/sse.ts';
 import type { Usage } from '../../../../core/usage.ts';
-import { leadingEvent, memberName, stringBytes } from '../../bytes.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
-const deltaNames = ['"text', '"thinking', '"partial_json'].map(memberName);
+const deltaText = textPattern('text', 'thinking', 'partial_json');
 const textNames = new Set(['text', 'thinking']);
 const opaqueNames = new Set(['input']);
 /** Blocks that the model wrote; results of the vendor's own tools are input. */
@@ -29,7 +29,7 @@ export class MessagesTap implements Tap {
   frame(raw: Buffer): Verdict {
     const named = leadingEvent(raw);
     if (named === 'content_block_delta') {
-      this.text.add(deltaBytes(raw));
+      this.text.add(textBytes(asLatin1(raw), deltaText));
       return 'pass';
     }
     if (named !== undefined && silentEvents.has(named)) return 'pass';
@@ -50,7 +50,7 @@ export class MessagesTap implements Tap {
   }
 
   #payload(payload: JsonObject, type: string | undefined, raw: Buffer): Verdict {
-    if (type === 'content_block_delta') this.text.add(deltaBytes(raw));
+    if (type === 'content_block_delta') this.text.add(textBytes(asLatin1(raw), deltaText));
     else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
     else if (type === 'message_delta') this.#delta(payload);
     else if (type === 'message_stop') {
@@ -79,14 +79,6 @@ export class MessagesTap implements Tap {
     takeCounts(this.#counts, usage);
     this.text.reported();
   }
-}
-
-function deltaBytes(raw: Buffer): number {
-  for (const name of deltaNames) {
-    const bytes = stringBytes(raw, name);
-    if (bytes > 0) return bytes;
-  }
-  return 0;
 }
 
 /** Reports in a stream are cumulative: a later one replaces an earlier one, counter by counter. */

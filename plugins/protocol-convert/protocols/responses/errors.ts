@@ -2,8 +2,8 @@
 import type { Answer } from '../../../../core/contract.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
 import { formatFrame, parseFrame } from '../../../../core/sse.ts';
+import { envelope } from '../../error-envelope.ts';
 import { isObject, type JsonObject, tryParse } from '../../json.ts';
-import { envelope } from '../../openai-errors.ts';
 import type { BrokenStream } from '../../protocol.ts';
 
 export function renderError(error: GatewayError): Answer {

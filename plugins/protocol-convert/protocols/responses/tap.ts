@@ -1,12 +1,12 @@
 /** Meters the responses protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
 import { parseFrame } from '../../../../core/sse.ts';
-import { leadingEvent, memberName, stringBytes } from '../../bytes.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
 import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
-const deltaName = memberName('"delta');
+const deltaText = textPattern('delta');
 const textNames = new Set(['text', 'arguments', 'input', 'refusal', 'code']);
 const endings: Readonly<Record<string, Verdict>> = {
   'response.completed': 'last',
@@ -30,7 +30,7 @@ export class ResponsesTap implements Tap {
     const named = leadingEvent(raw);
     // Most frames are deltas with their name in front; a vendor that sends no names has each frame parsed.
     if (named?.endsWith('.delta')) {
-      this.text.add(stringBytes(raw, deltaName));
+      this.text.add(textBytes(asLatin1(raw), deltaText));
       return 'pass';
     }
     if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named))
