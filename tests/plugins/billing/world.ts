@@ -220,7 +220,8 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
       await setImmediate();
       await host.intervals.find((interval) => interval.name === name)!.work();
     },
-    rows: <Row>(statement: SQL) => rowsOf<Row>(store.orm, statement),
+    // The driver's own kind of array is no plain list of rows.
+    rows: async <Row>(statement: SQL) => [...(await rowsOf<Row>(store.orm, statement))],
     table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
     audit: async () => {
       const command = part.commands!.find(({ name }) => name === 'audit')!;
