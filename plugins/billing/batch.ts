@@ -13,6 +13,11 @@ export interface Cursor {
   readonly applied: number;
 }
 
+/** Another process has taken this journal over: nothing that this one still applies would be true. */
+export class ShutOutError extends Error {
+  override readonly name = 'ShutOutError';
+}
+
 /** Where a journal was left, for `owner` who goes on with it; whoever had it before can no longer apply anything. */
 export async function claimCursor(orm: Orm, schema: string, journal: string, owner: string): Promise<number> {
   const table = tablesOf(schema);
@@ -36,7 +41,7 @@ export function applyBatch(
     const balances = await lockBalances(transaction, schema, accountIds);
     const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, entries, cursor));
     if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
-    if (result!.owned !== 1) throw new Error(`journal ${cursor.journal} now belongs to another process`);
+    if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
     for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
       balances.set(accountId, money(BigInt(balance)));
     }
