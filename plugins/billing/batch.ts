@@ -13,6 +13,11 @@ export interface Cursor {
   readonly applied: number;
 }
 
+/** Another process has taken this journal over: nothing that this one still applies would be true. */
+export class ShutOutError extends Error {
+  override readonly name = 'ShutOutError';
+}
+
 /** Where a journal was left, for `owner` who goes on with it; whoever had it before can no longer apply anything. */
 export async function claimCursor(orm: Orm, schema: string, journal: string, owner: string): Promise<number> {
   const table = tablesOf(schema);
@@ -36,7 +41,7 @@ export function applyBatch(
     const balances = await lockBalances(transaction, schema, accountIds);
     const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, entries, cursor));
     if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
-    if (result!.owned !== 1) throw new Error(`journal ${cursor.journal} now belongs to another process`);
+    if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
     for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
       balances.set(accountId, money(BigInt(balance)));
     }
@@ -113,7 +118,10 @@ function batchStatement(schema: string, entries: readonly Entry[], cursor: Curso
       (select json_object_agg(account_id, balance::text) from moved) as moved`;
 }
 
-/** The given rows without those that the ledger has, and without second ends. */
+/**
+ * The given rows without those that the ledger has, and without second ends. `offset 0` keeps the planner from making an
+ * anti join of it, for which it would read the whole ledger: an embedded database has no statistics to know better.
+ */
 function freshRows(table: (name: string) => SQL, rows: object[]): SQL {
   return sql`
     select * from json_to_recordset(${jsonOf(rows)}) as given (
@@ -122,7 +130,8 @@ function freshRows(table: (name: string) => SQL, rows: object[]): SQL {
     where not exists (
       select from ${table('ledger')} as ledger where ledger.request_id = given.request_id and (
         (ledger.kind = given.kind and ledger.part = given.part)
-        or (ledger.kind in ('SETTLE', 'VOID', 'EXPIRE') and given.kind in ('SETTLE', 'VOID', 'EXPIRE'))))`;
+        or (ledger.kind in ('SETTLE', 'VOID', 'EXPIRE') and given.kind in ('SETTLE', 'VOID', 'EXPIRE')))
+      offset 0)`;
 }
 
 function usageRows(rows: object[]): SQL {

@@ -65,9 +65,15 @@ export async function openBooks(host: Host, database: Database, files: Files, op
 
 /** The journal's own name, under which the database keeps its cursor: made once, kept beside the segments. */
 function journalName(host: Host, files: Files, directory: string): string {
-  if (files.list(directory).includes('name')) return files.read(join(directory, 'name')).toString('utf8').trim();
+  const path = join(directory, 'name');
+  if (files.list(directory).includes('name')) {
+    const known = files.read(path).toString('utf8').trim();
+    if (known !== '') return known;
+    // A disk that was full at the first start left it empty.
+    files.remove(path);
+  }
   const name = host.random.bytes(8).toString('hex');
-  const descriptor = files.create(join(directory, 'name'));
+  const descriptor = files.create(path);
   files.write(descriptor, Buffer.from(`${name}\n`));
   files.close(descriptor);
   return name;

@@ -2,7 +2,7 @@
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, parseUsd, unitPrice } from '../../core/money.ts';
-import { type Price, pieceClasses, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
+import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
 import { type Account, accounts, type Ledger } from '../../core/vocabulary.ts';
 import type { AuditReport } from './audit.ts';
 import type { StoredRow } from './grants.ts';
@@ -74,8 +74,8 @@ async function findAccount(host: Host, name: unknown): Promise<Account> {
 
 async function showLedger(tools: CommandTools, values: Values): Promise<CommandResult> {
   const account = await findAccount(tools.host, values['account']);
-  const limit = Number(values['limit'] ?? 50);
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000) {
+  const limit = readCount(values['limit'] ?? 50);
+  if (limit === undefined || limit < 1 || limit > 10_000) {
     throw missing('limit', '--limit is a whole number from 1 to 10,000.');
   }
   const rows = (await tools.readLedger(account.id, limit)).map((row) => ({

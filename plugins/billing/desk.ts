@@ -28,8 +28,11 @@ export interface DeskOptions {
 
 export class Desk {
   readonly #options: DeskOptions;
-  /** Every hold whose end has not reached the database, oldest first. */
-  readonly #holds = new Map<string, Hold>();
+  /**
+   * Every hold whose end has not reached the database, in any order. No Map: a long-lived one keeps what was deleted from
+   * it reachable until it grows, and the collector then carries each finished request along.
+   */
+  readonly #holds: Hold[] = [];
 
   constructor(options: DeskOptions) {
     this.#options = options;
@@ -37,14 +40,15 @@ export class Desk {
 
   /** Sequence number of the oldest record that is still needed to recover a hold. */
   get oldestSequence(): number {
-    for (const hold of this.#holds.values()) return hold.sequence;
-    return Number.POSITIVE_INFINITY;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const { sequence } of this.#holds) if (sequence < oldest) oldest = sequence;
+    return oldest;
   }
 
   /** Whether new calls are admitted. */
   accepting(): boolean {
     const { journal, flusher, backlogLimit } = this.#options;
-    return journal.accepting() && flusher.backlog < backlogLimit;
+    return journal.accepting() && !flusher.shutOut && flusher.backlog < backlogLimit;
   }
 
   /** Sets aside what the call may cost at most. 402 when the account cannot pay that, 503 while nothing can be recorded. */
@@ -55,14 +59,13 @@ export class Desk {
     const purse = await purses.acquire(terms.accountId);
     try {
       if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
-      if (this.#holds.has(terms.id)) throw new Error(`request ${terms.id} has a hold already`);
     } catch (error) {
       purses.release(purse);
       throw error;
     }
     const hold = newHold(terms, clock.now(), amount, purse);
     hold.sequence = journal.append(holdRecord(hold));
-    this.#holds.set(terms.id, hold);
+    this.adopt(hold);
     flusher.push(holdEntry(hold));
     return hold;
   }
@@ -153,21 +156,25 @@ export class Desk {
     return { ...verdict, id, at, cost: hold.held.toString(), estimated: true, attempts };
   }
 
-  /** Takes over a hold of an earlier run. */
+  /** Keeps a hold, a new one or one of an earlier run. */
   adopt(hold: Hold): void {
-    this.#holds.set(hold.terms.id, hold);
+    hold.slot = this.#holds.push(hold) - 1;
   }
 
-  /** The end of a hold is in the database: it can be forgotten. */
+  /** The end of a hold is in the database: it can be forgotten. One that ended in an earlier run was never kept. */
   forget(hold: Hold): void {
-    this.#holds.delete(hold.terms.id);
+    if (this.#holds[hold.slot] !== hold) return;
+    const last = this.#holds.pop()!;
+    if (last === hold) return;
+    this.#holds[hold.slot] = last;
+    last.slot = hold.slot;
   }
 
   /** Notes in the journal how far running answers have come. */
   noteProgress(): void {
     const { journal } = this.#options;
     if (!journal.writing()) return;
-    for (const hold of this.#holds.values()) {
+    for (const hold of this.#holds) {
       if (hold.ended || hold.seenOutput === hold.notedOutput) continue;
       hold.notedOutput = hold.seenOutput;
       journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });

@@ -1,6 +1,7 @@
 /** Carries entries from memory to the database in batches, and the database's balances back to memory. */
 import type { Clock, Log } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
+import { ShutOutError } from './batch.ts';
 import type { Entry } from './hold.ts';
 import type { Purse, Purses } from './purses.ts';
 
@@ -32,6 +33,7 @@ export class Flusher {
   #running: Promise<boolean> | undefined;
   #applied: number;
   #failures = 0;
+  #shutOut = false;
   #notBefore = Number.NEGATIVE_INFINITY;
 
   constructor(options: FlusherOptions) {
@@ -42,6 +44,11 @@ export class Flusher {
   /** Entries that have not reached the database. */
   get backlog(): number {
     return this.#queue.length;
+  }
+
+  /** Whether another process has taken over: from then on this one must not spend. */
+  get shutOut(): boolean {
+    return this.#shutOut;
   }
 
   /** The database's cursor: no entry up to this sequence number is left to apply. */
@@ -90,6 +97,7 @@ export class Flusher {
     } catch (error) {
       const pauseMs = Math.min(longestPauseMs, 50 * 2 ** this.#failures);
       this.#failures += 1;
+      this.#shutOut ||= error instanceof ShutOutError;
       this.#notBefore = this.#options.clock.monotonic() + pauseMs;
       this.#options.log.error({ error, backlog: this.#queue.length, pauseMs }, 'the ledger could not be written');
       this.#giveUp();

@@ -49,6 +49,8 @@ export interface Hold {
   /** Attempts whose SENT record is in the journal. */
   readonly sent: SentRecord[];
   ended: boolean;
+  /** Its place among the desk's holds. */
+  slot: number;
 }
 
 /** One ledger row to come. `revenue` is what the other two sides leave. */
@@ -81,6 +83,7 @@ export function newHold(terms: Terms, at: number, amount: Money, purse: Purse | 
     notedOutput: 0,
     sent: [],
     ended: false,
+    slot: -1,
   };
 }
 

@@ -43,7 +43,7 @@ const configSchema = z.strictObject({
         .default(8 * 2 ** 20)
         .describe('Size at which the next journal file is begun.'),
       limit: size()
-        .default(2 ** 30)
+        .default(4 * 2 ** 30)
         .describe('Journal files on disk at most; beyond that new calls are refused.'),
       backlog: count()
         .default(200_000)

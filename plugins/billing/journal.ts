@@ -42,6 +42,7 @@ export class Journal {
   #writeFails = false;
   #syncFails = false;
   #dirty = false;
+  #closed = false;
   #syncing: Promise<void> | undefined;
   #bytes: number;
 
@@ -101,9 +102,9 @@ export class Journal {
     });
   }
 
-  /** Writes what is pending now. */
+  /** Writes what is pending now. After `close` the files may be another process's. */
   write(): void {
-    if (this.#pending.length === 0) return;
+    if (this.#pending.length === 0 || this.#closed) return;
     try {
       this.#put(Buffer.from(this.#pending.join('')));
     } catch (error) {
@@ -216,6 +217,7 @@ export class Journal {
   /** Writes, syncs and closes. What could not be written is told by `writtenSequence`. */
   async close(): Promise<void> {
     this.write();
+    this.#closed = true;
     await this.#syncing;
     if (this.#current !== undefined) this.#retire(this.#current.descriptor);
     this.#current = undefined;

@@ -101,7 +101,7 @@ export function decodeLine(line: Buffer): Numbered | undefined {
   if (crc32(body).toString(16).padStart(8, '0') !== line.toString('latin1', 0, 8)) return undefined;
   const space = body.indexOf(0x20);
   return {
-    sequence: Number(body.toString('latin1', 0, space)),
+    sequence: Number.parseInt(body.toString('latin1', 0, space), 10),
     record: JSON.parse(body.toString('utf8', space + 1)) as JournalRecord,
   };
 }

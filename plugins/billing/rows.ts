@@ -38,19 +38,16 @@ function ledgerRow(entry: Entry, position: number): object {
 /** What a reader needs to do the sum again: counts, prices, ratio. */
 function detailOf(entry: Entry): object {
   const { terms } = entry.hold;
-  const formula = () => ({
-    price: priceTexts(terms.price),
-    ratio: encodeRatio(terms.ratio),
-    price_version: terms.priceVersion,
-  });
   const { end } = entry;
   if (end?.kind === 'SETTLE') {
     const { usage, estimated, reason } = end;
-    return { model: terms.model, usage, estimated, reason, ...formula() };
+    const { model, ratio, price, priceVersion } = terms;
+    const formula = { price: priceTexts(price), ratio: encodeRatio(ratio), price_version: priceVersion };
+    return { model, usage, estimated, reason, ...formula };
   }
   if (end !== undefined) return { model: terms.model, reason: end.reason };
   if (entry.kind === 'EXTEND') return { output_tokens: entry.output };
-  return { model: terms.model, input_tokens: terms.inputTokens, output_tokens: terms.outputTokens, ...formula() };
+  return { model: terms.model, input_tokens: terms.inputTokens, output_tokens: terms.outputTokens };
 }
 
 function usageRow(entry: Entry): object {

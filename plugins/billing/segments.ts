@@ -77,7 +77,7 @@ export function listSegments(files: Files, directory: string): Segment[] {
   return files
     .list(directory)
     .flatMap((name) => /^(\d{16})\.journal$/.exec(name)?.[1] ?? [])
-    .map((digits) => Number(digits))
+    .map((digits) => Number.parseInt(digits, 10))
     .sort((left, right) => left - right)
     .map((first) => ({ path: segmentPath(directory, first), first, last: first - 1, bytes: 0 }));
 }

@@ -23,7 +23,7 @@ create table {schema}.ledger (
   kind text not null check (kind in ('CREDIT', 'DEBIT', 'HOLD', 'EXTEND', 'SETTLE', 'VOID', 'EXPIRE')),
   request_id uuid,
   part smallint not null default 0 check ((kind = 'EXTEND') = (part > 0)),
-  grant_id uuid unique references {schema}.grants (id),
+  grant_id uuid,
   -- Double entry in one row: the account's side, then the gateway's own sides.
   amount bigint not null,
   held bigint not null default 0,
@@ -34,10 +34,12 @@ create table {schema}.ledger (
   detail jsonb not null default '{}',
   created_at timestamptz not null,
   constraint ledger_balanced check (amount + held + revenue + funding + absorbed = 0),
-  constraint ledger_keyed check ((kind in ('CREDIT', 'DEBIT')) = (request_id is null))
+  constraint ledger_keyed check ((kind in ('CREDIT', 'DEBIT')) = (request_id is null)),
+  constraint ledger_granted check ((kind = 'CREDIT') = (grant_id is not null))
 );
 
 create index ledger_account on {schema}.ledger (account_id, seq);
+create unique index ledger_grant on {schema}.ledger (grant_id) where grant_id is not null;
 create unique index ledger_request on {schema}.ledger (request_id, kind, part) where request_id is not null;
 -- A request ends once: settled, voided or expired.
 create unique index ledger_end on {schema}.ledger (request_id) where kind in ('SETTLE', 'VOID', 'EXPIRE');

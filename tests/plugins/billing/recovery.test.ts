@@ -184,6 +184,7 @@ test('a second process on the same journal is refused, and one that was shut out
     JSON.stringify(world.host.lines.map(({ fields }) => String((fields as { error?: Error }).error))),
     /another process/,
   );
+  await isRefused(world, 503);
   assert.deepEqual((await heir.audit()).violations, []);
   await heir.stop();
 });

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { PGlite } from '@electric-sql/pglite';
 import { type SQL, sql } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/pglite';
+import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
+import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
 import type { Fact, Part } from '../../../core/contract.ts';
 import { type Money, money, parseUsd } from '../../../core/money.ts';
 import type { Price } from '../../../core/usage.ts';
@@ -28,13 +30,33 @@ import {
 } from '../../../core/vocabulary.ts';
 import billing, { setUpBilling } from '../../../plugins/billing/index.ts';
 import { type Files, nodeFiles } from '../../../plugins/billing/segments.ts';
+import { rowsOf } from '../../../plugins/billing/sql.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
 
-let engine: Promise<PGlite> | undefined;
+interface Engine {
+  readonly orm: Orm;
+  /** Runs several statements. */
+  exec(text: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+let engine: Promise<Engine> | undefined;
 let schemas = 0;
 let processes = 0;
 
-/** One embedded database for the whole test file; each world has a schema of its own. */
+/** A Postgres server (`TEST_DATABASE_URL`) or an embedded database, one for the whole test file. */
+async function openEngine(): Promise<Engine> {
+  const url = process.env['TEST_DATABASE_URL'];
+  if (url === undefined) {
+    const client = await PGlite.create();
+    const orm = drizzlePglite(client) as unknown as Orm;
+    return { orm, exec: (text) => client.exec(text), close: () => client.close() };
+  }
+  const client = postgres(url, { max: 4, onnotice: () => {} });
+  const orm = drizzlePostgres(client) as unknown as Orm;
+  return { orm, exec: (text) => client.unsafe(text), close: () => client.end() };
+}
+
 export async function closeEngine(): Promise<void> {
   await (await engine)?.close();
   engine = undefined;
@@ -163,7 +185,7 @@ export interface WorldOptions {
 }
 
 export async function newWorld(options: WorldOptions = {}): Promise<World> {
-  const schema = options.schema ?? `world_${++schemas}`;
+  const schema = options.schema ?? `world_${process.pid}_${++schemas}`;
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'billing-'));
   const faults = options.faults ?? { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const host = fakeHost({ schema, directory });
@@ -198,7 +220,8 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
       await setImmediate();
       await host.intervals.find((interval) => interval.name === name)!.work();
     },
-    rows: async <Row>(statement: SQL) => ((await store.orm.execute(statement)) as { rows: Row[] }).rows,
+    // The driver's own kind of array is no plain list of rows.
+    rows: async <Row>(statement: SQL) => [...(await rowsOf<Row>(store.orm, statement))],
     table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
     audit: async () => {
       const command = part.commands!.find(({ name }) => name === 'audit')!;
@@ -215,19 +238,19 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
 
 /** The database service on the embedded engine, with faults. */
 async function storeOf(schema: string, faults: Faults): Promise<Database> {
-  engine ??= PGlite.create();
-  const client = await engine;
-  await client.exec(`create schema if not exists "${schema}"; create table if not exists "${schema}".done (file text)`);
+  engine ??= openEngine();
+  const { orm, exec } = await engine;
+  await exec(`create schema if not exists "${schema}"; create table if not exists "${schema}".done (file text)`);
   const listeners = new Map<string, ((subject: string) => void)[]>();
   return {
-    orm: failingOrm(drizzle(client) as unknown as Orm, faults),
+    orm: failingOrm(orm, faults),
     schema,
     migrate: async (_plugin, folder) => {
-      const known = await client.query<{ file: string }>(`select file from "${schema}".done`);
+      const known = await rowsOf<{ file: string }>(orm, sql`select file from ${sql.identifier(schema)}.done`);
       for (const name of readdirSync(folder).sort()) {
-        if (known.rows.some(({ file }) => file === name)) continue;
-        await client.exec(readFileSync(new URL(name, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
-        await client.query(`insert into "${schema}".done values ($1)`, [name]);
+        if (known.some(({ file }) => file === name)) continue;
+        await exec(readFileSync(new URL(name, folder), 'utf8').replaceAll('{schema}', `"${schema}"`));
+        await orm.execute(sql`insert into ${sql.identifier(schema)}.done values (${name})`);
       }
     },
     announce: async (topic, subject) => {
