@@ -3,25 +3,12 @@ import { test } from 'node:test';
 import type { Answer } from '../../../core/contract.ts';
 import { UpstreamRefusal } from '../../../core/errors.ts';
 import type { UsageReport } from '../../../core/vocabulary.ts';
+import { assertMetered } from '../../helpers/metered.ts';
 import { families, type Recording, recordings } from '../../helpers/recordings.ts';
-import { countedIn, requestFor, sidesOf } from '../../helpers/replay.ts';
+import { behindTheEnd, errorsIn200, keyRefusedBy400, masked, reshaped } from '../../helpers/relay-rules.ts';
+import { requestFor } from '../../helpers/replay.ts';
 import { seededCuts } from '../../helpers/vendor.ts';
 import { cutAt, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
-
-/** Vendor answers that do not leave byte for byte, each with the rule that says so. */
-export const exceptions: Readonly<Record<string, string>> = {
-  'google-gemini-2.5-flash-toolresult-jsonarray-stream-8ec6': 'an array stream becomes one object on each line',
-  'google-gemini-2.5-flash-tools-thinking-jsonarray-stream-5d3e': 'an array stream becomes one object on each line',
-  'google-gemini-2.5-flash-tools-toolresult-jsonarray-stream-77b8': 'an array stream becomes one object on each line',
-  'openai-gpt-4o-2024-08-06-midstream-err-stream-69ba': 'organisation, project and address in an error are masked',
-  'vertex-midstream-err-stream-3b7a': 'an error object that stands outside any frame is put into one',
-};
-
-/** Cut streams may end right after the terminal event; what comes later in a chunk of its own is not waited for. */
-const trailing: Readonly<Record<string, string>> = {
-  'openrouter-gpt-4.1-mini-tools-usage-cost-stream-bd6d': 'data: [DONE]\n\n',
-  'openrouter-gpt-5-nano-thinking-usage-cost-stream-eeac': 'data: [DONE]\n\n',
-};
 
 async function play(recording: Recording, upstream: Answer): Promise<{ body: Buffer; report: UsageReport }> {
   const { answer, report } = await relay(requestFor(recording), upstream);
@@ -30,21 +17,7 @@ async function play(recording: Recording, upstream: Answer): Promise<{ body: Buf
 }
 
 const whole = (recording: Recording) => wholeAnswer(recording.response, recording.status, recording.headers);
-const isError = (recording: Recording) =>
-  recording.status >= 400 || recording.name === 'azure-openllmetry-testing-text-a84b';
-
-/** The metered classes add up to what the vendor counted; what it did not count is estimated and marked. */
-function assertMetered(recording: Recording, report: UsageReport): void {
-  const counted = countedIn(recording);
-  const sides = sidesOf(report.usage);
-  if (counted.input !== undefined) assert.equal(sides.input, counted.input, 'input');
-  if (counted.output !== undefined) assert.equal(sides.output, counted.output, 'output');
-  if (counted.reasoning !== undefined) assert.equal(report.usage.reasoning, counted.reasoning, 'reasoning');
-  if (counted.cached !== undefined) assert.equal(report.usage.cache_read, counted.cached, 'cached');
-  const isCounted = counted.input !== undefined && counted.output !== undefined;
-  const isFree = recording.path.includes(':countTokens') || Object.keys(report.usage).length === 0;
-  if (!isFree) assert.equal(report.estimated, !isCounted, 'estimated');
-}
+const isError = (recording: Recording) => recording.status >= 400 || errorsIn200.has(recording.name);
 
 for (const family of families) {
   const answered = recordings(family).filter((one) => !isError(one));
@@ -64,11 +37,11 @@ for (const family of families) {
       const at = await play(recording, streamAnswer([response]));
       assertMetered(recording, at.report);
       assert.equal(at.report.terminal, !name.includes('midstream-err'));
-      if (name in exceptions) assert.notDeepEqual(at.body, response);
+      if (name in reshaped) assert.notDeepEqual(at.body, response);
       else assert.deepEqual(at.body, response);
       for (let seed = 1; seed <= 5; seed++) {
         const cut = await play(recording, streamAnswer(cutAt(response, seededCuts(response.length, 50, seed))));
-        const tail = trailing[name] ?? '';
+        const tail = behindTheEnd[name] ?? '';
         const isShortened = tail !== '' && !cut.body.equals(at.body);
         assert.deepEqual(
           isShortened ? Buffer.concat([cut.body, Buffer.from(tail)]) : cut.body,
@@ -103,17 +76,3 @@ for (const family of families) {
     });
   }
 }
-
-/** Two vendors refuse a wrong key with 400. */
-const keyRefusedBy400 = new Set(['google-gemini-2.5-flash-err400-ccbf', 'xai-grok-4.3-err400-2c51']);
-
-/** Error bodies that hold an address, an account or a project. All others leave byte for byte. */
-const masked = new Set([
-  'azure-openllmetry-testing-text-a84b',
-  'openai-gpt-4o-mini-err400-520b',
-  'openrouter-claude-haiku-4.5-err400-f58e',
-  'openrouter-llama-3.2-3b-instruct-free-err429-33be',
-  'google-gemini-2.5-flash-err429-9999',
-  'vertex-err429-678f',
-  'vertex-gemini-does-not-exist-err404-b456',
-]);
