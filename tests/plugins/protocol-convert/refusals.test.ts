@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { toGatewayError, UpstreamRefusal } from '../../../core/errors.ts';
 import { classify } from '../../../plugins/protocol-convert/refusals.ts';
 import { retryAfterMs } from '../../../plugins/protocol-convert/retry-after.ts';
-import { scrubBytes, scrubText } from '../../../plugins/protocol-convert/scrub.ts';
+import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../plugins/protocol-convert/scrub.ts';
 import { relay, wholeAnswer } from './harness.ts';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
@@ -146,4 +146,13 @@ test('masking twice changes nothing more', () => {
       assert.equal(scrubText(scrubText(text)), scrubText(text));
     }),
   );
+});
+
+test('no text that a client has a vendor quote keeps the gateway busy', () => {
+  const startedAt = performance.now();
+  for (const unit of ['a-', 'a.', 'ab-', 'aB1_', ':', 'sk-', '1.', 'Bearer ', 'https://', 'f:'])
+    scrubText(unit.repeat(maxScrubbedBytes / unit.length));
+  assert.ok(performance.now() - startedAt < 3_000);
+  const long = { error: { message: 'x'.repeat(maxScrubbedBytes) } };
+  assert.equal(refuse(400, long).answer, undefined);
 });

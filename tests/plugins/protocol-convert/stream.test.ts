@@ -307,3 +307,11 @@ test('a frame beyond all measure breaks the stream', async () => {
   assert.equal(exchange.failure?.kind, 'upstream_failed');
   assert.equal(source.returned, true);
 });
+
+test('an error frame too long to be searched is told in the gateway’s own words', async () => {
+  const error = `data: ${JSON.stringify({ error: { message: 'sk-secret12345 '.repeat(10_000) } })}\n\n`;
+  const { text, exchange } = await output(relay(asked.chat, streamAnswer([delta('a') + error])));
+  assert.doesNotMatch(text, /sk-secret/);
+  assert.equal(JSON.parse(text.slice(delta('a').length + 6)).error.type, 'server_error');
+  assert.equal(exchange.failure?.kind, 'upstream_failed');
+});
