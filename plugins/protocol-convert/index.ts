@@ -48,7 +48,10 @@ export default definePlugin({
           upstreamRequest,
           wordUpstreamRequest(request.protocol, exchange.request, prepared, to, request.call.stream),
         );
-        return relayAnswer(exchange, request, prepared, await next(), host.clock);
+        const relayed = await relayAnswer(exchange, request, prepared, await next(), host.clock);
+        // Nothing is tried again from here on: the parsed body need not be kept for as long as the answer streams.
+        exchange.set(opened, { protocol: request.protocol, call: request.call, prepare: spent });
+        return relayed;
       },
     };
   },
@@ -67,6 +70,10 @@ function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint): Endpoint {
     },
     renderError: (error, exchange) => protocol.renderError(error, exchange),
   };
+}
+
+function spent(): never {
+  throw new Error('the answer has begun: this request cannot be worded again');
 }
 
 function notSpoken({ model }: Call, to: Target): GatewayError {

@@ -3,7 +3,7 @@ import type { Answer, Headers } from '../../core/contract.ts';
 import { type ErrorKind, GatewayError, UpstreamRefusal } from '../../core/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParseBytes } from './json.ts';
 import { retryAfterMs } from './retry-after.ts';
-import { scrubBytes, scrubText } from './scrub.ts';
+import { maxScrubbedBytes, scrubBytes, scrubText } from './scrub.ts';
 
 /** Statuses that are about the client's request: its own words are handed on, scrubbed. All others get the gateway's words. */
 const clientStatuses: Readonly<Record<number, ErrorKind>> = {
@@ -28,7 +28,7 @@ const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_qu
  * its request, the body is JSON and there was nothing to mask.
  */
 export function classify(status: number, headers: Headers, body: Uint8Array, now: number): UpstreamRefusal {
-  const json = tryParseBytes(body);
+  const json = body.length > maxScrubbedBytes ? undefined : tryParseBytes(body);
   const waitMs = retryAfterMs(headers, json, now);
   const hasUsage = hasReportedUsage(json);
   if (isKeyFault(status, json))

@@ -5,6 +5,7 @@ import { isObject, tryParseBytes } from './json.ts';
 import type { Opened, Prepared } from './protocol.ts';
 import { classify, classifyBody, notAnAnswer } from './refusals.ts';
 import { LiveReport } from './report.ts';
+import { maxScrubbedBytes } from './scrub.ts';
 import { RelayStream } from './stream.ts';
 
 /** Calls that run no inference consume nothing. */
@@ -16,7 +17,10 @@ const nothingUsed: UsageReport = {
   finish: undefined,
 };
 
-/** Throws an UpstreamRefusal for whatever is no answer of the protocol, as long as nothing has reached the client. */
+/**
+ * The answer for the client, and its usage stated as a fact. Throws an UpstreamRefusal for whatever is no answer of the protocol, as long as nothing
+ * has reached the client. Bodies of errors are read as far as they could be handed on.
+ */
 export async function relayAnswer(
   exchange: Exchange,
   opened: Opened,
@@ -25,7 +29,7 @@ export async function relayAnswer(
   clock: Clock,
 ): Promise<Answer> {
   if (answer.status >= 300)
-    throw classify(answer.status, answer.headers, await wholeBody(answer.body, maxErrorBytes), clock.now());
+    throw classify(answer.status, answer.headers, await wholeBody(answer.body, maxScrubbedBytes), clock.now());
   if (isHtml(answer.headers)) {
     if (!isWhole(answer.body)) await answer.body[Symbol.asyncIterator]().return?.();
     throw notAnAnswer('a page came instead of an answer', false);
@@ -62,12 +66,23 @@ async function relayStream(
   answer: Answer,
   clock: Clock,
 ): Promise<Answer> {
-  const tap = opened.protocol.createTap(opened.call, { withholdUsage: prepared.withholdUsage ?? false });
-  const report = new LiveReport(tap, opened.call);
+  const { protocol, call, reshape: form } = opened;
+  const tap = protocol.createTap(call, { withholdUsage: prepared.withholdUsage ?? false });
+  const report = new LiveReport(tap, call);
   // Stated before anything is pulled: a client may leave at any moment, and a body that nobody pulls runs no code.
   exchange.set(usageReport, report);
   const source = isWhole(answer.body) ? [asBytes(answer.body)].values() : answer.body[Symbol.asyncIterator]();
-  const stream = new RelayStream({ source, exchange, opened, tap, report, clock, meter: exchange.find(meter) });
+  const stream = new RelayStream({
+    source,
+    exchange,
+    protocol,
+    call,
+    reshape: form,
+    tap,
+    report,
+    clock,
+    meter: exchange.find(meter),
+  });
   const reshape = await stream.open();
   const type = answer.headers['content-type'];
   return {
@@ -84,9 +99,6 @@ async function relayStream(
 function isHtml(headers: Headers): boolean {
   return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
 }
-
-/** Error bodies beyond this are cut; then they are no JSON and the gateway's own words are used. */
-const maxErrorBytes = 1024 * 1024;
 
 function isWhole(body: Answer['body']): body is Uint8Array | string {
   return typeof body === 'string' || body instanceof Uint8Array;

@@ -1,10 +1,16 @@
 /** Takes out of an upstream's words what a client must not learn: keys, organisations, addresses. Pure. */
 
-/** What is masked. Each stops at quotes and backslashes, so that JSON stays JSON. */
+/** Texts beyond this are not searched, and therefore not handed on. Vendors' errors are a hundredth of it. */
+export const maxScrubbedBytes = 64 * 1024;
+
+/**
+ * What is masked. Each stops at quotes and backslashes, so that JSON stays JSON, and each repetition that can fail behind
+ * itself is bounded: clients choose much of what vendors quote.
+ */
 const secrets: readonly RegExp[] = [
   // Keys: short prefixes also when the vendor has shortened them itself (`sk-ab***yz`), any other when it is long and mixed.
   /\b(?:sk|pk|rk|gsk)[-_][A-Za-z0-9*_-]{6,}/g,
-  /\b(?!(?:req|msg|resp|gen|call|toolu|file|run)[-_])[a-z]{2,6}[-_](?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{24,}/g,
+  /\b(?!(?:req|msg|resp|gen|call|toolu|file|run)[-_])[a-z]{2,6}[-_](?=[\w-]{0,99}\d)(?=[\w-]{0,99}[A-Z])[\w-]{24,}/g,
   /\bAIza[A-Za-z0-9*_-]{8,}/g,
   /\bBearer\s+[A-Za-z0-9*._~+/=-]{8,}/gi,
   // Organisations and projects.
@@ -12,7 +18,7 @@ const secrets: readonly RegExp[] = [
   /\b(?:projects\/|project_number:|organizations\/)[\w-]+/g,
   // Addresses, but for the type names of google.rpc, which look like one: URLs (also with escaped slashes), hosts of common domains, IP addresses with an optional port.
   /\b(?:https?|wss?):(?:\\?\/){2}(?:[^\s"'<>\\)\]}]|\\\/)+/gi,
-  /\b(?!type\.googleapis\.com\/)(?<!type\.)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|io|ai|dev|cloud|cn|app|internal|local|localhost|svc)\b(?::\d+)?/gi,
+  /\b(?!type\.googleapis\.com\/)(?<!type\.)(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}(?:com|net|org|io|ai|dev|cloud|cn|app|internal|local|localhost|svc)\b(?::\d+)?/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
   /\[?\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){4,7}\]?(?::\d{1,5})?/gi,
 ];

@@ -2,13 +2,13 @@
 import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError, toGatewayError, UpstreamError } from '../../core/errors.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
-import type { Meter } from '../../core/vocabulary.ts';
+import type { Call, Meter } from '../../core/vocabulary.ts';
 import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
-import type { Opened, Reshape, StreamReader, Tap, Verdict } from './protocol.ts';
+import type { Protocol, Reshape, StreamReader, Tap, Verdict } from './protocol.ts';
 import { classifyFrame, notAnAnswer } from './refusals.ts';
 import type { LiveReport } from './report.ts';
-import { scrubBytes } from './scrub.ts';
+import { maxScrubbedBytes, scrubBytes } from './scrub.ts';
 
 /** How long comments alone may hold back the head of an answer that could still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
@@ -19,7 +19,9 @@ const maxDrainMs = 2_000;
 export interface RelayStreamOptions {
   readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
   readonly exchange: Exchange;
-  readonly opened: Opened;
+  readonly protocol: Protocol;
+  readonly call: Call;
+  readonly reshape: Reshape | undefined;
   readonly tap: Tap;
   readonly report: LiveReport;
   readonly clock: Clock;
@@ -46,7 +48,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#options = options;
     this.#source = options.source;
     this.#tap = options.tap;
-    this.#reshape = options.opened.reshape;
+    this.#reshape = options.reshape;
   }
 
   [Symbol.asyncIterator](): this {
@@ -124,7 +126,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** Looks at the stream's first byte: SSE, an array of a protocol that streams those, or no stream at all. */
   async #recognise(chunk: Uint8Array): Promise<void> {
-    const { arrayStreams } = this.#options.opened.protocol;
+    const { arrayStreams } = this.#options.protocol;
     const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
     this.#isRecognised = first !== undefined;
     if (first !== '{' && first !== '[' && first !== '<') return;
@@ -177,12 +179,14 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
   #tell(raw: Buffer, end: number): void {
-    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(scrubBytes(raw))));
-    else this.#outbox.replace(raw, end, scrubBytes(raw));
+    const error = brokeOff(new UpstreamError('body', 'the stream told of an error'));
+    const clean = raw.length > maxScrubbedBytes ? Buffer.from(this.#worded(error)) : scrubBytes(raw);
+    if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean)));
+    else this.#outbox.replace(raw, end, clean);
     this.#options.report.broken = true;
     // An error in the first frame becomes an answer of its own, perhaps of another target.
     if (this.#isOpening && this.#lastFrame === undefined) return;
-    this.#options.exchange.fail(brokeOff(new UpstreamError('body', 'the stream told of an error')));
+    this.#options.exchange.fail(error);
   }
 
   /** The protocol's end: the client gets its own at once, even if the upstream keeps the socket open. */
@@ -259,17 +263,21 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   #errorFrames(error: GatewayError): Uint8Array {
-    const { exchange, opened, tap } = this.#options;
-    exchange.fail(error);
-    const frames = opened.protocol.streamError(error, {
+    this.#options.exchange.fail(error);
+    const frames = this.#worded(error);
+    const worded = this.#reshape === undefined ? frames : this.#reshape.error(frames);
+    return Buffer.from(this.#outbox.isInsideFrame ? `\n\n${worded}` : worded);
+  }
+
+  #worded(error: GatewayError): string {
+    const { exchange, protocol, call, tap } = this.#options;
+    return protocol.streamError(error, {
       exchangeId: exchange.id,
-      call: opened.call,
+      call,
       upstreamId: tap.upstreamId,
       createdAt: Math.floor(exchange.receivedAt / 1000),
       lastFrame: this.#lastFrame,
     });
-    const worded = this.#reshape === undefined ? frames : this.#reshape.error(frames);
-    return Buffer.from(this.#outbox.isInsideFrame ? `\n\n${worded}` : worded);
   }
 }
 

@@ -39,17 +39,23 @@ export interface Vendor {
   readonly requests: Received[];
   /** Scripts of the next requests, in order; the last one stays. */
   play(...scripts: Script[]): void;
+  /** How many sockets have been opened to it so far. */
+  connections(): number;
   stop(): Promise<void>;
 }
 
 export async function startVendor(): Promise<Vendor> {
   const requests: Received[] = [];
   let scripts: Script[] = [{}];
+  let connections = 0;
   const server = createServer((incoming, outgoing) => {
     void receive(incoming, outgoing, requests).then(() => {
       const script = scripts.length > 1 ? scripts.shift()! : scripts[0]!;
       return answer(outgoing, script);
     });
+  });
+  server.on('connection', () => {
+    connections++;
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -59,6 +65,7 @@ export async function startVendor(): Promise<Vendor> {
     play: (...next) => {
       scripts = next;
     },
+    connections: () => connections,
     async stop() {
       server.closeAllConnections();
       server.close();

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { toGatewayError, UpstreamRefusal } from '../../../core/errors.ts';
+import { classify } from '../../../plugins/protocol-convert/refusals.ts';
+import { retryAfterMs } from '../../../plugins/protocol-convert/retry-after.ts';
+import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../plugins/protocol-convert/scrub.ts';
+import { relay, wholeAnswer } from './harness.ts';
+
+const now = Date.parse('2026-11-20T12:00:00Z');
+const refuse = (status: number, body: unknown = {}, headers = {}) =>
+  classify(status, headers, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), now);
+
+const table: readonly [status: number, kind: string, keyAtFault: boolean, mayRun: boolean, handsBodyOn: boolean][] = [
+  [302, 'upstream_failed', false, false, false],
+  [400, 'invalid_request', false, false, true],
+  [401, 'upstream_failed', true, false, false],
+  [402, 'upstream_failed', true, false, false],
+  [403, 'upstream_failed', true, false, false],
+  [404, 'not_found', false, false, true],
+  [405, 'upstream_failed', false, false, false],
+  [409, 'conflict', false, false, true],
+  [413, 'too_large', false, false, true],
+  [422, 'unsupported', false, false, true],
+  [429, 'rate_limited', false, false, true],
+  [500, 'upstream_failed', false, true, false],
+  [502, 'upstream_failed', false, true, false],
+  [503, 'overloaded', false, false, false],
+  [504, 'upstream_failed', false, true, false],
+  [529, 'overloaded', false, false, false],
+];
+for (const [status, kind, keyAtFault, mayRun, handsBodyOn] of table) {
+  test(`an upstream’s ${status} is ${kind}${handsBodyOn ? ' in its own words' : ' in ours'}`, () => {
+    const body = '{"error": {"message":"Their words"}}';
+    const refusal = refuse(status, body);
+    assert.deepEqual(
+      [refusal.status, refusal.error.kind, refusal.keyAtFault, refusal.mayRun, refusal.hasUsage],
+      [status, kind, keyAtFault, mayRun, false],
+    );
+    assert.equal(refusal.answer?.body.toString(), handsBodyOn ? body : undefined);
+    assert.equal(refusal.error.message === 'Their words', handsBodyOn);
+    assert.equal(refusal.error.shouldRetry, mayRun ? false : undefined);
+    assert.equal(toGatewayError(refusal), refusal.error);
+  });
+}
+
+test('a body that is no JSON is never handed on', () => {
+  for (const status of [400, 404, 413, 429]) {
+    const refusal = refuse(status, '<html>nginx at 10.0.0.1</html>');
+    assert.equal(refusal.answer, undefined);
+    assert.ok(!refusal.error.message.includes('nginx'));
+  }
+});
+
+test('our key or account can be refused under other statuses too', () => {
+  assert.equal(refuse(400, { error: { message: 'API key not valid. Please pass a valid API key.' } }).keyAtFault, true);
+  assert.equal(refuse(400, { error: { details: [{ reason: 'API_KEY_INVALID' }] } }).keyAtFault, true);
+  assert.equal(
+    refuse(429, { error: { code: 'insufficient_quota', message: 'You exceeded your quota' } }).keyAtFault,
+    true,
+  );
+  assert.equal(
+    refuse(400, { type: 'error', error: { message: 'Your credit balance is too low to go on' } }).keyAtFault,
+    true,
+  );
+});
+
+test('a client cannot have a key rested by having its own words quoted', () => {
+  assert.equal(
+    refuse(400, { error: { message: 'Unknown field: "incorrect API key, API_KEY_INVALID"' } }).keyAtFault,
+    false,
+  );
+});
+
+test('a refusal that reports usage says so', () => {
+  assert.equal(refuse(400, { error: {}, usage: { input_tokens: 5 } }).hasUsage, true);
+});
+
+test('a whole answer that is none is refused', async () => {
+  const asked = { path: '/v1/chat/completions', body: { model: 'm', messages: [] } };
+  const of = async (body: string, headers = {}) => {
+    const error = await relay(asked, wholeAnswer(body, 200, headers)).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof UpstreamRefusal, String(error));
+    return [error.status, error.error.kind, error.mayRun];
+  };
+  assert.deepEqual(await of('{}', { 'content-type': 'text/html' }), [502, 'upstream_failed', false]);
+  assert.deepEqual(await of('<html></html>'), [502, 'upstream_failed', false]);
+  assert.deepEqual(await of('{"id":"c1","choices":['), [502, 'upstream_failed', true]);
+  assert.deepEqual(await of(''), [502, 'upstream_failed', true]);
+  assert.deepEqual(await of('{"error":{"message":"x","type":"overloaded_error"}}'), [529, 'overloaded', false]);
+});
+
+const waits: readonly [what: string, headers: Record<string, string>, body: unknown, ms: number | undefined][] = [
+  ['seconds', { 'retry-after': '34' }, {}, 34_000],
+  ['a fraction of seconds', { 'retry-after': '0.25' }, {}, 250],
+  ['milliseconds', { 'retry-after-ms': '1500', 'retry-after': '9' }, {}, 1_500],
+  ['a date', { 'retry-after': 'Fri, 20 Nov 2026 12:01:30 GMT' }, {}, 90_000],
+  ['a date that has passed', { 'retry-after': 'Fri, 20 Nov 2026 11:00:00 GMT' }, {}, 0],
+  ['RetryInfo', {}, { error: { details: [{}, { retryDelay: '48.9s' }] } }, 48_900],
+  ['an absurd time', { 'retry-after': '999999' }, {}, 3_600_000],
+  ['a negative time', { 'retry-after': '-5' }, {}, undefined],
+  ['nonsense', { 'retry-after': 'soon' }, { error: { details: 'x' } }, undefined],
+];
+for (const [what, headers, body, ms] of waits) {
+  test(`waiting time given as ${what}`, () => assert.equal(retryAfterMs(headers, body, now), ms));
+}
+
+test('what a client must not learn is masked, and JSON stays JSON', () => {
+  for (const secret of [
+    'sk-proj-abcdefgh1234',
+    'sk-ant-api03-xyz_XYZ',
+    'sk-ab***yz',
+    'AIzaSyA1234567890abcdefg',
+    'xai-' + 'aB3'.repeat(12),
+    'org-H9rGLigVW0aTEjgfHIg3Ircj',
+    'proj_f4H0b30rYp2y52CGw64BafkL',
+    'projects/348715329010',
+    'https://api.vendor.example/v1?key=1',
+    'http:\\/\\/10.0.0.7:8080\\/x',
+    'api.vendor.com:8443',
+    '10.1.2.3:443',
+    '[2001:db8:0:1:1:1:1:1]:443',
+  ]) {
+    const clean = scrubText(`{"message":"before ${secret} after\\nline"}`);
+    assert.ok(clean.includes('***'), secret);
+    assert.ok(!clean.includes(secret), secret);
+    assert.match(JSON.parse(clean).message, /^before .*after\nline$/s);
+  }
+});
+
+test('ordinary words, ids and versions stay, byte for byte the same object', () => {
+  for (const text of [
+    "messages.1.role: Input should be 'user' or 'assistant'",
+    'prompt is too long: 3333404 tokens > 200000 maximum',
+    '{"request_id":"req_011CczucEpAJhxQrXmpnodCV","@type":"type.googleapis.com/google.rpc.RetryInfo"}',
+    'The model `gpt-4.1-nano-wrong` does not exist (v1.2.3, task-based, at 12:30:45)',
+  ]) {
+    const bytes = Buffer.from(text);
+    assert.equal(scrubBytes(bytes), bytes, text);
+  }
+});
+
+test('masking twice changes nothing more', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'sk-AIzaorg_.:/0123456789abc "\\') }), (text) => {
+      assert.equal(scrubText(scrubText(text)), scrubText(text));
+    }),
+  );
+});
+
+test('no text that a client has a vendor quote keeps the gateway busy', () => {
+  const startedAt = performance.now();
+  for (const unit of ['a-', 'a.', 'ab-', 'aB1_', ':', 'sk-', '1.', 'Bearer ', 'https://', 'f:'])
+    scrubText(unit.repeat(maxScrubbedBytes / unit.length));
+  assert.ok(performance.now() - startedAt < 3_000);
+  const long = { error: { message: 'x'.repeat(maxScrubbedBytes) } };
+  assert.equal(refuse(400, long).answer, undefined);
+});

@@ -1,0 +1,317 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Answer } from '../../../core/contract.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
+import { parseFrame } from '../../../core/sse.ts';
+import { recording } from '../../helpers/recordings.ts';
+import { type Asked, cutAt, host, type Relayed, readBody, relay, Source, streamAnswer } from './harness.ts';
+
+const asked: Record<'chat' | 'responses' | 'messages' | 'gemini', Asked> = {
+  chat: { path: '/v1/chat/completions', body: { model: 'm', messages: [], stream: true } },
+  responses: { path: '/v1/responses', body: { model: 'm', input: 'x', stream: true } },
+  messages: { path: '/v1/messages', body: { model: 'm', max_tokens: 9, messages: [], stream: true } },
+  gemini: { path: '/v1beta/models/m:streamGenerateContent?alt=sse', body: { contents: [] } },
+};
+
+const delta = (text: string) => `data: {"id":"c1","choices":[{"index":0,"delta":{"content":"${text}"}}]}\n\n`;
+const finish = 'data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
+const usage = 'data: {"id":"c1","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}\n\n';
+const done = 'data: [DONE]\n\n';
+
+const broken = () => new UpstreamError('body', 'socket hang up at 10.0.0.7:443');
+
+async function output(relayed: Promise<Relayed>): Promise<{ text: string } & Relayed> {
+  const result = await relayed;
+  return { ...result, text: (await readBody(result.answer.body)).toString() };
+}
+
+async function refused(answer: Answer, from: Asked = asked.chat): Promise<UpstreamRefusal> {
+  const error = await relay(from, answer).then(
+    () => assert.fail('nothing was refused'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof UpstreamRefusal, String(error));
+  return error;
+}
+
+test('one chunk in gives the very same chunk out', async () => {
+  const chunks = [delta('a'), delta('b') + delta('c'), finish, done].map((text) => Buffer.from(text));
+  const { answer } = await relay(asked.chat, { status: 200, headers: {}, body: new Source(chunks) });
+  const out: Uint8Array[] = [];
+  for await (const chunk of answer.body as AsyncIterable<Uint8Array>) out.push(chunk);
+  assert.equal(out.length, 4);
+  for (const [index, chunk] of out.entries()) assert.deepEqual(Buffer.from(chunk), chunks[index]);
+});
+
+test('half a frame waits for its other half, so that nothing is cut in two', async () => {
+  const { answer } = await relay(asked.chat, streamAnswer([`${delta('a')}data: {"ch`, `oices":[]}\n\n`, done]));
+  const out: string[] = [];
+  for await (const chunk of answer.body as AsyncIterable<Uint8Array>) out.push(Buffer.from(chunk).toString());
+  assert.deepEqual(out, [delta('a'), 'data: {"choices":[]}\n\n', done]);
+});
+
+test('a frame of megabytes is not held back', async () => {
+  const large = delta('x'.repeat(300_000));
+  const chunks = [delta('a'), large.slice(0, 100_000), large.slice(100_000, 200_000), large.slice(200_000), done];
+  const { answer } = await relay(asked.chat, streamAnswer(chunks));
+  const body = (answer.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+  await body.next();
+  assert.equal((await body.next()).value.length, 100_000);
+  assert.equal(answer.idleFrame!(), undefined, 'a comment must not stand inside a frame');
+  const rest: Uint8Array[] = [];
+  for (let step = await body.next(); !step.done; step = await body.next()) rest.push(step.value);
+  assert.equal(Buffer.concat(rest).toString(), `${large.slice(100_000)}${done}`);
+  assert.equal(Buffer.from(answer.idleFrame!()!).toString(), ': keep-alive\n\n');
+});
+
+test('the answer ends with its terminal event although the upstream keeps the socket open', async () => {
+  const ends: readonly [Asked, string][] = [
+    [asked.chat, delta('a') + finish + done],
+    [
+      asked.messages,
+      recording('messages', 'anthropic-claude-haiku-4-5-20251001-stop-sequence-stream-88df').response.toString(),
+    ],
+    [asked.responses, recording('responses', 'openai-gpt-4.1-nano-text-stream-9976').response.toString()],
+  ];
+  for (const [from, text] of ends) {
+    const result = await output(relay(from, streamAnswer([text], 'hang')));
+    assert.equal(result.text, text);
+    assert.equal(result.report!.terminal, true);
+    assert.equal(result.exchange.failure, undefined);
+  }
+});
+
+test('a chat stream that closes after its finish reason, without [DONE], has ended well', async () => {
+  for (const end of [undefined, broken()]) {
+    const result = await output(relay(asked.chat, streamAnswer([delta('a'), finish], end)));
+    assert.equal(result.text, delta('a') + finish);
+    assert.equal(result.report!.terminal, true);
+    assert.equal(result.exchange.failure, undefined);
+  }
+});
+
+const starts: Record<keyof typeof asked, string> = {
+  chat: delta('Hello'),
+  responses:
+    recording('responses', 'openai-gpt-4.1-nano-text-stream-9976')
+      .response.toString()
+      .split('\n\n')
+      .slice(0, 5)
+      .join('\n\n') + '\n\n',
+  messages:
+    recording('messages', 'anthropic-claude-haiku-4-5-20251001-stop-sequence-stream-88df')
+      .response.toString()
+      .split('\n\n')
+      .slice(0, 4)
+      .join('\n\n') + '\n\n',
+  gemini: 'data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]},"index":0}]}\r\n\r\n',
+};
+
+for (const [protocol, start] of Object.entries(starts) as [keyof typeof asked, string][]) {
+  for (const [what, tail, end] of [
+    ['reset', '', broken()],
+    ['closed without its end', '', undefined],
+    ['cut inside a frame', 'data: {"id', undefined],
+    ['silent for too long', '', new UpstreamError('body', 'body timeout', { timedOut: true })],
+  ] as const) {
+    test(`a ${protocol} stream that is ${what} ends with the protocol’s error, and what was seen is reported`, async () => {
+      const result = await output(relay(asked[protocol], streamAnswer([start, tail], end)));
+      assert.ok(result.text.startsWith(start), 'everything before the break went out');
+      const added = result.text
+        .slice(start.length)
+        .split('\n\n')
+        .filter((text) => text !== '');
+      const events = added.map((text) => parseFrame(Buffer.from(`${text}\n\n`))!);
+      const kind = what === 'silent for too long' ? 'upstream_timeout' : 'upstream_failed';
+      assertError[protocol](events, kind === 'upstream_timeout');
+      assert.equal(result.exchange.failure?.kind, kind);
+      assert.equal(result.exchange.failure?.shouldRetry, false);
+      assert.ok(!result.text.includes('10.0.0.7'), 'no address reaches the client');
+      assert.equal(result.report!.terminal, false);
+      assert.ok(result.report!.usage.output! > 0);
+      assert.equal(result.report!.estimated, true);
+    });
+  }
+}
+
+const assertError: Record<
+  keyof typeof asked,
+  (events: { event: string | undefined; data: string }[], late: boolean) => void
+> = {
+  chat([only, ...others]) {
+    assert.equal(others.length, 0);
+    assert.equal(JSON.parse(only!.data).error.type, 'server_error');
+  },
+  responses([first, second, ...others]) {
+    assert.equal(others.length, 0);
+    assert.equal(first!.event, 'error');
+    const error = JSON.parse(first!.data);
+    assert.deepEqual([error.type, error.code, error.sequence_number], ['error', 'server_error', 5]);
+    assert.equal(second!.event, 'response.failed');
+    const failed = JSON.parse(second!.data);
+    assert.deepEqual(
+      [failed.sequence_number, failed.response.status, failed.response.error.code],
+      [6, 'failed', 'server_error'],
+    );
+    assert.match(failed.response.id, /^resp_/);
+  },
+  messages([only, ...others], late) {
+    assert.equal(others.length, 0);
+    assert.equal(only!.event, 'error');
+    const error = JSON.parse(only!.data);
+    assert.deepEqual([error.type, error.error.type], ['error', late ? 'timeout_error' : 'api_error']);
+    assert.match(error.request_id, /^req_/);
+  },
+  gemini([only, ...others], late) {
+    assert.equal(others.length, 0);
+    const { error } = JSON.parse(only!.data);
+    assert.deepEqual([error.code, error.status], late ? [504, 'DEADLINE_EXCEEDED'] : [502, 'UNAVAILABLE']);
+  },
+};
+
+test('a stream that broke inside a large frame, half of it out, still tells its error in a frame of its own', async () => {
+  const half = delta('x'.repeat(200_000)).slice(0, 150_000);
+  const result = await output(relay(asked.chat, streamAnswer([delta('a'), half], broken())));
+  const rest = result.text.slice(delta('a').length + half.length);
+  assert.match(rest, /^\n\ndata: \{"error":/);
+});
+
+test('the usage frame that only the gateway asked for is held back, however the stream is cut', async () => {
+  const text = delta('a') + finish + usage + done;
+  const expected = delta('a') + finish + done;
+  const target = { upstream: { streamUsageOption: true } };
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 12 }), async (offsets) => {
+      const result = await output(relay({ ...asked.chat, target }, streamAnswer(cutAt(Buffer.from(text), offsets))));
+      assert.equal(result.text, expected);
+      assert.deepEqual(result.report!.usage, { input: 5, output: 2 });
+      assert.equal(result.report!.estimated, false);
+    }),
+    { numRuns: 60 },
+  );
+  const wanted = {
+    ...asked.chat,
+    body: { model: 'm', messages: [], stream: true, stream_options: { include_usage: true } },
+  };
+  assert.equal((await output(relay({ ...wanted, target }, streamAnswer([text])))).text, text);
+});
+
+test('an error in the first frame becomes a real error, and nothing is marked as failed yet', async () => {
+  const frame = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
+  const refusal = await refused(streamAnswer([': ping\n\n', frame.slice(0, 20), frame.slice(20)]), asked.messages);
+  assert.deepEqual([refusal.status, refusal.error.kind, refusal.mayRun], [529, 'overloaded', false]);
+});
+
+test('an error in the first frame is worded by the vendor where it is about the request, scrubbed', async () => {
+  const frame = 'data: {"error":{"message":"bad org-abcdefgh1234 input","code":400,"param":"messages"}}\n\n';
+  const { error, answer } = await refused(streamAnswer([frame]));
+  assert.deepEqual([error.kind, error.message, error.field], ['invalid_request', 'bad *** input', 'messages']);
+  assert.equal(answer, undefined);
+});
+
+const strange: readonly [what: string, upstream: Answer, status: number, mayRun: boolean][] = [
+  [
+    'a page',
+    { status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: new Source(['<html>']) },
+    502,
+    false,
+  ],
+  ['a page without a type', streamAnswer(['\n <!doctype html>']), 502, false],
+  ['nothing', streamAnswer([]), 502, true],
+  ['comments alone', streamAnswer([': hello\n\n']), 502, true],
+  ['half an event', streamAnswer(['data: {"id":']), 502, true],
+  ['a whole answer', streamAnswer(['{"id":"c1",', '"choices":[]}']), 502, true],
+  ['a whole error', streamAnswer(['{"error":{"message":"slow down","code":', '"rate_limit_exceeded"}}']), 429, false],
+];
+for (const [what, upstream, status, mayRun] of strange) {
+  test(`${what} instead of a stream is refused before anything is sent`, async () => {
+    const refusal = await refused(upstream);
+    assert.deepEqual([refusal.status, refusal.mayRun], [status, mayRun]);
+  });
+}
+
+test('a source that breaks before the first event throws its own error', async () => {
+  await assert.rejects(relay(asked.chat, streamAnswer([': hello\n\n'], broken())), UpstreamError);
+});
+
+test('comments do not hold back the head for longer than a few seconds', async () => {
+  const source = new Source([': 1\n\n', ': 2\n\n', delta('a'), done]);
+  const next = source.next.bind(source);
+  source.next = async () => {
+    host.advance(3_000);
+    return next();
+  };
+  const { answer } = await relay(asked.chat, { status: 200, headers: {}, body: source });
+  assert.equal(source.pulled, 2);
+  assert.equal((await readBody(answer.body)).toString(), `: 1\n\n: 2\n\n${delta('a')}${done}`);
+});
+
+test('an error in a later frame goes out scrubbed, the stream is marked as failed, and nothing is added', async () => {
+  const error = 'data: {"error":{"message":"key sk-abcdef123456 at 10.1.2.3","code":500}}\n\n';
+  const result = await output(relay(asked.chat, streamAnswer([delta('a'), error])));
+  assert.equal(result.text, `${delta('a')}data: {"error":{"message":"key *** at ***","code":500}}\n\n`);
+  assert.equal(result.exchange.failure?.kind, 'upstream_failed');
+  assert.equal(result.report!.terminal, false);
+});
+
+test('the client’s leaving gives up the upstream and adds nothing', async () => {
+  const source = new Source([delta('Hello'), delta(' there')], 'hang');
+  const { answer, report } = await relay(asked.chat, { status: 200, headers: {}, body: source });
+  const body = (answer.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+  await body.next();
+  await body.return!();
+  assert.equal(source.returned, true);
+  assert.equal((await body.next()).done, true);
+  assert.deepEqual([report!.terminal, report!.estimated, report!.usage.output], [false, true, 2]);
+});
+
+test('a body that nobody pulls has its report all the same', async () => {
+  const { report } = await relay(asked.chat, streamAnswer([delta('Hello')], 'hang'));
+  assert.ok(report!.usage.input! > 0);
+  assert.equal(report!.usage.output, 2);
+});
+
+test('an upstream that fails before any text, without usage, has consumed nothing', async () => {
+  const created = starts.responses.split('\n\n')[0]!;
+  const { report } = await output(relay(asked.responses, streamAnswer([`${created}\n\n`], broken())));
+  assert.deepEqual([report!.usage, report!.estimated], [{}, false]);
+});
+
+test('when the money is used up the stream ends with an error in its protocol, and the upstream is given up', async () => {
+  const source = new Source([delta('a'), delta('b'), delta('c'), done], 'hang');
+  const seen: number[] = [];
+  const observe = (tokens: number) => seen.push(tokens) < 3;
+  const relayed = relay({ ...asked.chat, observe }, { status: 200, headers: {}, body: source });
+  const { text, exchange } = await output(relayed);
+  assert.deepEqual(seen, [1, 2, 3]);
+  assert.ok(text.startsWith(delta('a') + delta('b') + delta('c')));
+  assert.equal(JSON.parse(text.split('data: ').at(-1)!).error.code, 'insufficient_quota');
+  assert.equal(exchange.failure?.kind, 'insufficient_balance');
+  assert.equal(source.returned, true);
+});
+
+test('a stream that the gateway itself aborts says why', async () => {
+  const reason = new GatewayError('overloaded', 'The gateway is shutting down.');
+  const { exchange, answer } = await relay(asked.chat, streamAnswer([delta('a')], broken()));
+  Object.defineProperty(exchange, 'signal', { value: AbortSignal.abort(reason) });
+  assert.match((await readBody(answer.body)).toString(), /"message":"The gateway is shutting down\."/);
+  assert.equal(exchange.failure?.kind, 'overloaded');
+});
+
+test('a frame beyond all measure breaks the stream', async () => {
+  const piece = Buffer.alloc(16 * 2 ** 20, 'x');
+  const source = new Source([delta('a'), 'data: "', piece, piece, piece, piece, piece], 'hang');
+  const { text, exchange } = await output(relay(asked.chat, { status: 200, headers: {}, body: source }));
+  assert.match(text.slice(-300), /\n\ndata: \{"error":/);
+  assert.equal(exchange.failure?.kind, 'upstream_failed');
+  assert.equal(source.returned, true);
+});
+
+test('an error frame too long to be searched is told in the gateway’s own words', async () => {
+  const error = `data: ${JSON.stringify({ error: { message: 'sk-secret12345 '.repeat(10_000) } })}\n\n`;
+  const { text, exchange } = await output(relay(asked.chat, streamAnswer([delta('a') + error])));
+  assert.doesNotMatch(text, /sk-secret/);
+  assert.equal(JSON.parse(text.slice(delta('a').length + 6)).error.type, 'server_error');
+  assert.equal(exchange.failure?.kind, 'upstream_failed');
+});

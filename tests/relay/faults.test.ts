@@ -1,0 +1,190 @@
+/** What a client sees when the vendor misbehaves, through a real gateway. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as send } from 'node:http';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { recording } from '../helpers/recordings.ts';
+import { nextObserved } from './probe.ts';
+import { type Stage, startStage } from './stage.ts';
+
+let stage: Stage;
+before(async () => {
+  const keys = Array.from({ length: 40 }, (_, index) => `vendor-key-${index}`);
+  stage = await startStage({ keys, timeouts: { connect: '1s', first_byte: '400ms', idle: '400ms' } });
+});
+after(() => stage.stop());
+
+const chat = '/v1/chat/completions';
+const chatBody = JSON.stringify({ model: 'alias', messages: [], stream: true });
+const wholeBody = JSON.stringify({ model: 'alias', messages: [] });
+const eventStream = { 'content-type': 'text/event-stream' };
+const sse = (...frames: object[]) => frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('');
+const delta = (content: string) => ({ id: 'c1', choices: [{ index: 0, delta: { content } }] });
+const done = 'data: [DONE]\n\n';
+
+test('an alias, the usage option and the key are what the vendor sees; none of the client’s headers is', async () => {
+  const body = '{ "stream":true,"model":"alias" , "messages":[] }';
+  await stage.ask(
+    chat,
+    body,
+    { headers: eventStream, body: sse(delta('a')) + done },
+    { authorization: 'Bearer client', cookie: 'a=b' },
+  );
+  const { url, headers, body: sent } = stage.vendor.requests.at(-1)!;
+  assert.equal(url, '/v1/chat/completions');
+  assert.equal(
+    sent.toString(),
+    '{ "stream":true,"model":"real/model" , "messages":[],"stream_options":{"include_usage":true} }',
+  );
+  assert.match(headers.authorization!, /^Bearer vendor-key-\d+$/);
+  assert.equal(headers.cookie, undefined);
+  assert.equal(headers['accept-encoding'], 'identity');
+});
+
+test('the usage frame that the client did not ask for does not reach it, and is metered', async () => {
+  const usage = { id: 'c1', choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };
+  const script = { headers: eventStream, body: sse(delta('a'), usage) + done, cuts: [10, 60, 90, 100, 130] };
+  const told = await stage.ask(chat, chatBody, script);
+  assert.equal(told.body.toString(), sse(delta('a')) + done);
+  assert.deepEqual(told.observed.report!.usage, { input: 5, output: 2 });
+});
+
+test('a vendor that dies in mid-stream leaves whole frames and the protocol’s error', async () => {
+  const text = sse(delta('Hello'), delta('World'));
+  for (const dieAfter of [text.length, text.length - 20, text.length / 2 + 3]) {
+    const told = await stage.ask(chat, chatBody, {
+      headers: eventStream,
+      body: text,
+      dieAfter: Math.floor(dieAfter),
+      pauseMs: 5,
+    });
+    assert.equal(told.status, 200);
+    const frames = told.body
+      .toString()
+      .split('\n\n')
+      .filter((frame) => frame !== '')
+      .map((frame) => JSON.parse(frame.slice(6)));
+    assert.equal(frames.pop().error.type, 'server_error');
+    assert.ok(frames.length > 0 && frames.every((frame) => frame.id === 'c1'));
+    assert.equal(told.observed.outcome.kind, 'failed');
+    assert.equal(told.observed.outcome.error!.kind, 'upstream_failed');
+    assert.equal(told.observed.report!.terminal, false);
+    assert.ok(told.observed.report!.usage.output! >= 2);
+  }
+});
+
+test('a vendor that falls silent in mid-stream ends in a time-out of the protocol', async () => {
+  const told = await stage.ask(chat, chatBody, { headers: eventStream, body: sse(delta('Hello')), hang: true });
+  assert.match(told.body.toString(), /"code":"timeout"/);
+  assert.equal(told.observed.outcome.error!.kind, 'upstream_timeout');
+});
+
+test('a vendor that keeps the socket open after its end does not keep the client', async () => {
+  const { response } = recording('messages', 'anthropic-claude-haiku-4-5-20251001-stop-sequence-stream-88df');
+  const body = JSON.stringify({ model: 'alias', max_tokens: 9, messages: [], stream: true });
+  const startedAt = performance.now();
+  const told = await stage.ask('/v1/messages', body, { headers: eventStream, body: response, hang: true });
+  assert.ok(performance.now() - startedAt < 300, 'the answer waited for the socket');
+  assert.deepEqual(told.body, response);
+  assert.equal(told.observed.outcome.kind, 'complete');
+});
+
+test('the vendor’s sockets are used again after streams that ended well', async () => {
+  const keys = 40;
+  const { response } = recording('chat', 'openai-gpt-4.1-text-stream-7be0');
+  const script = { headers: eventStream, body: response, cuts: [100, response.length - 5] };
+  for (let round = 0; round < keys; round++) await stage.ask(chat, chatBody, script);
+  const before = stage.vendor.connections();
+  for (let round = 0; round < keys; round++) await stage.ask(chat, chatBody, script);
+  assert.equal(stage.vendor.connections() - before, 0);
+});
+
+test('the client’s leaving reaches the vendor at once, before and after the first byte', async () => {
+  for (const script of [{ headDelayMs: 5_000 }, { headers: eventStream, body: sse(delta('Hello')), hang: true }]) {
+    stage.vendor.play(script);
+    const before = stage.vendor.requests.length;
+    const observed = nextObserved();
+    const request = send(`${stage.origin}${chat}`, { method: 'POST', headers: { 'content-type': 'application/json' } });
+    request.on('error', () => {});
+    request.end(chatBody);
+    if (script.headDelayMs === undefined) {
+      const [answer] = await once(request, 'response');
+      await once(answer, 'data');
+    }
+    while (stage.vendor.requests.length === before) await sleep(2);
+    const leftAt = performance.now();
+    request.destroy();
+    await stage.vendor.requests.at(-1)!.closed;
+    assert.ok(performance.now() - leftAt < 100, 'the vendor was kept waiting');
+    const { outcome, report } = await observed;
+    assert.equal(outcome.kind, 'client_left');
+    if (script.headDelayMs === undefined) {
+      assert.equal(report!.estimated, true);
+      assert.ok(report!.usage.input! > 0 && report!.usage.output! >= 1);
+    }
+  }
+});
+
+test('an error in the first frame of a 200 is a real error to the client', async () => {
+  const frame =
+    'event: error\ndata: {"type":"error","error":{"type":"invalid_request_error","message":"No such tool"}}\n\n';
+  const body = JSON.stringify({ model: 'alias', max_tokens: 9, messages: [], stream: true });
+  const told = await stage.ask('/v1/messages', body, { headers: eventStream, body: frame });
+  assert.equal(told.status, 400);
+  assert.deepEqual(JSON.parse(told.body.toString()).error, { type: 'invalid_request_error', message: 'No such tool' });
+});
+
+test('pages, redirects and refused keys are never handed on', async () => {
+  const page = { headers: { 'content-type': 'text/html' }, body: '<h1>Vendor at 10.0.0.1</h1>' };
+  for (const [body, script] of [
+    [wholeBody, page],
+    [chatBody, page],
+    [wholeBody, { status: 302, headers: { location: `${stage.vendor.origin}/elsewhere` }, body: '' }],
+    [wholeBody, { status: 401, body: '{"error":{"message":"Incorrect API key provided: vendor-key-1"}}' }],
+  ] as const) {
+    const told = await stage.ask(chat, body, script);
+    assert.equal(told.status, 502);
+    assert.doesNotMatch(told.body.toString(), /Vendor|vendor-key|10\.0/);
+    assert.equal(stage.vendor.requests.at(-1)!.url, chat);
+  }
+});
+
+test('a refused request comes back in the vendor’s own words, and a waiting time is passed on', async () => {
+  const words = '{ "error": {"message":"messages.1.role: Input should be \'user\'","type":"invalid_request_error"} }';
+  const told = await stage.ask(chat, wholeBody, { status: 400, body: words });
+  assert.deepEqual([told.status, told.body.toString()], [400, words]);
+  const limited = await stage.ask(chat, wholeBody, {
+    status: 429,
+    headers: { 'retry-after': '7', 'content-type': 'application/json' },
+    body: '{"error":{"message":"slow down"}}',
+  });
+  assert.deepEqual([limited.status, limited.headers['retry-after']], [429, '7']);
+});
+
+test('a vendor that dies before its head is told once, with no repetition', async () => {
+  const before = stage.vendor.requests.length;
+  const told = await stage.ask(chat, wholeBody, { dieAtOnce: true });
+  assert.deepEqual([told.status, told.headers['x-should-retry']], [502, 'false']);
+  assert.equal(stage.vendor.requests.length, before + 1);
+});
+
+test('a vendor that answers too late is a time-out', async () => {
+  const told = await stage.ask(chat, wholeBody, { headDelayMs: 1_500 });
+  assert.equal(told.status, 504);
+});
+
+test('a body that is no JSON, a model that is none and a missing field are errors of the protocol', async () => {
+  const cases: readonly [string, string, number, string][] = [
+    [chat, '{', 400, 'invalid_request_error'],
+    [chat, '{"model":"none","messages":[]}', 404, 'invalid_request_error'],
+    ['/v1/messages', '{"model":"alias","messages":[]}', 400, 'invalid_request_error'],
+    ['/v1beta/models/alias:generateContent', '[]', 400, 'INVALID_ARGUMENT'],
+    ['/v1beta/models/alias:fly', '{}', 404, 'NOT_FOUND'],
+  ];
+  for (const [path, body, status, type] of cases) {
+    const response = await fetch(`${stage.origin}${path}`, { method: 'POST', body });
+    const { error } = (await response.json()) as { error: { type?: string; status?: string } };
+    assert.deepEqual([response.status, error.type ?? error.status], [status, type], path);
+  }
+});
