@@ -38,7 +38,10 @@ export async function writeAnswer(
   const { outgoing } = exchange;
   if (outgoing.destroyed || outgoing.headersSent) return;
   progress.status = answer.status;
-  const headers: Record<string, string | number> = { ...answer.headers, 'x-request-id': exchange.id };
+  const headers: Record<string, string | number> = answer.headers;
+  // Official SDKs show one or the other in their errors.
+  headers['x-request-id'] = exchange.id;
+  headers['request-id'] = exchange.id;
   if (closing) headers['connection'] = 'close';
   if (isStream(answer.body)) {
     delete headers['content-length'];

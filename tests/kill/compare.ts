@@ -99,7 +99,7 @@ export function compare({ acknowledged, bill, charges, mostInFlight }: Evidence)
   const account = [
     `clients hold ${acknowledged.length} whole answers; each was charged once${settledByEstimate > 0 ? `, ${settledByEstimate} of them by estimate` : ''}`,
     `the vendor billed ${bill.requests} requests and ${billed} tokens`,
-    `the ledger charged ${exact.length} requests exactly (${charged} tokens) and ${estimated} that were cut by estimate; ${charges.unknown} unknown attempts were voided`,
+    `the ledger charged ${exact.length} requests exactly (${charged} tokens) and ${estimated} that were cut by estimate; ${charges.unknown} attempts ended unknown`,
   ];
   return { account, violations };
 }

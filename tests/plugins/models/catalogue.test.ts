@@ -125,7 +125,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'protocol-convert',
   ];
   assert.deepEqual(main.plugins, order);
-  assert.deepEqual(read('demo.yaml').plugins, [...order.slice(0, 5), 'sandbox', ...order.slice(5)]);
+  assert.deepEqual(read('demo.yaml').plugins, [...order.slice(0, 5), 'sandbox', ...order.slice(5), 'welcome']);
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
 
