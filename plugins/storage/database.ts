@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/pg-proxy';
 import type { Host } from '../../core/contract.ts';
 import type { Database, Orm } from '../../core/vocabulary.ts';
 import { Changes, pollIntervalMs, pruneIntervalMs } from './changes.ts';
-import { connect, describeUrl } from './connect.ts';
+import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
 import { useEmbedded } from './embedded/keeper.ts';
 import { migrate, prepareSchema } from './migrate.ts';
 
@@ -22,12 +22,18 @@ export interface OpenedDatabase extends Database {
 
 /** Connects, makes what the schema lacks, and begins to listen to changes while serving. */
 export async function openDatabase(host: Host, options: DatabaseOptions): Promise<OpenedDatabase> {
+  const { schema } = host;
   const source = await openSource(host, options);
-  const { connection } = source;
-  const changes = new Changes(connection.orm, host.schema, host.clock, host.log);
+  const { orm } = source.connection;
+  const changes = new Changes(orm, schema, host.clock, host.log);
+  /** By a connection of its own: a migration may take longer than a statement is let. */
+  const migratePlugin = async (plugin: string, directory: URL) => {
+    const patient = connect({ ...source.options, maxConnections: 1, patient: true });
+    await migrate(patient.orm, schema, plugin, directory).finally(() => patient.close());
+  };
   try {
-    await prepareSchema(connection.orm, host.schema);
-    await migrate(connection.orm, host.schema, 'storage', new URL('./migrations/', import.meta.url));
+    await prepareSchema(orm, schema);
+    await migratePlugin('storage', new URL('./migrations/', import.meta.url));
     await changes.begin();
   } catch (error) {
     await source.close();
@@ -37,9 +43,9 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   host.every(pollIntervalMs, 'poll for changes', () => health.poll());
   host.every(pruneIntervalMs, 'prune changes', () => changes.prune());
   return {
-    orm: connection.orm,
-    schema: host.schema,
-    migrate: (plugin, directory) => migrate(connection.orm, host.schema, plugin, directory),
+    orm,
+    schema,
+    migrate: migratePlugin,
     announce: (topic, subject) => changes.announce(topic, subject),
     onChange: (topic, listener) => changes.onChange(topic, listener),
     healthy: () => source.alive() && health.isGood(),
@@ -63,23 +69,27 @@ export function closedDatabase(schema: string): Database {
 }
 
 interface Source {
-  readonly connection: { readonly orm: Orm };
+  readonly options: ConnectOptions;
+  readonly connection: Connection;
   alive(): boolean;
   close(): Promise<void>;
 }
 
 async function openSource(host: Host, { database, maxConnections }: DatabaseOptions): Promise<Source> {
-  const applicationName = `model-gateway ${host.gateway}`;
+  const common = { maxConnections, applicationName: `model-gateway ${host.gateway}` };
   if (database !== 'embedded') {
-    const connection = connect({ target: { url: database }, maxConnections, applicationName });
+    const options = { ...common, target: { url: database } };
+    const connection = connect(options);
     host.log.info({ database: describeUrl(database), schema: host.schema }, 'using a Postgres server');
-    return { connection, alive: () => true, close: () => connection.close() };
+    return { options, connection, alive: () => true, close: () => connection.close() };
   }
   const mode = host.mode === 'serve' ? 'serve' : 'command';
   const embedded = await useEmbedded(host.directory, mode, host.log);
-  const connection = connect({ target: { socketPath: embedded.address }, maxConnections, applicationName });
+  const options = { ...common, target: { socketPath: embedded.address } };
+  const connection = connect(options);
   host.log.info({ directory: host.directory, schema: host.schema }, 'using the embedded database');
   return {
+    options,
     connection,
     alive: () => embedded.alive(),
     async close() {

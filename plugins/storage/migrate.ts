@@ -118,8 +118,6 @@ async function applyOnce(
 /** A transaction that runs in one process at a time, for as long as it takes. */
 function locked(orm: Orm, schema: string, work: (runner: Runner) => Promise<void>): Promise<void> {
   return orm.transaction(async (transaction) => {
-    await transaction.execute(sql`set local statement_timeout = 0`);
-    await transaction.execute(sql`set local lock_timeout = 0`);
     await transaction.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`migrations of ${schema}`}, 0))`);
     await work(transaction);
   });

@@ -38,20 +38,26 @@ export async function openDatabase(options: TestDatabaseOptions = {}): Promise<T
     database: databaseUrl ?? 'embedded',
     maxConnections: options.pool ?? 5,
   });
+  const close = async () => {
+    if (!opened.delete(close)) return;
+    if (options.schema === undefined) {
+      await database.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
+    }
+    await database.close();
+  };
+  opened.add(close);
   return {
     ...database,
     host,
     async poll() {
       await host.intervals.find(({ name }) => name === 'poll for changes')!.work();
     },
-    async close() {
-      if (options.schema === undefined) {
-        await database.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);
-      }
-      await database.close();
-    },
+    close,
   };
 }
+
+/** Closed in the end, so that a test that failed before it did so keeps nobody waiting. */
+const opened = new Set<() => Promise<void>>();
 
 let starting: Promise<{ directory: string; embedded: EmbeddedDatabase }> | undefined;
 
@@ -68,6 +74,7 @@ async function start() {
 }
 
 after(async () => {
+  await Promise.all([...opened].map((close) => close()));
   const started = await starting?.catch(() => undefined);
   await started?.embedded.release();
   if (started !== undefined) rmSync(started.directory, { recursive: true, force: true });

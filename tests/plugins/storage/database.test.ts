@@ -122,6 +122,35 @@ test('transactions that move the same balance at the same time lose no update', 
     assert.deepEqual(await rowsOf(database, sql`select amount from ${table}`), [{ amount: 180n }]);
   }));
 
+test('a transaction in which a statement failed is not committed, even if nobody looked at the failure', () =>
+  withDatabase(async (database) => {
+    const table = sql`${sql.identifier(database.schema)}.careless`;
+    await database.orm.execute(sql`create table ${table} (id int primary key)`);
+    const careless = database.orm.transaction(async (transaction) => {
+      await transaction.execute(sql`insert into ${table} values (${1})`);
+      await transaction.execute(sql`insert into ${table} values (${1})`).catch(() => undefined);
+    });
+    await assert.rejects(careless, { code: '23505' });
+    assert.deepEqual(await rowsOf(database, sql`select * from ${table}`), []);
+  }));
+
+test('a statement that nobody waited for runs inside its transaction or not at all', () =>
+  withDatabase(async (database) => {
+    const table = sql`${sql.identifier(database.schema)}.late`;
+    await database.orm.execute(sql`create table ${table} (id int)`);
+    const late = await database.orm.transaction(async (transaction) => {
+      void transaction.execute(sql`insert into ${table} values (1)`).execute();
+      return transaction.execute;
+    });
+    assert.equal(typeof late, 'function');
+    let escaped: Pick<typeof database.orm, 'execute'> | undefined;
+    await database.orm.transaction(async (transaction) => {
+      escaped = transaction;
+    });
+    await assert.rejects(async () => escaped!.execute(sql`insert into ${table} values (2)`));
+    assert.deepEqual(await rowsOf(database, sql`select * from ${table}`), [{ id: 1 }]);
+  }));
+
 test('a nested transaction is undone alone', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.nested`;

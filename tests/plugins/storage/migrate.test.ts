@@ -12,6 +12,7 @@ type Files = Record<string, string>;
 
 interface Fixture {
   readonly database: TestDatabase;
+  write(files: Files): Promise<void>;
   /** Adds files to the plugin's folder and migrates. */
   migrate(files: Files, database?: TestDatabase): Promise<void>;
   rows(statement: ReturnType<typeof sql>): Promise<object[]>;
@@ -24,10 +25,14 @@ async function fixture(context: TestContext): Promise<Fixture> {
     await rm(directory, { recursive: true });
     await database.close();
   });
+  const write = async (files: Files) => {
+    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  };
   return {
     database,
+    write,
     async migrate(files, through = database) {
-      for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+      await write(files);
       await through.migrate('things', pathToFileURL(directory));
     },
     rows: async (statement) => ((await database.orm.execute(statement)) as object[]).map((row) => ({ ...row })),
@@ -117,10 +122,11 @@ test('two plugins may use the same numbers', async (context) => {
 });
 
 test('processes that migrate at the same time apply each file once', async (context) => {
-  const { database, migrate, rows } = await fixture(context);
+  const { database, write, migrate, rows } = await fixture(context);
   const others = await Promise.all(Array.from({ length: 5 }, () => openDatabase({ schema: database.schema, pool: 2 })));
   const files = { '001-things.sql': createThings, '002-more.sql': 'insert into {schema}.things values (2);' };
-  await Promise.all([migrate(files), ...others.map((other) => migrate(files, other))]);
+  await write(files);
+  await Promise.all([database, ...others].map((through) => migrate({}, through)));
   assert.equal((await rows(sql`select * from ${sql.identifier(database.schema)}.things`)).length, 2);
   await Promise.all(others.map((other) => other.close()));
 });
