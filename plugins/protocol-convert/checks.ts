@@ -48,10 +48,8 @@ function scanBody(bytes: Uint8Array): ObjectScan {
     return scanObject(bytes);
   } catch (error) {
     if (error instanceof DepthError) throw invalid(`The request body is nested deeper than ${defaultMaxDepth} levels.`);
-    const starts = tryParseBytes(bytes);
-    throw invalid(
-      starts === undefined ? 'The request body is not valid JSON.' : 'The request body must be a JSON object.',
-    );
+    const isObject = Buffer.from(bytes.subarray(0, 64)).toString('latin1').trimStart().startsWith('{');
+    throw invalid(isObject ? 'The request body is not valid JSON.' : 'The request body must be a JSON object.');
   }
 }
 

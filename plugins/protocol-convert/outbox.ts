@@ -3,12 +3,14 @@
 /** A frame that grows beyond this goes out as it comes: holding it back would cost memory and gain nothing. */
 const maxHeldBytes = 64 * 1024;
 
+const noBytes = new Uint8Array();
+
 /**
  * A stream is handed on frame by frame, so that it can be broken off between two frames. `begin` a chunk, tell for each
  * of its frames what becomes of it, `finishChunk`, `flush`. Offsets are those of the chunk.
  */
 export class Outbox {
-  #chunk: Uint8Array = new Uint8Array();
+  #chunk: Uint8Array = noBytes;
   #parts: Uint8Array[] = [];
   /** The run of frames that pass untouched. */
   #runStart = 0;
@@ -79,9 +81,10 @@ export class Outbox {
     this.#forgetWaiting();
   }
 
-  /** What goes out now; undefined when nothing does. */
+  /** What goes out now; undefined when nothing does. The chunk is not kept: a stream may be silent for long. */
   flush(): Uint8Array | undefined {
     const parts = this.#parts;
+    this.begin(noBytes);
     if (parts.length === 0) return undefined;
     this.#parts = [];
     return parts.length === 1 ? parts[0] : Buffer.concat(parts);

@@ -77,7 +77,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       return this.#opened();
     } catch (error) {
       report.broken = !exchange.signal.aborted;
-      void this.#source.return?.();
+      void this.#giveUp();
       throw error;
     }
   }
@@ -113,9 +113,18 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   async return(): Promise<IteratorResult<Uint8Array>> {
     if (!this.#ended) {
       this.#ended = true;
-      await this.#source.return?.();
+      await this.#giveUp();
     }
     return { done: true, value: undefined };
+  }
+
+  /** Nobody wants the rest. How the upstream takes it is its own affair. */
+  async #giveUp(): Promise<void> {
+    try {
+      await this.#source.return?.();
+    } catch {
+      // It was about to be closed anyway.
+    }
   }
 
   /** Bytes that this client skips, or undefined while a frame is halfway out. */
@@ -206,10 +215,10 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
         bytes += step.value.length;
         if (bytes > maxDrainBytes || clock.monotonic() - startedAt > maxDrainMs) break;
       }
-      await this.#source.return?.();
     } catch {
       // The answer was complete; how the upstream closes is its own affair.
     }
+    await this.#giveUp();
   }
 
   /** The upstream has closed in good order. */
@@ -244,7 +253,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #break(cause: unknown): void {
     const { exchange, report } = this.#options;
     this.#ended = true;
-    void this.#source.return?.();
+    void this.#giveUp();
     if (this.#tap.error !== undefined || this.#tap.complete) return;
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : cause;
     if (reason instanceof GatewayError && reason.kind === 'client_left') return;
@@ -255,7 +264,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** The money that was held is used up, and there is no more. */
   #stopUnpaid(): void {
     this.#ended = true;
-    void this.#source.return?.();
+    void this.#giveUp();
     const error = new GatewayError('insufficient_balance', 'The balance is used up; the answer stops here.', {
       shouldRetry: false,
     });
