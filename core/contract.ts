@@ -259,6 +259,8 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** A whole line of the caller's own, at level info: for what is written with each request. */
+  record(fields: object): void;
 }
 
 // ------------------------------------------------------------------------------------------------------------- commands

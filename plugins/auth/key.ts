@@ -1,5 +1,5 @@
 /** The form of an API key: how one is made, recognised without a database, shown in part, and hashed. Pure. */
-import { createHmac, type KeyObject } from 'node:crypto';
+import { createHmac, hash, type KeyObject } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Random } from '../../core/contract.ts';
 
@@ -30,6 +30,11 @@ export function displayPrefix(key: string): string {
 /** HMAC-SHA-256 in base64url. Without the pepper a stolen table cannot even be compared with a guess. */
 export function hashKey(key: string, pepper: KeyObject): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
+}
+
+/** SHA-256 in base64url, for comparing keys in memory. */
+export function fingerprintKey(key: string): string {
+  return hash('sha256', key, 'base64url');
 }
 
 function checksum(text: string): string {

@@ -34,7 +34,7 @@ export default definePlugin({
         exchange.defer((outcome) => {
           const row = rowOf(exchange, exchange.request.body.length, outcome);
           queue.push(row);
-          if (config.lines) host.log.info(row, 'request');
+          if (config.lines) host.log.record({ level: 'info', time: row.received_at, msg: 'request', ...row });
         });
         return next();
       },

@@ -26,7 +26,13 @@ export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'dir
     directory: '/nonexistent',
     mode: 'serve',
     ...options,
-    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    log: {
+      debug: write('debug'),
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      record: (fields) => write('info')(fields, 'record'),
+    },
     clock: { now: () => time, monotonic: () => time },
     random: {
       fraction,
