@@ -24,7 +24,7 @@ export class IncomingRequest implements ClientRequest {
   }
 
   get query(): URLSearchParams {
-    this.#query ??= new URLSearchParams(this.#search);
+    this.#query ??= this.#search === '' ? noQuery : new URLSearchParams(this.#search);
     return this.#query;
   }
 
@@ -34,6 +34,8 @@ export class IncomingRequest implements ClientRequest {
 }
 
 const emptyBody = new Uint8Array(0);
+/** Shared: nobody has a reason to write into a request's query. */
+const noQuery = new URLSearchParams();
 
 /** The exchange as the core holds it: the contract's face, and what only the server and the centre may touch. */
 export class LiveExchange implements Exchange {
