@@ -30,6 +30,8 @@ export class Flusher {
   readonly #stale = new Set<string>();
   /** Who waits for the next reading, whether it works or not. */
   #asked = new Map<string, PromiseWithResolvers<boolean>>();
+  /** Who waits for the reading that is going on. */
+  #reading = new Map<string, PromiseWithResolvers<boolean>>();
   #running: Promise<boolean> | undefined;
   #applied: number;
   #failures = 0;
@@ -64,9 +66,12 @@ export class Flusher {
 
   /** Applies all that is due. Resolves with false when the database refused; then the next try waits a little longer. */
   drain(): Promise<boolean> {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    // Begins in a moment, so that what is asked for in one go is answered in one go.
+    this.#running ??= Promise.resolve()
+      .then(() => this.#run())
+      .finally(() => {
+        this.#running = undefined;
+      });
     return this.#running;
   }
 
@@ -84,7 +89,7 @@ export class Flusher {
 
   async #run(): Promise<boolean> {
     if (this.#options.clock.monotonic() < this.#notBefore) {
-      this.#giveUp();
+      answer(this.#asked, false);
       return false;
     }
     try {
@@ -100,7 +105,7 @@ export class Flusher {
       this.#shutOut ||= error instanceof ShutOutError;
       this.#notBefore = this.#options.clock.monotonic() + pauseMs;
       this.#options.log.error({ error, backlog: this.#queue.length, pauseMs }, 'the ledger could not be written');
-      this.#giveUp();
+      answer(this.#asked, false);
       return false;
     }
   }
@@ -128,33 +133,33 @@ export class Flusher {
   /** Safe only after a batch that succeeded or with none left: before, the balance may already hold what is still queued. */
   async #reread(): Promise<void> {
     const accountIds = [...this.#stale];
-    const asked = this.#asked;
+    this.#reading = this.#asked;
     // News that come while the balances are being read are for the next reading.
     this.#stale.clear();
     this.#asked = new Map();
     try {
       const balances = await this.#options.balancesOf(accountIds);
       for (const [accountId, balance] of balances) this.#options.purses.reconcile(accountId, balance);
-      for (const { resolve } of asked.values()) resolve(true);
+      answer(this.#reading, true);
     } catch (error) {
       for (const accountId of accountIds) this.#stale.add(accountId);
-      for (const { resolve } of asked.values()) resolve(false);
+      answer(this.#reading, false);
       throw error;
     }
-  }
-
-  #giveUp(): void {
-    for (const { resolve } of this.#asked.values()) resolve(false);
-    this.#asked.clear();
   }
 
   /** For a request that its purse cannot pay: asks the database, at most once a second for each account. */
   async freshen(purse: Purse): Promise<boolean> {
     const now = this.#options.clock.monotonic();
-    const pending = this.#asked.get(purse.accountId);
+    const pending = this.#reading.get(purse.accountId) ?? this.#asked.get(purse.accountId);
     if (pending !== undefined) return pending.promise;
     if (now - purse.askedAt < 1_000) return false;
     purse.askedAt = now;
     return this.refresh(purse.accountId);
   }
+}
+
+function answer(asked: Map<string, PromiseWithResolvers<boolean>>, worked: boolean): void {
+  for (const { resolve } of asked.values()) resolve(worked);
+  asked.clear();
 }

@@ -15,7 +15,12 @@ export interface EmbeddedBackend extends Backend {
   close(): Promise<void>;
 }
 
-/** Opens `<directory>/postgres`, made anew when it is missing or its first making was broken off. */
+/**
+ * Opens `<directory>/postgres`, made anew when it is missing or its first making was broken off.
+ *
+ * PGlite hands its log to the system with each commit but does not wait for the disk: what was committed survives the end
+ * of any process, `kill -9` too, but not surely the loss of power.
+ */
 export async function openBackend(directory: string): Promise<EmbeddedBackend> {
   const path = join(directory, 'postgres');
   const incomplete = join(directory, 'postgres.incomplete');

@@ -160,9 +160,7 @@ class Keeper {
           resolve();
         }
       });
-      child.on('error', (error) => {
-        failure ??= error;
-      });
+      child.on('error', reject);
       child.on('close', (code, signal) => {
         const reason =
           failure ?? new Error(`The embedded database ended (${signal ?? code}). ${this.#errorText}`.trim());

@@ -200,6 +200,16 @@ test('cache overwrites balance: a batch leaves a credit of another process stand
   assert.equal((await world.audit()).ok, true);
 });
 
+test('a credit that cannot be announced is a credit all the same', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  await enter(world, newCall());
+  world.database.announce = async () => assert.fail('nobody listens');
+  assert.equal(await world.credit('1'), usd('2'));
+  assert.equal(await world.balance(), usd('1.997'));
+  await world.stop();
+});
+
 test('a reference credits once, ever; with another amount it is a conflict', async () => {
   const world = await newWorld();
   const book = world.host.need(ledger);

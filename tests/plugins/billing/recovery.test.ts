@@ -89,6 +89,35 @@ test('an answer lost after the commit changes nothing when the batch is repeated
   }
 });
 
+test('a repeated batch that also carries something new gives each row its right balance', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const first = newCall();
+  await enter(world, first);
+  world.faults.afterCommit = true;
+  await world.tick('write the ledger');
+  await answer(first, { input: 500, output: 10 });
+  await enter(world, newCall());
+  world.host.advance(50);
+  await world.tick('write the ledger');
+  assert.deepEqual((await world.audit()).violations, []);
+  await world.stop();
+});
+
+test('an account whose charges have not reached the database is never forgotten', async () => {
+  const world = await newWorld();
+  await world.credit('0.004');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 100 });
+  world.faults.refusals = 1;
+  await world.tick('write the ledger');
+  world.host.advance(600_000);
+  await world.tick('forget idle accounts');
+  await isRefused(world, 402);
+  await world.stop();
+});
+
 test('with the database down, calls go on from memory, money-in and unknown accounts are refused, and all of it recovers alone', async () => {
   const world = await newWorld();
   await world.credit('1');
@@ -157,6 +186,8 @@ test('disk full: admission stops with 503, what is in flight goes on and is char
   await world.tick('write the ledger');
   await world.tick('sync the journal');
   await isRefused(world, 503);
+  const before = await world.rows(sql`select kind from ${world.table('ledger')} where kind in ('SETTLE', 'VOID')`);
+  assert.deepEqual(before, [], 'what the journal does not have waits');
   world.faults.disk = undefined;
   await world.tick('sync the journal');
   await world.tick('write the ledger');
