@@ -109,7 +109,7 @@ class Keeper {
     this.#log = log;
     const address = join(directory, 'postgres.sock');
     const isShort = Buffer.byteLength(address) <= maxAddressBytes;
-    this.address = isShort ? address : join(mkdtempSync(join(tmpdir(), 'gateway-')), 'postgres.sock');
+    this.address = isShort ? address : join(mkdtempSync(join(tmpdir(), 'gateway-socket-')), 'postgres.sock');
     this.#pinger = setInterval(() => this.#ping(), pingIntervalMs).unref();
     this.#started = this.#start(waitMs);
   }
