@@ -1,0 +1,90 @@
+/** The command line as operators use it: while the gateway runs and while it does not. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const directory = mkdtempSync(join(tmpdir(), 'command-line-'));
+const environment = { ...process.env, DATA_DIR: directory, PORT: '0' };
+const words = (...command: string[]) => ['--import', 'tsx', 'core/main.ts', ...command];
+
+async function gateway<T>(...command: string[]): Promise<T> {
+  const { stdout } = await run(process.execPath, words(...command, '--json'), { env: environment });
+  return JSON.parse(stdout) as T;
+}
+
+test('check tells that the shipped files fit together, and exits 1 with sentences for one that does not', async () => {
+  const [report] = await gateway<{ ok: boolean }[]>('check', 'config/demo.yaml');
+  assert.equal(report!.ok, true);
+  const file = join(directory, 'wrong.yaml');
+  writeFileSync(file, 'gateway: wrong\nplugins: [auth, storage]\n');
+  await assert.rejects(
+    run(process.execPath, words('check', file), { env: environment }),
+    (error: { code: number; stdout: string }) => {
+      assert.equal(error.code, 1);
+      assert.match(error.stdout, /move "storage" above "auth"/);
+      return true;
+    },
+  );
+});
+
+test('accounts, keys, credits, ledger and audit work without a running gateway', async () => {
+  const account = await gateway<{ name: string }>('accounts', 'create', 'alice', '--credit', '5');
+  assert.equal(account.name, 'alice');
+  const { key } = await gateway<{ key: string }>('keys', 'create', '--account', 'alice');
+  assert.match(key, /^sk-/);
+  await gateway('accounts', 'credit', 'alice', '2.5', '--reason', 'a gift');
+  const rows = await gateway<object[]>('ledger', '--account', 'alice');
+  assert.match(JSON.stringify(rows), /7\.5/);
+  assert.equal((await gateway<{ ok: boolean }>('audit')).ok, true);
+});
+
+test('a command that cannot be carried out is one sentence and exit 1, without a stack', async () => {
+  await assert.rejects(
+    run(process.execPath, words('keys', 'create', '--account', 'nobody'), { env: environment }),
+    (error: { code: number; stderr: string }) => {
+      assert.equal(error.code, 1);
+      assert.match(error.stderr, /nobody/);
+      assert.doesNotMatch(error.stderr, /\bat /);
+      return true;
+    },
+  );
+});
+
+test('the first start prints a key that works, commands work beside it, SIGTERM ends it in order', async () => {
+  const fresh = mkdtempSync(join(tmpdir(), 'command-line-'));
+  const env = { ...environment, DATA_DIR: fresh };
+  const child = spawn(process.execPath, words('serve', 'config/demo.yaml'), {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  while (!/"port":\d+.*listening|listening.*"port":\d+/.test(output)) await pause(50);
+  const key = /sk-[\w-]+/.exec(output)![0];
+  const port = /"port":(\d+)/.exec(output)![1]!;
+  const ask = () =>
+    fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+  assert.equal((await ask()).status, 200);
+  const { stdout } = await run(process.execPath, words('keys', 'list', '--json'), { env });
+  const [listed] = JSON.parse(stdout) as { id: string }[];
+  await run(process.execPath, words('keys', 'revoke', listed!.id), { env });
+  const revoked = performance.now();
+  while ((await ask()).status !== 401)
+    assert(performance.now() - revoked < 1_000, 'the revoked key was still admitted after a second');
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 0);
+});

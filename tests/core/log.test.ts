@@ -1,0 +1,48 @@
+/** Log lines never carry what looks like a credential, nor the values of a failed statement. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLog, describeError, maskSecrets } from '../../core/log.ts';
+
+const secrets = [
+  'sk-gw-2ZipLQ8AXdWMZ3pre9oyXm8ZQkWn2S1hb5ogJvsJHS03NiQ1e',
+  'sk-ant-api03-abcdefgh12345678',
+  'AIzaSyA1234567890abcdefghijk',
+  'xai-Abcdefghijklmnopqrstuvwxyz0123456789',
+];
+
+test('keys, bearer tokens and passwords in addresses are masked wherever they stand', () => {
+  for (const secret of secrets)
+    assert.doesNotMatch(maskSecrets(`{"error":"refused key ${secret}, sorry"}`), new RegExp(secret.slice(8)));
+  assert.equal(maskSecrets('Authorization: Bearer abcdefgh12345'), 'Authorization: Bearer ***');
+  assert.equal(maskSecrets('postgres://user:hunter2@host/db'), 'postgres://user:***@host/db');
+});
+
+test('request ids, models and upstream ids stay readable', () => {
+  for (const text of [
+    '01a1fb42-cb79-7c30-bba7-ee81e0e34cd4',
+    'grok-imagine-image-lite',
+    'chatcmpl-a4f415550219000000000001',
+    'claude-opus-4-5-20251101',
+  ]) {
+    assert.equal(maskSecrets(text), text);
+  }
+});
+
+test('lines of every level and whole records are masked', () => {
+  const lines: string[] = [];
+  const log = createLog('debug', (line) => void lines.push(line));
+  log.warn({ key: secrets[0] }, `with ${secrets[1]}`);
+  log.record({ level: 'info', key: secrets[2] });
+  assert.equal(lines.length, 2);
+  for (const line of lines) for (const secret of secrets) assert(!line.includes(secret), line);
+  assert.deepEqual(JSON.parse(lines[1]!), { level: 'info', key: '***' });
+});
+
+test('an error is told with its cause and without the values of its statement', () => {
+  const cause = Object.assign(new Error('no such table'), { code: '42P01' });
+  const error = new Error('Failed query: insert into t values ($1)\nparams: the pepper', { cause });
+  const told = JSON.stringify(describeError(error));
+  assert.match(told, /Failed query/);
+  assert.match(told, /42P01/);
+  assert.doesNotMatch(told, /the pepper/);
+});
