@@ -211,6 +211,6 @@ test('whatever happens in whatever order, the balances are the sums and the audi
         await history.world.stop();
       }
     }),
-    { numRuns: Number(process.env['HISTORY_RUNS'] ?? 40) },
+    { numRuns: Number(process.env['HISTORY_RUNS'] ?? 25) },
   );
 });

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -23,13 +22,13 @@ import {
 import { replay } from '../../../plugins/billing/recovery.ts';
 import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/segments.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
-import { diskFull, type Faults, failingFiles } from './world.ts';
+import { diskFull, type Faults, failingFiles, temporaryDirectory } from './world.ts';
 
 const progress = (output: number): JournalRecord => ({ kind: 'PROGRESS', id: 'r', output });
 
 function newJournal(options: { segmentBytes?: number; limitBytes?: number; files?: Files } = {}) {
   const host = fakeHost();
-  const directory = mkdtempSync(join(tmpdir(), 'journal-'));
+  const directory = temporaryDirectory();
   const { segmentBytes = 1_000_000, limitBytes = 1_000_000, files = nodeFiles } = options;
   const journal = new Journal({
     files,
@@ -190,7 +189,7 @@ test('prices and ratios survive the journal exactly', () => {
 });
 
 test('damage in the middle refuses the start with file and offset; a torn end is cut away', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'journal-'));
+  const directory = temporaryDirectory();
   const path = join(directory, '0000000000000001.journal');
   const lines = [1, 2, 3].map((sequence) => encodeLine(sequence, progress(sequence)));
   const middle = Buffer.from(lines.join(''));
@@ -206,7 +205,7 @@ test('damage in the middle refuses the start with file and offset; a torn end is
 });
 
 test('a missing or repeated record refuses the start, unless the database has what is missing', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'journal-'));
+  const directory = temporaryDirectory();
   const segment = (first: number, sequences: number[]) =>
     writeFileSync(
       join(directory, `${String(first).padStart(16, '0')}.journal`),
@@ -223,7 +222,7 @@ test('a missing or repeated record refuses the start, unless the database has wh
 });
 
 test('a segment in which nothing was written yet is no obstacle', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'journal-'));
+  const directory = temporaryDirectory();
   writeFileSync(join(directory, '0000000000000001.journal'), encodeLine(1, progress(1)));
   writeFileSync(join(directory, '0000000000000002.journal'), 'torn');
   const { next, segments } = replay(nodeFiles, directory, 0);
@@ -232,7 +231,7 @@ test('a segment in which nothing was written yet is no obstacle', () => {
 });
 
 test('one process alone holds the lock, until it lets go', () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'lock-')), 'lock');
+  const path = join(temporaryDirectory(), 'lock');
   const lock = takeLock(path);
   assert.throws(() => takeLock(path), /lock is held by another process: only one process may write this journal/);
   lock.release();
@@ -240,7 +239,7 @@ test('one process alone holds the lock, until it lets go', () => {
 });
 
 test('the lock of a killed process is free', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'lock-')), 'lock');
+  const path = join(temporaryDirectory(), 'lock');
   const source = `
     import { takeLock } from ${JSON.stringify(new URL('../../../plugins/billing/lock.ts', import.meta.url).href)};
     takeLock(${JSON.stringify(path)});

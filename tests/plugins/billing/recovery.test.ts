@@ -1,14 +1,8 @@
 /** Crashes, failing databases and full disks: nothing acknowledged is lost, nothing is charged twice. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
-import { decodeLine, type JournalRecord } from '../../../plugins/billing/records.ts';
-import { judgeInterrupted, replay } from '../../../plugins/billing/recovery.ts';
-import { nodeFiles } from '../../../plugins/billing/segments.ts';
 import { answer, closeEngine, diskFull, enter, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
 
 after(closeEngine);
@@ -252,107 +246,4 @@ test('segments go once the database has all of them, and a restart goes on behin
   assert.equal(await world.balance(), usd('0.91'));
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
-});
-
-/** A short history: settled, voided, sent with progress, never sent. */
-async function history(): Promise<{ world: World; lines: Buffer[] }> {
-  const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
-  await world.credit('1');
-  const [settled, voided, streaming] = [newCall(), newCall(), newCall()];
-  await enter(world, settled);
-  await enter(world, voided);
-  await answer(settled, { input: 900, output: 20 });
-  (await send(voided)).result = 'refused';
-  await voided.end();
-  await enter(world, streaming);
-  await send(streaming);
-  meterOf(streaming).observe(60);
-  await world.tick('note progress');
-  await enter(world, newCall());
-  await world.tick('sync the journal');
-  const text = Buffer.from(world.journalText());
-  const lines: Buffer[] = [];
-  for (let from = 0; from < text.length; from = text.indexOf(0x0a, from) + 1) {
-    lines.push(text.subarray(from, text.indexOf(0x0a, from) + 1));
-  }
-  return { world, lines };
-}
-
-/** What a journal charges, by the plainest reading of its records. */
-function chargesOf(records: JournalRecord[]): Map<string, string> {
-  const charges = new Map<string, string>();
-  for (const { id } of records.filter(({ kind }) => kind === 'HOLD')) {
-    const own = records.filter((record) => record.id === id);
-    const end = own.find((record) => record.kind === 'SETTLE' || record.kind === 'VOID');
-    const seen = Math.max(0, ...own.map((record) => (record.kind === 'PROGRESS' ? record.output : 0)));
-    const sent = own.some(({ kind }) => kind === 'SENT');
-    const interrupted = sent ? `settle ${1_000} ${seen}` : 'void';
-    charges.set(id, end === undefined ? interrupted : end.kind === 'SETTLE' ? `settle ${end.cost}` : 'void');
-  }
-  return charges;
-}
-
-test('a journal cut at any byte recovers exactly its whole records, from any cursor', async () => {
-  const { world, lines } = await history();
-  const whole = Buffer.concat(lines);
-  const directory = mkdtempSync(join(tmpdir(), 'cut-'));
-  const path = join(directory, '0000000000000001.journal');
-  for (let length = 0; length <= whole.length; length += 1) {
-    let kept = 0;
-    for (let bytes = 0; kept < lines.length && bytes + lines[kept]!.length <= length; kept += 1)
-      bytes += lines[kept]!.length;
-    const records = lines.slice(0, kept).map((line) => decodeLine(line.subarray(0, -1))!.record);
-    const applied = kept === 0 ? 0 : length % (kept + 1);
-    writeFileSync(path, whole.subarray(0, length));
-    const { next, entries, open } = replay(nodeFiles, directory, applied);
-    assert.equal(next, kept + 1);
-    const charges = new Map<string, string>();
-    for (const { kind, hold, end } of entries) {
-      if (kind === 'SETTLE' && end?.kind === 'SETTLE') charges.set(hold.terms.id, `settle ${end.cost}`);
-      if (kind === 'VOID') charges.set(hold.terms.id, 'void');
-    }
-    for (const hold of open) {
-      const { verdict } = judgeInterrupted(hold);
-      const usage = verdict.kind === 'SETTLE' ? verdict.usage : undefined;
-      charges.set(hold.terms.id, usage === undefined ? 'void' : `settle ${usage.input} ${usage.output}`);
-    }
-    const beyond = new Set(
-      records.slice(0, applied).flatMap(({ kind, id }) => (kind === 'SETTLE' || kind === 'VOID' ? [id] : [])),
-    );
-    const expected = [...chargesOf(records)].filter(([id]) => !beyond.has(id)).sort();
-    assert.deepEqual([...charges].sort(), expected);
-  }
-  await world.stop();
-});
-
-test('a journal cut after any record recovers to a clean audit, twice over, with the charges of its records', async () => {
-  const { world, lines } = await history();
-  await world.stop();
-  const source = join(world.directory, 'journal', world.host.schema);
-  const first = join(source, '0000000000000001.journal');
-  const name = readFileSync(join(source, 'name'), 'utf8');
-  const prices = [2_000n, 10_000n] as const;
-  for (let kept = 0; kept <= lines.length; kept += 1) {
-    const directory = mkdtempSync(join(tmpdir(), 'cut-'));
-    const fresh = await newWorld({ directory, idle: true });
-    const target = join(directory, 'journal', fresh.host.schema);
-    cpSync(first, join(target, '0000000000000001.journal'), { recursive: true });
-    const torn = lines[kept]?.subarray(0, 30) ?? Buffer.alloc(0);
-    writeFileSync(join(target, '0000000000000001.journal'), Buffer.concat([...lines.slice(0, kept), torn]));
-    writeFileSync(join(target, 'name'), name);
-    await fresh.credit('1');
-    await fresh.part.start!();
-    const records = lines.slice(0, kept).map((line) => decodeLine(line.subarray(0, -1))!.record);
-    let spent = 0n;
-    for (const charge of chargesOf(records).values()) {
-      const [, left, right] = charge.split(' ');
-      if (right !== undefined) spent += BigInt(left!) * prices[0] + BigInt(right) * prices[1];
-      else if (left !== undefined) spent += BigInt(left);
-    }
-    assert.equal(await fresh.balance(), usd('1') - spent, `after ${kept} records`);
-    const again = await fresh.crash();
-    assert.equal(await again.balance(), usd('1') - spent);
-    assert.deepEqual((await again.audit()).violations, []);
-    await again.stop();
-  }
 });

@@ -44,6 +44,19 @@ let engine: Promise<Engine> | undefined;
 let schemas = 0;
 let processes = 0;
 
+const directories: string[] = [];
+
+/** A new directory, gone after the test file. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'billing-'));
+  directories.push(directory);
+  return directory;
+}
+
+process.once('exit', () => {
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
+
 /** A Postgres server (`TEST_DATABASE_URL`) or an embedded database, one for the whole test file. */
 async function openEngine(): Promise<Engine> {
   const url = process.env['TEST_DATABASE_URL'];
@@ -186,7 +199,7 @@ export interface WorldOptions {
 
 export async function newWorld(options: WorldOptions = {}): Promise<World> {
   const schema = options.schema ?? `world_${process.pid}_${++schemas}`;
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'billing-'));
+  const directory = options.directory ?? temporaryDirectory();
   const faults = options.faults ?? { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const host = fakeHost({ schema, directory });
   // Two processes draw different numbers.
