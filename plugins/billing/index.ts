@@ -68,6 +68,7 @@ export default definePlugin<Config>({
   uses: [accounts],
   provides: [ledger],
   reads: [call, caller, model],
+  finds: [plan, priceRatio],
   writes: [meter],
   awaits: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
