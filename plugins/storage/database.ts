@@ -28,7 +28,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const changes = new Changes(orm, schema, host.clock, host.log);
   /** By a connection of its own: a migration may take longer than a statement is let. */
   const migratePlugin = async (plugin: string, directory: URL) => {
-    const patient = connect({ ...source.options, maxConnections: 1, patient: true });
+    const patient = connect({ ...source.options, maxConnections: 1, patient: true, threaded: false });
     await migrate(patient.orm, schema, plugin, directory).finally(() => patient.close());
   };
   try {
@@ -76,7 +76,7 @@ interface Source {
 }
 
 async function openSource(host: Host, { database, maxConnections }: DatabaseOptions): Promise<Source> {
-  const common = { maxConnections, applicationName: `model-gateway ${host.gateway}` };
+  const common = { maxConnections, applicationName: `model-gateway ${host.gateway}`, threaded: host.mode === 'serve' };
   if (database !== 'embedded') {
     const options = { ...common, target: { url: database } };
     const connection = connect(options);

@@ -5,13 +5,10 @@
  * transaction may run outside of it, on the connection that was made anew, and writes to the lost socket end the process
  * (https://github.com/porsager/postgres/issues/1208, https://github.com/porsager/postgres/pull/1155).
  */
-import type postgres from 'postgres';
-
 const maxWaiting = 10_000;
 const closeTimeoutSeconds = 5;
 
 export type Rows = readonly unknown[];
-export type Driver = postgres.Sql<{ int8: bigint }>;
 
 export interface Statement {
   readonly text: string;
@@ -19,6 +16,13 @@ export interface Statement {
   readonly prepare: boolean;
   /** Rows as arrays in the order of the columns instead of objects. */
   readonly asArrays: boolean;
+}
+
+/** One connection's worth of the driver. */
+export interface Driver {
+  run(statement: Statement): PromiseLike<Rows>;
+  /** Lets running statements end within the time, then closes. */
+  end(timeoutSeconds: number): Promise<void>;
 }
 
 export interface PoolOptions {
@@ -192,23 +196,22 @@ class Connection implements Runner {
     this.isLost = true;
     // A moment later, because the driver may be about to say it better.
     setImmediate(() => this.#fail?.(lost(reason)));
-    this.#driver.end({ timeout: 0 }).catch(() => undefined);
+    this.#driver.end(0).catch(() => undefined);
     this.#onLost();
   }
 
   close(): Promise<void> {
-    return this.#driver.end({ timeout: closeTimeoutSeconds });
+    return this.#driver.end(closeTimeoutSeconds);
   }
 
-  async #run({ text, parameters, prepare, asArrays }: Statement): Promise<Rows> {
+  async #run(statement: Statement): Promise<Rows> {
     if (this.isLost) throw lost('it was closed');
     const deadlineMs = this.#opened ? this.#options.deadlineMs : this.#options.openDeadlineMs;
     const timer = deadlineMs && setTimeout(() => this.discard('it gave no answer in time'), deadlineMs);
     try {
       return await new Promise<Rows>((resolve, reject) => {
         this.#fail = reject;
-        const query = this.#driver.unsafe(text, parameters as never[], { prepare });
-        (asArrays ? query.values() : query).then((rows) => {
+        this.#driver.run(statement).then((rows) => {
           this.#opened = true;
           resolve(rows);
         }, reject);

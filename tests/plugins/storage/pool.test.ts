@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import postgres from 'postgres';
 import { type ConnectOptions, connect } from '../../../plugins/storage/connect.ts';
+import { openLocalDriver } from '../../../plugins/storage/driver.ts';
 import { readOwner } from '../../../plugins/storage/embedded/lock.ts';
 import { Pool, type Statement } from '../../../plugins/storage/pool.ts';
 import { databaseUrl, embeddedDirectory, openDatabase, type TestDatabase } from '../../helpers/database.ts';
@@ -77,7 +77,7 @@ after(async () => {
 });
 
 function throughLine(maxConnections = 1) {
-  return connect({ target: line.target, maxConnections, applicationName: 'test' });
+  return connect({ target: line.target, maxConnections, applicationName: 'test', threaded: true });
 }
 
 async function newTable(name: string) {
@@ -139,13 +139,8 @@ test('a connection that breaks under a statement fails it alone, many times in a
 const select: Statement = { text: 'select $1::int as value', parameters: [1], prepare: true, asArrays: false };
 
 function poolThroughLine(options: { waitMs?: number; deadlineMs?: number; openDeadlineMs?: number }) {
-  const { target } = line;
   return new Pool({
-    open: (onclose) => {
-      const driver = { max: 1, onclose, fetch_types: false, types: { int8: postgres.BigInt } };
-      if ('url' in target) return postgres(target.url, driver);
-      return postgres({ ...driver, path: target.socketPath, host: 'localhost', user: 'test', database: 'test' });
-    },
+    open: (onClose) => openLocalDriver({ target: line.target, applicationName: 'test' }, onClose),
     maxConnections: 1,
     waitMs: 5_000,
     deadlineMs: 5_000,
