@@ -40,6 +40,7 @@ export class BodyReader {
       );
     }
     const body = await this.#collect(exchange, incoming);
+    exchange.request.bodyBytes = body.length;
     if (encoding === 'identity') {
       exchange.request.body = body;
       return;
@@ -57,8 +58,8 @@ export class BodyReader {
   }
 
   release(exchange: LiveExchange): void {
-    this.#inFlight -= exchange.bodyBytes;
-    exchange.bodyBytes = 0;
+    this.#inFlight -= exchange.heldBytes;
+    exchange.heldBytes = 0;
   }
 
   #take(exchange: LiveExchange, bytes: number): void {
@@ -68,7 +69,7 @@ export class BodyReader {
       });
     }
     this.#inFlight += bytes;
-    exchange.bodyBytes += bytes;
+    exchange.heldBytes += bytes;
   }
 
   #collect(exchange: LiveExchange, incoming: IncomingMessage): Promise<Buffer> {

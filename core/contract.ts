@@ -48,8 +48,10 @@ export interface ClientRequest {
   /** Path parameters by name; a trailing wildcard is `*`. Decoded. */
   readonly params: Readonly<Record<string, string | undefined>>;
   readonly remoteAddress: string;
-  /** The whole body. Empty until it was read (plugins that run before the endpoint is opened must not ask for it). */
+  /** The whole body. Empty until it was read, and again once the answer has begun: nobody pays for a prompt that was sent. */
   readonly body: Uint8Array;
+  /** Length of the body, once it was read. */
+  readonly bodyBytes: number;
 }
 
 export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
@@ -259,8 +261,8 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** A whole line of the caller's own, at level info: for what is written with each request. */
-  record(fields: object): void;
+  /** A line at level info whose fields are JSON already (an object with members): for what is written with each request. */
+  record(message: string, json: string): void;
 }
 
 // ------------------------------------------------------------------------------------------------------------- commands

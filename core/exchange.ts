@@ -1,6 +1,16 @@
 /** One request on its way through the plugins: its facts, its end, and what is to be done when it has ended. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClientRequest, Clock, Endpoint, Exchange, Fact, Headers, Log, Outcome } from './contract.ts';
+import {
+  type ClientRequest,
+  type Clock,
+  type Endpoint,
+  type Exchange,
+  type Fact,
+  type Headers,
+  type Log,
+  type Outcome,
+  upstreamRequest,
+} from './contract.ts';
 import { GatewayError } from './errors.ts';
 
 /** The request as plugins see it. What few ask for (query, address) is made when it is asked for. */
@@ -10,6 +20,7 @@ export class IncomingRequest implements ClientRequest {
   readonly headers: Readonly<Headers>;
   readonly params: Readonly<Record<string, string | undefined>>;
   body: Uint8Array = emptyBody;
+  bodyBytes = 0;
   readonly #search: string;
   readonly #incoming: IncomingMessage;
   #query: URLSearchParams | undefined;
@@ -50,7 +61,7 @@ export class LiveExchange implements Exchange {
   /** Set when a stream's error went out inside the stream. */
   failure: GatewayError | undefined;
   /** Bytes of the body that count against the server's budget. */
-  bodyBytes = 0;
+  heldBytes = 0;
   readonly #facts: unknown[] = [];
   readonly #deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
   #beforeSend: (() => void | Promise<void>)[] | undefined;
@@ -119,6 +130,13 @@ export class LiveExchange implements Exchange {
   readyToSend(): Promise<void> | undefined {
     const hooks = this.#beforeSend;
     return hooks === undefined ? undefined : runInOrder(hooks);
+  }
+
+  /** The answer has begun and no other attempt will be made: what was sent is forgotten. */
+  forgetBody(): void {
+    this.request.body = emptyBody;
+    const sent = this.find(upstreamRequest);
+    if (sent !== undefined) sent.body = undefined;
   }
 
   /** Tells everybody who waits for the upstream to stop. Only the first reason counts. */

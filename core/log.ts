@@ -89,8 +89,8 @@ export function createLog(level: string, write?: (line: string) => void): Log {
   );
   const written = log.isLevelEnabled('info');
   return Object.assign(log, {
-    record(fields: object) {
-      if (written) put(`${JSON.stringify(fields)}\n`);
+    record(message: string, json: string) {
+      if (written) put(`{"level":"info","msg":"${message}",${json.slice(1)}\n`);
     },
   });
 }

@@ -157,11 +157,13 @@ export class GatewayServer {
     run: (exchange: LiveExchange) => Promise<Answer>,
     progress: Progress,
   ): Promise<GatewayError | undefined> {
-    const { errorShapes, clock, log } = this.#options;
+    const { errorShapes, bodies, clock, log } = this.#options;
     let answer: Answer;
     let told: GatewayError | undefined;
     try {
       answer = await run(exchange);
+      exchange.forgetBody();
+      bodies.release(exchange);
     } catch (thrown) {
       const rendered = renderError(exchange.aborted ?? thrown, exchange, errorShapes);
       if (rendered.error.kind === 'internal')

@@ -4,7 +4,7 @@ import { definePlugin } from '../../core/contract.ts';
 import { duration, z } from '../../core/schema.ts';
 import { database } from '../../core/vocabulary.ts';
 import { RowQueue } from './queue.ts';
-import { type RequestRow, rowOf } from './row.ts';
+import { rowOf } from './row.ts';
 
 const pruneIntervalMs = 3_600_000;
 
@@ -19,9 +19,9 @@ export default definePlugin({
     const store = host.need(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
     const schema = sql.identifier(store.schema);
-    const queue = new RowQueue<RequestRow>(async (rows) => {
+    const queue = new RowQueue(async (rows) => {
       await store.orm.execute(sql`insert into ${schema}.requests
-        select * from jsonb_populate_recordset(null::${schema}.requests, ${JSON.stringify(rows)}::jsonb)
+        select * from jsonb_populate_recordset(null::${schema}.requests, ${rows}::jsonb)
         on conflict (id) do nothing`);
     }, host.log);
     const prune = async () => {
@@ -32,9 +32,10 @@ export default definePlugin({
       applies: () => true,
       handle(exchange, next) {
         exchange.defer((outcome) => {
-          const row = rowOf(exchange, exchange.request.body.length, outcome);
+          // One encoding serves the line and the row.
+          const row = JSON.stringify(rowOf(exchange, outcome));
           queue.push(row);
-          if (config.lines) host.log.record({ level: 'info', time: row.received_at, msg: 'request', ...row });
+          if (config.lines) host.log.record('request', row);
         });
         return next();
       },

@@ -4,21 +4,22 @@ import type { Log } from '../../core/contract.ts';
 const maxRows = 50_000;
 const batchRows = 500;
 
-export class RowQueue<Row> {
+export class RowQueue {
   static readonly flushIntervalMs = 500;
-  readonly #write: (rows: readonly Row[]) => Promise<void>;
+  /** Takes a JSON array. */
+  readonly #write: (rows: string) => Promise<void>;
   readonly #log: Log;
-  #rows: Row[] = [];
+  #rows: string[] = [];
   #dropped = 0;
   #flushing: Promise<void> | undefined;
 
-  constructor(write: (rows: readonly Row[]) => Promise<void>, log: Log) {
+  constructor(write: (rows: string) => Promise<void>, log: Log) {
     this.#write = write;
     this.#log = log;
   }
 
-  /** Keeps the newest rows when the database has been away for too long; how many were lost is logged. */
-  push(row: Row): void {
+  /** `row` is JSON. Keeps the newest rows when the database has been away for too long; how many were lost is logged. */
+  push(row: string): void {
     if (this.#rows.length >= maxRows) {
       this.#rows.splice(0, batchRows);
       this.#dropped += batchRows;
@@ -38,7 +39,7 @@ export class RowQueue<Row> {
     while (this.#rows.length > 0) {
       const batch = this.#rows.splice(0, batchRows);
       try {
-        await this.#write(batch);
+        await this.#write(`[${batch.join(',')}]`);
       } catch (error) {
         this.#rows = batch.concat(this.#rows);
         throw error;

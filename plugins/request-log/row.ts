@@ -32,7 +32,7 @@ export interface RequestRow {
 const longestText = 200;
 
 /** Facts that nobody stated (a refused key, a model that does not exist) stay empty. */
-export function rowOf(exchange: Exchange, bytesIn: number, outcome: Outcome): RequestRow {
+export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   const asked = exchange.find(call);
   const who = exchange.find(caller);
   const report = exchange.find(usageReport);
@@ -56,7 +56,7 @@ export function rowOf(exchange: Exchange, bytesIn: number, outcome: Outcome): Re
     attempts: tries.length,
     first_byte_ms: rounded(outcome.firstByteMs),
     total_ms: rounded(outcome.totalMs)!,
-    bytes_in: bytesIn,
+    bytes_in: exchange.request.bodyBytes,
     bytes_out: outcome.bytesOut,
     usage: report?.usage,
     usage_estimated: report?.estimated,

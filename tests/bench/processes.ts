@@ -1,6 +1,6 @@
 /** Starts the processes of a benchmark, each on the core it belongs to, and reads what they cost. */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -29,6 +29,7 @@ export async function start(module: string, words: readonly string[], core: stri
     child.once('exit', (code) => reject(new Error(`${module} ended with ${code}`)));
   });
   for (const descendant of children(child.pid!)) pin(descendant, otherCore);
+  for (const { thread, ofDrivers } of threads(child.pid!)) if (ofDrivers) pin(thread, otherCore, '-pc');
   return { process: child, port, key: key ?? 'none' };
 }
 
@@ -68,14 +69,24 @@ export function stop({ process: child }: Started): void {
   else child.kill('SIGQUIT');
 }
 
-/** Milliseconds of processor time that a process and its threads have used; nginx: its workers too. */
+/** Milliseconds of processor time that a process has used in all threads but those of the database drivers; nginx: in its workers too. */
 export function processorMs({ process: child }: Started, withChildren = false): number {
-  return [child.pid!, ...(withChildren ? children(child.pid!) : [])].reduce((sum, id) => {
-    const fields = readFileSync(`/proc/${id}/stat`, 'utf8')
-      .replace(/^.*\) /, '')
-      .split(' ');
-    return sum + (Number(fields[11]) + Number(fields[12])) * 10;
-  }, 0);
+  let ticks = 0;
+  for (const id of [child.pid!, ...(withChildren ? children(child.pid!) : [])]) {
+    for (const { stat, ofDrivers } of threads(id)) {
+      if (!ofDrivers) ticks += Number(stat[11]) + Number(stat[12]);
+    }
+  }
+  return ticks * 10;
+}
+
+/** A process's threads: id, the fields of `stat` behind the name, and whether it is one that Node's worker_threads made. */
+function threads(id: number): { thread: number; stat: string[]; ofDrivers: boolean }[] {
+  return readdirSync(`/proc/${id}/task`).map((thread) => {
+    const text = readFileSync(`/proc/${id}/task/${thread}/stat`, 'utf8');
+    const [, name, fields] = /^\d+ \((.*)\) (.*)$/s.exec(text)!;
+    return { thread: Number(thread), stat: fields!.split(' '), ofDrivers: name === 'WorkerThread' };
+  });
 }
 
 /** Resident memory in KiB. */
@@ -88,6 +99,6 @@ function children(id: number): number[] {
   return direct.flatMap((child) => [child, ...children(child)]);
 }
 
-function pin(id: number, core: string): void {
-  execFileSync('taskset', ['-apc', core, String(id)], { stdio: 'ignore' });
+function pin(id: number, core: string, flags = '-apc'): void {
+  execFileSync('taskset', [flags, core, String(id)], { stdio: 'ignore' });
 }

@@ -32,10 +32,10 @@ test('lines of every level and whole records are masked', () => {
   const lines: string[] = [];
   const log = createLog('debug', (line) => void lines.push(line));
   log.warn({ key: secrets[0] }, `with ${secrets[1]}`);
-  log.record({ level: 'info', key: secrets[2] });
+  log.record('request', JSON.stringify({ key: secrets[2] }));
   assert.equal(lines.length, 2);
   for (const line of lines) for (const secret of secrets) assert(!line.includes(secret), line);
-  assert.deepEqual(JSON.parse(lines[1]!), { level: 'info', key: '***' });
+  assert.deepEqual(JSON.parse(lines[1]!), { level: 'info', msg: 'request', key: '***' });
 });
 
 test('an error is told with its cause and without the values of its statement', () => {

@@ -31,7 +31,7 @@ export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'dir
       info: write('info'),
       warn: write('warn'),
       error: write('error'),
-      record: (fields) => write('info')(fields, 'record'),
+      record: (message, json) => write('info')(JSON.parse(json) as object, message),
     },
     clock: { now: () => time, monotonic: () => time },
     random: {
@@ -87,6 +87,7 @@ export function fakeExchange(
       params: {},
       remoteAddress: '127.0.0.1',
       body: new Uint8Array(),
+      bodyBytes: 0,
       ...options.request,
     },
     receivedAt: 1_800_000_000_000,
