@@ -76,20 +76,17 @@ export class BodyReader {
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
-      const fail = (error: GatewayError) => {
-        incoming.removeAllListeners('data');
-        incoming.resume();
-        reject(error);
-      };
       incoming.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > this.#limits.maxBytes) return fail(this.#tooLarge());
         try {
+          if (bytes > this.#limits.maxBytes) throw this.#tooLarge();
           this.#take(exchange, chunk.length);
+          chunks.push(chunk);
         } catch (error) {
-          return fail(error as GatewayError);
+          incoming.removeAllListeners('data');
+          incoming.resume();
+          reject(error as GatewayError);
         }
-        chunks.push(chunk);
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)));
       incoming.on('error', (cause) =>

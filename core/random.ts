@@ -10,6 +10,10 @@ export const systemRandom: Random = {
 const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 const poolBytes = 4096;
 
+/** Bytes as hexadecimal, with the version's 7 and the variant's two bits in their places. */
+const versioned = hex.map((digits) => `7${digits[1]}`);
+const variant = hex.map((_digits, byte) => hex[(byte & 0x3f) | 0x80]!);
+
 /**
  * Makes UUIDs of version 7 (RFC 9562, 5.7): 48 bits of milliseconds, 74 random bits; they sort by time.
  * Randomness is drawn by the page, because a system call for each request is a price the hot path need not pay.
@@ -17,20 +21,24 @@ const poolBytes = 4096;
 export function uuidMaker(clock: Clock, random: Random): () => string {
   let pool: Buffer = Buffer.alloc(0);
   let at = 0;
+  let lastTime = -1;
+  let timeDigits = '';
   return () => {
     if (at + 10 > pool.length) {
       pool = random.bytes(poolBytes);
       at = 0;
     }
     const time = clock.now();
-    const high = Math.floor(time / 0x1_0000);
-    const low = time % 0x1_0000;
-    const byte = (offset: number) => hex[pool[at + offset]!]!;
-    const id =
-      `${hex[(high >>> 24) & 255]}${hex[(high >>> 16) & 255]}${hex[(high >>> 8) & 255]}${hex[high & 255]}-` +
-      `${hex[low >>> 8]}${hex[low & 255]}-7${byte(0).slice(1)}${byte(1)}-` +
-      `${hex[(pool[at + 2]! & 0x3f) | 0x80]}${byte(3)}-${byte(4)}${byte(5)}${byte(6)}${byte(7)}${byte(8)}${byte(9)}`;
+    if (time !== lastTime) {
+      lastTime = time;
+      const digits = time.toString(16).padStart(12, '0');
+      timeDigits = `${digits.slice(0, 8)}-${digits.slice(8)}`;
+    }
+    const start = at;
     at += 10;
-    return id;
+    return (
+      `${timeDigits}-${versioned[pool[start]!]}${hex[pool[start + 1]!]}-${variant[pool[start + 2]!]}${hex[pool[start + 3]!]}-` +
+      `${hex[pool[start + 4]!]}${hex[pool[start + 5]!]}${hex[pool[start + 6]!]}${hex[pool[start + 7]!]}${hex[pool[start + 8]!]}${hex[pool[start + 9]!]}`
+    );
   };
 }

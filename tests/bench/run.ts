@@ -96,19 +96,25 @@ async function addedFirstByte(): Promise<void> {
   );
 }
 
-async function idleStreams(count: number): Promise<void> {
-  const gateway = subjects['main gateway']!;
-  const before = residentKiB(gateway);
+/** The growth from `first` open streams to `first + count`: what a process grows by once is not the streams'. */
+async function idleStreams(first: number, count: number): Promise<void> {
+  const gateway = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
   const sockets: Socket[] = [];
-  for (let index = 0; index < count; index++) {
-    sockets.push(openStream(gateway));
-    if (index % 50 === 49) await pause(20);
-  }
-  await pause(3_000);
+  const open = async (more: number) => {
+    for (let index = 0; index < more; index++) {
+      sockets.push(openStream(gateway));
+      if (index % 50 === 49) await pause(20);
+    }
+    await pause(3_000);
+    return residentKiB(gateway);
+  };
+  const before = await open(first);
+  const growth = (await open(count)) - before;
   console.log(
-    `\nMemory: ${((residentKiB(gateway) - before) / count).toFixed(1)} KiB for each of ${count} open, silent streams (growth of the resident set)`,
+    `\nMemory: ${(growth / count).toFixed(1)} KiB for each of ${count} open, silent streams beyond the first ${first} (growth of the resident set)`,
   );
   for (const socket of sockets) socket.destroy();
+  stop(gateway);
 }
 
 function openStream({ port, key }: Started): Socket {
@@ -124,13 +130,15 @@ function median(values: readonly number[]): number {
   return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)]!;
 }
 
-report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', await compare(whole, 1, 32), 'bare forwarder');
-const chunks = 400;
-report(
-  `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`,
-  await compare(streamOf(chunks), chunks, 16),
-  hasNginx ? 'nginx' : 'bare forwarder',
-);
-await addedFirstByte();
-await idleStreams(2_000);
+const only = process.env['BENCH_ONLY'] ?? 'whole,streams,first-byte,memory';
+if (only.includes('whole')) {
+  report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', await compare(whole, 1, 32), 'bare forwarder');
+}
+if (only.includes('streams')) {
+  const chunks = 400;
+  const title = `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`;
+  report(title, await compare(streamOf(chunks), chunks, 16), hasNginx ? 'nginx' : 'bare forwarder');
+}
+if (only.includes('first-byte')) await addedFirstByte();
+if (only.includes('memory')) await idleStreams(1_000, 2_000);
 for (const subject of [...Object.values(subjects), upstream]) stop(subject);
