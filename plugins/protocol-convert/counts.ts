@@ -4,15 +4,24 @@ import { readCount, type Usage, type UsageClass } from '../../core/usage.ts';
 /** The vendor's counters by a name of the tap's choice. Cumulative reports replace one another: nothing is ever summed. */
 export class Counts {
   readonly #values = new Map<string, number>();
+  #reading: Reading | undefined;
 
   /** Takes a believable count. Absent, null and absurd values change nothing; 0 does not undo a count (placeholders come late). */
   take(name: string, value: unknown): void {
     const count = readCount(value);
-    if (count !== undefined && (count > 0 || !this.#values.has(name))) this.#values.set(name, count);
+    if (count === undefined || (count === 0 && this.#values.has(name))) return;
+    this.#values.set(name, count);
+    this.#reading = undefined;
   }
 
   get(name: string): number | undefined {
     return this.#values.get(name);
+  }
+
+  /** What `read` makes of the counters, kept until one of them changes: several plugins ask for each answer's usage. */
+  reading(read: (counts: Counts) => Reading): Reading {
+    this.#reading ??= read(this);
+    return this.#reading;
   }
 }
 

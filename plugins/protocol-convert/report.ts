@@ -20,6 +20,7 @@ export class LiveReport implements UsageReport {
   get usage(): Usage {
     const { reading } = this.#tap;
     if (this.#nothingCame()) return {};
+    if (reading.hasInput && reading.hasOutput && this.#missingOutput() === 0) return reading.usage;
     const usage: { -readonly [K in keyof Usage]: Usage[K] } = { ...reading.usage };
     if (!reading.hasInput) usage.input = (usage.input ?? 0) + this.#call.inputTokens;
     const missing = this.#missingOutput();

@@ -47,7 +47,7 @@ export class ChatTap implements Tap {
   }
 
   get reading(): Reading {
-    return readUsage(this.#counts);
+    return this.#counts.reading(readUsage);
   }
 
   frame(raw: Buffer): Verdict {

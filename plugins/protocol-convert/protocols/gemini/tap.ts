@@ -30,7 +30,7 @@ export class GeminiTap implements Tap {
   }
 
   get reading(): Reading {
-    return readUsage(this.#counts);
+    return this.#counts.reading(readUsage);
   }
 
   frame(raw: Buffer): Verdict {

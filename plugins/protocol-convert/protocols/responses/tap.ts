@@ -23,7 +23,7 @@ export class ResponsesTap implements Tap {
   readonly #counts = new Counts();
 
   get reading(): Reading {
-    return readUsage(this.#counts);
+    return this.#counts.reading(readUsage);
   }
 
   frame(raw: Buffer): Verdict {
