@@ -229,3 +229,37 @@ test('drain: what runs past the deadline is ended', async () => {
   await stopping.gateway.stop(200);
   await ended;
 });
+
+test('an exchange that passes its deadline is answered with 504, and its upstream is left', async () => {
+  const short = await startGateway(passthrough(', timeout: 300ms'));
+  behaviour = () => {};
+  closings.length = 0;
+  const answer = await fetch(`${short.origin}/a`);
+  assert.equal(answer.status, 504);
+  assert.equal(answer.headers.get('x-should-retry'), 'false');
+  await pause(100);
+  assert.deepEqual(closings, [false]);
+  await short.stop();
+});
+
+test('a client that takes nothing of a stream for too long is dropped', async () => {
+  const strict = await startGateway(passthrough(', stall_timeout: 300ms'));
+  behaviour = (_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'application/octet-stream' });
+    const fill = () => {
+      while (outgoing.write(Buffer.alloc(256 * 1024))) if (outgoing.destroyed) return;
+      outgoing.once('drain', fill);
+    };
+    fill();
+  };
+  closings.length = 0;
+  const socket = connect(Number(new URL(strict.origin).port), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.pause();
+  socket.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  for (let tries = 0; closings.length === 0 && tries < 60; tries++) await pause(100);
+  assert.deepEqual(closings, [false]);
+  assert.equal(strict.gateway.inFlight, 0);
+  socket.destroy();
+  await strict.stop();
+});
