@@ -202,6 +202,8 @@ export interface Plans {
   /** Terms by name; the default plan's when the name is unknown. */
   terms(name: string): PlanTerms;
   has(name: string): boolean;
+  /** Every plan on offer. */
+  list(): readonly PlanTerms[];
 }
 export const plans = defineService<Plans>('plans');
 

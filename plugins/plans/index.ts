@@ -1,5 +1,5 @@
 /** Which plan the caller is on, and what that plan allows. */
-import { definePlugin, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { definePlugin, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
 import { z } from '../../core/schema.ts';
 import { caller, plan, plans, priceRatio } from '../../core/vocabulary.ts';
 import { type Offer, offerSchema, shopFields, toOffer } from './offer.ts';
@@ -29,20 +29,20 @@ export default definePlugin({
 
   setup(host: Host, settings: z.output<typeof config>) {
     const offers = new Map<string, Offer>();
-    for (const [name, written] of Object.entries(settings.offers)) {
-      offers.set(name, toOffer(name, written));
-      const idle = shopFields(written);
-      if (idle.length > 0 && host.mode === 'serve')
-        host.log.warn(
-          { plan: name, fields: idle },
-          `plan "${name}": ${idle.join(', ')} has no effect without a plan shop`,
-        );
-    }
+    for (const [name, written] of Object.entries(settings.offers)) offers.set(name, toOffer(name, written));
     const fallback = offers.get(settings.default)!;
     const terms = (name: string) => offers.get(name) ?? fallback;
-    host.provide(plans, { default: settings.default, terms, has: (name) => offers.has(name) });
+    host.provide(plans, {
+      default: settings.default,
+      terms,
+      has: (name) => offers.has(name),
+      list: () => [...offers.values()],
+    });
 
     return {
+      notices: () =>
+        Object.entries(settings.offers).flatMap(([name, written]) => idleNotice(name, shopFields(written))),
+
       // Also endpoints that answer by themselves are limited by the plan; without a caller there is none.
       applies: () => true,
 
@@ -58,3 +58,9 @@ export default definePlugin({
     };
   },
 });
+
+/** What is written of a plan for a shop, where there is none. */
+function idleNotice(name: string, fields: readonly string[]): Notice[] {
+  if (fields.length === 0) return [];
+  return [{ level: 'warning', text: `plan "${name}": ${fields.join(', ')} has no effect without a plan shop` }];
+}
