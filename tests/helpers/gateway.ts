@@ -1,4 +1,5 @@
 /** Boots a gateway from YAML on a free port, with a data directory of its own. */
+import { hash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,11 +21,14 @@ export interface TestGatewayOptions {
   environment?: Record<string, string>;
 }
 
-/** `yaml` is a whole gateway file; relative includes resolve against the repository's root. `listen` and `data` are set here. */
+/** Set: gateways of tests keep their rows on this PostgreSQL, each directory in a schema of its own. */
+const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
+
+/** `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here. */
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gateway-')));
   const file = join(directory, 'gateway.yaml');
-  await writeFile(file, yaml.replaceAll('include: ', `include: ${process.cwd()}/`));
+  await writeFile(file, yaml.replaceAll('include: ', `include: ${process.cwd()}/`) + onServer(yaml, directory));
   const lines: string[] = [];
   const gateway = await boot(file, {
     mode: 'serve',
@@ -45,4 +49,10 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
       if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+function onServer(yaml: string, directory: string): string {
+  if (databaseUrl === undefined || /^storage:/m.test(yaml) || yaml.includes('plugins: [passthrough]')) return '';
+  const schema = `test_${hash('sha256', directory).slice(0, 16)}`;
+  return `\n${/^schema:/m.test(yaml) ? '' : `schema: ${schema}\n`}storage: { database: "${databaseUrl}" }\n`;
 }

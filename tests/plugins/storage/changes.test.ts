@@ -126,9 +126,10 @@ test('an id that is missing for long is given up', async () => {
   await close();
 });
 
-const onServer = { skip: databaseUrl === undefined && 'an embedded database runs one transaction at a time' };
+/** An embedded database runs one transaction at a time: there is nothing to test then. */
+const testOnServer: typeof test = databaseUrl === undefined ? ((() => {}) as unknown as typeof test) : test;
 
-test('an announcement that is committed after a later one is heard all the same', onServer, async () => {
+testOnServer('an announcement that is committed after a later one is heard all the same', async () => {
   const { one, other, close } = await openPair();
   const heard = heardBy(other);
   const table = sql`${sql.identifier(one.schema)}.changes`;
@@ -144,7 +145,7 @@ test('an announcement that is committed after a later one is heard all the same'
   await close();
 });
 
-test('an announcement that was under way at the start is heard', onServer, async () => {
+testOnServer('an announcement that was under way at the start is heard', async () => {
   const one = await openDatabase();
   const table = sql`${sql.identifier(one.schema)}.changes`;
   let other: TestDatabase | undefined;
