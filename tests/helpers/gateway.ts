@@ -52,7 +52,8 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
 }
 
 function onServer(yaml: string, directory: string): string {
-  if (databaseUrl === undefined || /^storage:/m.test(yaml) || yaml.includes('plugins: [passthrough]')) return '';
+  const keepsRows = /\bstorage,|- storage|^include: /m.test(yaml);
+  if (databaseUrl === undefined || !keepsRows || /^storage:/m.test(yaml)) return '';
   const schema = `test_${hash('sha256', directory).slice(0, 16)}`;
   return `\n${/^schema:/m.test(yaml) ? '' : `schema: ${schema}\n`}storage: { database: "${databaseUrl}" }\n`;
 }
