@@ -40,6 +40,7 @@ export interface Stretch {
  */
 export class Backlog {
   readonly #batches: Batch[] = [];
+  readonly #onFree: (slab: Buffer) => void;
   #rows = 0;
   #bytes = 0;
   #batchNumber = 0;
@@ -48,6 +49,11 @@ export class Backlog {
   #turnRows = 0;
   #turnOldest = Number.POSITIVE_INFINITY;
   #turnPurses: Purse[] = [];
+
+  /** `onFree` is told of a slab of which the database has everything so far. */
+  constructor(onFree: (slab: Buffer) => void) {
+    this.#onFree = onFree;
+  }
 
   /** Ledger rows that the database does not have. */
   get rows(): number {
@@ -135,6 +141,7 @@ export class Backlog {
       purse.appliedPosted = posted;
       purse.appliedRows = rows;
     }
+    if (this.#batches[0]?.slab !== batch.slab) this.#onFree(batch.slab);
   }
 }
 

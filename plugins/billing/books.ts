@@ -97,7 +97,7 @@ function assemble({ host, database, files, options, directory, applied, replayed
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
   const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
-  const backlog = new Backlog();
+  const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten });
   const balancesOf = (accountIds: readonly string[]) => readBalances(orm, schema, accountIds);

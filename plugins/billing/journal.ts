@@ -35,6 +35,8 @@ export interface Turn {
   failed: boolean;
 }
 
+const doneTurn: Turn = { promise: Promise.resolve(), resolve: () => {}, reject: () => {}, failed: false };
+
 export class Journal {
   readonly #options: JournalOptions;
   readonly #segments: Segment[];
@@ -43,6 +45,7 @@ export class Journal {
   #pending: JournalRecord[] = [];
   #slab: Buffer = Buffer.alloc(0);
   #slabUsed = 0;
+  #spareSlab: Buffer | undefined;
   #next: number;
   #turn: Turn | undefined;
   #scheduled = false;
@@ -81,9 +84,10 @@ export class Journal {
     return this.#next++;
   }
 
-  /** The write of what was appended last. 503 when the journal cannot be written. */
+  /** The write that is due for what was appended last. 503 when the journal cannot be written. */
   turn(): Turn {
     if (this.#writeFails) throw this.refusal();
+    if (this.#pending.length === 0) return doneTurn;
     this.#turn ??= { ...Promise.withResolvers<void>(), failed: false };
     return this.#turn;
   }
@@ -135,15 +139,25 @@ export class Journal {
   #writeLine(): void {
     const json = encodeRecords(this.#pending);
     const bytes = lineBytes(json);
-    if (this.#slabUsed + bytes > this.#slab.length) {
-      this.#slab = Buffer.allocUnsafeSlow(Math.max(slabBytes, bytes));
-      this.#slabUsed = 0;
-    }
+    if (this.#slabUsed + bytes > this.#slab.length) this.#nextSlab(bytes);
     const from = this.#slabUsed;
     const to = putLine(this.#slab, from, this.writtenSequence + 1, json);
     this.#put(this.#slab.subarray(from, to));
     this.#slabUsed = to;
     this.#options.onWritten(this.#slab, from, to, this.#next - 1);
+  }
+
+  #nextSlab(bytes: number): void {
+    const fits = this.#spareSlab !== undefined && this.#spareSlab.length >= bytes;
+    this.#slab = fits ? this.#spareSlab! : Buffer.allocUnsafeSlow(Math.max(slabBytes, bytes));
+    this.#slabUsed = 0;
+    this.#spareSlab = undefined;
+  }
+
+  /** Nobody needs what stands in the slab any more: its memory, which is warm, can be written again. */
+  reclaim(slab: Buffer): void {
+    if (slab === this.#slab) this.#slabUsed = 0;
+    else if (slab.length === slabBytes) this.#spareSlab = slab;
   }
 
   #fail(error: unknown): void {
