@@ -41,7 +41,7 @@ export function applyBatch(
   return orm.transaction(async (transaction) => {
     const balances =
       accountIds.length === 0 ? new Map<string, Money>() : await lockBalances(transaction, schema, accountIds);
-    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, cursor));
+    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, balances, cursor));
     if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
     if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
     for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
@@ -79,9 +79,13 @@ export async function lockBalances(
   return new Map(rows.map((row) => [row.account_id, money(BigInt(row.balance))]));
 }
 
-/** The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. */
-function batchStatement(schema: string, text: string, cursor: Cursor): SQL {
+/**
+ * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `balances` are those of the
+ * locked rows: given, because the planner would read the whole table for a join with it.
+ */
+function batchStatement(schema: string, text: string, balances: ReadonlyMap<string, Money>, cursor: Cursor): SQL {
   const table = tablesOf(schema);
+  const locked = Array.from(balances, ([account_id, balance]) => ({ account_id, balance: balance.toString() }));
   return sql`
     with given as materialized (${givenRecords(text)}),
     posting as (${postings}),
@@ -89,8 +93,9 @@ function batchStatement(schema: string, text: string, cursor: Cursor): SQL {
     inserted as (
       insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, detail, created_at, balance_after)
       select fresh.account_id, kind, request_id, part, amount, held, revenue, detail, created_at,
-        balances.balance + sum(amount) over (partition by fresh.account_id order by position)
-      from fresh join ${table('balances')} as balances on balances.account_id = fresh.account_id
+        locked.balance + sum(amount) over (partition by fresh.account_id order by position)
+      from fresh join json_to_recordset(${jsonOf(locked)}) as locked (account_id text, balance bigint)
+        on locked.account_id = fresh.account_id
       order by position
       on conflict do nothing
       returning account_id, amount, held, revenue
