@@ -19,7 +19,7 @@ export interface Batch {
   oldest: number;
   readonly shares: Share[];
   /** Accounts in it that have no purse: those of an earlier run. */
-  readonly accountIds: readonly string[];
+  readonly accountIds: string[];
   /** It was taken once: a repetition must be the same. */
   sealed: boolean;
 }
@@ -31,7 +31,7 @@ export interface Stretch {
   readonly to: number;
   readonly last: number;
   readonly rows: number;
-  readonly accountIds: readonly string[];
+  readonly accountIds: string[];
 }
 
 /**
@@ -49,6 +49,7 @@ export class Backlog {
   #turnRows = 0;
   #turnOldest = Number.POSITIVE_INFINITY;
   #turnPurses: Purse[] = [];
+  #turnAccountIds: string[] = [];
 
   /** `onFree` is told of a slab of which the database has everything so far. */
   constructor(onFree: (slab: Buffer) => void) {
@@ -72,16 +73,25 @@ export class Backlog {
   }
 
   /** A record that makes a ledger row was appended to the journal. `ended`: sequence number of the hold that it ends. */
-  post(purse: Purse | undefined, amount: Money, ended = Number.POSITIVE_INFINITY): void {
-    this.#rows += 1;
-    this.#turnRows += 1;
-    if (ended < this.#turnOldest) this.#turnOldest = ended;
-    if (purse === undefined) return;
+  post(purse: Purse, amount: Money, ended = Number.POSITIVE_INFINITY): void {
+    this.#count(ended);
     purse.posted = money(purse.posted + amount);
     purse.rows += 1;
     if (purse.turn === this.#turn) return;
     purse.turn = this.#turn;
     this.#turnPurses.push(purse);
+  }
+
+  /** The same for the hold of an earlier run, which no purse was opened for. */
+  postEnd(accountId: string, ended: number): void {
+    this.#count(ended);
+    this.#turnAccountIds.push(accountId);
+  }
+
+  #count(ended: number): void {
+    this.#rows += 1;
+    this.#turnRows += 1;
+    if (ended < this.#turnOldest) this.#turnOldest = ended;
   }
 
   /** All that was appended is in the journal's file, as one line that stands in the slab too; `last` is its last record. */
@@ -92,11 +102,13 @@ export class Backlog {
     batch.rows += this.#turnRows;
     if (this.#turnOldest < batch.oldest) batch.oldest = this.#turnOldest;
     for (const purse of this.#turnPurses) shareOf(purse, batch);
+    for (const accountId of this.#turnAccountIds) batch.accountIds.push(accountId);
     this.#bytes += to - from;
     this.#turn += 1;
     this.#turnRows = 0;
     this.#turnOldest = Number.POSITIVE_INFINITY;
     this.#turnPurses = [];
+    this.#turnAccountIds = [];
   }
 
   #batchFor(slab: Buffer, from: number, to: number): Batch {

@@ -81,7 +81,8 @@ export async function lockBalances(
 
 /**
  * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `balances` are those of the
- * locked rows: given, because the planner would read the whole table for a join with it.
+ * locked rows: given, because the planner would read the whole table for a join with it. An account that is not among them
+ * fails the statement, for there is no balance after its row.
  */
 function batchStatement(schema: string, text: string, balances: ReadonlyMap<string, Money>, cursor: Cursor): SQL {
   const table = tablesOf(schema);
@@ -94,7 +95,7 @@ function batchStatement(schema: string, text: string, balances: ReadonlyMap<stri
       insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, detail, created_at, balance_after)
       select fresh.account_id, kind, request_id, part, amount, held, revenue, detail, created_at,
         locked.balance + sum(amount) over (partition by fresh.account_id order by position)
-      from fresh join json_to_recordset(${jsonOf(locked)}) as locked (account_id text, balance bigint)
+      from fresh left join json_to_recordset(${jsonOf(locked)}) as locked (account_id text, balance bigint)
         on locked.account_id = fresh.account_id
       order by position
       on conflict do nothing

@@ -136,14 +136,14 @@ export class Desk {
       const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
       if (purses.covers(purse, amount)) {
-        this.#postExtension(hold, output, amount);
+        this.#postExtension(hold, purse, output, amount);
         return true;
       }
       if (step === 0) return false;
     }
   }
 
-  #postExtension(hold: Hold, output: number, amount: Money): void {
+  #postExtension(hold: Hold, purse: Purse, output: number, amount: Money): void {
     const { journal, backlog, clock } = this.#options;
     hold.coveredOutput = output;
     if (amount === 0n) return;
@@ -152,7 +152,7 @@ export class Desk {
     const { id, accountId: account } = hold.terms;
     const part = hold.extensions;
     journal.append({ kind: 'EXTEND', id, at: clock.now(), account, part, output, amount: amount.toString() });
-    backlog.post(hold.purse, money(-amount));
+    backlog.post(purse, money(-amount));
   }
 
   /** Ends a hold as judged. Never refused: a cost beyond the hold and the balance is posted in full. */
@@ -170,9 +170,13 @@ export class Desk {
       spent = absurd ? hold.held : exact;
       journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, attempts));
     }
-    backlog.post(hold.purse, money(hold.held - spent), hold.sequence);
     this.#open.delete(hold);
-    if (hold.purse !== undefined) purses.release(hold.purse);
+    const { purse } = hold;
+    if (purse === undefined) backlog.postEnd(hold.terms.accountId, hold.sequence);
+    else {
+      backlog.post(purse, money(hold.held - spent), hold.sequence);
+      purses.release(purse);
+    }
   }
 
   #tellAbsurd({ terms }: Hold, exact: Money, { usage }: Settlement): void {

@@ -114,7 +114,7 @@ test('a balance that the database tells gets on top what it does not have yet', 
 
 test('a batch that failed is repeated as it was, whatever was written since', async () => {
   const { flusher, backlog, write, state, advance } = newFlusher();
-  backlog.post(undefined, money(1n));
+  backlog.postEnd('carol', 1);
   write('one', 1);
   state.fails = true;
   assert.equal(await flusher.drain(), false);
@@ -123,10 +123,10 @@ test('a batch that failed is repeated as it was, whatever was written since', as
   advance(5_000);
   assert.equal(await flusher.drain(), true);
   assert.deepEqual(
-    state.applied.map(({ text, cursor }) => [text, cursor]),
+    state.applied.map(({ text, accountIds, cursor }) => [text, accountIds, cursor]),
     [
-      ['one\n', 1],
-      ['two\n', 2],
+      ['one\n', ['carol'], 1],
+      ['two\n', [], 2],
     ],
   );
 });

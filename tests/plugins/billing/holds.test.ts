@@ -14,7 +14,7 @@ function holdAt(sequence: number): Hold {
 
 function sequencesOf(open: OpenHolds): number[] {
   const sequences: number[] = [];
-  open.forEach(({ sequence }) => sequences.push(sequence));
+  open.forEach(({ sequence }) => void sequences.push(sequence));
   return sequences;
 }
 

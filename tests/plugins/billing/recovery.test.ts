@@ -245,6 +245,24 @@ test('a hold and its departure in one record, or in two: a crash charges both al
   await next.stop();
 });
 
+test('a batch that names an account whose balance is not locked fails as a whole, instead of leaving its rows out', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  await enter(world, newCall());
+  await world.tick('sync the journal');
+  const [cursor] = await world.rows<{ journal: string; owner: string }>(
+    sql`select journal, owner from ${world.table('journal_cursor')}`,
+  );
+  const { orm, schema } = world.database;
+  await assert.rejects(applyBatch(orm, schema, world.journalText(), [], { ...cursor!, applied: 1 }));
+  assert.equal((await world.audit()).rows, 1);
+  await world.stop();
+  assert.deepEqual(
+    (await world.audit()).violations.map(({ what }) => what),
+    [],
+  );
+});
+
 test('what an upstream says cannot stop the ledger, though no text column can hold it', async () => {
   const world = await newWorld();
   await world.credit('1');
