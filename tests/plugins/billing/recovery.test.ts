@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { usageReport } from '../../../core/vocabulary.ts';
+import { applyBatch } from '../../../plugins/billing/batch.ts';
 import {
   answer,
   closeEngine,
