@@ -56,59 +56,77 @@ export function unitPrice(price: Price, name: UsageClass): bigint {
   return 0n;
 }
 
+/** A price as it is multiplied: millionths of a nano-USD for one unit of each class. */
+interface Tariff {
+  readonly units: { readonly [K in UsageClass]: bigint };
+  /** The dearest class that a token of the prompt, and of the answer, can be counted in. */
+  readonly input: bigint;
+  readonly output: bigint;
+}
+
+const tariffs = new WeakMap<Price, Tariff>();
+
+/** Kept for each price object: prices are replaced, never changed. */
+function tariffOf(price: Price): Tariff {
+  let tariff = tariffs.get(price);
+  if (tariff === undefined) {
+    const tokens = tokenClasses.map((name) => [name, unitPrice(price, name)]);
+    const pieces = pieceClasses.map((name) => [name, unitPrice(price, name) * perMillion]);
+    tariff = {
+      units: Object.fromEntries([...tokens, ...pieces]) as Tariff['units'],
+      input: dearest(price, 'input'),
+      output: dearest(price, 'output'),
+    };
+    tariffs.set(price, tariff);
+  }
+  return tariff;
+}
+
+/** Of all token classes whose stand-ins end at `side`. */
+function dearest(price: Price, side: 'input' | 'output'): bigint {
+  let highest = 0n;
+  for (const name of tokenClasses) {
+    const unit = unitPrice(price, name);
+    if (sideOf(name) === side && unit > highest) highest = unit;
+  }
+  return highest;
+}
+
+function sideOf(name: UsageClass): UsageClass {
+  const standIn = priceStandIn[name];
+  return standIn === undefined ? name : sideOf(standIn);
+}
+
 /**
  * Σ(units × price) × ratio in nano-USD, with one division and one rounding, half up.
  * Throws a RangeError on a count that is not a whole number ≥ 0: such counts never reach arithmetic.
  */
 export function cost(usage: Usage, price: Price, ratio: Ratio = one): Money {
+  const { units } = tariffOf(price);
   let millionths = 0n;
-  for (const name of tokenClasses) {
-    const count = usage[name];
-    if (count !== undefined && count !== 0) millionths += BigInt(wholeCount(count)) * unitPrice(price, name);
+  for (const name in usage) {
+    const count = usage[name as UsageClass];
+    if (count !== undefined && count !== 0) millionths += wholeCount(count) * (units[name as UsageClass] ?? 0n);
   }
-  for (const name of pieceClasses) {
-    const count = usage[name];
-    if (count !== undefined && count !== 0)
-      millionths += BigInt(wholeCount(count)) * unitPrice(price, name) * perMillion;
-  }
-  return divideHalfUp(millionths * ratio.numerator, perMillion * ratio.denominator) as Money;
-}
-
-function wholeCount(count: number): number {
-  if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`${count} is not a count`);
-  return count;
-}
-
-/** Both ≥ 0, divisor > 0. */
-function divideHalfUp(dividend: bigint, divisor: bigint): bigint {
-  return (2n * dividend + divisor) / (2n * divisor);
+  return rounded(millionths, ratio);
 }
 
 /** An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest output class. */
 export function costBound(inputTokens: number, outputTokens: number, price: Price, ratio: Ratio = one): Money {
-  const input = dearest(price, [
-    'input',
-    'cache_read',
-    'cache_write_5m',
-    'cache_write_1h',
-    'input_audio',
-    'input_image',
-  ]);
-  const output = dearest(price, ['output', 'reasoning', 'output_audio', 'output_image']);
-  return cost(
-    { input: inputTokens, output: outputTokens, call: 1 },
-    { input, output, call: unitPrice(price, 'call') },
-    ratio,
-  );
+  const { units, input, output } = tariffOf(price);
+  return rounded(wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.call, ratio);
 }
 
-function dearest(price: Price, names: readonly UsageClass[]): bigint {
-  let highest = 0n;
-  for (const name of names) {
-    const named = unitPrice(price, name);
-    if (named > highest) highest = named;
-  }
-  return highest;
+function wholeCount(count: number): bigint {
+  if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`${count} is not a count`);
+  return BigInt(count);
+}
+
+/** Millionths ≥ 0 times the ratio, half up. The divisor is even, so that half of it is exact. */
+function rounded(millionths: bigint, ratio: Ratio): Money {
+  if (ratio === one) return ((millionths + perMillion / 2n) / perMillion) as Money;
+  const divisor = perMillion * ratio.denominator;
+  return ((millionths * ratio.numerator + divisor / 2n) / divisor) as Money;
 }
 
 export function multiplyRatios(left: Ratio, right: Ratio): Ratio {

@@ -190,8 +190,8 @@ function openHolds(table: Table): SQL {
 function leaveOutJournaled(requestIds: readonly string[], files: Files, directory: string): string[] {
   const missing = new Set(requestIds);
   for (const segment of missing.size === 0 ? [] : listSegments(files, directory)) {
-    for (const { record } of readable(files, segment.path, segment.first)) {
-      if (record.kind === 'HOLD') missing.delete(record.id);
+    for (const { records } of readable(files, segment.path, segment.first)) {
+      for (const record of records) if (record.kind === 'HOLD') missing.delete(record.id);
     }
   }
   return [...missing];
@@ -199,7 +199,7 @@ function leaveOutJournaled(requestIds: readonly string[], files: Files, director
 
 function readable(files: Files, path: string, first: number) {
   try {
-    return scanSegment(files.read(path), first).records;
+    return scanSegment(files.read(path), first).lines;
   } catch (error) {
     // The serving process may delete a finished segment at this moment.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];

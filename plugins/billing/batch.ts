@@ -1,12 +1,10 @@
-/** One batch of entries into the database, in one transaction and any number of times: only rows that are new move a balance. */
+/** One batch of journal text into the database, in one transaction and any number of times: only rows that are new move a balance. */
 import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
-import type { Entry } from './hold.ts';
-import { rowsOfEntries } from './rows.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
-/** Which journal the entries come from, who writes it, and how far it is applied with them. */
+/** Which journal the text comes from, who writes it, and how far it is applied with them. */
 export interface Cursor {
   readonly journal: string;
   readonly owner: string;
@@ -29,17 +27,21 @@ export async function claimCursor(orm: Orm, schema: string, journal: string, own
   return Number.parseInt(row!.applied, 10);
 }
 
-/** Applies the entries and moves the cursor. Resolves with the balance afterwards of every account they touch. */
+/**
+ * Applies the records of some journal lines and moves the cursor. `accountIds` are all that they name. Resolves with the
+ * balance afterwards of each.
+ */
 export function applyBatch(
   orm: Orm,
   schema: string,
-  entries: readonly Entry[],
+  text: string,
+  accountIds: readonly string[],
   cursor: Cursor,
 ): Promise<Map<string, Money>> {
-  const accountIds = [...new Set(entries.map((entry) => entry.hold.terms.accountId))];
   return orm.transaction(async (transaction) => {
-    const balances = await lockBalances(transaction, schema, accountIds);
-    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, entries, cursor));
+    const balances =
+      accountIds.length === 0 ? new Map<string, Money>() : await lockBalances(transaction, schema, accountIds);
+    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, balances, cursor));
     if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
     if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
     for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
@@ -77,17 +79,24 @@ export async function lockBalances(
   return new Map(rows.map((row) => [row.account_id, money(BigInt(row.balance))]));
 }
 
-/** The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. */
-function batchStatement(schema: string, entries: readonly Entry[], cursor: Cursor): SQL {
+/**
+ * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `balances` are those of the
+ * locked rows: given, because the planner would read the whole table for a join with it. An account that is not among them
+ * fails the statement, for there is no balance after its row.
+ */
+function batchStatement(schema: string, text: string, balances: ReadonlyMap<string, Money>, cursor: Cursor): SQL {
   const table = tablesOf(schema);
-  const rows = rowsOfEntries(entries);
+  const locked = Array.from(balances, ([account_id, balance]) => ({ account_id, balance: balance.toString() }));
   return sql`
-    with fresh as (${freshRows(table, rows.ledger)}),
+    with given as materialized (${givenRecords(text)}),
+    posting as (${postings}),
+    fresh as (${freshPostings(table)}),
     inserted as (
       insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, detail, created_at, balance_after)
       select fresh.account_id, kind, request_id, part, amount, held, revenue, detail, created_at,
-        balances.balance + sum(amount) over (partition by fresh.account_id order by position)
-      from fresh join ${table('balances')} as balances on balances.account_id = fresh.account_id
+        locked.balance + sum(amount) over (partition by fresh.account_id order by position)
+      from fresh left join json_to_recordset(${jsonOf(locked)}) as locked (account_id text, balance bigint)
+        on locked.account_id = fresh.account_id
       order by position
       on conflict do nothing
       returning account_id, amount, held, revenue
@@ -107,8 +116,8 @@ function batchStatement(schema: string, entries: readonly Entry[], cursor: Curso
       ) as change
       returning totals.available + totals.held + totals.revenue + totals.funding + totals.absorbed as imbalance
     ),
-    used as (insert into ${table('usage')} ${usageRows(rows.usage)} on conflict do nothing),
-    tried as (insert into ${table('attempts')} ${attemptRows(rows.attempts)} on conflict do nothing),
+    used as (insert into ${table('usage')} ${usageRows} on conflict do nothing),
+    tried as (insert into ${table('attempts')} ${attemptRows} on conflict do nothing),
     marked as (
       update ${table('journal_cursor')} set applied = greatest(applied, ${cursor.applied}::bigint), updated_at = now()
       where journal = ${cursor.journal} and owner = ${cursor.owner} returning 1
@@ -118,36 +127,61 @@ function batchStatement(schema: string, entries: readonly Entry[], cursor: Curso
       (select json_object_agg(account_id, balance::text) from moved) as moved`;
 }
 
+/** The records of the lines `CRC FIRST [RECORD, …]`, in order; those that make no row are left out. */
+function givenRecords(text: string): SQL {
+  return sql`
+    select row_number() over (order by place, record.ordinality) as position, record.*
+    from string_to_table(${text}::text, E'\n') with ordinality as lines (line, place),
+      rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
+        kind text, id uuid, at bigint, account text, key text, model text, part smallint, input bigint, output bigint,
+        amount bigint, held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text,
+        finish text, "upstreamId" text, price jsonb, ratio text, version text, attempts json
+      )) with ordinality as record
+    where line <> '' and kind in ('HOLD', 'EXTEND', 'SETTLE', 'VOID')`;
+}
+
+/** The ledger row that each record makes; `detail` is what a reader needs to do the sum again. */
+const postings = sql`
+  select position, account as account_id, kind, id as request_id, coalesce(part, 0)::smallint as part,
+    case when kind in ('HOLD', 'EXTEND') then -amount else held - coalesce(cost, 0) end as amount,
+    case when kind in ('HOLD', 'EXTEND') then amount else -held end as held,
+    coalesce(cost, 0) as revenue,
+    case kind
+      when 'HOLD' then jsonb_build_object('model', model, 'input_tokens', input, 'output_tokens', output)
+      when 'EXTEND' then jsonb_build_object('output_tokens', output)
+      when 'VOID' then jsonb_build_object('model', model, 'reason', reason)
+      else jsonb_build_object('model', model, 'usage', usage, 'estimated', estimated, 'reason', reason,
+        'price', price, 'ratio', ratio, 'price_version', version)
+    end as detail,
+    to_timestamp(at / 1000.0) as created_at
+  from given`;
+
 /**
- * The given rows without those that the ledger has, and without second ends. `offset 0` keeps the planner from making an
+ * The postings without those that the ledger has, and without second ends. `offset 0` keeps the planner from making an
  * anti join of it, for which it would read the whole ledger: an embedded database has no statistics to know better.
  */
-function freshRows(table: (name: string) => SQL, rows: object[]): SQL {
+function freshPostings(table: (name: string) => SQL): SQL {
   return sql`
-    select * from json_to_recordset(${jsonOf(rows)}) as given (
-      position int, account_id text, kind text, request_id uuid, part smallint,
-      amount bigint, held bigint, revenue bigint, detail jsonb, created_at timestamptz)
+    select * from posting
     where not exists (
-      select from ${table('ledger')} as ledger where ledger.request_id = given.request_id and (
-        (ledger.kind = given.kind and ledger.part = given.part)
-        or (ledger.kind in ('SETTLE', 'VOID', 'EXPIRE') and given.kind in ('SETTLE', 'VOID', 'EXPIRE')))
+      select from ${table('ledger')} as ledger where ledger.request_id = posting.request_id and (
+        (ledger.kind = posting.kind and ledger.part = posting.part)
+        or (ledger.kind in ('SETTLE', 'VOID', 'EXPIRE') and posting.kind in ('SETTLE', 'VOID', 'EXPIRE')))
       offset 0)`;
 }
 
-function usageRows(rows: object[]): SQL {
-  return sql`
-    (request_id, account_id, key_id, model, provider, target_model, classes, estimated_input, held, cost, estimated,
-      terminal, finish, upstream_id, price_version, ratio, created_at)
-    select * from json_to_recordset(${jsonOf(rows)}) as given (
-      request_id uuid, account_id text, key_id text, model text, provider text, target_model text, classes jsonb,
-      estimated_input bigint, held bigint, cost bigint, estimated boolean, terminal boolean, finish text,
-      upstream_id text, price_version text, ratio text, created_at timestamptz)`;
-}
+const usageRows = sql`
+  (request_id, account_id, key_id, model, provider, target_model, classes, estimated_input, held, cost, estimated,
+    terminal, finish, upstream_id, price_version, ratio, created_at)
+  select id, account, key, model, attempts->-1->>'provider', attempts->-1->>'model', usage, input, held, cost, estimated,
+    terminal, finish, "upstreamId", version, ratio, to_timestamp(at / 1000.0)
+  from given where kind = 'SETTLE'`;
 
-function attemptRows(rows: object[]): SQL {
-  return sql`
-    (request_id, number, account_id, provider, model, credential, protocol, result, status, duration_ms, error, started_at)
-    select * from json_to_recordset(${jsonOf(rows)}) as given (
-      request_id uuid, number smallint, account_id text, provider text, model text, credential text, protocol text,
-      result text, status integer, duration_ms bigint, error text, started_at timestamptz)`;
-}
+const attemptRows = sql`
+  (request_id, number, account_id, provider, model, credential, protocol, result, status, duration_ms, error, started_at)
+  select id, number, account, attempt.provider, attempt.model, credential, protocol, result, status, "durationMs", error,
+    to_timestamp("startedAt" / 1000.0)
+  from given, json_to_recordset(attempts) as attempt (
+    number smallint, provider text, model text, credential text, protocol text, result text, status integer,
+    "durationMs" bigint, error text, "startedAt" bigint)
+  where kind in ('SETTLE', 'VOID')`;

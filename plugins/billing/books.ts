@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import { type Money, money } from '../../core/money.ts';
 import type { Database } from '../../core/vocabulary.ts';
+import { Backlog } from './backlog.ts';
 import { applyBatch, claimCursor } from './batch.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
@@ -24,12 +25,11 @@ export interface BooksOptions {
 /** A power cut may take back what an embedded database committed in the last seconds; applied segments outlive that. */
 const keepSegmentsMs = 300_000;
 const forgetPursesMs = 60_000;
-/** Entries of one transaction. */
-const batchSize = 512;
 
 export interface Books {
   readonly desk: Desk;
   readonly purses: Purses;
+  readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly journal: Journal;
   /** Syncs the journal; every few milliseconds. */
@@ -97,25 +97,23 @@ function assemble({ host, database, files, options, directory, applied, replayed
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
   const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
-  const journal = new Journal({ files, directory, next, segments, ...kept, clock, log });
+  const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
+  const onWritten = backlog.written.bind(backlog);
+  const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten });
   const balancesOf = (accountIds: readonly string[]) => readBalances(orm, schema, accountIds);
   const balanceOf = async (accountId: string): Promise<Money> =>
     (await balancesOf([accountId])).get(accountId) ?? money(0n);
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, balanceOf });
-  const flusher: Flusher = new Flusher({
+  const flusher = new Flusher({
+    backlog,
     purses,
     clock,
     log,
-    batchSize,
     applied,
-    writtenSequence: () => journal.writtenSequence,
-    apply: (entries, reached) => applyBatch(orm, schema, entries, { ...cursor, applied: reached }),
+    apply: (text, accountIds, reached) => applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached }),
     balancesOf,
-    onApplied: (entries) => {
-      for (const { hold, end } of entries) if (end !== undefined) desk.forget(hold);
-    },
   });
-  const desk = new Desk({ journal, flusher, purses, clock, log, stepTokens, backlogLimit });
+  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit });
   const apply = async () => {
     const worked = await flusher.drain();
     journal.release(flusher.appliedSequence, desk.oldestSequence);
@@ -124,13 +122,14 @@ function assemble({ host, database, files, options, directory, applied, replayed
   return {
     desk,
     purses,
+    backlog,
     flusher,
     journal,
     tick: () => journal.tick(),
     apply,
     close: async () => {
       journal.write();
-      if (!(await apply())) log.warn({ entries: flusher.backlog }, 'the journal will be applied at the next start');
+      if (!(await apply())) log.warn({ rows: backlog.rows }, 'the journal will be applied at the next start');
       await journal.close();
       lock.release();
     },
@@ -138,8 +137,10 @@ function assemble({ host, database, files, options, directory, applied, replayed
 }
 
 /** Ends what a crash left open, and waits until the database has all of it: only then are balances right. */
-async function recover(host: Host, { desk, flusher, journal }: Books, { entries, open }: Replay): Promise<void> {
-  for (const entry of entries) flusher.push(entry);
+async function recover(host: Host, books: Books, { stretches, open }: Replay): Promise<void> {
+  const { desk, backlog, flusher, journal } = books;
+  for (const stretch of stretches) backlog.restore(stretch);
+  const rows = backlog.rows;
   for (const hold of open) {
     desk.adopt(hold);
     const { verdict, attempts } = judgeInterrupted(hold);
@@ -147,11 +148,9 @@ async function recover(host: Host, { desk, flusher, journal }: Books, { entries,
   }
   journal.write();
   await journal.tick();
-  if (!(await flusher.drain()) || flusher.backlog > 0) {
+  if (!(await flusher.drain()) || backlog.rows > 0) {
     await journal.close();
     throw new Error('the journal could not be applied to the database');
   }
-  if (entries.length + open.length > 0) {
-    host.log.info({ entries: entries.length, interrupted: open.length }, 'the journal was replayed');
-  }
+  if (rows + open.length > 0) host.log.info({ rows, interrupted: open.length }, 'the journal was replayed');
 }

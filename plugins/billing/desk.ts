@@ -1,38 +1,40 @@
 /** Takes, extends and ends holds in memory, each step into the journal first and to the database in its own time. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { cost, costBound, type Money, money } from '../../core/money.ts';
+import { cost, costBound, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
 import type { Attempt } from '../../core/vocabulary.ts';
+import type { Backlog } from './backlog.ts';
 import type { Flusher } from './flusher.ts';
-import { endEntry, extendEntry, type Hold, holdEntry, holdRecord, newHold, type Terms } from './hold.ts';
+import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
+import { OpenHolds } from './holds.ts';
 import type { Journal } from './journal.ts';
-import type { Verdict } from './outcome.ts';
+import type { Settlement, Verdict } from './outcome.ts';
 import type { Purse, Purses } from './purses.ts';
-import type { AttemptNote, EndRecord } from './records.ts';
+import type { AttemptNote, Departure } from './records.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
 const absurdCost = 1_000_000_000_000_000_000n;
 
+/** Bytes of journal text for each ledger row of the backlog's limit, above what a row takes on the average. */
+const bytesPerRow = 1_024;
+
 export interface DeskOptions {
   readonly journal: Journal;
+  readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly purses: Purses;
   readonly clock: Clock;
   readonly log: Log;
   /** Output tokens that an extension reaches beyond what was seen. */
   readonly stepTokens: number;
-  /** Entries that may wait for the database before admission stops. */
+  /** Ledger rows that may wait for the database before admission stops. */
   readonly backlogLimit: number;
 }
 
 export class Desk {
   readonly #options: DeskOptions;
-  /**
-   * Every hold whose end has not reached the database, in any order. No Map: a long-lived one keeps what was deleted from
-   * it reachable until it grows, and the collector then carries each finished request along.
-   */
-  readonly #holds: Hold[] = [];
+  readonly #open = new OpenHolds();
 
   constructor(options: DeskOptions) {
     this.#options = options;
@@ -40,22 +42,31 @@ export class Desk {
 
   /** Sequence number of the oldest record that is still needed to recover a hold. */
   get oldestSequence(): number {
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const { sequence } of this.#holds) if (sequence < oldest) oldest = sequence;
-    return oldest;
+    return Math.min(this.#open.oldestSequence, this.#options.backlog.oldestSequence);
   }
 
   /** Whether new calls are admitted. */
   accepting(): boolean {
-    const { journal, flusher, backlogLimit } = this.#options;
-    return journal.accepting() && !flusher.shutOut && flusher.backlog < backlogLimit;
+    const { journal, backlog, flusher, backlogLimit } = this.#options;
+    const roomLeft = backlog.rows < backlogLimit && backlog.bytes < backlogLimit * bytesPerRow;
+    return roomLeft && !flusher.shutOut && journal.accepting();
   }
 
-  /** Sets aside what the call may cost at most. 402 when the account cannot pay that, 503 while nothing can be recorded. */
-  async hold(terms: Terms): Promise<Hold> {
-    const { journal, purses, flusher, clock } = this.#options;
+  /**
+   * Sets aside what the call may cost at most: at once when the account is in memory and can pay that. 402 when it
+   * cannot, 503 while nothing can be recorded.
+   */
+  hold(terms: Terms): Hold | Promise<Hold> {
+    const { journal, purses } = this.#options;
     if (!this.accepting()) throw journal.refusal();
     const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio);
+    const purse = purses.find(terms.accountId);
+    if (purse === undefined || !purses.covers(purse, amount)) return this.#holdLater(terms, amount);
+    return this.#take(terms, amount, purses.use(purse));
+  }
+
+  async #holdLater(terms: Terms, amount: Money): Promise<Hold> {
+    const { purses } = this.#options;
     const purse = await purses.acquire(terms.accountId);
     try {
       if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
@@ -63,10 +74,16 @@ export class Desk {
       purses.release(purse);
       throw error;
     }
-    const hold = newHold(terms, clock.now(), amount, purse);
-    hold.sequence = journal.append(holdRecord(hold));
-    this.adopt(hold);
-    flusher.push(holdEntry(hold));
+    return this.#take(terms, amount, purse);
+  }
+
+  #take(terms: Terms, amount: Money, purse: Purse): Hold {
+    const { journal, backlog, clock } = this.#options;
+    const hold = newHold(terms, amount, purse);
+    hold.record = holdRecord(hold, clock.now());
+    hold.sequence = journal.append(hold.record);
+    backlog.post(purse, money(-amount));
+    this.#open.add(hold);
     return hold;
   }
 
@@ -80,23 +97,26 @@ export class Desk {
     });
   }
 
-  /** Before an attempt is handed to a socket: resolves when HOLD and SENT are in the journal. */
-  async sent(hold: Hold, attempt: Attempt | undefined): Promise<void> {
+  /** Before an attempt is handed to a socket: resolves when hold and departure are in the journal. */
+  sent(hold: Hold, attempt: Attempt | undefined): Promise<void> {
     const { journal, clock } = this.#options;
     if (!journal.writing()) throw journal.refusal();
-    const record = {
-      kind: 'SENT',
-      id: hold.terms.id,
-      at: clock.now(),
+    departures(hold);
+    const departure: Departure = {
       number: attempt?.number ?? hold.sent.length + 1,
+      at: attempt?.startedAt ?? clock.now(),
       provider: attempt?.provider ?? '',
       model: attempt?.model ?? hold.terms.model,
       credential: attempt?.credential ?? '',
       protocol: attempt?.protocol ?? '',
-    } as const;
-    journal.append(record);
-    await journal.written();
-    hold.sent.push(record);
+    };
+    const { record } = hold;
+    hold.record = undefined;
+    if (record !== undefined && hold.sequence > journal.writtenSequence) record.sent = departure;
+    else journal.append({ kind: 'SENT', id: hold.terms.id, ...departure });
+    hold.sent.push(departure);
+    hold.turn = journal.turn();
+    return hold.turn.promise;
   }
 
   /** Output tokens seen so far. false: they are more than can be paid for, the answer must end. */
@@ -116,68 +136,67 @@ export class Desk {
       const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
       if (purses.covers(purse, amount)) {
-        this.#postExtension(hold, output, amount);
+        this.#postExtension(hold, purse, output, amount);
         return true;
       }
       if (step === 0) return false;
     }
   }
 
-  #postExtension(hold: Hold, output: number, amount: Money): void {
-    const { journal, flusher, clock } = this.#options;
-    if (amount === 0n) {
-      hold.coveredOutput = output;
-      return;
-    }
-    const part = hold.extensions + 1;
-    const at = clock.now();
-    const record = { kind: 'EXTEND', id: hold.terms.id, at, part, output, amount: amount.toString() } as const;
-    flusher.push(extendEntry(hold, record, journal.append(record)));
+  #postExtension(hold: Hold, purse: Purse, output: number, amount: Money): void {
+    const { journal, backlog, clock } = this.#options;
+    hold.coveredOutput = output;
+    if (amount === 0n) return;
+    hold.held = money(hold.held + amount);
+    hold.extensions += 1;
+    const { id, accountId: account } = hold.terms;
+    const part = hold.extensions;
+    journal.append({ kind: 'EXTEND', id, at: clock.now(), account, part, output, amount: amount.toString() });
+    backlog.post(purse, money(-amount));
   }
 
   /** Ends a hold as judged. Never refused: a cost beyond the hold and the balance is posted in full. */
   end(hold: Hold, verdict: Verdict, attempts: readonly AttemptNote[]): void {
     if (hold.ended) return;
-    const { journal, flusher, purses, clock } = this.#options;
-    const record = this.#endRecord(hold, verdict, attempts, clock.now());
-    flusher.push(endEntry(hold, record, journal.append(record)));
-    if (hold.purse !== undefined) purses.release(hold.purse);
+    hold.ended = true;
+    const { journal, backlog, purses, clock } = this.#options;
+    const at = clock.now();
+    let spent = zero;
+    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, attempts));
+    else {
+      const exact = cost(verdict.usage, hold.terms.price, hold.terms.ratio);
+      const absurd = exact > absurdCost;
+      if (absurd) this.#tellAbsurd(hold, exact, verdict);
+      spent = absurd ? hold.held : exact;
+      journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, attempts));
+    }
+    this.#open.delete(hold);
+    const { purse } = hold;
+    if (purse === undefined) backlog.postEnd(hold.terms.accountId, hold.sequence);
+    else {
+      backlog.post(purse, money(hold.held - spent), hold.sequence);
+      purses.release(purse);
+    }
   }
 
-  #endRecord(hold: Hold, verdict: Verdict, attempts: readonly AttemptNote[], at: number): EndRecord {
-    const { id, price, ratio } = hold.terms;
-    if (verdict.kind === 'VOID') return { kind: 'VOID', id, at, reason: verdict.reason, attempts };
-    const exact = cost(verdict.usage, price, ratio);
-    if (exact <= absurdCost) return { ...verdict, id, at, cost: exact.toString(), attempts };
-    this.#options.log.error(
-      { id, cost: exact.toString(), usage: verdict.usage },
-      'an absurd cost: the hold is charged',
-    );
-    return { ...verdict, id, at, cost: hold.held.toString(), estimated: true, attempts };
+  #tellAbsurd({ terms }: Hold, exact: Money, { usage }: Settlement): void {
+    const fields = { id: terms.id, cost: exact.toString(), usage };
+    this.#options.log.error(fields, 'an absurd cost: the hold is charged');
   }
 
-  /** Keeps a hold, a new one or one of an earlier run. */
+  /** Keeps a hold of an earlier run. */
   adopt(hold: Hold): void {
-    hold.slot = this.#holds.push(hold) - 1;
-  }
-
-  /** The end of a hold is in the database: it can be forgotten. One that ended in an earlier run was never kept. */
-  forget(hold: Hold): void {
-    if (this.#holds[hold.slot] !== hold) return;
-    const last = this.#holds.pop()!;
-    if (last === hold) return;
-    this.#holds[hold.slot] = last;
-    last.slot = hold.slot;
+    this.#open.add(hold);
   }
 
   /** Notes in the journal how far running answers have come. */
   noteProgress(): void {
     const { journal } = this.#options;
     if (!journal.writing()) return;
-    for (const hold of this.#holds) {
-      if (hold.ended || hold.seenOutput === hold.notedOutput) continue;
+    this.#open.forEach((hold) => {
+      if (hold.seenOutput === hold.notedOutput) return;
       hold.notedOutput = hold.seenOutput;
       journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });
-    }
+    });
   }
 }

@@ -1,31 +1,27 @@
-/** Carries entries from memory to the database in batches, and the database's balances back to memory. */
+/** Carries the backlog to the database batch by batch, and the database's balances back to memory. */
 import type { Clock, Log } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
+import { accountsOf, type Backlog, type Batch, textOf } from './backlog.ts';
 import { ShutOutError } from './batch.ts';
-import type { Entry } from './hold.ts';
 import type { Purse, Purses } from './purses.ts';
 
 const longestPauseMs = 5_000;
+const nothingDue = Promise.resolve(true);
 
 export interface FlusherOptions {
+  readonly backlog: Backlog;
   readonly purses: Purses;
   readonly clock: Clock;
   readonly log: Log;
-  /** Entries of one transaction at most. */
-  readonly batchSize: number;
-  /** Last sequence number that is in the journal's files; entries beyond it wait. */
-  readonly writtenSequence: () => number;
   /** The database's cursor at the start. */
   readonly applied: number;
-  /** Applies entries, idempotently, moves the cursor to `applied`, and tells the balances afterwards. */
-  readonly apply: (entries: readonly Entry[], applied: number) => Promise<Map<string, Money>>;
+  /** Applies journal text, idempotently, moves the cursor to `applied`, and tells the accounts' balances afterwards. */
+  readonly apply: (text: string, accountIds: readonly string[], applied: number) => Promise<Map<string, Money>>;
   readonly balancesOf: (accountIds: readonly string[]) => Promise<Map<string, Money>>;
-  readonly onApplied: (entries: readonly Entry[]) => void;
 }
 
 export class Flusher {
   readonly #options: FlusherOptions;
-  readonly #queue: Entry[] = [];
   /** Accounts whose balance another process may have changed, until it was read anew. */
   readonly #stale = new Set<string>();
   /** Who waits for the next reading, whether it works or not. */
@@ -43,29 +39,19 @@ export class Flusher {
     this.#applied = options.applied;
   }
 
-  /** Entries that have not reached the database. */
-  get backlog(): number {
-    return this.#queue.length;
-  }
-
   /** Whether another process has taken over: from then on this one must not spend. */
   get shutOut(): boolean {
     return this.#shutOut;
   }
 
-  /** The database's cursor: no entry up to this sequence number is left to apply. */
+  /** The database's cursor: no record up to this sequence number is left to apply. */
   get appliedSequence(): number {
     return this.#applied;
   }
 
-  push(entry: Entry): void {
-    const { purse } = entry.hold;
-    if (purse !== undefined) this.#options.purses.post(purse, entry.amount);
-    this.#queue.push(entry);
-  }
-
   /** Applies all that is due. Resolves with false when the database refused; then the next try waits a little longer. */
   drain(): Promise<boolean> {
+    if (this.#running === undefined && this.#options.backlog.empty && this.#stale.size === 0) return nothingDue;
     // Begins in a moment, so that what is asked for in one go is answered in one go.
     this.#running ??= Promise.resolve()
       .then(() => this.#run())
@@ -92,9 +78,11 @@ export class Flusher {
       answer(this.#asked, false);
       return false;
     }
+    const { backlog } = this.#options;
     try {
-      for (let due = this.#due(); due.length > 0 || this.#stale.size > 0; due = this.#due()) {
-        if (due.length > 0) await this.#batch(due);
+      while (!backlog.empty || this.#stale.size > 0) {
+        const batch = backlog.take();
+        if (batch !== undefined) await this.#apply(batch);
         if (this.#stale.size > 0) await this.#reread();
       }
       this.#failures = 0;
@@ -104,30 +92,19 @@ export class Flusher {
       this.#failures += 1;
       this.#shutOut ||= error instanceof ShutOutError;
       this.#notBefore = this.#options.clock.monotonic() + pauseMs;
-      this.#options.log.error({ error, backlog: this.#queue.length, pauseMs }, 'the ledger could not be written');
+      this.#options.log.error({ error, backlog: backlog.rows, pauseMs }, 'the ledger could not be written');
       answer(this.#asked, false);
       return false;
     }
   }
 
-  #due(): Entry[] {
-    const written = this.#options.writtenSequence();
-    const due = this.#queue.slice(0, this.#options.batchSize);
-    while (due.length > 0 && due.at(-1)!.sequence > written) due.pop();
-    return due;
-  }
-
-  /** A batch that failed may have been committed all the same; it stays at the head of the queue and is applied again. */
-  async #batch(due: Entry[]): Promise<void> {
-    const { apply, purses, onApplied, writtenSequence } = this.#options;
-    const following = this.#queue[due.length]?.sequence ?? Number.POSITIVE_INFINITY;
-    const applied = Math.min(following - 1, writtenSequence());
-    const balances = await apply(due, applied);
-    this.#applied = applied;
-    this.#queue.splice(0, due.length);
-    for (const { hold, amount } of due) if (hold.purse !== undefined) purses.applied(hold.purse, amount);
+  /** A batch that failed may have been committed all the same; it stays at the head of the backlog and is applied again. */
+  async #apply(batch: Batch): Promise<void> {
+    const { apply, backlog, purses } = this.#options;
+    const balances = await apply(textOf(batch), accountsOf(batch), batch.last);
+    this.#applied = batch.last;
+    backlog.drop();
     for (const [accountId, balance] of balances) purses.reconcile(accountId, balance);
-    onApplied(due);
   }
 
   /** Safe only after a batch that succeeded or with none left: before, the balance may already hold what is still queued. */

@@ -1,16 +1,19 @@
-/** A hold: what is set aside for one request, and the ledger entries that its life leaves behind. Pure. */
+/** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import type { Price } from '../../core/usage.ts';
+import type { Turn } from './journal.ts';
+import type { Settlement } from './outcome.ts';
 import type { Purse } from './purses.ts';
 import {
+  type AttemptNote,
+  type Departure,
   decodePrice,
   decodeRatio,
-  type EndRecord,
-  type ExtendRecord,
   encodePrice,
   encodeRatio,
   type HoldRecord,
-  type SentRecord,
+  type SettleRecord,
+  type VoidRecord,
 } from './records.ts';
 
 /** Everything that the price of a request depends on, fixed when the hold is taken. */
@@ -30,10 +33,6 @@ export interface Terms {
 
 export interface Hold {
   readonly terms: Terms;
-  /** Wall clock of the hold. */
-  readonly at: number;
-  /** What was set aside first. */
-  readonly amount: Money;
   /** Where it is spent from; undefined for a hold that was found in the journal at the start. */
   readonly purse: Purse | undefined;
   /** Place of its HOLD record in the journal. */
@@ -46,34 +45,21 @@ export interface Hold {
   /** Output tokens seen so far, and as of the last PROGRESS record. */
   seenOutput: number;
   notedOutput: number;
-  /** Attempts whose SENT record is in the journal. */
-  readonly sent: SentRecord[];
+  /** Attempts whose departure is in the journal or on its way there. */
+  readonly sent: Departure[];
+  /** The write that the last of them waited for. */
+  turn: Turn | undefined;
+  /** Its own record, until its first attempt leaves. */
+  record: HoldRecord | undefined;
   ended: boolean;
-  /** Its place among the desk's holds. */
-  slot: number;
+  /** Its neighbours among the open holds. */
+  older: Hold | undefined;
+  newer: Hold | undefined;
 }
 
-/** One ledger row to come. `revenue` is what the other two sides leave. */
-export interface Entry {
-  readonly sequence: number;
-  readonly hold: Hold;
-  readonly kind: 'HOLD' | 'EXTEND' | 'SETTLE' | 'VOID';
-  readonly part: number;
-  readonly at: number;
-  /** Effect on what the account may spend. */
-  readonly amount: Money;
-  /** Effect on what is set aside. */
-  readonly held: Money;
-  /** Output tokens that an EXTEND reaches to. */
-  readonly output?: number;
-  readonly end?: EndRecord;
-}
-
-export function newHold(terms: Terms, at: number, amount: Money, purse: Purse | undefined): Hold {
+export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): Hold {
   return {
     terms,
-    at,
-    amount,
     purse,
     sequence: 0,
     held: amount,
@@ -82,26 +68,38 @@ export function newHold(terms: Terms, at: number, amount: Money, purse: Purse | 
     seenOutput: 0,
     notedOutput: 0,
     sent: [],
+    turn: undefined,
+    record: undefined,
     ended: false,
-    slot: -1,
+    older: undefined,
+    newer: undefined,
   };
 }
 
-export function holdRecord(hold: Hold): HoldRecord {
-  const { terms } = hold;
+/** The attempts that left. The last did not when the write that it waited for has failed. */
+export function departures(hold: Hold): readonly Departure[] {
+  if (hold.turn?.failed === true) {
+    hold.turn = undefined;
+    hold.sent.pop();
+  }
+  return hold.sent;
+}
+
+export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
   return {
     kind: 'HOLD',
     id: terms.id,
-    at: hold.at,
+    at,
     account: terms.accountId,
     key: terms.keyId,
     model: terms.model,
     input: terms.inputTokens,
     output: terms.outputTokens,
-    amount: hold.amount.toString(),
+    amount: held.toString(),
     price: encodePrice(terms.price),
     ratio: encodeRatio(terms.ratio),
     version: terms.priceVersion,
+    sent: undefined,
   };
 }
 
@@ -118,31 +116,49 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
     inputTokens: record.input,
     outputTokens: record.output,
   };
-  const hold = newHold(terms, record.at, money(BigInt(record.amount)), undefined);
+  const hold = newHold(terms, money(BigInt(record.amount)), undefined);
   hold.sequence = sequence;
+  if (record.sent !== undefined) hold.sent.push(record.sent);
   return hold;
 }
 
-export function holdEntry(hold: Hold): Entry {
-  const { sequence, at, amount } = hold;
-  return { sequence, hold, kind: 'HOLD', part: 0, at, amount: money(-amount), held: amount };
+/** All that was set aside leaves the hold: what the call did not cost goes back, what it cost beyond is taken. */
+export function settleRecord(
+  { terms, held }: Hold,
+  at: number,
+  { usage, estimated, terminal, reason, finish, upstreamId }: Settlement,
+  cost: Money,
+  attempts: readonly AttemptNote[],
+): SettleRecord {
+  return {
+    kind: 'SETTLE',
+    id: terms.id,
+    at,
+    account: terms.accountId,
+    key: terms.keyId,
+    model: terms.model,
+    input: terms.inputTokens,
+    held: held.toString(),
+    cost: cost.toString(),
+    usage,
+    estimated,
+    terminal,
+    reason,
+    finish,
+    upstreamId,
+    price: encodePrice(terms.price),
+    ratio: encodeRatio(terms.ratio),
+    version: terms.priceVersion,
+    attempts,
+  };
 }
 
-/** Adds what an EXTEND record says to the hold. */
-export function extendEntry(hold: Hold, record: ExtendRecord, sequence: number): Entry {
-  const amount = money(BigInt(record.amount));
-  hold.held = money(hold.held + amount);
-  hold.extensions = record.part;
-  hold.coveredOutput = record.output;
-  const { at, part, output } = record;
-  return { sequence, hold, kind: 'EXTEND', part, at, amount: money(-amount), held: amount, output };
-}
-
-/** Ends the hold: all that was set aside leaves it; what the call did not cost goes back, what it cost beyond is taken. */
-export function endEntry(hold: Hold, end: EndRecord, sequence: number): Entry {
-  const cost = end.kind === 'SETTLE' ? BigInt(end.cost) : 0n;
-  if (cost < 0n) throw new Error(`request ${end.id} was to be charged ${cost}, less than nothing`);
-  hold.ended = true;
-  const amount = money(hold.held - cost);
-  return { sequence, hold, kind: end.kind, part: 0, at: end.at, amount, held: money(-hold.held), end };
+export function voidRecord(
+  { terms, held }: Hold,
+  at: number,
+  reason: string,
+  attempts: readonly AttemptNote[],
+): VoidRecord {
+  const { id, accountId, model } = terms;
+  return { kind: 'VOID', id, at, account: accountId, model, held: held.toString(), reason, attempts };
 }

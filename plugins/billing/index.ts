@@ -1,5 +1,5 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
-import { definePlugin, type Exchange, type Host, type Part } from '../../core/contract.ts';
+import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { one } from '../../core/money.ts';
 import { count, size, z } from '../../core/schema.ts';
@@ -13,6 +13,7 @@ import {
   database,
   type Ledger,
   ledger,
+  type Meter,
   meter,
   model,
   plan,
@@ -24,8 +25,9 @@ import { type Books, journalDirectory, openBooks } from './books.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
 import { creditAccount, readBalances, readLedger } from './grants.ts';
-import type { Hold, Terms } from './hold.ts';
+import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
+import { availableIn } from './purses.ts';
 import { type Files, nodeFiles } from './segments.ts';
 
 const configSchema = z.strictObject({
@@ -86,7 +88,9 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       if (!exchange.get(call).billable) return next();
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
-      await openAccount(exchange, books.desk, config.hold.output_tokens);
+      const opening = openAccount(exchange, books.desk, config.hold.output_tokens);
+      // As a rule the account is in memory, and nothing is waited for.
+      if (opening !== undefined) await opening;
       return next();
     },
     commands: commandsOf({
@@ -122,21 +126,40 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
 }
 
 /** Holds the money, and makes sure that the hold ends however the exchange does. */
-async function openAccount(exchange: Exchange, desk: Desk, outputTokens: number): Promise<void> {
-  const hold = await desk.hold(termsOf(exchange, outputTokens));
-  exchange.defer((outcome) => {
-    const list = exchange.find(attempts) ?? [];
-    const { sent, seenOutput, terms } = hold;
-    const report = exchange.find(usageReport);
-    const ending = { attempts: list, sent, report, outcome: outcome.kind, inputTokens: terms.inputTokens, seenOutput };
-    desk.end(hold, judge(ending), attemptNotes(list, sent));
-  });
-  watch(exchange, desk, hold);
+function openAccount(exchange: Exchange, desk: Desk, outputTokens: number): undefined | Promise<void> {
+  const taken = desk.hold(termsOf(exchange, outputTokens));
+  if (taken instanceof Promise) return taken.then((hold) => watch(exchange, desk, hold));
+  watch(exchange, desk, taken);
+  return undefined;
 }
 
 function watch(exchange: Exchange, desk: Desk, hold: Hold): void {
+  exchange.defer((outcome) => settle(exchange, desk, hold, outcome.kind));
   exchange.beforeSend(() => desk.sent(hold, exchange.find(attempts)?.at(-1)));
-  exchange.set(meter, { observe: (outputTokens) => desk.observe(hold, outputTokens) });
+  exchange.set(meter, new HoldMeter(desk, hold));
+}
+
+function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['kind']): void {
+  const list = exchange.find(attempts) ?? [];
+  const sent = departures(hold);
+  const report = exchange.find(usageReport);
+  const { inputTokens } = hold.terms;
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput: hold.seenOutput });
+  desk.end(hold, verdict, attemptNotes(list, sent));
+}
+
+class HoldMeter implements Meter {
+  readonly #desk: Desk;
+  readonly #hold: Hold;
+
+  constructor(desk: Desk, hold: Hold) {
+    this.#desk = desk;
+    this.#hold = hold;
+  }
+
+  observe(outputTokens: number): boolean {
+    return this.#desk.observe(this.#hold, outputTokens);
+  }
 }
 
 /** What the call is charged by, fixed now. A model that has no price is not sold. */
@@ -179,7 +202,7 @@ function ledgerOf(host: Host, store: Database, books: () => Books | undefined): 
     },
     balance: async (accountId) => {
       const purse = books()?.purses.find(accountId);
-      if (purse !== undefined) return purse.available;
+      if (purse !== undefined) return availableIn(purse);
       return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
     },
   };

@@ -1,7 +1,7 @@
 /** The append-only journal: one write for each turn of the event loop, group sync behind it, segments that come and go. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { encodeLine, type JournalRecord } from './records.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from './records.ts';
 import { type Files, type Segment, segmentPath } from './segments.ts';
 
 export interface JournalOptions {
@@ -19,20 +19,33 @@ export interface JournalOptions {
   readonly keepMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of each line that is in a file: it stands in `slab` too, and `last` is its last record. */
+  readonly onWritten: (slab: Buffer, from: number, to: number, last: number) => void;
 }
 
-interface Turn {
+/** The text is made in slabs of this size, outside of the collector's reach. */
+const slabBytes = 256 * 1024;
+
+/** One write to come, and everybody who waits for it. */
+export interface Turn {
+  /** Resolves when write() has returned; rejects with 503 when it failed. */
   readonly promise: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: GatewayError) => void;
+  failed: boolean;
 }
+
+const doneTurn: Turn = { promise: Promise.resolve(), resolve: () => {}, reject: () => {}, failed: false };
 
 export class Journal {
   readonly #options: JournalOptions;
   readonly #segments: Segment[];
   readonly #appliedAt = new Map<Segment, number>();
   readonly #closing = new Set<Promise<void>>();
-  #pending: string[] = [];
+  #pending: JournalRecord[] = [];
+  #slab: Buffer = Buffer.alloc(0);
+  #slabUsed = 0;
+  #spareSlab: Buffer | undefined;
   #next: number;
   #turn: Turn | undefined;
   #scheduled = false;
@@ -53,26 +66,30 @@ export class Journal {
     this.#bytes = options.segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
-  /** Adds a record at the end of this turn of the event loop. Returns its sequence number. Never fails: a full disk delays it. */
+  readonly #writeTurn = (): void => {
+    this.#scheduled = false;
+    this.write();
+  };
+
+  /**
+   * Adds a record at the end of this turn of the event loop; until then it may still be changed. Returns its sequence
+   * number. Never fails: a full disk delays it.
+   */
   append(record: JournalRecord): number {
-    const sequence = this.#next++;
-    this.#pending.push(encodeLine(sequence, record));
+    this.#pending.push(record);
     if (!this.#scheduled && !this.#writeFails) {
       this.#scheduled = true;
-      setImmediate(() => {
-        this.#scheduled = false;
-        this.write();
-      });
+      setImmediate(this.#writeTurn);
     }
-    return sequence;
+    return this.#next++;
   }
 
-  /** Resolves when write() has returned for every record appended so far; rejects with 503 when the journal cannot be written. */
-  written(): Promise<void> {
-    if (this.#writeFails) return Promise.reject(this.refusal());
-    if (this.#pending.length === 0) return Promise.resolve();
-    this.#turn ??= Promise.withResolvers<void>();
-    return this.#turn.promise;
+  /** The write that is due for what was appended last. 503 when the journal cannot be written. */
+  turn(): Turn {
+    if (this.#writeFails) throw this.refusal();
+    if (this.#pending.length === 0) return doneTurn;
+    this.#turn ??= { ...Promise.withResolvers<void>(), failed: false };
+    return this.#turn;
   }
 
   /** Sequence number of the last record that is in a file. */
@@ -106,7 +123,7 @@ export class Journal {
   write(): void {
     if (this.#pending.length === 0 || this.#closed) return;
     try {
-      this.#put(Buffer.from(this.#pending.join('')));
+      this.#writeLine();
     } catch (error) {
       this.#fail(error);
       return;
@@ -119,10 +136,36 @@ export class Journal {
     this.#turn = undefined;
   }
 
+  #writeLine(): void {
+    const json = encodeRecords(this.#pending);
+    const bytes = lineBytes(json);
+    if (this.#slabUsed + bytes > this.#slab.length) this.#nextSlab(bytes);
+    const from = this.#slabUsed;
+    const to = putLine(this.#slab, from, this.writtenSequence + 1, json);
+    this.#put(this.#slab.subarray(from, to));
+    this.#slabUsed = to;
+    this.#options.onWritten(this.#slab, from, to, this.#next - 1);
+  }
+
+  #nextSlab(bytes: number): void {
+    const fits = this.#spareSlab !== undefined && this.#spareSlab.length >= bytes;
+    this.#slab = fits ? this.#spareSlab! : Buffer.allocUnsafeSlow(Math.max(slabBytes, bytes));
+    this.#slabUsed = 0;
+    this.#spareSlab = undefined;
+  }
+
+  /** Nobody needs what stands in the slab any more: its memory, which is warm, can be written again. */
+  reclaim(slab: Buffer): void {
+    if (slab === this.#slab) this.#slabUsed = 0;
+    else if (slab.length === slabBytes) this.#spareSlab = slab;
+  }
+
   #fail(error: unknown): void {
     if (!this.#writeFails) this.#options.log.error({ error }, 'the journal cannot be written: new calls are refused');
     this.#writeFails = true;
-    this.#turn?.reject(this.refusal());
+    if (this.#turn === undefined) return;
+    this.#turn.failed = true;
+    this.#turn.reject(this.refusal());
     this.#turn = undefined;
   }
 
@@ -134,7 +177,7 @@ export class Journal {
     if (this.#current === undefined || this.#current.segment.bytes >= segmentBytes) this.#rotate();
     const { segment, descriptor } = this.#current!;
     this.#torn = true;
-    let done = 0;
+    let done = files.write(descriptor, data);
     while (done < data.length) done += files.write(descriptor, data.subarray(done));
     this.#torn = false;
     segment.bytes += data.length;

@@ -1,14 +1,14 @@
 /** What a finished exchange costs its client: the outcome table, row by row. Pure. */
 import type { Outcome } from '../../core/contract.ts';
-import { readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
+import { readCount, type Usage, type UsageClass } from '../../core/usage.ts';
 import type { Attempt, UsageReport } from '../../core/vocabulary.ts';
-import type { AttemptNote, SentRecord } from './records.ts';
+import type { AttemptNote, Departure } from './records.ts';
 
 export interface Ending {
   /** Every attempt, as the router left it. */
   readonly attempts: readonly Attempt[];
   /** Those that were handed to a socket. */
-  readonly sent: readonly SentRecord[];
+  readonly sent: readonly Departure[];
   readonly report: UsageReport | undefined;
   readonly outcome: Outcome['kind'];
   /** Estimate of the prompt, and output tokens seen: what is charged when nothing better is known. */
@@ -16,105 +16,131 @@ export interface Ending {
   readonly seenOutput: number;
 }
 
-export type Verdict =
-  | { readonly kind: 'VOID'; readonly reason: 'not_sent' | 'refused' | 'unknown' }
-  | {
-      readonly kind: 'SETTLE';
-      readonly reason: 'answered' | 'cut' | 'client_left' | 'no_usage' | 'crash';
-      readonly usage: Usage;
-      readonly estimated: boolean;
-      readonly terminal: boolean;
-      readonly finish?: string;
-      readonly upstreamId?: string;
-    };
+export interface Settlement {
+  readonly kind: 'SETTLE';
+  readonly reason: 'answered' | 'cut' | 'client_left' | 'no_usage' | 'crash';
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly terminal: boolean;
+  readonly finish?: string | undefined;
+  readonly upstreamId?: string | undefined;
+}
+
+export type Verdict = Settlement | { readonly kind: 'VOID'; readonly reason: 'not_sent' | 'refused' | 'unknown' };
 
 /** Settle or void, and for which usage. One exchange is charged for one attempt at most: the last. */
 export function judge(ending: Ending): Verdict {
   const { report, sent, outcome } = ending;
   if (sent.length === 0) return { kind: 'VOID', reason: 'not_sent' };
   const result = lastResult(ending);
-  const reported = report !== undefined && !report.estimated && countsOf(report.usage) > 0;
-  if (result === 'answered' || reported) return settlement(ending);
+  // Reports count when they are read: once is enough.
+  const usage = report?.usage;
+  const counted = usage !== undefined && hasCounts(usage);
+  if (result === 'answered' || (counted && report?.estimated === false)) {
+    return settlement(ending, counted ? usage : undefined);
+  }
   if (result === 'refused') return { kind: 'VOID', reason: 'refused' };
   if (result === 'not_sent') return { kind: 'VOID', reason: 'not_sent' };
   // The head had not come. An upstream that broke off may or may not have worked: the client does not pay for it.
   // A client that broke off pays for the prompt that it had us send.
-  return outcome === 'client_left' ? settlement(ending) : { kind: 'VOID', reason: 'unknown' };
+  if (outcome === 'client_left') return settlement(ending, counted ? usage : undefined);
+  return { kind: 'VOID', reason: 'unknown' };
 }
 
 /** What became of the last attempt; one that never came as far as the socket was not sent, whatever it is called. */
 function lastResult({ attempts, sent }: Ending): Exclude<Attempt['result'], 'running'> {
   const last = attempts.at(-1);
   if (last === undefined) return 'unknown';
-  if (!sent.some((record) => record.number === last.number)) {
+  if (numbered(sent, last.number) === undefined) {
     return last.result === 'answered' || last.result === 'refused' ? last.result : 'not_sent';
   }
   return last.result === 'running' ? 'unknown' : last.result;
 }
 
-function settlement({ report, outcome, inputTokens, seenOutput }: Ending): Verdict {
+/** Attempts and departures have a number each; there are few. */
+function numbered<Item extends { readonly number: number }>(items: readonly Item[], number: number): Item | undefined {
+  for (const item of items) if (item.number === number) return item;
+  return undefined;
+}
+
+/** `counted`: the report's usage, if it has any count. */
+function settlement({ report, outcome, inputTokens, seenOutput }: Ending, counted: Usage | undefined): Settlement {
   const reason = outcome === 'client_left' ? 'client_left' : outcome === 'failed' ? 'cut' : 'answered';
-  if (report === undefined || countsOf(report.usage) === 0) {
+  if (report === undefined || counted === undefined) {
     const usage = { input: inputTokens, output: seenOutput };
     const terminal = report?.terminal ?? false;
     return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
   }
-  const { usage, repaired } = believable(report.usage, inputTokens, seenOutput);
+  const credible = isBelievable(counted);
   return {
     kind: 'SETTLE',
     reason,
-    usage,
-    estimated: report.estimated || repaired,
+    usage: credible ? counted : repaired(counted, inputTokens, seenOutput),
+    estimated: !credible || report.estimated,
     terminal: report.terminal,
-    ...(report.finish === undefined ? {} : { finish: report.finish }),
-    ...(report.upstreamId === undefined ? {} : { upstreamId: report.upstreamId }),
+    finish: report.finish,
+    upstreamId: report.upstreamId,
   };
 }
 
-function countsOf(usage: Usage): number {
-  return usageClasses.filter((name) => usage[name] !== undefined).length;
+function hasCounts(usage: Usage): boolean {
+  for (const name in usage) if (usage[name as UsageClass] !== undefined) return true;
+  return false;
 }
 
-/** The counts that can be true. In the place of one that cannot stands what the gateway itself has seen. */
-function believable(usage: Usage, inputTokens: number, seenOutput: number): { usage: Usage; repaired: boolean } {
+/** Whether each count can be true. */
+function isBelievable(usage: Usage): boolean {
+  for (const name in usage) {
+    const count = usage[name as UsageClass];
+    if (count !== undefined && readCount(count) !== count) return false;
+  }
+  return true;
+}
+
+/** In the place of a count that cannot be true stands what the gateway itself has seen. */
+function repaired(usage: Usage, inputTokens: number, seenOutput: number): Usage {
   const counts: { [K in UsageClass]?: number } = {};
-  let repaired = false;
-  for (const name of usageClasses) {
-    if (usage[name] === undefined) continue;
-    const count = readCount(usage[name]);
-    repaired ||= count === undefined;
-    if (count !== undefined) counts[name] = count;
+  for (const name in usage) {
+    const given = usage[name as UsageClass];
+    const count = readCount(given);
+    if (count !== undefined) counts[name as UsageClass] = count;
+    else if (given === undefined) continue;
     else if (name === 'input') counts.input = inputTokens;
     else if (name === 'output') counts.output = seenOutput;
   }
-  return { usage: counts, repaired };
+  return counts;
 }
 
 /** The attempts that get a row: those that were sent. One that never ended may have been executed. */
-export function attemptNotes(attempts: readonly Attempt[], sent: readonly SentRecord[]): AttemptNote[] {
-  return sent.flatMap((record) => {
-    const attempt = attempts.find((one) => one.number === record.number);
-    if (attempt === undefined) return [unfinishedAttempt(record)];
-    if (attempt.result === 'not_sent') return [];
-    const { number, provider, model, credential, protocol, startedAt, status, durationMs, error } = attempt;
-    const note: AttemptNote = {
-      number,
-      provider,
-      model,
-      credential,
-      protocol,
-      startedAt,
-      result: attempt.result === 'running' ? 'unknown' : attempt.result,
-      ...(status === undefined ? {} : { status }),
-      ...(durationMs === undefined ? {} : { durationMs }),
-      ...(error === undefined ? {} : { error: error.slice(0, 500) }),
-    };
-    return [note];
-  });
+export function attemptNotes(attempts: readonly Attempt[], sent: readonly Departure[]): AttemptNote[] {
+  const notes: AttemptNote[] = [];
+  for (const departure of sent) {
+    const attempt = numbered(attempts, departure.number);
+    if (attempt === undefined) notes.push(unfinishedAttempt(departure));
+    else if (attempt.result !== 'not_sent') notes.push(noteOf(attempt));
+  }
+  return notes;
+}
+
+const longestError = 500;
+
+function noteOf(attempt: Attempt): AttemptNote {
+  const { durationMs, error } = attempt;
+  return {
+    number: attempt.number,
+    provider: attempt.provider,
+    model: attempt.model,
+    credential: attempt.credential,
+    protocol: attempt.protocol,
+    startedAt: attempt.startedAt,
+    result: attempt.result === 'running' ? 'unknown' : attempt.result,
+    status: attempt.status,
+    durationMs: durationMs === undefined ? undefined : Math.round(durationMs),
+    error: error?.slice(0, longestError),
+  };
 }
 
 /** An attempt of which only its departure is known. */
-export function unfinishedAttempt(record: SentRecord): AttemptNote {
-  const { number, provider, model, credential, protocol, at } = record;
+export function unfinishedAttempt({ number, provider, model, credential, protocol, at }: Departure): AttemptNote {
   return { number, provider, model, credential, protocol, startedAt: at, result: 'unknown' };
 }

@@ -9,16 +9,29 @@ import { type Money, money } from '../../core/money.ts';
  */
 export interface Purse {
   readonly accountId: string;
-  /** What may still be set aside: the database's balance and every entry that has not reached it yet. */
-  available: Money;
-  /** Sum and number of the entries that have not reached the database. */
-  unflushed: Money;
-  queued: number;
+  /** The database's balance without what was posted to it since the purse was loaded; `posted` on top is what may be spent. */
+  base: Money;
+  /** Sum and number of all entries since the purse was loaded, and as much of them as the database has. */
+  posted: Money;
+  rows: number;
+  appliedPosted: Money;
+  appliedRows: number;
   /** Requests that use it now. */
   users: number;
   usedAt: number;
   /** When the balance was last asked of the database for the sake of a refused request. */
   askedAt: number;
+  /** The last turn of the backlog in which it is named, and its share in the last batch in which it is. */
+  turn: number;
+  share: Share | undefined;
+}
+
+/** What a purse had come to at the last of its entries in one batch. */
+export interface Share {
+  readonly purse: Purse;
+  readonly batch: number;
+  posted: Money;
+  rows: number;
 }
 
 export interface PurseOptions {
@@ -29,6 +42,11 @@ export interface PurseOptions {
   readonly idleMs: number;
   /** The account's balance in the database; 0 when it has none yet. */
   readonly balanceOf: (accountId: string) => Promise<Money>;
+}
+
+/** What may still be set aside: the database's balance and every entry that has not reached it yet. */
+export function availableIn(purse: Purse): Money {
+  return money(purse.base + purse.posted);
 }
 
 export class Purses {
@@ -55,10 +73,12 @@ export class Purses {
 
   /** The account's purse, kept in memory until `release`. 503 when the database does not answer: an unknown balance is no balance. */
   async acquire(accountId: string): Promise<Purse> {
-    const known = this.#purses.get(accountId);
-    const purse = known ?? (await this.#load(accountId));
+    return this.use(this.#purses.get(accountId) ?? (await this.#load(accountId)));
+  }
+
+  /** Keeps a purse that is in memory there until `release`. */
+  use(purse: Purse): Purse {
     purse.users += 1;
-    purse.usedAt = this.#options.clock.monotonic();
     return purse;
   }
 
@@ -69,33 +89,21 @@ export class Purses {
 
   /** Whether `amount` can be set aside. An amount of 0 always can: what is free stays free with an empty balance. */
   covers(purse: Purse, amount: Money): boolean {
-    return amount === 0n || purse.available >= amount;
-  }
-
-  /** Moves the balance by an entry that is on its way to the database. */
-  post(purse: Purse, amount: Money): void {
-    purse.available = money(purse.available + amount);
-    purse.unflushed = money(purse.unflushed + amount);
-    purse.queued += 1;
-  }
-
-  /** An entry has reached the database. */
-  applied(purse: Purse, amount: Money): void {
-    purse.unflushed = money(purse.unflushed - amount);
-    purse.queued -= 1;
+    return amount === 0n || purse.base + purse.posted >= amount;
   }
 
   /** The database's balance is the truth; what has not reached it comes on top. Only while no batch is on its way. */
   reconcile(accountId: string, balance: Money): void {
     const purse = this.#purses.get(accountId);
-    if (purse !== undefined) purse.available = money(balance + purse.unflushed);
+    if (purse !== undefined) purse.base = money(balance - purse.appliedPosted);
   }
 
   /** Forgets purses that nobody has used for a while. */
   sweep(idleMs: number = this.#options.idleMs): void {
     const before = this.#options.clock.monotonic() - idleMs;
     for (const purse of this.#purses.values()) {
-      if (purse.users === 0 && purse.queued === 0 && purse.usedAt <= before) this.#purses.delete(purse.accountId);
+      const settled = purse.users === 0 && purse.rows === purse.appliedRows;
+      if (settled && purse.usedAt <= before) this.#purses.delete(purse.accountId);
     }
   }
 
@@ -123,12 +131,16 @@ export class Purses {
     const now = clock.monotonic();
     const purse: Purse = {
       accountId,
-      available: balance,
-      unflushed: money(0n),
-      queued: 0,
+      base: balance,
+      posted: money(0n),
+      rows: 0,
+      appliedPosted: money(0n),
+      appliedRows: 0,
       users: 0,
       usedAt: now,
       askedAt: Number.NEGATIVE_INFINITY,
+      turn: -1,
+      share: undefined,
     };
     this.#purses.set(accountId, purse);
     return purse;

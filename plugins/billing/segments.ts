@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { decodeLine, type Numbered } from './records.ts';
+import { decodeLine, type Line } from './records.ts';
 
 /** What the journal asks of a file system; tests hand in one that fails. */
 export interface Files {
@@ -82,31 +82,42 @@ export function listSegments(files: Files, directory: string): Segment[] {
     .map((first) => ({ path: segmentPath(directory, first), first, last: first - 1, bytes: 0 }));
 }
 
+/** A line of a segment and where it stands. */
+export interface PlacedLine extends Line {
+  readonly from: number;
+  /** Behind its line feed. */
+  readonly to: number;
+  /** Sequence number of its last record. */
+  readonly last: number;
+}
+
 export interface Scan {
-  readonly records: Numbered[];
-  /** Where the whole records end. */
+  readonly lines: PlacedLine[];
+  /** Where the whole lines end. */
   readonly goodBytes: number;
-  /** Where a record is broken although whole ones follow. */
+  /** Where a line is broken although whole ones follow. */
   readonly damagedAt: number | undefined;
 }
 
 /** Reads a segment. What is broken at its very end was never acknowledged and is left out; a break before that is damage. */
 export function scanSegment(data: Buffer, first: number): Scan {
-  const records: Numbered[] = [];
-  let offset = 0;
-  for (let end = data.indexOf(0x0a); end !== -1; end = data.indexOf(0x0a, offset)) {
-    const numbered = decodeLine(data.subarray(offset, end));
-    if (numbered?.sequence !== first + records.length) {
-      const torn = numbered === undefined && !holdsRecord(data, end + 1);
-      return { records, goodBytes: offset, damagedAt: torn ? undefined : offset };
+  const lines: PlacedLine[] = [];
+  let from = 0;
+  let next = first;
+  for (let end = data.indexOf(0x0a); end !== -1; end = data.indexOf(0x0a, from)) {
+    const line = decodeLine(data.subarray(from, end));
+    if (line?.first !== next) {
+      const torn = line === undefined && !holdsLine(data, end + 1);
+      return { lines, goodBytes: from, damagedAt: torn ? undefined : from };
     }
-    records.push(numbered);
-    offset = end + 1;
+    next += line.records.length;
+    lines.push({ ...line, from, to: end + 1, last: next - 1 });
+    from = end + 1;
   }
-  return { records, goodBytes: offset, damagedAt: undefined };
+  return { lines, goodBytes: from, damagedAt: undefined };
 }
 
-function holdsRecord(data: Buffer, from: number): boolean {
+function holdsLine(data: Buffer, from: number): boolean {
   let offset = from;
   for (let end = data.indexOf(0x0a, offset); end !== -1; end = data.indexOf(0x0a, offset)) {
     if (decodeLine(data.subarray(offset, end)) !== undefined) return true;

@@ -1,4 +1,4 @@
-/** A journal cut anywhere: its whole records count, once, and nothing else. */
+/** A journal cut anywhere: its whole lines count, once, and nothing else. */
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,6 +29,7 @@ async function history(): Promise<{ world: World; lines: Buffer[] }> {
   await enter(world, settled);
   await enter(world, voided);
   await answer(settled, { input: 900, output: 20 });
+  await world.tick('sync the journal');
   (await send(voided)).result = 'refused';
   await voided.end();
   await enter(world, streaming);
@@ -37,12 +38,22 @@ async function history(): Promise<{ world: World; lines: Buffer[] }> {
   await world.tick('note progress');
   await enter(world, newCall());
   await world.tick('sync the journal');
-  const text = Buffer.from(world.journalText());
+  const lines = linesOf(Buffer.from(world.journalText()));
+  const lengths = lines.map((line) => recordsOf(line).length);
+  assert.ok(lines.length >= 5 && Math.max(...lengths) > 1 && Math.min(...lengths) === 1, `lines of ${lengths}`);
+  return { world, lines };
+}
+
+function linesOf(text: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let from = 0; from < text.length; from = text.indexOf(0x0a, from) + 1) {
     lines.push(text.subarray(from, text.indexOf(0x0a, from) + 1));
   }
-  return { world, lines };
+  return lines;
+}
+
+function recordsOf(line: Buffer): readonly JournalRecord[] {
+  return decodeLine(line.subarray(0, -1))!.records;
 }
 
 /** What a journal charges, by the plainest reading of its records. */
@@ -52,14 +63,14 @@ function chargesOf(records: JournalRecord[]): Map<string, string> {
     const own = records.filter((record) => record.id === id);
     const end = own.find((record) => record.kind === 'SETTLE' || record.kind === 'VOID');
     const seen = Math.max(0, ...own.map((record) => (record.kind === 'PROGRESS' ? record.output : 0)));
-    const sent = own.some(({ kind }) => kind === 'SENT');
+    const sent = own.some((record) => record.kind === 'SENT' || (record.kind === 'HOLD' && record.sent !== undefined));
     const interrupted = sent ? `settle ${1_000} ${seen}` : 'void';
     charges.set(id, end === undefined ? interrupted : end.kind === 'SETTLE' ? `settle ${end.cost}` : 'void');
   }
   return charges;
 }
 
-test('a journal cut at any byte recovers exactly its whole records, from any cursor', async () => {
+test('a journal cut at any byte recovers exactly the records of its whole lines, from any cursor', async () => {
   const { world, lines } = await history();
   const whole = Buffer.concat(lines);
   const directory = temporaryDirectory();
@@ -68,15 +79,18 @@ test('a journal cut at any byte recovers exactly its whole records, from any cur
     let kept = 0;
     for (let bytes = 0; kept < lines.length && bytes + lines[kept]!.length <= length; kept += 1)
       bytes += lines[kept]!.length;
-    const records = lines.slice(0, kept).map((line) => decodeLine(line.subarray(0, -1))!.record);
-    const applied = kept === 0 ? 0 : length % (kept + 1);
+    const records = lines.slice(0, kept).flatMap(recordsOf);
+    // The cursor stands behind a line: lines are applied whole.
+    const applied = lines.slice(0, length % (kept + 1)).flatMap(recordsOf).length;
     writeFileSync(path, whole.subarray(0, length));
-    const { next, entries, open } = replay(nodeFiles, directory, applied);
-    assert.equal(next, kept + 1);
+    const { next, stretches, open } = replay(nodeFiles, directory, applied);
+    assert.equal(next, records.length + 1);
     const charges = new Map<string, string>();
-    for (const { kind, hold, end } of entries) {
-      if (kind === 'SETTLE' && end?.kind === 'SETTLE') charges.set(hold.terms.id, `settle ${end.cost}`);
-      if (kind === 'VOID') charges.set(hold.terms.id, 'void');
+    for (const { slab, from, to } of stretches) {
+      for (const record of linesOf(slab.subarray(from, to)).flatMap(recordsOf)) {
+        if (record.kind === 'SETTLE') charges.set(record.id, `settle ${record.cost}`);
+        if (record.kind === 'VOID') charges.set(record.id, 'void');
+      }
     }
     for (const hold of open) {
       const { verdict } = judgeInterrupted(hold);
@@ -92,7 +106,7 @@ test('a journal cut at any byte recovers exactly its whole records, from any cur
   await world.stop();
 });
 
-test('a journal cut after any record recovers to a clean audit, twice over, with the charges of its records', async () => {
+test('a journal cut after any line recovers to a clean audit, twice over, with the charges of its records', async () => {
   const { world, lines } = await history();
   await world.stop();
   const source = join(world.directory, 'journal', world.host.schema);
@@ -109,14 +123,14 @@ test('a journal cut after any record recovers to a clean audit, twice over, with
     writeFileSync(join(target, 'name'), name);
     await fresh.credit('1');
     await fresh.part.start!();
-    const records = lines.slice(0, kept).map((line) => decodeLine(line.subarray(0, -1))!.record);
+    const records = lines.slice(0, kept).flatMap(recordsOf);
     let spent = 0n;
     for (const charge of chargesOf(records).values()) {
       const [, left, right] = charge.split(' ');
       if (right !== undefined) spent += BigInt(left!) * prices[0] + BigInt(right) * prices[1];
       else if (left !== undefined) spent += BigInt(left);
     }
-    assert.equal(await fresh.balance(), usd('1') - spent, `after ${kept} records`);
+    assert.equal(await fresh.balance(), usd('1') - spent, `after ${kept} lines`);
     const again = await fresh.crash();
     assert.equal(await again.balance(), usd('1') - spent);
     assert.deepEqual((await again.audit()).violations, []);

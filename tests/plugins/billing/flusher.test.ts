@@ -1,35 +1,39 @@
-/** The way of entries to the database: order, batches, the cursor, pauses after failures, and balances read anew. */
+/** The way of the journal's text to the database: order, batches, the cursor, pauses after failures, and balances read anew. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Money, money, one } from '../../../core/money.ts';
+import { type Money, money } from '../../../core/money.ts';
+import { Backlog } from '../../../plugins/billing/backlog.ts';
 import { Flusher } from '../../../plugins/billing/flusher.ts';
-import { type Entry, holdEntry, newHold } from '../../../plugins/billing/hold.ts';
-import { Purses } from '../../../plugins/billing/purses.ts';
+import { availableIn, Purses } from '../../../plugins/billing/purses.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
 function newFlusher() {
   const { clock, log, advance, lines } = fakeHost();
   const state = {
-    written: 1_000,
     balance: 0n,
     fails: false,
-    applied: [] as { sequences: number[]; cursor: number }[],
+    applied: [] as { text: string; accountIds: readonly string[]; cursor: number }[],
+    balances: new Map<string, Money>(),
     readings: 0,
     duringReading: async () => {},
+    duringBatch: async () => {},
   };
   const balanceOf = async () => money(state.balance);
   const purses = new Purses({ clock, limit: 10, idleMs: 1_000, balanceOf });
+  const slab = Buffer.alloc(1_000);
+  const freed: Buffer[] = [];
+  const backlog = new Backlog((free) => freed.push(free));
   const flusher = new Flusher({
+    backlog,
     purses,
     clock,
     log,
-    batchSize: 3,
     applied: 0,
-    writtenSequence: () => state.written,
-    apply: async (entries, cursor) => {
+    apply: async (text, accountIds, cursor) => {
       if (state.fails) throw new Error('the database is down');
-      state.applied.push({ sequences: entries.map(({ sequence }) => sequence), cursor });
-      return new Map<string, Money>();
+      state.applied.push({ text, accountIds, cursor });
+      await state.duringBatch();
+      return state.balances;
     },
     balancesOf: async (accountIds) => {
       state.readings += 1;
@@ -38,41 +42,98 @@ function newFlusher() {
       if (state.fails) throw new Error('the database is down');
       return new Map(accountIds.map((accountId) => [accountId, money(balance)]));
     },
-    onApplied: () => {},
   });
-  return { flusher, purses, state, advance, lines };
-}
-
-function entryOf(sequence: number): Entry {
-  const terms = {
-    id: `${sequence}`,
-    accountId: 'alice',
-    keyId: 'k',
-    model: 'm',
-    price: {},
-    priceVersion: 'v',
-    ratio: one,
+  let used = 0;
+  /** One line of a single word. */
+  const write = (word: string, last: number) => {
+    const from = used;
+    used += slab.write(`${word}\n`, used);
+    backlog.written(slab, from, used, last);
   };
-  const hold = newHold({ ...terms, inputTokens: 0, outputTokens: 0 }, 0, money(1n), undefined);
-  hold.sequence = sequence;
-  return holdEntry(hold);
+  return { flusher, backlog, freed, slab, write, purses, state, advance, lines };
 }
 
-test('entries go in order and in batches, and the cursor never passes one that is left', async () => {
-  const { flusher, state } = newFlusher();
-  for (const sequence of [2, 5, 6, 9, 10, 14, 20]) flusher.push(entryOf(sequence));
-  state.written = 15;
+test('lines go in order, many at once, and those that come meanwhile go next; the slab is free when all are there', async () => {
+  const { flusher, backlog, freed, slab, write, purses, state } = newFlusher();
+  const [alice, bob] = [await purses.acquire('alice'), await purses.acquire('bob')];
+  backlog.post(alice, money(-3n));
+  backlog.post(alice, money(-2n));
+  write('one', 2);
+  backlog.post(bob, money(-1n));
+  write('two', 4);
+  state.duringBatch = async () => {
+    state.duringBatch = async () => {};
+    backlog.post(alice, money(1n), 1);
+    write('three', 5);
+    assert.deepEqual([backlog.rows, backlog.oldestSequence, freed.length], [4, 1, 0]);
+  };
   assert.equal(await flusher.drain(), true);
   assert.deepEqual(state.applied, [
-    { sequences: [2, 5, 6], cursor: 8 },
-    { sequences: [9, 10, 14], cursor: 15 },
+    { text: 'one\ntwo\n', accountIds: ['alice', 'bob'], cursor: 4 },
+    { text: 'three\n', accountIds: ['alice'], cursor: 5 },
   ]);
-  assert.deepEqual([flusher.backlog, flusher.appliedSequence], [1, 15]);
+  assert.deepEqual([backlog.rows, backlog.bytes, backlog.oldestSequence], [0, 0, Number.POSITIVE_INFINITY]);
+  assert.deepEqual([flusher.appliedSequence, freed], [5, [slab]]);
+});
+
+test('what is appended but not written waits, and counts', async () => {
+  const { flusher, backlog, purses, state, write } = newFlusher();
+  const alice = await purses.acquire('alice');
+  backlog.post(alice, money(-3n));
+  assert.equal(await flusher.drain(), true);
+  assert.deepEqual([state.applied, backlog.rows], [[], 1]);
+  write('one', 1);
+  assert.equal(await flusher.drain(), true);
+  assert.deepEqual([state.applied.length, backlog.rows], [1, 0]);
+});
+
+test('a balance that the database tells gets on top what it does not have yet', async () => {
+  const { flusher, backlog, write, purses, state } = newFlusher();
+  const alice = await purses.acquire('alice');
+  backlog.post(alice, money(-3n));
+  write('one', 1);
+  state.balances = new Map([['alice', money(97n)]]);
+  state.duringBatch = async () => {
+    state.duringBatch = async () => {};
+    backlog.post(alice, money(-10n));
+    write('two', 2);
+    backlog.post(alice, money(-100n));
+    state.balances = new Map([['alice', money(87n)]]);
+  };
+  assert.equal(await flusher.drain(), true);
+  assert.equal(availableIn(alice), -13n);
+  assert.deepEqual([alice.rows, alice.appliedRows], [3, 2]);
+  write('three', 3);
+  state.balances = new Map([['alice', money(-13n)]]);
+  await flusher.drain();
+  assert.equal(availableIn(alice), -13n);
+  purses.release(alice);
+  purses.sweep(0);
+  assert.equal(purses.find('alice'), undefined);
+});
+
+test('a batch that failed is repeated as it was, whatever was written since', async () => {
+  const { flusher, backlog, write, state, advance } = newFlusher();
+  backlog.postEnd('carol', 1);
+  write('one', 1);
+  state.fails = true;
+  assert.equal(await flusher.drain(), false);
+  write('two', 2);
+  state.fails = false;
+  advance(5_000);
+  assert.equal(await flusher.drain(), true);
+  assert.deepEqual(
+    state.applied.map(({ text, accountIds, cursor }) => [text, accountIds, cursor]),
+    [
+      ['one\n', ['carol'], 1],
+      ['two\n', [], 2],
+    ],
+  );
 });
 
 test('after a failure it pauses, twice as long each time up to five seconds, and loses nothing', async () => {
-  const { flusher, state, advance, lines } = newFlusher();
-  flusher.push(entryOf(1));
+  const { flusher, write, state, advance, lines } = newFlusher();
+  write('one', 1);
   state.fails = true;
   const pauses: number[] = [];
   for (let waited = 0; pauses.length < 9; waited += 10) {
@@ -88,7 +149,7 @@ test('after a failure it pauses, twice as long each time up to five seconds, and
   state.fails = false;
   advance(5_000);
   assert.equal(await flusher.drain(), true);
-  assert.deepEqual(state.applied, [{ sequences: [1], cursor: 1_000 }]);
+  assert.deepEqual(state.applied, [{ text: 'one\n', accountIds: [], cursor: 1 }]);
 });
 
 test('an account’s balance is read anew once for all who ask, and again for news that come while it is read', async () => {
@@ -103,7 +164,7 @@ test('an account’s balance is read anew once for all who ask, and again for ne
   };
   assert.deepEqual(await Promise.all([flusher.refresh('alice'), flusher.refresh('alice')]), [true, true]);
   assert.equal(await late, true);
-  assert.deepEqual([purse.available, state.readings], [9n, 2]);
+  assert.deepEqual([availableIn(purse), state.readings], [9n, 2]);
 });
 
 test('news of an account outlast a failing database', async () => {
@@ -116,7 +177,7 @@ test('news of an account outlast a failing database', async () => {
   state.fails = false;
   advance(5_000);
   await flusher.drain();
-  assert.equal(purse.available, 5n);
+  assert.equal(availableIn(purse), 5n);
 });
 
 test('for refused calls the database is asked at most once a second', async () => {

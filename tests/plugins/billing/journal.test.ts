@@ -1,4 +1,4 @@
-/** The journal's file: order, one write a turn, segments, full disks, torn ends, damage, the lock. */
+/** The journal's file: order, one line a turn, segments, full disks, torn ends, damage, the lock. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,6 @@ import {
   decodeLine,
   decodePrice,
   decodeRatio,
-  encodeLine,
   encodePrice,
   encodeRatio,
   type JournalRecord,
@@ -22,7 +21,7 @@ import {
 import { replay } from '../../../plugins/billing/recovery.ts';
 import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/segments.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
-import { diskFull, type Faults, failingFiles, temporaryDirectory } from './world.ts';
+import { diskFull, type Faults, failingFiles, lineOf, temporaryDirectory } from './world.ts';
 
 const progress = (output: number): JournalRecord => ({ kind: 'PROGRESS', id: 'r', output });
 
@@ -30,6 +29,7 @@ function newJournal(options: { segmentBytes?: number; limitBytes?: number; files
   const host = fakeHost();
   const directory = temporaryDirectory();
   const { segmentBytes = 1_000_000, limitBytes = 1_000_000, files = nodeFiles } = options;
+  const written: { slab: Buffer; from: number; to: number; last: number }[] = [];
   const journal = new Journal({
     files,
     directory,
@@ -40,8 +40,9 @@ function newJournal(options: { segmentBytes?: number; limitBytes?: number; files
     keepMs: 1_000,
     clock: host.clock,
     log: host.log,
+    onWritten: (slab, from, to, last) => written.push({ slab, from, to, last }),
   });
-  return { journal, directory, host };
+  return { journal, directory, host, written };
 }
 
 function read(directory: string): JournalRecord[] {
@@ -49,20 +50,57 @@ function read(directory: string): JournalRecord[] {
   return files.flatMap((name) => {
     const scan = scanSegment(readFileSync(join(directory, name)), Number(name.slice(0, 16)));
     assert.equal(scan.damagedAt, undefined);
-    return scan.records.map(({ record }) => record);
+    return scan.lines.flatMap(({ records }) => records);
   });
 }
 
-test('all records of one turn are one write, and written() resolves after it', async () => {
+test('all records of one turn are one line of one write, and who waits for it waits for one promise', async () => {
   let writes = 0;
   const files = { ...nodeFiles, write: (fd: number, data: Uint8Array) => ++writes && nodeFiles.write(fd, data) };
-  const { journal, directory } = newJournal({ files });
+  const { journal, directory, written } = newJournal({ files });
   for (let output = 0; output < 100; output += 1) journal.append(progress(output));
   assert.equal(journal.writtenSequence, 0);
-  await journal.written();
+  const turn = journal.turn();
+  assert.equal(journal.turn(), turn);
+  await turn.promise;
   assert.equal(writes, 1);
   assert.equal(journal.writtenSequence, 100);
   assert.equal(read(directory).length, 100);
+  assert.equal(written.length, 1);
+  await journal.close();
+});
+
+test('a record may be changed until its turn ends', async () => {
+  const { journal, directory } = newJournal();
+  const record = { kind: 'PROGRESS' as const, id: 'r', output: 1 };
+  journal.append(record);
+  record.output = 2;
+  await journal.turn().promise;
+  record.output = 3;
+  assert.deepEqual(read(directory), [progress(2)]);
+  await journal.close();
+});
+
+test('the text of each write stands in a slab too, byte for byte, until the slab is given back', async () => {
+  const { journal, directory, written } = newJournal();
+  for (const size of [10, 300_000, 200_000, 100_000, 10]) {
+    journal.append({ kind: 'PROGRESS', id: 'x'.repeat(size), output: size });
+    await journal.turn().promise;
+  }
+  const text = () => Buffer.concat(written.map(({ slab, from, to }) => slab.subarray(from, to))).toString();
+  const file = join(directory, readdirSync(directory)[0]!);
+  assert.equal(text(), readFileSync(file, 'utf8'));
+  assert.deepEqual(
+    written.map(({ last }) => last),
+    [1, 2, 3, 4, 5],
+  );
+  const current = written.at(-1)!.slab;
+  journal.reclaim(current);
+  written.length = 0;
+  journal.append(progress(6));
+  await journal.turn().promise;
+  assert.deepEqual([written[0]!.slab === current, written[0]!.from], [true, 0]);
+  assert.ok(readFileSync(file, 'utf8').endsWith(text()));
   await journal.close();
 });
 
@@ -70,7 +108,7 @@ test('a full segment is followed by a new one, and applied ones go once they are
   const { journal, directory, host } = newJournal({ segmentBytes: 200 });
   for (let output = 0; output < 20; output += 1) {
     journal.append(progress(output));
-    await journal.written();
+    await journal.turn().promise;
   }
   const count = readdirSync(directory).length;
   assert.ok(count > 3, `${count} segments`);
@@ -91,7 +129,7 @@ test('segments that are short of space are not kept for age', async () => {
   const { journal, directory } = newJournal({ segmentBytes: 200, limitBytes: 800 });
   while (journal.accepting()) {
     journal.append(progress(1));
-    await journal.written();
+    await journal.turn().promise;
   }
   journal.release(journal.writtenSequence, Number.POSITIVE_INFINITY);
   assert.equal(journal.accepting(), true);
@@ -103,19 +141,19 @@ test('a full disk refuses, keeps every record for later, and leaves no torn line
   const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const { journal, directory, host } = newJournal({ files: failingFiles(faults) });
   journal.append(progress(1));
-  await journal.written();
+  await journal.turn().promise;
   faults.disk = diskFull();
   faults.diskBytes = 25;
   journal.append(progress(2));
-  await assert.rejects(journal.written(), (error) => error instanceof GatewayError && error.status === 503);
+  await assert.rejects(journal.turn().promise, (error) => error instanceof GatewayError && error.status === 503);
   assert.equal(journal.accepting(), false);
   journal.append(progress(3));
-  await assert.rejects(journal.written());
+  assert.throws(() => journal.turn(), GatewayError);
   await journal.tick();
   assert.equal(journal.accepting(), false);
   faults.disk = undefined;
   await journal.tick();
-  await journal.written();
+  await journal.turn().promise;
   assert.equal(journal.accepting(), true);
   assert.deepEqual(read(directory), [progress(1), progress(2), progress(3)]);
   // One line each for write and sync, not one for each try.
@@ -130,7 +168,7 @@ test('a disk that cannot sync stops admission until it can', async () => {
   const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
   const { journal } = newJournal({ files: failingFiles(faults) });
   journal.append(progress(1));
-  await journal.written();
+  await journal.turn().promise;
   faults.disk = diskFull();
   await journal.tick();
   assert.equal(journal.accepting(), false);
@@ -152,7 +190,7 @@ test('one sync runs at a time, and a written record waits for none', async () =>
   const ticks: Promise<void>[] = [];
   for (let output = 0; output < 10; output += 1) {
     journal.append(progress(output));
-    await journal.written();
+    await journal.turn().promise;
     ticks.push(journal.tick());
   }
   await Promise.all(ticks);
@@ -164,20 +202,31 @@ test('a line survives any text, and no changed byte goes unseen', () => {
   fc.assert(
     fc.property(
       fc.nat(),
-      fc.string({ unit: 'binary' }),
+      fc.array(fc.string({ unit: 'binary' }), { minLength: 1, maxLength: 4 }),
       fc.nat(),
       fc.integer({ min: 1, max: 255 }),
-      (n, text, at, by) => {
-        const record: JournalRecord = { kind: 'VOID', id: text, at: 1, reason: text, attempts: [] };
-        const line = Buffer.from(encodeLine(n, record));
+      (n, texts, at, by) => {
+        const records = texts.map((text) => ({ kind: 'PROGRESS', id: text, output: 1 }) as const);
+        const line = lineOf(n, ...records);
         assert.equal(line.indexOf(0x0a), line.length - 1);
-        assert.deepEqual(decodeLine(line.subarray(0, -1)), { sequence: n, record });
+        const storable = records.map((record) => ({
+          ...record,
+          id: record.id.toWellFormed().replaceAll('\0', '\ufffd'),
+        }));
+        assert.deepEqual(decodeLine(line.subarray(0, -1)), { first: n, records: storable });
         const changed = Buffer.from(line.subarray(0, -1));
         changed[at % changed.length]! ^= by;
         assert.equal(decodeLine(changed), undefined);
       },
     ),
   );
+});
+
+test('what no text of a database can hold is left out of a line, what only looks like it stays', () => {
+  const ids = ['a\0b', 'half \ud83d', 'plain \\u0000', 'whole \u{1f600}', 'feed \n\t'];
+  const records = ids.map((id) => ({ kind: 'PROGRESS', id, output: 1 }) as const);
+  const read = decodeLine(lineOf(1, ...records).subarray(0, -1))!.records.map(({ id }) => id);
+  assert.deepEqual(read, ['a\ufffdb', 'half \ufffd', ...ids.slice(2)]);
 });
 
 test('prices and ratios survive the journal exactly', () => {
@@ -191,17 +240,21 @@ test('prices and ratios survive the journal exactly', () => {
 test('damage in the middle refuses the start with file and offset; a torn end is cut away', () => {
   const directory = temporaryDirectory();
   const path = join(directory, '0000000000000001.journal');
-  const lines = [1, 2, 3].map((sequence) => encodeLine(sequence, progress(sequence)));
-  const middle = Buffer.from(lines.join(''));
-  middle[lines[0]!.length + 20]! ^= 1;
-  writeFileSync(path, middle);
-  assert.throws(
-    () => replay(nodeFiles, directory, 0),
-    new RegExp(`0001.journal is damaged at byte ${lines[0]!.length}:`),
-  );
-  writeFileSync(path, lines.join('').slice(0, -5));
-  assert.equal(replay(nodeFiles, directory, 0).next, 3);
-  assert.equal(readFileSync(path, 'utf8'), lines.slice(0, 2).join(''));
+  const lines = [lineOf(1, progress(1), progress(2)), lineOf(3, progress(3)), lineOf(4, progress(4), progress(5))];
+  const whole = Buffer.concat(lines);
+  // A changed byte inside the line, and a line feed that is none any more, so that two lines look like one.
+  for (const [at, offset] of [
+    [lines[0]!.length + 20, lines[0]!.length],
+    [lines[0]!.length - 1, 0],
+  ] as const) {
+    const damaged = Buffer.from(whole);
+    damaged[at]! ^= 1;
+    writeFileSync(path, damaged);
+    assert.throws(() => replay(nodeFiles, directory, 0), new RegExp(`0001.journal is damaged at byte ${offset}:`));
+  }
+  writeFileSync(path, whole.subarray(0, -5));
+  assert.equal(replay(nodeFiles, directory, 0).next, 4);
+  assert.deepEqual(readFileSync(path), Buffer.concat(lines.slice(0, 2)));
 });
 
 test('a missing or repeated record refuses the start, unless the database has what is missing', () => {
@@ -209,7 +262,7 @@ test('a missing or repeated record refuses the start, unless the database has wh
   const segment = (first: number, sequences: number[]) =>
     writeFileSync(
       join(directory, `${String(first).padStart(16, '0')}.journal`),
-      sequences.map((sequence) => encodeLine(sequence, progress(sequence))).join(''),
+      Buffer.concat(sequences.map((sequence) => lineOf(sequence, progress(sequence)))),
     );
   segment(1, [1, 2, 4]);
   assert.throws(() => replay(nodeFiles, directory, 0), /damaged at byte/);
@@ -223,7 +276,7 @@ test('a missing or repeated record refuses the start, unless the database has wh
 
 test('a segment in which nothing was written yet is no obstacle', () => {
   const directory = temporaryDirectory();
-  writeFileSync(join(directory, '0000000000000001.journal'), encodeLine(1, progress(1)));
+  writeFileSync(join(directory, '0000000000000001.journal'), lineOf(1, progress(1)));
   writeFileSync(join(directory, '0000000000000002.journal'), 'torn');
   const { next, segments } = replay(nodeFiles, directory, 0);
   assert.deepEqual([next, segments.length], [2, 1]);

@@ -3,7 +3,21 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
-import { answer, closeEngine, diskFull, enter, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
+import { usageReport } from '../../../core/vocabulary.ts';
+import { applyBatch } from '../../../plugins/billing/batch.ts';
+import {
+  answer,
+  closeEngine,
+  diskFull,
+  enter,
+  meterOf,
+  newCall,
+  newWorld,
+  report,
+  send,
+  usd,
+  type World,
+} from './world.ts';
 
 after(closeEngine);
 
@@ -191,6 +205,79 @@ test('disk full: admission stops with 503, what is in flight goes on and is char
   );
   assert.equal(ends.length, 2);
   assert.deepEqual((await world.audit()).violations, []);
+  await world.stop();
+});
+
+test('an attempt whose departure could not be written did not leave, though the disk takes it later', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  (await send(exchange)).result = 'refused';
+  world.faults.disk = diskFull();
+  await assert.rejects(send(exchange), (error) => (error as GatewayError).status === 503);
+  world.faults.disk = undefined;
+  await world.tick('sync the journal');
+  await exchange.end({ kind: 'failed', status: 503 });
+  await world.tick('write the ledger');
+  assert.equal(await world.balance(), usd('1'));
+  const tried = await world.rows(sql`select number, result from ${world.table('attempts')}`);
+  assert.deepEqual(tried, [{ number: 1, result: 'refused' }]);
+  assert.deepEqual((await world.audit()).violations, []);
+  await world.stop();
+});
+
+test('a hold and its departure in one record, or in two: a crash charges both alike', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const [atOnce, later] = [newCall(), newCall()];
+  await enter(world, later);
+  await world.tick('sync the journal');
+  await enter(world, atOnce);
+  await Promise.all([send(atOnce), send(later)]);
+  assert.match(world.journalText(), new RegExp(`"kind":"HOLD","id":"${atOnce.id}"[^}]*}[^}]*"sent":{"number":1`));
+  assert.match(world.journalText(), new RegExp(`"kind":"SENT","id":"${later.id}"`));
+  const next = await world.crash();
+  assert.equal(await next.balance(), usd('0.996'));
+  const tried = await next.rows(sql`select number, provider, result from ${next.table('attempts')}`);
+  const unknown = { number: 1, provider: 'vendor', result: 'unknown' };
+  assert.deepEqual(tried, [unknown, unknown]);
+  assert.deepEqual((await next.audit()).violations, []);
+  await next.stop();
+});
+
+test('a batch that names an account whose balance is not locked fails as a whole, instead of leaving its rows out', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  await enter(world, newCall());
+  await world.tick('sync the journal');
+  const [cursor] = await world.rows<{ journal: string; owner: string }>(
+    sql`select journal, owner from ${world.table('journal_cursor')}`,
+  );
+  const { orm, schema } = world.database;
+  await assert.rejects(applyBatch(orm, schema, world.journalText(), [], { ...cursor!, applied: 1 }));
+  assert.equal((await world.audit()).rows, 1);
+  await world.stop();
+  assert.deepEqual(
+    (await world.audit()).violations.map(({ what }) => what),
+    [],
+  );
+});
+
+test('what an upstream says cannot stop the ledger, though no text column can hold it', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  Object.assign(await send(exchange), { result: 'answered', status: 200, error: 'NUL \0 and half \ud83d' });
+  const spoken = { upstreamId: 'id\0', finish: '"\\u0000"\n' };
+  exchange.set(usageReport, report({ input: 1_000, output: 100 }, spoken));
+  await exchange.end();
+  await world.tick('write the ledger');
+  const used = await world.rows(sql`select upstream_id, finish from ${world.table('usage')}`);
+  assert.deepEqual(used, [{ upstream_id: 'id\ufffd', finish: '"\\u0000"\n' }]);
+  const tried = await world.rows(sql`select error from ${world.table('attempts')}`);
+  assert.deepEqual(tried, [{ error: 'NUL \ufffd and half \ufffd' }]);
   await world.stop();
 });
 

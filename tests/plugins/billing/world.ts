@@ -29,6 +29,7 @@ import {
   usageReport,
 } from '../../../core/vocabulary.ts';
 import billing, { setUpBilling } from '../../../plugins/billing/index.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/records.ts';
 import { type Files, nodeFiles } from '../../../plugins/billing/segments.ts';
 import { rowsOf } from '../../../plugins/billing/sql.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
@@ -326,6 +327,13 @@ export function failingFiles(faults: Faults): Files {
       return nodeFiles.sync(descriptor);
     },
   };
+}
+
+/** The line of a journal that carries these records. */
+export function lineOf(first: number, ...records: JournalRecord[]): Buffer {
+  const json = encodeRecords(records);
+  const line = Buffer.alloc(lineBytes(json));
+  return line.subarray(0, putLine(line, 0, first, json));
 }
 
 export function diskFull(): NodeJS.ErrnoException {

@@ -1,0 +1,43 @@
+/** The list of open holds: oldest first, whatever leaves it, and nothing that left stays reachable. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { money, one } from '../../../core/money.ts';
+import { type Hold, newHold } from '../../../plugins/billing/hold.ts';
+import { OpenHolds } from '../../../plugins/billing/holds.ts';
+
+function holdAt(sequence: number): Hold {
+  const account = { id: `${sequence}`, accountId: 'alice', keyId: 'k' };
+  const terms = { ...account, model: 'm', price: {}, priceVersion: 'v', ratio: one, inputTokens: 0, outputTokens: 0 };
+  return Object.assign(newHold(terms, money(1n), undefined), { sequence });
+}
+
+function sequencesOf(open: OpenHolds): number[] {
+  const sequences: number[] = [];
+  open.forEach(({ sequence }) => void sequences.push(sequence));
+  return sequences;
+}
+
+test('holds leave in any order, and the rest stays in order', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(9), { maxLength: 40 }), (steps) => {
+      const open = new OpenHolds();
+      let model: Hold[] = [];
+      steps.forEach((step, index) => {
+        const leaving = model[step];
+        if (leaving === undefined) {
+          const hold = holdAt(index + 1);
+          open.add(hold);
+          model.push(hold);
+          return;
+        }
+        open.delete(leaving);
+        model = model.filter((hold) => hold !== leaving);
+        assert.deepEqual([leaving.older, leaving.newer], [undefined, undefined]);
+      });
+      const sequences = model.map(({ sequence }) => sequence);
+      assert.deepEqual(sequencesOf(open), sequences);
+      assert.equal(open.oldestSequence, sequences[0] ?? Number.POSITIVE_INFINITY);
+    }),
+  );
+});
