@@ -21,6 +21,8 @@ export interface Script {
   readonly hang?: boolean;
   /** Sends no head for this long. */
   readonly headDelayMs?: number;
+  /** Sends no head before this resolves. */
+  readonly after?: Promise<void>;
 }
 
 export interface Received {
@@ -91,6 +93,7 @@ async function answer(outgoing: ServerResponse, script: Script): Promise<void> {
   socket.setNoDelay(true);
   if (script.dieAtOnce) return void socket.destroy();
   if (script.headDelayMs !== undefined) await sleep(script.headDelayMs);
+  await script.after;
   outgoing.writeHead(script.status ?? 200, script.headers ?? { 'content-type': 'application/json' });
   outgoing.flushHeaders();
   const body = Buffer.from(script.body ?? '');
