@@ -69,7 +69,7 @@ export interface Books {
 export interface HouseOptions {
   /** Offers by name; `open` has no limits and is the default. */
   readonly offers?: Record<string, object>;
-  readonly providers?: Record<string, object>;
+  readonly providers?: (origins: { sandbox: string; replay: string }) => Record<string, object>;
   readonly models?: Record<string, object>;
   /** Further sections of the gateway's file. */
   readonly more?: Record<string, unknown>;
@@ -118,7 +118,7 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   const providers = {
     sandbox: { keys: keys.sandbox, speaks: speaks(sandbox.origin) },
     replay: { keys: keys.replay, speaks: speaks(replay.origin) },
-    ...options.providers,
+    ...options.providers?.({ sandbox: sandbox.origin, replay: replay.origin }),
   };
   const models = { sandbox: modelAt('sandbox'), replay: modelAt('replay'), ...options.models };
   const directory = await mkdtemp(join(tmpdir(), 'house-'));

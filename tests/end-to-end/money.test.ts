@@ -12,7 +12,7 @@ before(async () => {
   const closed = await closedPort();
   house = await startHouse({
     offers: { single: { price: 0, limits: { concurrency: 1 } } },
-    providers: { away: { keys: 'key', speaks: speaks(`http://127.0.0.1:${closed}`) } },
+    providers: () => ({ away: { keys: 'key', speaks: speaks(`http://127.0.0.1:${closed}`) } }),
     models: {
       away: modelAt('away'),
       limited: modelAt('sandbox'),
