@@ -31,6 +31,8 @@ export interface Received {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
+  /** The gateway's port: names the socket. */
+  readonly socket: number;
   /** Resolves when the gateway has closed this request's socket or the answer was finished. */
   readonly closed: Promise<void>;
 }
@@ -84,6 +86,7 @@ async function receive(incoming: IncomingMessage, outgoing: ServerResponse, requ
     url: incoming.url!,
     headers: incoming.headers,
     body: Buffer.concat(chunks),
+    socket: incoming.socket.remotePort!,
     closed: new Promise((resolve) => outgoing.on('close', () => resolve())),
   });
 }
