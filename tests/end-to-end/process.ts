@@ -17,7 +17,7 @@ type Desk = ReturnType<typeof faces>;
 
 export interface Establishment {
   readonly origin: string;
-  readonly customer: Customer;
+  readonly customers: readonly Customer[];
   readonly sandbox: RunningVendor;
   /** Starts the process and waits until it is ready. */
   start(): Promise<ChildProcess>;
@@ -26,8 +26,8 @@ export interface Establishment {
   close(): Promise<void>;
 }
 
-/** A directory, a file, a vendor and a customer; no process yet. */
-export async function establish(sections: Record<string, unknown>): Promise<Establishment> {
+/** A directory, a file, a vendor and so many customers; no process yet. */
+export async function establish(sections: Record<string, unknown>, customerCount: number): Promise<Establishment> {
   const sandbox = await startVendor();
   const directory = await mkdtemp(join(tmpdir(), 'process-'));
   if (databaseUrl === undefined) await fillDirectory(directory);
@@ -59,7 +59,7 @@ export async function establish(sections: Record<string, unknown>): Promise<Esta
   return {
     origin,
     sandbox,
-    customer: await atTheDesk((desk) => desk.customer()),
+    customers: await atTheDesk((desk) => Promise.all(Array.from({ length: customerCount }, () => desk.customer()))),
     atTheDesk,
     async start() {
       const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
