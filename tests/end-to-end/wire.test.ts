@@ -23,7 +23,7 @@ before(async () => {
     sockets.add(socket);
     let received = Buffer.alloc(0);
     socket.on('error', () => {});
-    socket.on('data', (chunk) => {
+    socket.on('data', (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
       const head = received.indexOf('\r\n\r\n');
       const length = Number(/content-length: (\d+)/i.exec(received.toString('latin1'))?.[1] ?? 0);
