@@ -5,16 +5,14 @@ import { connect, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialectNames, dialects, type Question } from './dialects.ts';
-import { type Customer, type House, modelAt, startHouse, told, until } from './house.ts';
+import { type Customer, type House, startHouse, told, until } from './house.ts';
 
 let house: House;
 before(async () => {
   house = await startHouse({
     offers: {
       single: { price: 0, limits: { concurrency: 1 } },
-      double: { price: 0, limits: {}, multiplier: '2' },
     },
-    models: { dear: { ...modelAt('sandbox'), price: { input: 0.000001, output: 0 } } },
     more: { server: { timeout: '2500ms', stall_timeout: '1s', idle_frame: '500ms', request_timeout: '1s' } },
   });
 });
@@ -105,6 +103,34 @@ test('a client that asks leave to send its body gets it', async () => {
   await house.books(customer, 1);
 });
 
+for (const name of dialectNames) {
+  test(`a client that leaves is seen by the vendor within 100 ms, pays what came, and its slot is free (${name})`, async () => {
+    for (const when of ['before the head', 'in mid-stream'] as const) {
+      const customer = await house.customer({ plan: 'single' });
+      const { open } = house.sandbox.bill();
+      const prompt = when === 'before the head' ? '[[sandbox: delay=9s]]' : '[[sandbox: chunk_delay=10ms tokens=2000]]';
+      const leaving = new AbortController();
+      const asked = house.call(customer, name, { model: 'sandbox', prompt, stream: true }, { signal: leaving.signal });
+      asked.catch(() => {});
+      await until('the vendor has the request', () => house.sandbox.bill().open > open);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const leftAt = Date.now();
+      leaving.abort();
+      await until('the vendor is free again', () => house.sandbox.bill().open === open);
+      assert.ok(Date.now() - leftAt <= 150, `${when}: the vendor knew after ${Date.now() - leftAt} ms`);
+      const books = await house.books(customer);
+      assert.deepEqual(books.ends, ['SETTLE client_left'], when);
+      const [row] = books.usage;
+      const reported = name === 'gemini' && when === 'in mid-stream';
+      assert.deepEqual([row!.estimated, row!.terminal], [!reported, false], when);
+      assert.ok(row!.classes.input! > 0);
+      if (when === 'in mid-stream') assert.ok(row!.classes.output! > 0 && row!.classes.output! < 500);
+      const next = await house.call(customer, name, { model: 'sandbox', prompt: 'Again' });
+      assert.equal(next.status, 200, `${when}: ${next.text}`);
+    }
+  });
+}
+
 // A client that ends its side is seldom waiting: nearly always its process is gone, and the next write would tell.
 test('a client that ends its side of the connection has left', async () => {
   const customer = await house.customer();
@@ -162,20 +188,6 @@ describe('a vendor that is silent until the deadline', { concurrency: true }, ()
   }
 });
 
-test("a plan's multiplier is on the bill, and a price below a nano is rounded once", async () => {
-  const plain = await house.customer();
-  const double = await house.customer({ plan: 'double' });
-  for (const model of ['sandbox', 'dear']) {
-    for (const customer of [plain, double]) await house.call(customer, 'chat', { model, prompt: 'Hello' });
-  }
-  const [once_, twice] = [(await house.books(plain, 2)).usage, (await house.books(double, 2)).usage];
-  assert.equal(twice[0]!.cost, once_[0]!.cost * 2n);
-  for (const { classes, cost } of [once_[1]!]) {
-    const { input = 0 } = classes;
-    assert.equal(cost, (BigInt(input) * 1_000n + 500_000n) / 1_000_000n);
-  }
-});
-
 test('streams of generate-content without events end truly too', async () => {
   const customer = await house.customer();
   const ask = async (path: string, order: string, more: object = {}) => {
@@ -206,18 +218,6 @@ test('streams of generate-content without events end truly too', async () => {
   }
   const books = await house.books(customer, 8);
   assert.equal(books.ends.filter((end) => end === 'SETTLE cut').length, 6);
-});
-
-test('a compaction is charged like an answer', async () => {
-  const customer = await house.customer();
-  const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
-  const input = [{ role: 'user', content: [{ type: 'input_text', text: 'Hello' }] }];
-  const body = JSON.stringify({ model: 'sandbox', input });
-  const answer = await told(await fetch(`${house.origin}/v1/responses/compact`, { method: 'POST', headers, body }));
-  assert.equal(answer.status, 200, answer.text);
-  const books = await house.books(customer);
-  assert.deepEqual([books.ends, books.usage[0]!.estimated], [['SETTLE answered'], false]);
-  assert.ok(books.usage[0]!.cost > 0n);
 });
 
 test('the books are in order after all that, and nothing is left in flight', async () => {

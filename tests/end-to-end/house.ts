@@ -253,7 +253,8 @@ async function rowsOf<Row>(gateway: TestGateway, table: string, accountId?: stri
   const store = gateway.gateway.find(database)!;
   const where = accountId === undefined ? sql`` : sql`where account_id = ${accountId}`;
   const from = sql`${sql.identifier(store.schema)}.${sql.identifier(table)}`;
-  return (await store.orm.execute(sql`select * from ${from} ${where} order by ${sql.raw(order)}`)) as unknown as Row[];
+  const found = await store.orm.execute(sql`select * from ${from} ${where} order by ${sql.raw(order)}`);
+  return [...(found as unknown as Row[])];
 }
 
 /** Asks again and again until it is so. */
