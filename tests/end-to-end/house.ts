@@ -150,6 +150,11 @@ async function stop(gateway: TestGateway, sandbox: RunningVendor, replay: Vendor
   await gateway.stop();
   await Promise.all([sandbox.close(), replay.stop()]);
   await rm(gateway.directory, { recursive: true, force: true });
+  await dropSchema(schema);
+}
+
+/** Leaves nothing in a real PostgreSQL; an embedded database goes with its directory. */
+export async function dropSchema(schema: string): Promise<void> {
   if (databaseUrl === undefined) return;
   const store = await openDatabase({ schema });
   await store.orm.execute(sql`drop schema if exists ${sql.identifier(schema)} cascade`);

@@ -11,7 +11,7 @@ import { boot } from '../../core/boot.ts';
 import { createLog } from '../../core/log.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl, fillDirectory } from '../helpers/database.ts';
-import { type Customer, faces, modelAt, speaks, until, yamlOf } from './house.ts';
+import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
 
 type Desk = ReturnType<typeof faces>;
 
@@ -34,9 +34,10 @@ export async function establish(sections: Record<string, unknown>, customerCount
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, 'gateway.yaml');
+  const schema = `house_${randomBytes(6).toString('hex')}`;
   const yaml = yamlOf({
     gateway: 'house',
-    schema: `house_${randomBytes(6).toString('hex')}`,
+    schema,
     listen: `127.0.0.1:${port}`,
     plans: { default: 'open', offers: { open: { price: 0 } } },
     providers: { sandbox: { keys: 'vendor-key', speaks: speaks(sandbox.origin) } },
@@ -86,6 +87,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
       }
       await sandbox.close();
       await rm(directory, { recursive: true, force: true });
+      await dropSchema(schema);
     },
   };
 }
