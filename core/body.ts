@@ -74,6 +74,10 @@ export class BodyReader {
 
   #collect(exchange: LiveExchange, incoming: IncomingMessage): Promise<Buffer> {
     return new Promise((resolve, reject) => {
+      const left = (cause?: unknown) =>
+        reject(new GatewayError('client_left', 'The client closed the connection.', { cause }));
+      // It may have left while its key was being looked up: then no event will ever come.
+      if (exchange.aborted !== undefined || incoming.destroyed) return left();
       const chunks: Buffer[] = [];
       let bytes = 0;
       incoming.on('data', (chunk: Buffer) => {
@@ -89,9 +93,9 @@ export class BodyReader {
         }
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)));
-      incoming.on('error', (cause) =>
-        reject(new GatewayError('client_left', 'The client closed the connection.', { cause })),
-      );
+      incoming.on('error', left);
+      // After the end this changes nothing.
+      incoming.on('close', left);
     });
   }
 

@@ -3,7 +3,7 @@ import type { Answer, Headers } from '../../core/contract.ts';
 import { type ErrorKind, GatewayError, UpstreamRefusal } from '../../core/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParseBytes } from './json.ts';
 import { retryAfterMs } from './retry-after.ts';
-import { maxScrubbedBytes, scrubBytes, scrubText } from './scrub.ts';
+import { maxScrubbedBytes, scrubBytes } from './scrub.ts';
 
 /** Statuses that are about the client's request: its own words are handed on, scrubbed. All others get the gateway's words. */
 const clientStatuses: Readonly<Record<number, ErrorKind>> = {
@@ -25,32 +25,45 @@ const keyCodes = new Set(['API_KEY_INVALID', 'invalid_api_key', 'insufficient_qu
 
 /**
  * Sorts an answer with a status of 300 or more. The body is handed to the client byte for byte when the status is about
- * its request, the body is JSON and there was nothing to mask.
+ * its request, the body is JSON and there was nothing to mask. `key` is the one that the upstream was called with.
  */
-export function classify(status: number, headers: Headers, body: Uint8Array, now: number): UpstreamRefusal {
-  const json = body.length > maxScrubbedBytes ? undefined : tryParseBytes(body);
+export function classify(
+  status: number,
+  headers: Headers,
+  body: Uint8Array,
+  now: number,
+  key?: string,
+): UpstreamRefusal {
+  const clean = body.length > maxScrubbedBytes ? undefined : scrubBytes(body, key);
+  const json = clean === undefined ? undefined : tryParseBytes(clean);
   const waitMs = retryAfterMs(headers, json, now);
   const hasUsage = hasReportedUsage(json);
   if (isKeyFault(status, json))
     return new UpstreamRefusal(unavailable(), { status, retryAfterMs: waitMs, hasUsage, keyAtFault: true });
   const kind = clientStatuses[status];
-  if (kind === undefined || !isObject(json)) return withOwnWords(status, waitMs, hasUsage);
+  if (kind === undefined || clean === undefined || !isObject(json)) return withOwnWords(status, waitMs, hasUsage);
   return new UpstreamRefusal(wordedError(kind, json, waitMs), {
     status,
     retryAfterMs: waitMs,
     hasUsage,
-    answer: jsonAnswer(status, scrubBytes(body)),
+    answer: jsonAnswer(status, clean),
   });
 }
 
 /** An error in the body of a 200: as if it had come with the status that it amounts to. */
-export function classifyBody(payload: JsonObject, headers: Headers, body: Uint8Array, now: number): UpstreamRefusal {
-  return notRunning(classify(reportedStatus(payload), headers, body, now));
+export function classifyBody(
+  payload: JsonObject,
+  headers: Headers,
+  body: Uint8Array,
+  now: number,
+  key?: string,
+): UpstreamRefusal {
+  return notRunning(classify(reportedStatus(payload), headers, body, now, key));
 }
 
 /** An error that came as the first frame of a stream; the frame is no body, so its message alone is handed on. */
-export function classifyFrame(payload: JsonObject, now: number): UpstreamRefusal {
-  const refusal = classify(reportedStatus(payload), {}, Buffer.from(JSON.stringify(payload)), now);
+export function classifyFrame(payload: JsonObject, now: number, key?: string): UpstreamRefusal {
+  const refusal = classify(reportedStatus(payload), {}, Buffer.from(JSON.stringify(payload)), now, key);
   return notRunning(new UpstreamRefusal(refusal.error, { ...refusal, answer: undefined }));
 }
 
@@ -118,7 +131,7 @@ function wordedError(kind: ErrorKind, json: JsonObject, waitMs: number | undefin
   const message = messageIn(json);
   const field = textOf(inner['param']);
   const code = kind === 'rate_limited' ? 'upstream' : textOf(inner['code']);
-  return new GatewayError(kind, scrubText(message ?? 'The model refused the request.'), {
+  return new GatewayError(kind, message ?? 'The model refused the request.', {
     ...(field === undefined ? {} : { field }),
     ...(code === undefined ? {} : { code }),
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),

@@ -1,6 +1,6 @@
 /** The way back of a relayed answer: an error becomes a refusal, a success passes byte for byte while a tap looks. */
 import type { Answer, Clock, Exchange, Headers } from '../../core/contract.ts';
-import { meter, type UsageReport, usageReport } from '../../core/vocabulary.ts';
+import { meter, target, type UsageReport, usageReport } from '../../core/vocabulary.ts';
 import { isObject, tryParseBytes } from './json.ts';
 import type { Opened, Prepared } from './protocol.ts';
 import { classify, classifyBody, notAnAnswer } from './refusals.ts';
@@ -28,8 +28,10 @@ export async function relayAnswer(
   answer: Answer,
   clock: Clock,
 ): Promise<Answer> {
-  if (answer.status >= 300)
-    throw classify(answer.status, answer.headers, await wholeBody(answer.body, maxScrubbedBytes), clock.now());
+  if (answer.status >= 300) {
+    const body = await wholeBody(answer.body, maxScrubbedBytes);
+    throw classify(answer.status, answer.headers, body, clock.now(), keyOf(exchange));
+  }
   if (isHtml(answer.headers)) {
     if (!isWhole(answer.body)) await answer.body[Symbol.asyncIterator]().return?.();
     throw notAnAnswer('a page came instead of an answer', false);
@@ -48,7 +50,7 @@ async function relayWhole(exchange: Exchange, opened: Opened, answer: Answer, cl
   if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
   const tap = protocol.createTap(call, { withholdUsage: false });
   tap.whole(json);
-  if (tap.error !== undefined) throw classifyBody(tap.error, answer.headers, body, clock.now());
+  if (tap.error !== undefined) throw classifyBody(tap.error, answer.headers, body, clock.now(), keyOf(exchange));
   const report = new LiveReport(tap, call);
   report.broken = tap.finish === 'failed';
   exchange.set(usageReport, call.billable ? report : nothingUsed);
@@ -78,6 +80,7 @@ async function relayStream(
     protocol,
     call,
     reshape: form,
+    key: () => keyOf(exchange),
     tap,
     report,
     clock,
@@ -94,6 +97,11 @@ async function relayStream(
     body: stream,
     idleFrame: () => stream.idleFrame(),
   };
+}
+
+/** Vendors may quote it. */
+function keyOf(exchange: Exchange): string | undefined {
+  return exchange.find(target)?.key.reveal();
 }
 
 function isHtml(headers: Headers): boolean {

@@ -48,11 +48,11 @@ export class LiveReport implements UsageReport {
   }
 
   get upstreamId(): string | undefined {
-    return this.#tap.upstreamId;
+    return storable(this.#tap.upstreamId);
   }
 
   get finish(): string | undefined {
-    return this.#tap.finish;
+    return storable(this.#tap.finish);
   }
 
   /** The upstream failed before any answer and reported no usage: nothing was consumed. */
@@ -71,6 +71,13 @@ export class LiveReport implements UsageReport {
     if (complete && outputOf(reading.usage) > 0) return 0;
     return answerTokens(text.bytesUnreported, text.framesUnreported);
   }
+}
+
+const longestText = 500;
+
+/** Bounded, and without what no database takes as text: these words are the upstream's, and go where the money is kept. */
+function storable(text: string | undefined): string | undefined {
+  return text?.slice(0, longestText).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 function outputOf({ output, reasoning, output_audio: audio, output_image: image }: Usage): number {

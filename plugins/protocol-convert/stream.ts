@@ -22,6 +22,8 @@ export interface RelayStreamOptions {
   readonly protocol: Protocol;
   readonly call: Call;
   readonly reshape: Reshape | undefined;
+  /** The upstream's key, which must not go out; asked for when an error comes. */
+  readonly key: () => string | undefined;
   readonly tap: Tap;
   readonly report: LiveReport;
   readonly clock: Clock;
@@ -67,11 +69,11 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
         if (!this.#isRecognised) await this.#recognise(step.value);
         const out = this.#take(step.value);
         if (out !== undefined) this.#held.push(out);
-        if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now());
+        if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now(), this.#options.key());
         if (this.#lastFrame !== undefined || clock.monotonic() - startedAt > maxCommentWaitMs) return this.#opened();
       }
       this.#residual();
-      if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now());
+      if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now(), this.#options.key());
       if (!this.#tap.complete) throw notAnAnswer('the stream ended before its first event', true);
       this.#ended = true;
       return this.#opened();
@@ -135,6 +137,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** Looks at the stream's first byte: SSE, an array of a protocol that streams those, or no stream at all. */
   async #recognise(chunk: Uint8Array): Promise<void> {
+    const { clock, key } = this.#options;
     const { arrayStreams } = this.#options.protocol;
     const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
     this.#isRecognised = first !== undefined;
@@ -142,7 +145,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     if (first === '<' || arrayStreams === undefined) {
       const payload = first === '{' ? tryParse(await this.#readOn(chunk)) : undefined;
       if (isObject(payload)) this.#tap.whole(payload);
-      if (this.#tap.error !== undefined) throw classifyFrame(this.#tap.error, this.#options.clock.now());
+      if (this.#tap.error !== undefined) throw classifyFrame(this.#tap.error, clock.now(), key());
       throw notAnAnswer('a document came instead of a stream', first !== '<');
     }
     this.#reader = arrayStreams.createReader((raw, end) => this.#frame(raw, end));
@@ -189,7 +192,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
   #tell(raw: Buffer, end: number): void {
     const error = brokeOff(new UpstreamError('body', 'the stream told of an error'));
-    const clean = raw.length > maxScrubbedBytes ? Buffer.from(this.#worded(error)) : scrubBytes(raw);
+    const clean =
+      raw.length > maxScrubbedBytes ? Buffer.from(this.#worded(error)) : scrubBytes(raw, this.#options.key());
     if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(Buffer.from(clean)));
     else this.#outbox.replace(raw, end, clean);
     this.#options.report.broken = true;
@@ -239,7 +243,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (data === undefined && this.#reshape === undefined) {
         // An error object without its frame: official clients do not see it unless it stands in one.
         this.#outbox.clear();
-        this.#outbox.add(scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#tap.error)))));
+        this.#outbox.add(scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#tap.error))), this.#options.key()));
       }
     } else if (isWholeFrame(rest, data)) {
       if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest));

@@ -45,14 +45,14 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     protocol: asked?.protocol,
     account_id: who?.accountId,
     key_id: who?.keyId,
-    model: asked?.model.slice(0, longestText),
+    model: storable(asked?.model),
     provider: last?.provider,
     upstream_model: last?.model,
     streamed: asked?.stream ?? false,
     status: outcome.status,
     outcome: outcome.kind,
     error_kind: outcome.error?.kind,
-    error_code: outcome.error?.code,
+    error_code: storable(outcome.error?.code),
     attempts: tries.length,
     first_byte_ms: rounded(outcome.firstByteMs),
     total_ms: rounded(outcome.totalMs)!,
@@ -60,9 +60,14 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     bytes_out: outcome.bytesOut,
     usage: report?.usage,
     usage_estimated: report?.estimated,
-    finish: report?.finish?.slice(0, longestText),
-    upstream_id: report?.upstreamId?.slice(0, longestText),
+    finish: storable(report?.finish),
+    upstream_id: storable(report?.upstreamId),
   };
+}
+
+/** Bounded, and without what a JSON string may hold and a database's text may not: one such row would keep all others out. */
+function storable(text: string | undefined): string | undefined {
+  return text?.slice(0, longestText).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 function rounded(milliseconds: number | undefined): number | undefined {

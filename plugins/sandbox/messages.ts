@@ -92,10 +92,8 @@ function wholeUsage(counts: Counts): object {
   };
 }
 
-const unreported = { input_tokens: 0, output_tokens: 0 };
-
-function startUsage(turn: Turn): object {
-  if (turn.ask.directives.no_usage) return unreported;
+function startUsage(turn: Turn): object | undefined {
+  if (turn.ask.directives.no_usage) return undefined;
   return {
     ...inputUsage(turn.counts),
     cache_creation: cacheCreation(turn.counts),
@@ -182,7 +180,7 @@ function wholeMessage(turn: Turn): string {
     ...stopMembers(script.choices[0]!),
     container: null,
     diagnostics: null,
-    usage: ask.directives.no_usage ? unreported : wholeUsage(counts),
+    usage: ask.directives.no_usage ? undefined : wholeUsage(counts),
   });
 }
 

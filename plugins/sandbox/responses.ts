@@ -155,13 +155,14 @@ function* streamResponse(turn: Turn): Generator<Frame> {
 
 /** `error`, then `response.failed`, as recorded. */
 function streamFault(fault: Fault, turn: Turn, events: number): string {
-  const { message, type, code, param } = wireFault(fault);
-  const error = JSON.stringify({ type, code: code ?? 'server_error', message, param });
+  const { message, type, param, code: known } = wireFault(fault);
+  const code = known ?? (fault.status < 500 ? 'invalid_prompt' : 'server_error');
+  const error = JSON.stringify({ type, code, message, param });
   const failed = responseJson(turn, constantMembers(turn), {
     status: 'failed',
     output: '',
     usage: 'null',
-    error: JSON.stringify({ code: code ?? 'server_error', message }),
+    error: JSON.stringify({ code, message }),
   });
   return (
     eventBytes(events, { type: 'error', fields: `"error":${error}` }) +

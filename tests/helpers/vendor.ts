@@ -21,6 +21,8 @@ export interface Script {
   readonly hang?: boolean;
   /** Sends no head for this long. */
   readonly headDelayMs?: number;
+  /** Sends no head before this resolves. */
+  readonly after?: Promise<void>;
 }
 
 export interface Received {
@@ -29,6 +31,8 @@ export interface Received {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
+  /** The gateway's port: names the socket. */
+  readonly socket: number;
   /** Resolves when the gateway has closed this request's socket or the answer was finished. */
   readonly closed: Promise<void>;
 }
@@ -82,6 +86,7 @@ async function receive(incoming: IncomingMessage, outgoing: ServerResponse, requ
     url: incoming.url!,
     headers: incoming.headers,
     body: Buffer.concat(chunks),
+    socket: incoming.socket.remotePort!,
     closed: new Promise((resolve) => outgoing.on('close', () => resolve())),
   });
 }
@@ -91,6 +96,7 @@ async function answer(outgoing: ServerResponse, script: Script): Promise<void> {
   socket.setNoDelay(true);
   if (script.dieAtOnce) return void socket.destroy();
   if (script.headDelayMs !== undefined) await sleep(script.headDelayMs);
+  await script.after;
   outgoing.writeHead(script.status ?? 200, script.headers ?? { 'content-type': 'application/json' });
   outgoing.flushHeaders();
   const body = Buffer.from(script.body ?? '');

@@ -1,0 +1,179 @@
+/** Bodies that no client should send: each gets its protocol's error, names the field, and moves no money. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type DialectName, dialectNames, dialects } from './dialects.ts';
+import { type Customer, type House, startHouse, type Told, until } from './house.ts';
+
+let house: House;
+let customer: Customer;
+before(async () => {
+  house = await startHouse();
+  customer = await house.customer();
+});
+after(() => house.stop());
+
+const send = (dialect: DialectName, body: string | Uint8Array): Promise<Told> =>
+  house.call(customer, dialect, { model: 'sandbox', prompt: '' }, { body: body as string });
+/** A good body with these members instead; undefined takes one out. */
+const good = (dialect: DialectName, members: object) =>
+  JSON.stringify({ ...dialects[dialect].body({ model: 'sandbox', prompt: 'Hello' }), ...members });
+
+const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+
+/** What is wrong in every protocol. */
+const always: Record<string, (dialect: DialectName) => string | Uint8Array> = {
+  nothing: () => '',
+  'half an object': () => '{"model":"sandbox"',
+  'no JSON': () => 'model=sandbox',
+  'a list': () => '[]',
+  'a string': () => '"sandbox"',
+  'a number': () => '1',
+  null: () => 'null',
+  'two objects': (dialect) => good(dialect, {}).repeat(2),
+  'NaN for a number': (dialect) => good(dialect, { temperature: 0 }).replace('"temperature":0', '"temperature":NaN'),
+  'a byte that is no UTF-8 in front': (dialect) => Buffer.concat([Buffer.from([0xff]), Buffer.from(good(dialect, {}))]),
+  'a list nested 100,000 deep': (dialect) => good(dialect, { x: 0 }).replace('"x":0', `"x":${deep(100_000)}`),
+  'objects nested 100,000 deep': (dialect) =>
+    good(dialect, { x: 0 }).replace('"x":0', `"x":${'{"a":'.repeat(100_000)}0${'}'.repeat(100_000)}`),
+  'a body of brackets': () => '['.repeat(1_000_000),
+  ['__proto__']: (dialect) => good(dialect, {}).replace('{', '{"__proto__":{"model":"free"},'),
+};
+
+for (const [what, body] of Object.entries(always)) {
+  test(`a body with ${what} is a 400 in all protocols`, async () => {
+    for (const dialect of dialectNames) {
+      const answer = await send(dialect, body(dialect));
+      assert.equal(answer.status, 400, `${dialect}: ${answer.text}`);
+      assert.ok(dialects[dialect].errorType(JSON.parse(answer.text)), `${dialect}: ${answer.text}`);
+      assert.ok(answer.text.length < 1_000);
+      if (what === '__proto__') assert.match(answer.text, /__proto__/);
+    }
+  });
+}
+
+const prompt: Record<DialectName, string> = {
+  chat: 'messages',
+  responses: 'input',
+  messages: 'messages',
+  gemini: 'contents',
+};
+const bound: Record<DialectName, (value: unknown) => object> = {
+  chat: (value) => ({ max_tokens: value }),
+  responses: (value) => ({ max_output_tokens: value }),
+  messages: (value) => ({ max_tokens: value }),
+  gemini: (value) => ({ generationConfig: { maxOutputTokens: value } }),
+};
+
+for (const dialect of dialectNames) {
+  test(`a missing or mistyped member is a 400 that names it (${dialect})`, async () => {
+    const cases: [RegExp, string][] = [
+      [new RegExp(prompt[dialect]), good(dialect, { [prompt[dialect]]: 5 })],
+      ...['many', -1, 1.5, true, [], {}].map((value): [RegExp, string] => [
+        /max\w*tokens/i,
+        good(dialect, bound[dialect](value)),
+      ]),
+      [/max\w*tokens/i, good(dialect, bound[dialect](7)).replace(/(tokens":)7/i, '$11e999')],
+      [/max\w*tokens/i, good(dialect, bound[dialect](7)).replace(/(tokens":)7/i, '$19007199254740993')],
+    ];
+    if (dialect !== 'gemini') {
+      cases.push(
+        [new RegExp(prompt[dialect]), good(dialect, { [prompt[dialect]]: undefined })],
+        [/model/, good(dialect, { model: undefined })],
+        [/model/, good(dialect, { model: null })],
+        [/model/, good(dialect, { model: 5 })],
+        [/model/, good(dialect, { model: ['sandbox'] })],
+        [/model/, good(dialect, {}).replace('{', '{"model":"free",')],
+        [/stream/, good(dialect, { stream: 'yes' })],
+        [/stream/, good(dialect, { stream: 1 })],
+      );
+    }
+    if (dialect === 'messages') cases.push([/max_tokens/, good(dialect, { max_tokens: undefined })]);
+    if (dialect === 'chat') {
+      for (const n of [0, -1, 1.5, '2']) cases.push([/"n"|\bn\b/, good(dialect, { n })]);
+    }
+    for (const [named, body] of cases) {
+      const answer = await send(dialect, body);
+      assert.equal(answer.status, 400, `${body.slice(0, 300)}: ${answer.text}`);
+      assert.match(answer.text, named);
+      assert.ok(dialects[dialect].errorType(JSON.parse(answer.text)));
+    }
+  });
+}
+
+test('strange names of models are unknown, and are quoted within bounds', async () => {
+  const names = ['x'.repeat(1_000_000), 'a\u0000b', '\ud800', '😀'.repeat(150), '../../etc/passwd', '<script>', ' '];
+  for (const model of names) {
+    for (const dialect of ['chat', 'responses', 'messages'] as const) {
+      const answer = await send(dialect, good(dialect, { model }));
+      assert.equal(answer.status, 404, answer.text.slice(0, 300));
+      assert.ok(answer.text.length < 1_000);
+    }
+    if (model.length > 10_000) continue;
+    const path = `/v1beta/models/${encodeURIComponent(model.toWellFormed())}:generateContent`;
+    const headers = { ...dialects.gemini.key(customer.key), 'content-type': 'application/json' };
+    const answer = await fetch(house.origin + path, { method: 'POST', headers, body: good('gemini', {}) });
+    assert.equal(answer.status, 404, await answer.text());
+  }
+});
+
+test('a body above 32 MB is a 413 in all protocols', async () => {
+  const body = `{"model":"sandbox","messages":"${'x'.repeat(33 * 2 ** 20)}"}`;
+  for (const dialect of dialectNames) {
+    const answer = await send(dialect, body);
+    assert.equal(answer.status, 413);
+    assert.ok(dialects[dialect].errorType(JSON.parse(answer.text)), answer.text);
+  }
+});
+
+test('100,000 tools, messages or parts block nobody and are not held for a poor account', async () => {
+  const poor = await house.customer({ nanoUsd: 1_000n });
+  const many = Array.from({ length: 100_000 }, (_, at) => ({ type: 'function', function: { name: `f${at}` } }));
+  const turns = Array.from({ length: 100_000 }, () => ({ role: 'user', content: 'x' }));
+  for (const members of [{ tools: many }, { messages: turns }]) {
+    const slow = house.call(poor, 'chat', { model: 'sandbox', prompt: '' }, { body: good('chat', members) });
+    const health = await fetch(`${house.origin}/healthz`);
+    assert.equal(health.status, 200);
+    assert.equal((await slow).status, 402);
+  }
+});
+
+test('after all that nothing was held or charged, every request has its row, and the vendor heard of none', async () => {
+  const books = await house.books(customer, 0);
+  assert.deepEqual(
+    books.ledger.map(({ kind }) => kind),
+    ['CREDIT'],
+  );
+  assert.equal(house.sandbox.bill().requests, 0);
+  const written = () => house.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
+  await until('the request rows are written', async () => (await house.rows('requests')).length === written());
+  assert.deepEqual(
+    house.gateway.lines.filter((line) => line.includes('"level":"error"')),
+    [],
+  );
+  await house.audit();
+});
+
+test("a vendor's words that no database takes as text stop neither the ledger nor the request log", async () => {
+  const strange = 'a\u0000b\ud800'.repeat(500);
+  const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: strange };
+  const usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
+  const refusal = JSON.stringify({ error: { message: strange, type: strange, code: strange, param: strange } });
+  house.replay.play(
+    { body: JSON.stringify({ id: strange, model: strange, choices: [choice], usage }) },
+    { status: 400, headers: { 'content-type': 'application/json' }, body: refusal },
+  );
+  const stranger = await house.customer();
+  assert.equal((await house.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 200);
+  assert.equal((await house.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 400);
+  assert.deepEqual((await house.books(stranger, 2)).ends, ['SETTLE answered', 'VOID refused']);
+  await until('the request rows are written', async () => {
+    const rows = await house.rows<{ account_id: string }>('requests');
+    return rows.filter(({ account_id: id }) => id === stranger.accountId).length === 2;
+  });
+});
+
+test('a good request still works', async () => {
+  for (const dialect of dialectNames) {
+    assert.equal((await send(dialect, good(dialect, {}))).status, 200);
+  }
+});

@@ -1,0 +1,127 @@
+/** A gateway that is told to stop while twenty streams run: they end whole, or are ended truly, and all are settled. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import { dialectNames, dialects } from './dialects.ts';
+import { type Customer, told as readTold, type Told, until } from './house.ts';
+import { type Establishment, establish } from './process.ts';
+
+const streamCount = 20;
+const customers = { whole: 0, late: 1, broken: 2 };
+
+let house: Establishment;
+before(async () => {
+  house = await establish({ server: { drain: { grace: '400ms', deadline: '4s' } } }, 3);
+});
+after(() => house.close());
+
+async function send(customer: Customer, index: number, prompt: string): Promise<Response> {
+  const dialect = dialects[dialectNames[index % dialectNames.length]!];
+  const question = { model: 'sandbox', prompt, stream: true };
+  const answer = await fetch(house.origin + dialect.path(question), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...dialect.key(customer.key) },
+    body: JSON.stringify(dialect.body(question)),
+  });
+  assert.equal(answer.status, 200);
+  return answer;
+}
+
+/** Resolves when each of twenty streams, of all protocols, has begun. */
+async function beginStreams(customer: Customer, prompt: string): Promise<{ answers: Promise<Told[]> }> {
+  const begun = await Promise.all(Array.from({ length: streamCount }, (_, index) => send(customer, index, prompt)));
+  return { answers: Promise.all(begun.map(readTold)) };
+}
+
+const exitOf = async (child: ChildProcess): Promise<number | null> => (await once(child, 'exit'))[0];
+
+function assertEnding(answers: readonly Told[], isGood: boolean): void {
+  answers.forEach(({ text, broken }, index) => {
+    const name = dialectNames[index % dialectNames.length]!;
+    const { terminal, streamError } = dialects[name];
+    if (isGood) {
+      assert.equal(broken, false, name);
+      assert.match(text, terminal, name);
+      assert.doesNotMatch(text, streamError, name);
+    } else {
+      assert.doesNotMatch(text, terminal, name);
+      if (!broken) assert.match(text, streamError, name);
+    }
+  });
+}
+
+const isRefused = () =>
+  fetch(`${house.origin}/healthz`, { headers: { connection: 'close' } }).then(
+    () => false,
+    () => true,
+  );
+
+test('SIGTERM: twenty streams end whole, nobody new comes in, and the process ends with 0', async () => {
+  const child = await house.start();
+  const { answers } = await beginStreams(house.customers[customers.whole]!, '[[sandbox: chunks=60 chunk_delay=30ms]]');
+  const exit = exitOf(child);
+  assert.equal((await fetch(`${house.origin}/readyz`)).status, 200);
+  child.kill('SIGTERM');
+  await until('readiness fails', async () => (await fetch(`${house.origin}/readyz`)).status === 503);
+  await until('new connections are refused', isRefused);
+  assertEnding(await answers, true);
+  assert.equal(await exit, 0);
+});
+
+test('past the deadline of the drain every stream is told so in its protocol', async () => {
+  const child = await house.start();
+  const { answers } = await beginStreams(house.customers[customers.late]!, '[[sandbox: tokens=3000 chunk_delay=20ms]]');
+  const exit = exitOf(child);
+  child.kill('SIGTERM');
+  const all = await answers;
+  assertEnding(all, false);
+  assert.ok(all.every(({ broken, text }) => !broken && /shutting down/.test(text)));
+  assert.equal(await exit, 0);
+});
+
+test('a second signal ends the process at once, and its streams break', async () => {
+  const child = await house.start();
+  const { answers } = await beginStreams(
+    house.customers[customers.broken]!,
+    '[[sandbox: tokens=3000 chunk_delay=50ms]]',
+  );
+  const exit = exitOf(child);
+  child.kill('SIGTERM');
+  await until('it drains', () =>
+    fetch(`${house.origin}/readyz`).then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  );
+  const toldAt = Date.now();
+  child.kill('SIGTERM');
+  assert.equal(await exit, 1);
+  assert.ok(Date.now() - toldAt < 2_000, `it took ${Date.now() - toldAt} ms`);
+  assertEnding(await answers, false);
+});
+
+test('the next start settles what broke, and the books of all of it are in order', async () => {
+  const child = await house.start();
+  const answer = await readTold(await send(house.customers[customers.broken]!, 0, 'Hello'));
+  assertEnding([answer], true);
+  const exit = exitOf(child);
+  child.kill('SIGTERM');
+  assert.equal(await exit, 0);
+  await house.atTheDesk(async (desk) => {
+    const [whole, late] = await Promise.all([
+      desk.books(house.customers[customers.whole]!, streamCount),
+      desk.books(house.customers[customers.late]!, streamCount),
+    ]);
+    assert.deepEqual(new Set(whole.ends), new Set(['SETTLE answered']));
+    assert.ok(whole.usage.every(({ estimated, terminal }) => terminal && !estimated));
+    assert.deepEqual(new Set(late.ends), new Set(['SETTLE cut']));
+    assert.equal(late.usage.length, streamCount);
+    const broken = await desk.books(house.customers[customers.broken]!, streamCount + 1);
+    assert.deepEqual(new Set(broken.ends), new Set(['SETTLE crash', 'SETTLE answered']));
+    const crashed = broken.usage.filter(({ terminal }) => !terminal);
+    assert.equal(crashed.length, streamCount);
+    assert.ok(crashed.every(({ estimated, cost }) => estimated && cost > 0n));
+    await desk.audit();
+  });
+});

@@ -1,0 +1,246 @@
+/** Two vendors for one model: when the second is asked, when it is not, what the client is told and what it pays. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
+import { type DialectName, dialectNames, dialects } from './dialects.ts';
+import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+
+let house: House;
+let elsewhere: Vendor;
+/** What one vendor says rests its key, so each case has a provider and models of its own. */
+const caseCount = 100;
+let casesUsed = 0;
+
+before(async () => {
+  elsewhere = await startVendor();
+  const away = await startVendor();
+  await away.stop();
+  const numbers = Array.from({ length: caseCount }, (_, index) => index + 1);
+  house = await startHouse({
+    providers: ({ replay }) => ({
+      away: { keys: 'key', speaks: speaks(away.origin) },
+      twin: { keys: ['twin-key-1', 'twin-key-2'], speaks: speaks(replay) },
+      ...Object.fromEntries(numbers.map((number) => [`first${number}`, { keys: 'first-key', speaks: speaks(replay) }])),
+    }),
+    models: {
+      away: modelAt('away', 'sandbox'),
+      twin: modelAt('twin'),
+      ...Object.fromEntries(numbers.map((number) => [`pair${number}`, modelAt(`first${number}`, 'sandbox')])),
+      ...Object.fromEntries(numbers.map((number) => [`alone${number}`, modelAt(`first${number}`)])),
+    },
+  });
+});
+after(async () => {
+  await house.stop();
+  await elsewhere.stop();
+});
+
+/** A number nobody has used: of `pair` (with the sandbox behind it) and `alone`, models whose first vendor replays. */
+const nextCase = () => ++casesUsed;
+
+interface Asked {
+  readonly told: Told;
+  readonly customer: Customer;
+  /** Requests that the replaying vendor got for it. */
+  readonly replayed: number;
+}
+
+async function ask(model: string, dialect: DialectName, script: Script, stream = false): Promise<Asked> {
+  house.replay.play(script);
+  const before = house.replay.requests.length;
+  const customer = await house.customer();
+  const told = await house.call(customer, dialect, { model, prompt: 'Hello [[sandbox: tokens=20]]', stream });
+  return { told, customer, replayed: house.replay.requests.length - before };
+}
+
+const json = { 'content-type': 'application/json' };
+const words = (status: number) =>
+  status === 401 || status === 403 ? 'Incorrect API key provided: first-key' : 'Go away';
+const refusal = (status: number, headers: Record<string, string> = {}): Script => ({
+  status,
+  headers: { ...json, ...headers },
+  body: `{"error":{"message":"${words(status)} at vendor.example.com","type":"whatever"}}`,
+});
+
+const seconds: Record<string, { script: Script; rests: boolean; attempt: string }> = {
+  'a 429 that names a time': {
+    script: refusal(429, { 'retry-after': '20' }),
+    rests: true,
+    attempt: 'refused 429',
+  },
+  'a 503 that names a time': { script: refusal(503, { 'retry-after': '20' }), rests: true, attempt: 'refused 503' },
+  'a 503 that names none': { script: refusal(503), rests: false, attempt: 'refused 503' },
+  'a 529 that names a time': { script: refusal(529, { 'retry-after': '20' }), rests: true, attempt: 'refused 529' },
+  'a 401': { script: refusal(401), rests: true, attempt: 'refused 401' },
+  'a 403': { script: refusal(403), rests: true, attempt: 'refused 403' },
+  'a redirect': { script: { status: 302, headers: { location: '/v1/there' } }, rests: false, attempt: 'refused 302' },
+};
+
+for (const [what, { script, rests, attempt }] of Object.entries(seconds)) {
+  test(`${what} goes to the second vendor, for one charge; the first ${rests ? 'rests' : 'is asked again'}`, async () => {
+    for (const [index, dialect] of dialectNames.entries()) {
+      const stream = index % 2 === 0;
+      const model = `pair${nextCase()}`;
+      const { told, customer, replayed } = await ask(model, dialect, script, stream);
+      assert.deepEqual([told.status, replayed], [200, 1], `${dialect}: ${told.text}`);
+      if (stream) assert.match(told.text, dialects[dialect].terminal);
+      const books = await house.books(customer);
+      assert.deepEqual(books.ends, ['SETTLE answered']);
+      assert.deepEqual(
+        books.attempts.map(({ result, status, number }) => `${number} ${result} ${status}`),
+        [`1 ${attempt}`, '2 answered 200'],
+      );
+      assert.deepEqual([books.usage.length, books.usage[0]!.provider], [1, 'sandbox']);
+      assert.equal(books.usage[0]!.classes.output, 20);
+      const again = await ask(model, dialect, script, stream);
+      assert.deepEqual([again.told.status, again.replayed], [200, rests ? 0 : 1], dialect);
+    }
+  });
+}
+
+test('a vendor that cannot be reached is passed over, and nothing of it is booked as sent', async () => {
+  for (const dialect of dialectNames) {
+    const { told, customer } = await ask('away', dialect, {});
+    assert.equal(told.status, 200);
+    const books = await house.books(customer);
+    assert.deepEqual(books.ends, ['SETTLE answered']);
+    assert.deepEqual(
+      books.attempts.map(({ provider, number }) => [provider, number]),
+      [['sandbox', 2]],
+    );
+  }
+});
+
+test('an error in the first frame of a stream goes to the second vendor', async () => {
+  const frame = 'data: {"error":{"message":"Overloaded","type":"overloaded_error","code":null}}\n\n';
+  const script = { headers: { 'content-type': 'text/event-stream' }, body: frame };
+  const { told, customer } = await ask(`pair${nextCase()}`, 'chat', script, true);
+  assert.equal(told.status, 200);
+  assert.match(told.text, dialects.chat.terminal);
+  assert.doesNotMatch(told.text, /Overloaded/);
+  const books = await house.books(customer);
+  assert.deepEqual([books.ends, books.usage.length, books.attempts.length], [['SETTLE answered'], 1, 2]);
+});
+
+test('what may have run is not tried again: 500, 502, 504, a reset', async () => {
+  for (const script of [refusal(500), refusal(502), refusal(504), { dieAtOnce: true }]) {
+    for (const stream of [false, true]) {
+      const { told, customer, replayed } = await ask(`pair${nextCase()}`, 'chat', script, stream);
+      assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'false', 1]);
+      assert.deepEqual((await house.books(customer)).ends, ['VOID unknown']);
+    }
+  }
+});
+
+test('of two keys at one vendor the other is used when one is refused, then and afterwards', async () => {
+  const answer = JSON.stringify({
+    id: 'c1',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
+  });
+  const customer = await house.customer();
+  const question = { model: 'twin', prompt: 'Hello' };
+  const before = house.replay.requests.length;
+  house.replay.play(refusal(401), { body: answer });
+  assert.equal((await house.call(customer, 'chat', question)).status, 200);
+  assert.equal((await house.call(customer, 'chat', question)).status, 200);
+  const keys = house.replay.requests.slice(before).map(({ headers }) => headers.authorization);
+  assert.deepEqual(keys, ['Bearer twin-key-1', 'Bearer twin-key-2', 'Bearer twin-key-2']);
+  const books = await house.books(customer, 2);
+  assert.deepEqual(
+    books.attempts.map(({ credential, result }) => `${credential} ${result}`),
+    ['twin#1 refused', 'twin#2 answered', 'twin#2 answered'],
+  );
+});
+
+test('when all rest the client is told how long to wait, and nobody is asked', async () => {
+  const model = `alone${nextCase()}`;
+  await ask(model, 'chat', refusal(429, { 'retry-after': '30' }));
+  for (const dialect of dialectNames) {
+    const { told, customer, replayed } = await ask(model, dialect, {});
+    assert.deepEqual([told.status, replayed], [503, 0], told.text);
+    const wait = Number(told.headers.get('retry-after'));
+    assert.ok(wait > 25 && wait <= 30, `retry-after ${wait}`);
+    assert.ok(dialects[dialect].errorType(JSON.parse(told.text)));
+    assert.deepEqual((await house.books(customer)).ends, ['VOID not_sent']);
+  }
+});
+
+test("a vendor's 401 and 403 are the gateway's trouble: 502 without a word of the vendor's", async () => {
+  for (const status of [401, 402, 403]) {
+    for (const dialect of dialectNames) {
+      const { told } = await ask(`alone${nextCase()}`, dialect, refusal(status));
+      assert.equal(told.status, 502);
+      assert.ok(dialects[dialect].errorType(JSON.parse(told.text)));
+      assert.doesNotMatch(told.text, /key|vendor\.example|first/i);
+    }
+  }
+});
+
+test('a redirect is never followed', async () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    const script = { status, headers: { location: `${elsewhere.origin}/v1/chat/completions` } };
+    const { told, customer, replayed } = await ask(`alone${nextCase()}`, 'chat', script);
+    assert.deepEqual([told.status, replayed, told.headers.get('location')], [502, 1, null]);
+    assert.deepEqual((await house.books(customer)).ends, ['VOID refused']);
+  }
+  assert.equal(elsewhere.connections(), 0);
+});
+
+test('a page with status 200 is a 502, and costs nothing', async () => {
+  for (const dialect of dialectNames) {
+    for (const stream of [false, true]) {
+      const customer = await house.customer();
+      const told = await house.call(customer, dialect, { model: 'sandbox', prompt: '[[sandbox: html]]', stream });
+      assert.equal(told.status, 502);
+      assert.doesNotMatch(told.text, /<h1>|wrong/);
+      assert.deepEqual((await house.books(customer)).ends, ['VOID refused']);
+    }
+  }
+});
+
+test('an error in the first frame of a 200 is a real error in all protocols', async () => {
+  for (const dialect of dialectNames) {
+    for (const [sent, status] of [
+      [400, 400],
+      [404, 404],
+      [500, 502],
+      [dialect === 'messages' ? 529 : 503, 503],
+    ] as const) {
+      const customer = await house.customer();
+      const prompt = `[[sandbox: first_error=${sent}]]`;
+      const told = await house.call(customer, dialect, { model: 'sandbox', prompt, stream: true });
+      assert.equal(told.status, status, `${dialect} ${sent}: ${told.text}`);
+      assert.match(told.headers.get('content-type')!, /application\/json/);
+      assert.ok(dialects[dialect].errorType(JSON.parse(told.text)), `${dialect} ${sent}: ${told.text}`);
+      assert.equal((await house.books(customer)).ends[0]!.slice(0, 4), 'VOID', `${dialect} ${sent}`);
+    }
+  }
+});
+
+const retryInfo =
+  '{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7.2s"}]}}';
+const waits: Record<string, { script: () => Script; least: number; most: number }> = {
+  'in seconds': { script: () => refusal(429, { 'retry-after': '7' }), least: 7, most: 7 },
+  'in milliseconds': { script: () => refusal(429, { 'retry-after-ms': '6500' }), least: 7, most: 7 },
+  'as a date': {
+    script: () => refusal(429, { 'retry-after': new Date(Date.now() + 9_000).toUTCString() }),
+    least: 7,
+    most: 9,
+  },
+  'in the body': { script: () => ({ status: 429, headers: json, body: retryInfo }), least: 8, most: 8 },
+  'far too long': { script: () => refusal(429, { 'retry-after': '100000' }), least: 300, most: 300 },
+  'as nonsense': { script: () => refusal(429, { 'retry-after': 'soon' }), least: 30, most: 30 },
+};
+
+for (const [what, { script, least, most }] of Object.entries(waits)) {
+  test(`a waiting time ${what} reaches the client as whole seconds within bounds`, async () => {
+    const { told } = await ask(`alone${nextCase()}`, what === 'in the body' ? 'gemini' : 'chat', script());
+    assert.equal(told.status, 429);
+    const wait = Number(told.headers.get('retry-after'));
+    assert.ok(wait >= least && wait <= most, `retry-after ${told.headers.get('retry-after')}`);
+    if (what === 'in the body') assert.match(told.text, /"retryDelay":"8s"/);
+  });
+}
+
+test('the books are in order after all that', () => house.audit());

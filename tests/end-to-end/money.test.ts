@@ -1,0 +1,322 @@
+/** What each outcome costs, through a whole gateway: the answer, the ledger, the usage row and the attempts, row by row. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import { costBound, money } from '../../core/money.ts';
+import { catalog } from '../../core/vocabulary.ts';
+import { type DialectName, dialectNames, dialects } from './dialects.ts';
+import { type Books, type Customer, type House, modelAt, speaks, startHouse, type Told, until } from './house.ts';
+
+let house: House;
+before(async () => {
+  const closed = await closedPort();
+  house = await startHouse({
+    providers: () => ({ away: { keys: 'key', speaks: speaks(`http://127.0.0.1:${closed}`) } }),
+    models: {
+      away: modelAt('away'),
+      limited: modelAt('sandbox'),
+    },
+    more: { billing: { hold: { output_tokens: 50 } } },
+  });
+});
+after(() => house.stop());
+
+/** A port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const usageOf = (input: number, output: number) => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+});
+const wholeAnswer = JSON.stringify({
+  id: 'c1',
+  object: 'chat.completion',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
+  usage: usageOf(7, 3),
+});
+/** 7 input tokens at 1,000 nano-USD and 3 output tokens at 2,000. */
+const wholeCost = 13_000n;
+
+test('overdraft by race: of 2,000 parallel calls on a balance for 50, exactly 50 are admitted and settle', async () => {
+  const question = { model: 'replay', prompt: 'Hello', more: { max_tokens: 50 } };
+  house.replay.play({ body: wholeAnswer });
+  const probe = await house.customer();
+  await house.call(probe, 'chat', question);
+  const hold = -(await house.books(probe)).ledger.find(({ kind }) => kind === 'HOLD')!.amount;
+  const credit = 50n * hold + hold - 1n;
+  const customer = await house.customer({ nanoUsd: credit });
+
+  const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
+  house.replay.play({ body: wholeAnswer, after: allRefused });
+  const seen = house.replay.requests.length;
+  let refused = 0;
+  const answers = await Promise.all(
+    Array.from({ length: 2_000 }, async () => {
+      const told = await house.call(customer, 'chat', question);
+      if (told.status === 402 && ++refused >= 1_950) release();
+      return told;
+    }),
+  );
+  const admitted = answers.filter(({ status }) => status === 200);
+  const poor = answers.filter(({ status }) => status === 402);
+  assert.deepEqual([admitted.length, poor.length], [50, 1_950]);
+  assert.equal(house.replay.requests.length - seen, 50);
+  const { error } = JSON.parse(poor[0]!.text);
+  assert.deepEqual([error.type, error.code], ['insufficient_quota', 'insufficient_balance']);
+  assert.equal(poor[0]!.headers.get('x-should-retry'), 'false');
+
+  const books = await house.books(customer, 50);
+  assert.deepEqual(new Set(books.ends), new Set(['SETTLE answered']));
+  assert.equal(books.usage.length, 50);
+  assert.equal(books.attempts.length, 50);
+  assert.equal(await house.balance(customer), credit - 50n * wholeCost);
+  assert.equal(books.ledger.at(-1)!.balance_after, credit - 50n * wholeCost);
+  assert.ok(books.ledger.every((row) => row.balance_after >= 0n));
+});
+
+test('money that comes in opens a spent account at once', async () => {
+  house.replay.play({ body: wholeAnswer });
+  const question = { model: 'replay', prompt: 'Hello', more: { max_tokens: 50 } };
+  const customer = await house.customer({ nanoUsd: 1n });
+  for (let round = 0; round < 3; round++) assert.equal((await house.call(customer, 'chat', question)).status, 402);
+  await house.credit(customer, 10_000_000n);
+  assert.equal((await house.call(customer, 'chat', question)).status, 200);
+  await house.books(customer);
+  assert.equal(await house.balance(customer), 10_000_001n - wholeCost);
+});
+
+test('no money is 402 in the words of each protocol, and leaves nothing behind', async () => {
+  const types = {
+    chat: 'insufficient_quota',
+    responses: 'insufficient_quota',
+    messages: 'billing_error',
+    gemini: 'FAILED_PRECONDITION',
+  };
+  const customer = await house.customer({ nanoUsd: 0n });
+  for (const name of dialectNames) {
+    for (const stream of [false, true]) {
+      const told = await house.call(customer, name, { model: 'sandbox', prompt: 'Hello', stream });
+      assert.deepEqual([told.status, dialects[name].errorType(JSON.parse(told.text))], [402, types[name]], name);
+    }
+  }
+  assert.deepEqual((await house.books(customer, 0)).ledger, []);
+});
+
+interface Expected {
+  readonly model?: string;
+  readonly prompt?: string;
+  /** Only a stream or only a whole answer comes to this. */
+  readonly stream?: boolean;
+  readonly status: number;
+  readonly end: string;
+  /** `result status` of the one attempt; none: nothing was sent. */
+  readonly attempt?: string;
+  readonly estimated?: boolean;
+  readonly retried?: 'never';
+}
+
+const outcomes: Record<string, Expected> = {
+  'never sent: nobody listens': { model: 'away', status: 502, end: 'VOID not_sent' },
+  'refused with 400': { prompt: 'status=400', status: 400, end: 'VOID refused', attempt: 'refused 400' },
+  'refused with 429': {
+    model: 'limited',
+    prompt: 'status=429',
+    status: 429,
+    end: 'VOID refused',
+    attempt: 'refused 429',
+  },
+  'refused with 503': { prompt: 'status=503', status: 503, end: 'VOID refused', attempt: 'refused 503' },
+  'refused with 529': { prompt: 'status=529', status: 503, end: 'VOID refused', attempt: 'refused 529' },
+  'failed with 500': {
+    prompt: 'status=500',
+    status: 502,
+    end: 'VOID unknown',
+    attempt: 'unknown 500',
+    retried: 'never',
+  },
+  'failed with 502': {
+    prompt: 'status=502',
+    status: 502,
+    end: 'VOID unknown',
+    attempt: 'unknown 502',
+    retried: 'never',
+  },
+  complete: { prompt: 'tokens=20', status: 200, end: 'SETTLE answered', attempt: 'answered 200', estimated: false },
+  'complete without usage': {
+    prompt: 'no_usage tokens=20',
+    status: 200,
+    end: 'SETTLE answered',
+    attempt: 'answered 200',
+    estimated: true,
+  },
+  'cut by a reset': {
+    prompt: 'chunks=8 chunk_delay=5ms cut_after=4',
+    stream: true,
+    status: 200,
+    end: 'SETTLE cut',
+    attempt: 'answered 200',
+    estimated: true,
+  },
+  'ended without its terminal event': {
+    prompt: 'chunks=8 no_terminal',
+    stream: true,
+    status: 200,
+    end: 'SETTLE cut',
+    attempt: 'answered 200',
+    estimated: true,
+  },
+  'an error in mid-stream': {
+    prompt: 'chunks=8 mid_error',
+    stream: true,
+    status: 200,
+    end: 'SETTLE cut',
+    attempt: 'answered 200',
+    estimated: true,
+  },
+  'a whole answer that breaks in its middle': {
+    prompt: 'tokens=20 cut_after=1',
+    stream: false,
+    status: 502,
+    end: 'VOID unknown',
+    attempt: 'unknown null',
+    retried: 'never',
+  },
+};
+
+for (const [what, expected] of Object.entries(outcomes)) {
+  test(`${what}: ${expected.end}, in all protocols`, async () => {
+    const forms = expected.stream === undefined ? [false, true] : [expected.stream];
+    // A key that is told to slow down rests for a while: each form would meet the rest of the one before.
+    const cases = dialectNames.flatMap((name) => forms.map((stream) => ({ name, stream })));
+    if (expected.model === 'limited') cases.splice(1);
+    await Promise.all(cases.map((one) => checkOutcome(expected, one.name, one.stream)));
+  });
+}
+
+async function checkOutcome(expected: Expected, name: DialectName, stream: boolean): Promise<void> {
+  const form = `${name} ${stream ? 'stream' : 'whole'}`;
+  const customer = await house.customer();
+  const before = await house.balance(customer);
+  const prompt = `Hello [[sandbox: ${expected.prompt ?? ''}]]`;
+  const told = await house.call(customer, name, { model: expected.model ?? 'sandbox', prompt, stream });
+  assert.equal(told.status, expected.status, `${form}: ${told.text}`);
+  const books = await house.books(customer);
+  assert.deepEqual(books.ends, [expected.end], form);
+  const attempts = books.attempts.map(({ result, status }) => `${result} ${status}`);
+  assert.deepEqual(attempts, expected.attempt === undefined ? [] : [expected.attempt], form);
+  if (expected.retried === 'never') assert.equal(told.headers.get('x-should-retry'), 'false', form);
+  if (told.status !== 200) assert.ok(dialects[name].errorType(JSON.parse(told.text)), `${form}: ${told.text}`);
+  if (told.status === 200 && stream) checkEnding(expected, name, told, form);
+  await checkMoney(expected, customer, before, books, form);
+}
+
+/** Only the terminal event is success, and only a stream that ended well has it. */
+function checkEnding({ end }: Expected, name: DialectName, { text, broken }: Told, form: string): void {
+  const { terminal, streamError } = dialects[name];
+  assert.equal(broken, false, form);
+  if (end === 'SETTLE answered') {
+    assert.match(text, terminal, form);
+    assert.doesNotMatch(text, streamError, form);
+  } else {
+    assert.match(text, streamError, form);
+    assert.doesNotMatch(text, terminal, form);
+  }
+}
+
+async function checkMoney(
+  { estimated, end }: Expected,
+  customer: Customer,
+  before: bigint,
+  { usage, ledger }: Books,
+  form: string,
+): Promise<void> {
+  const paid = before - (await house.balance(customer));
+  assert.equal(before - ledger.at(-1)!.balance_after, paid, form);
+  if (end.startsWith('VOID')) {
+    assert.deepEqual([paid, usage.length], [0n, 0], form);
+    return;
+  }
+  const [row] = usage;
+  assert.equal(usage.length, 1, form);
+  // In generate-content every chunk reports what was used so far: a cut leaves nothing to estimate.
+  const reported = end === 'SETTLE cut' && form.startsWith('gemini');
+  assert.equal(row!.estimated, estimated === true && !reported, `${form}: ${JSON.stringify(row!.classes)}`);
+  assert.equal(row!.terminal, end === 'SETTLE answered', form);
+  const { input = 0, cache_read: cached = 0, output = 0, reasoning = 0 } = row!.classes;
+  assert.ok(input > 0 && output > 0, form);
+  assert.equal(paid, BigInt(input * 1_000 + cached * 100 + (output + reasoning) * 2_000), form);
+  if (estimated === false) assert.equal(output, 20, form);
+}
+
+test('a vendor that resets before its head: void, unknown, told once, no second attempt', async () => {
+  house.replay.play({ dieAtOnce: true });
+  for (const stream of [false, true]) {
+    const before = house.replay.requests.length;
+    const customer = await house.customer();
+    const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream });
+    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
+    const books = await house.books(customer);
+    assert.deepEqual(books.ends, ['VOID unknown']);
+    assert.deepEqual(
+      books.attempts.map(({ result, number }) => [result, number]),
+      [['unknown', 1]],
+    );
+    assert.equal(house.replay.requests.length - before, 1);
+  }
+});
+
+for (const name of dialectNames) {
+  test(`a stream that outgrows its hold extends it and is settled exactly (${name})`, async () => {
+    const customer = await house.customer();
+    const before = await house.balance(customer);
+    const told = await house.call(customer, name, {
+      model: 'sandbox',
+      prompt: '[[sandbox: tokens=400 chunks=100 chunk_delay=1ms]]',
+      stream: true,
+    });
+    assert.match(told.text, dialects[name].terminal);
+    const books = await house.books(customer);
+    assert.ok(books.ledger.filter(({ kind }) => kind === 'EXTEND').length >= 5);
+    assert.deepEqual(books.ends, ['SETTLE answered']);
+    const [{ classes, cost, estimated }] = books.usage as [Books['usage'][number]];
+    assert.deepEqual([classes.output, estimated], [400, false]);
+    assert.equal(before - (await house.balance(customer)), cost);
+    assert.equal(cost, BigInt((classes.input! + 2 * 400) * 1_000));
+  });
+
+  test(`long stream past zero: an empty pool ends the stream with the protocol's error, and it is settled (${name})`, async () => {
+    const question = { model: 'sandbox', prompt: '[[sandbox: tokens=3000 chunks=1500 chunk_delay=1ms]]', stream: true };
+    const probe = await house.customer({ nanoUsd: 0n });
+    assert.equal((await house.call(probe, name, question)).status, 402);
+    // Pays for the prompt's upper bound and 200 tokens of output.
+    const price = house.gateway.gateway.find(catalog)!.find('sandbox')!.price!;
+    const bytes = JSON.stringify(dialects[name].body(question)).length;
+    const credit = costBound(Math.ceil(bytes / 2), 200, price);
+    const customer = await house.customer({ nanoUsd: credit });
+    const open = house.sandbox.bill().open;
+    const told = await house.call(customer, name, question);
+    assert.equal(told.status, 200, told.text);
+    assert.match(told.text, dialects[name].streamError);
+    assert.match(told.text, /balance/);
+    assert.doesNotMatch(told.text, dialects[name].terminal);
+    await until('the vendor is told to stop', () => house.sandbox.bill().open === open);
+    const books = await house.books(customer);
+    assert.deepEqual(books.ends, ['SETTLE cut']);
+    assert.ok(books.ledger.some(({ kind }) => kind === 'EXTEND'));
+    const left = await house.balance(customer);
+    assert.equal(left, money(credit - books.usage[0]!.cost));
+    assert.ok(left >= -20_000n, `${left} is further below zero than one chunk costs`);
+  });
+}
+
+test('the books are in order after all that', async () => {
+  await house.audit();
+  assert.equal(house.gateway.gateway.inFlight, 0);
+});

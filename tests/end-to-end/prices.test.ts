@@ -1,0 +1,99 @@
+/** What is charged by which price, and what is not charged at all. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { dialectNames, dialects } from './dialects.ts';
+import { type House, modelAt, startHouse, told } from './house.ts';
+
+let house: House;
+before(async () => {
+  house = await startHouse({
+    offers: { double: { price: 0, multiplier: '2' } },
+    models: {
+      free: { owned_by: 'test', targets: ['sandbox'], price: 'free' },
+      unpriced: { owned_by: 'test', targets: ['sandbox'] },
+      cheap: { ...modelAt('sandbox'), price: { input: 0.000001, output: 0 } },
+    },
+  });
+});
+after(() => house.stop());
+
+test('a key that may not call a model is refused before anything is held', async () => {
+  const customer = await house.customer({ models: ['free'] });
+  for (const name of dialectNames) {
+    const told = await house.call(customer, name, { model: 'sandbox', prompt: 'Hello' });
+    assert.equal(told.status, 403, name);
+    assert.ok(dialects[name].errorType(JSON.parse(told.text)), name);
+  }
+  const books = await house.books(customer, 0);
+  assert.deepEqual(
+    books.ledger.map(({ kind }) => kind),
+    ['CREDIT'],
+  );
+});
+
+test('a free model serves an empty account and is booked at 0', async () => {
+  const customer = await house.customer({ nanoUsd: 0n });
+  for (const name of dialectNames) {
+    const told = await house.call(customer, name, { model: 'free', prompt: 'Hello', stream: name === 'chat' });
+    assert.equal(told.status, 200, name);
+  }
+  const books = await house.books(customer, 4);
+  assert.deepEqual(
+    books.usage.map(({ cost }) => cost),
+    [0n, 0n, 0n, 0n],
+  );
+  assert.equal(await house.balance(customer), 0n);
+});
+
+test('counting tokens is neither held nor charged', async () => {
+  const customer = await house.customer({ nanoUsd: 0n });
+  const messages = [{ role: 'user', content: 'Hello' }];
+  for (const [path, body] of [
+    ['/v1/messages/count_tokens', { model: 'sandbox', messages }],
+    ['/v1beta/models/sandbox:countTokens', { contents: [{ parts: [{ text: 'Hello' }] }] }],
+  ] as const) {
+    const headers = { ...dialects.messages.key(customer.key), 'content-type': 'application/json' };
+    const answer = await fetch(house.origin + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    assert.equal(answer.status, 200, path);
+  }
+  const books = await house.books(customer, 0);
+  assert.deepEqual([books.ledger, books.usage, books.attempts], [[], [], []]);
+});
+
+test("a plan's multiplier is on the bill, and a price below a nano is rounded once", async () => {
+  const plain = await house.customer();
+  const double = await house.customer({ plan: 'double' });
+  for (const model of ['sandbox', 'cheap']) {
+    for (const customer of [plain, double]) await house.call(customer, 'chat', { model, prompt: 'Hello' });
+  }
+  const [once, twice] = [(await house.books(plain, 2)).usage, (await house.books(double, 2)).usage];
+  assert.equal(twice[0]!.cost, once[0]!.cost * 2n);
+  for (const { classes, cost } of [once[1]!]) {
+    const { input = 0 } = classes;
+    assert.equal(cost, (BigInt(input) * 1_000n + 500_000n) / 1_000_000n);
+  }
+});
+
+test('a model without a price is not sold', async () => {
+  const customer = await house.customer();
+  for (const name of dialectNames) {
+    const answer = await house.call(customer, name, { model: 'unpriced', prompt: 'Hello' });
+    assert.equal(answer.status, 404, answer.text);
+    assert.match(answer.text, /no price/);
+  }
+  assert.equal((await house.books(customer, 0)).ledger.length, 1);
+});
+
+test('a compaction is charged like an answer', async () => {
+  const customer = await house.customer();
+  const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
+  const input = [{ role: 'user', content: [{ type: 'input_text', text: 'Hello' }] }];
+  const body = JSON.stringify({ model: 'sandbox', input });
+  const answer = await told(await fetch(`${house.origin}/v1/responses/compact`, { method: 'POST', headers, body }));
+  assert.equal(answer.status, 200, answer.text);
+  const books = await house.books(customer);
+  assert.deepEqual([books.ends, books.usage[0]!.estimated], [['SETTLE answered'], false]);
+  assert.ok(books.usage[0]!.cost > 0n);
+});
+
+test('the books are in order after all that', () => house.audit());

@@ -1,0 +1,101 @@
+/** A gateway as a process of its own, as an operator runs it, and a look into its books when it has ended. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { boot } from '../../core/boot.ts';
+import { createLog } from '../../core/log.ts';
+import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
+import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
+
+type Desk = ReturnType<typeof faces>;
+
+export interface Establishment {
+  readonly origin: string;
+  readonly customers: readonly Customer[];
+  readonly sandbox: RunningVendor;
+  /** Starts the process and waits until it is ready. */
+  start(): Promise<ChildProcess>;
+  /** Does something with the gateway's books while no process serves. */
+  atTheDesk<T>(work: (desk: Desk) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** A directory, a file, a vendor and so many customers; no process yet. */
+export async function establish(sections: Record<string, unknown>, customerCount: number): Promise<Establishment> {
+  const sandbox = await startVendor();
+  const directory = await mkdtemp(join(tmpdir(), 'process-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const file = join(directory, 'gateway.yaml');
+  const schema = `house_${randomBytes(6).toString('hex')}`;
+  const yaml = yamlOf({
+    gateway: 'house',
+    schema,
+    listen: `127.0.0.1:${port}`,
+    plans: { default: 'open', offers: { open: { price: 0 } } },
+    providers: { sandbox: { keys: 'vendor-key', speaks: speaks(sandbox.origin) } },
+    models: { sandbox: modelAt('sandbox') },
+    ...sections,
+  });
+  await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
+  const environment = { DATA_DIR: directory, ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }) };
+  const children: ChildProcess[] = [];
+
+  async function atTheDesk<T>(work: (desk: Desk) => Promise<T>): Promise<T> {
+    const gateway = await boot(file, { mode: 'command', environment, log: createLog('silent') });
+    try {
+      return await work(faces({ origin, gateway, directory, lines: [], stop: () => gateway.stop(0) }));
+    } finally {
+      await gateway.stop(0);
+    }
+  }
+
+  return {
+    origin,
+    sandbox,
+    customers: await atTheDesk((desk) => Promise.all(Array.from({ length: customerCount }, () => desk.customer()))),
+    atTheDesk,
+    async start() {
+      const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
+        env: { ...process.env, ...environment },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      children.push(child);
+      await until(
+        'the gateway is ready',
+        async () => {
+          assert.equal(child.exitCode, null, 'the gateway ended at its start');
+          const answer = await fetch(`${origin}/readyz`).catch(() => undefined);
+          return answer?.status === 200;
+        },
+        30_000,
+      );
+      return child;
+    },
+    async close() {
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+      await sandbox.close();
+      await rm(directory, { recursive: true, force: true });
+      await dropSchema(schema);
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}

@@ -1,0 +1,162 @@
+/** The embedded database dies or hangs under load: known callers notice nothing, money-in fails cleanly, the books catch up. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { GatewayError } from '../../core/errors.ts';
+import { money } from '../../core/money.ts';
+import { accounts, database, ledger } from '../../core/vocabulary.ts';
+import { readOwner } from '../../plugins/storage/embedded/lock.ts';
+import { dialectNames } from './dialects.ts';
+import { type Customer, type House, startHouse, until } from './house.ts';
+
+let house: House;
+before(async () => {
+  house = await startHouse({ environment: { DATABASE_URL: 'embedded' } });
+});
+after(() => house.stop());
+
+const databaseProcess = () => readOwner(house.gateway.directory)!.pid;
+const healthy = () => house.gateway.gateway.find(database)!.healthy();
+const isBack = () => until('the database is back', async () => healthy() && (await ready()) === 200, 15_000);
+const ready = async () => (await fetch(`${house.origin}/readyz`)).status;
+
+/** Calls of one customer, one after the other, until told to stop. */
+class Caller {
+  readonly customer: Customer;
+  readonly statuses: number[] = [];
+  /** The longest that one call took. */
+  slowestMs = 0;
+  #running = true;
+  readonly #done: Promise<void>;
+
+  constructor(customer: Customer, index: number) {
+    this.customer = customer;
+    this.#done = this.#call(index);
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    await this.#done;
+  }
+
+  async #call(index: number): Promise<void> {
+    for (let turn = index; this.#running; turn++) {
+      const dialect = dialectNames[turn % dialectNames.length]!;
+      const startedAt = performance.now();
+      const prompt = `[[sandbox: tokens=${5 + (turn % 20)} chunk_delay=1ms]]`;
+      const answer = await house.call(this.customer, dialect, { model: 'sandbox', prompt, stream: turn % 3 === 0 });
+      this.statuses.push(answer.status);
+      this.slowestMs = Math.max(this.slowestMs, performance.now() - startedAt);
+      await pause(5);
+    }
+  }
+}
+
+test('killed twice under load: every call of a known key is served and charged, and the books agree with the bill', async () => {
+  const customers = await Promise.all(Array.from({ length: 4 }, () => house.customer()));
+  const billed = house.sandbox.bill();
+  const callers = customers.map((customer, index) => new Caller(customer, index));
+  await until('all have called', () => callers.every(({ statuses }) => statuses.length > 0));
+  for (let kill = 0; kill < 2; kill++) {
+    const before = databaseProcess();
+    process.kill(before, 'SIGKILL');
+    await until('it is missed', async () => !healthy());
+    assert.equal(await ready(), 503);
+    const served = callers.map(({ statuses }) => statuses.length);
+    await pause(200);
+    assert.ok(
+      callers.every(({ statuses }, index) => statuses.length > served[index]!),
+      'calls go on without it',
+    );
+    await isBack();
+    assert.notEqual(databaseProcess(), before);
+  }
+  await Promise.all(callers.map((caller) => caller.stop()));
+  const used = { input: 0, output: 0 };
+  for (const { customer, statuses, slowestMs } of callers) {
+    assert.deepEqual(new Set(statuses), new Set([200]));
+    assert.ok(slowestMs < 2_000, `a call took ${slowestMs} ms`);
+    const books = await house.books(customer, statuses.length);
+    assert.deepEqual(new Set(books.ends), new Set(['SETTLE answered']));
+    assert.equal(books.usage.length, statuses.length);
+    for (const { classes } of books.usage) {
+      used.input += classes.input!;
+      used.output += classes.output!;
+    }
+    assert.equal(await house.balance(customer), books.ledger.at(-1)!.balance_after);
+  }
+  const total = house.sandbox.bill().totals['sandbox']!;
+  const earlier = billed.totals['sandbox'] ?? {};
+  assert.deepEqual(used, {
+    input: total.input! - (earlier.input ?? 0),
+    output: total.output! - (earlier.output ?? 0),
+  });
+  await house.audit();
+});
+
+test('while it is away credits fail cleanly, unknown keys get 503, empty accounts stay refused; all recovers alone', async () => {
+  const book = house.gateway.gateway.find(ledger)!;
+  const known = await house.customer();
+  const poor = await house.customer({ nanoUsd: 1n });
+  const unseen = await house.customer();
+  const hello = { model: 'sandbox', prompt: 'Hello' };
+  assert.equal((await house.call(known, 'chat', hello)).status, 200);
+  assert.equal((await house.call(poor, 'chat', hello)).status, 402);
+  const grant = { kind: 'top-up', reason: 'test', reference: `fault-${known.accountId}` };
+  const credit = () => book.credit(known.accountId, money(5n), grant);
+
+  process.kill(databaseProcess(), 'SIGKILL');
+  await until('it is missed', async () => !healthy());
+  const [failed, stranger, rich, refused] = await Promise.all([
+    credit().then(
+      () => undefined,
+      (error: unknown) => error,
+    ),
+    house.call(unseen, 'chat', hello),
+    house.call(known, 'chat', hello),
+    house.call(poor, 'chat', hello),
+  ]);
+  assert.ok(failed instanceof Error);
+  assert.doesNotMatch(failed instanceof GatewayError ? failed.message : '', /insert|select/);
+  assert.equal(stranger.status, 503, stranger.text);
+  assert.ok(Number(stranger.headers.get('retry-after')) >= 1);
+  assert.equal(rich.status, 200);
+  assert.ok(refused.status === 402 || refused.status === 503, `${refused.status}`);
+  await assert.rejects(house.gateway.gateway.find(accounts)!.create('nobody', 'open'));
+
+  await isBack();
+  assert.equal((await house.call(unseen, 'chat', hello)).status, 200);
+  await house.books(known, 2);
+  const before = await house.balance(known);
+  assert.deepEqual([await credit(), await credit()], [before + 5n, before + 5n]);
+  const books = await house.books(known, 2);
+  assert.equal(books.ledger.filter(({ kind }) => kind === 'CREDIT').length, 2);
+  await house.audit();
+});
+
+test('while it hangs calls go on, and are in the books afterwards', async () => {
+  const customer = await house.customer();
+  const hello = { model: 'sandbox', prompt: 'Hello' };
+  assert.equal((await house.call(customer, 'chat', hello)).status, 200);
+  const pid = databaseProcess();
+  process.kill(pid, 'SIGSTOP');
+  let calls = 1;
+  try {
+    const until = Date.now() + 1_000;
+    for (; Date.now() < until; calls++) {
+      const startedAt = Date.now();
+      assert.equal((await house.call(customer, 'chat', hello)).status, 200);
+      assert.ok(Date.now() - startedAt < 500);
+    }
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  const books = await house.books(customer, calls);
+  assert.equal(books.usage.length, calls);
+  await house.audit();
+});
+
+test('every request has its row in the end', async () => {
+  const written = () => house.gateway.lines.filter((line) => line.includes('"msg":"request"')).length;
+  await until('the request rows are written', async () => (await house.rows('requests')).length === written());
+});

@@ -1,0 +1,283 @@
+/** A vendor whose HTTP is broken or unusual, byte by byte: what the client sees and what it pays. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+
+/** What the vendor writes for one request; a number is a pause in milliseconds, `close` ends the connection. */
+type Line = Buffer | string | number | 'close';
+
+let house: House;
+let vendor: Server;
+let lines: readonly Line[] = [];
+let connections = 0;
+let requests = 0;
+const sockets = new Set<Socket>();
+
+before(async () => {
+  vendor = createServer((socket) => {
+    connections++;
+    sockets.add(socket);
+    let received = Buffer.alloc(0);
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      const head = received.indexOf('\r\n\r\n');
+      const length = Number(/content-length: (\d+)/i.exec(received.toString('latin1'))?.[1] ?? 0);
+      if (head === -1 || received.length < head + 4 + length) return;
+      received = received.subarray(head + 4 + length);
+      requests++;
+      void play(socket, lines);
+    });
+  });
+  await once(vendor.listen(0, '127.0.0.1'), 'listening');
+  const origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
+  const timeouts = { first_byte: '400ms', idle: '400ms' };
+  house = await startHouse({
+    providers: () => ({
+      raw: { keys: 'raw-key', speaks: speaks(origin), timeouts },
+      pair: { keys: 'raw-key', speaks: speaks(origin), timeouts },
+    }),
+    models: { raw: modelAt('raw'), pair: modelAt('pair', 'sandbox') },
+    more: { server: { answer_limit: '2MB' } },
+  });
+});
+after(async () => {
+  await house.stop();
+  for (const socket of sockets) socket.destroy();
+  vendor.close();
+});
+
+async function play(socket: Socket, script: readonly Line[]): Promise<void> {
+  for (const line of script) {
+    if (typeof line === 'number') await pause(line);
+    else if (line === 'close') socket.end();
+    else socket.write(line);
+  }
+}
+
+interface Asked {
+  readonly told: Told;
+  readonly customer: Customer;
+  /** Which end, and `result` of each attempt. */
+  readonly end: string;
+  readonly attempts: readonly string[];
+}
+
+async function ask(script: readonly Line[], stream = false, model = 'raw'): Promise<Asked> {
+  lines = script;
+  const customer = await house.customer();
+  const told = await house.call(customer, 'chat', { model, prompt: 'Hello', stream });
+  const books = await house.books(customer);
+  return { told, customer, end: books.ends[0]!, attempts: books.attempts.map(({ result }) => result) };
+}
+
+const whole = JSON.stringify({
+  id: 'c1',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
+});
+const chunk = (content: string) => `data: {"id":"c1","choices":[{"index":0,"delta":{"content":"${content}"}}]}\n\n`;
+const stop = 'data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
+const done = 'data: [DONE]\n\n';
+const stream = chunk('Hello') + chunk('World') + stop + done;
+const head = (headers: string, status = '200 OK') => `HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`;
+const json = (body: Buffer | string, more = '') =>
+  head(`content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}${more}`);
+const eventStream = 'content-type: text/event-stream\r\n';
+const chunked = (...parts: (Buffer | string)[]): Buffer =>
+  Buffer.concat(
+    parts.flatMap((part) => [
+      Buffer.from(`${Buffer.byteLength(part).toString(16)}\r\n`),
+      typeof part === 'string' ? Buffer.from(part) : part,
+      Buffer.from('\r\n'),
+    ]),
+  );
+
+test('informational answers are passed over', async () => {
+  const early = 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n';
+  const { told, end } = await ask([early, 10, json(whole), whole]);
+  assert.deepEqual([told.status, told.text, end], [200, whole, 'SETTLE answered']);
+});
+
+const beforeAnyAnswer: Record<string, readonly Line[]> = {
+  'no HTTP at all': ['HELO vendor\r\n\r\n', 'close'],
+  'an upgrade nobody asked for': [
+    head('connection: upgrade\r\nupgrade: websocket', '101 Switching Protocols'),
+    'close',
+  ],
+  'a length and chunks at once': [
+    head('content-type: application/json\r\ncontent-length: 5\r\ntransfer-encoding: chunked'),
+    chunked(whole),
+    '0\r\n\r\n',
+  ],
+  'two lengths': [head('content-length: 5\r\ncontent-length: 6'), whole],
+  'a header without an end': [`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`],
+  silence: [],
+  'half a head': ['HTTP/1.1 200 OK\r\ncontent-ty', 'close'],
+  'a closed connection': ['close'],
+};
+
+for (const [what, script] of Object.entries(beforeAnyAnswer)) {
+  test(`${what} instead of an answer: 502 or 504, void, unknown, not tried elsewhere`, async () => {
+    for (const isStream of [false, true]) {
+      const { told, end, attempts } = await ask(script, isStream, 'pair');
+      assert.ok(told.status === 502 || told.status === 504, `${told.status} ${told.text}`);
+      assert.equal(told.headers.get('x-should-retry'), 'false');
+      assert.deepEqual([end, attempts], ['VOID unknown', ['unknown']]);
+    }
+  });
+}
+
+const brokenBodies: Record<string, readonly Line[]> = {
+  'is shorter than its length': [head('content-type: application/json\r\ncontent-length: 500'), whole, 'close'],
+  stalls: [head('content-type: application/json\r\ncontent-length: 500'), whole],
+  'has a chunk whose size is no number': [
+    head('content-type: application/json\r\ntransfer-encoding: chunked'),
+    'xyz\r\n',
+    whole,
+    '\r\n0\r\n\r\n',
+    'close',
+  ],
+  'lacks its last chunk': [
+    head('content-type: application/json\r\ntransfer-encoding: chunked'),
+    chunked(whole.slice(0, 30)),
+    'close',
+  ],
+  'is half of a JSON text': [json(whole.slice(0, 40)), whole.slice(0, 40)],
+  'is damaged gzip': [json('no gzip at all', '\r\ncontent-encoding: gzip'), 'no gzip at all'],
+  'is encoded in an unknown way': [json(whole, '\r\ncontent-encoding: rot13'), whole],
+  'is encoded twice': [json(gzipSync(gzipSync(whole)), '\r\ncontent-encoding: gzip, gzip'), gzipSync(gzipSync(whole))],
+  'is larger than allowed': [json('x'.repeat(3_000_000)), 'x'.repeat(3_000_000)],
+  'is a gzip bomb': [
+    json(gzipSync('x'.repeat(50_000_000)), '\r\ncontent-encoding: gzip'),
+    gzipSync('x'.repeat(50_000_000)),
+  ],
+};
+
+for (const [what, script] of Object.entries(brokenBodies)) {
+  test(`a whole answer that ${what}: 502 or 504, void, unknown`, async () => {
+    const { told, end, attempts } = await ask(script);
+    assert.ok(told.status === 502 || told.status === 504, `${told.status} ${told.text.slice(0, 200)}`);
+    assert.equal(told.headers.get('x-should-retry'), 'false');
+    assert.deepEqual([end, attempts], ['VOID unknown', ['unknown']]);
+  });
+}
+
+test('one known encoding is undone, whole and streamed', async () => {
+  for (const [name, encode] of [
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const) {
+    const body = encode(whole);
+    const { told, end } = await ask([json(body, `\r\ncontent-encoding: ${name}`), body]);
+    assert.deepEqual([told.status, told.text, told.headers.get('content-encoding')], [200, whole, null], name);
+    assert.equal(end, 'SETTLE answered');
+    const frames = encode(stream);
+    const streamed = await ask(
+      [head(`${eventStream}content-encoding: ${name}\r\ntransfer-encoding: chunked`), chunked(frames), '0\r\n\r\n'],
+      true,
+    );
+    assert.deepEqual([streamed.told.text, streamed.end], [stream, 'SETTLE answered'], name);
+  }
+});
+
+const cutStreams: Record<string, readonly Line[]> = {
+  'a chunk whose size is no number': [
+    head(`${eventStream}transfer-encoding: chunked`),
+    chunked(chunk('Hello')),
+    5,
+    'zz\r\n',
+  ],
+  'a missing last chunk': [head(`${eventStream}transfer-encoding: chunked`), chunked(chunk('Hello')), 5, 'close'],
+  'a length that is not reached': [head(`${eventStream}content-length: 90000`), chunk('Hello'), 5, 'close'],
+  silence: [head(`${eventStream}transfer-encoding: chunked`), chunked(chunk('Hello'))],
+  'truncated gzip': [
+    head(`${eventStream}content-encoding: gzip\r\ntransfer-encoding: chunked`),
+    chunked(gzipSync(chunk('Hello'.repeat(5_000)) + stream).subarray(0, 60)),
+    5,
+    'close',
+  ],
+  'an end in good order without the terminal event': [
+    head(`${eventStream}transfer-encoding: chunked`),
+    chunked(chunk('Hello')),
+    '0\r\n\r\n',
+  ],
+  'a close that ends a body without length': [head(`${eventStream}connection: close`), chunk('Hello'), 5, 'close'],
+};
+
+for (const [what, script] of Object.entries(cutStreams)) {
+  test(`a stream cut by ${what} tells its protocol's error and never [DONE], and what came is settled`, async () => {
+    const { told, end, customer, attempts } = await ask(script, true);
+    if (told.status === 200) {
+      assert.match(told.text, /^data: \{"error":/m);
+      assert.doesNotMatch(told.text, /\[DONE\]/);
+      assert.equal(told.broken, false);
+      assert.deepEqual([end, attempts], ['SETTLE cut', ['answered']]);
+      const { usage } = await house.books(customer);
+      assert.ok(usage[0]!.estimated && !usage[0]!.terminal);
+    } else {
+      // Nothing could be read of it, so nothing had reached the client.
+      assert.equal(what, 'truncated gzip');
+      assert.deepEqual([told.status, end, attempts], [502, 'VOID unknown', ['unknown']]);
+    }
+  });
+}
+
+const unusualStreams: Record<string, string> = {
+  'a byte order mark': `\ufeff${stream}`,
+  CRLF: stream.replaceAll('\n', '\r\n'),
+  CR: stream.replaceAll('\n', '\r'),
+  'comments between frames': `: hi\n\n${stream.replaceAll('\n\n', '\n\n: ping\n\n')}`,
+  'no blank line at its end': stream.trimEnd(),
+  'an event of a megabyte': chunk('x'.repeat(1_000_000)) + stream,
+};
+
+for (const [what, body] of Object.entries(unusualStreams)) {
+  test(`a stream with ${what} is relayed and settled, however it is cut`, async () => {
+    const bytes = Buffer.from(body);
+    const size = bytes.length > 100_000 ? 40_000 : 7;
+    const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      chunked(bytes.subarray(at * size, (at + 1) * size)),
+    );
+    const { told, end } = await ask([head(`${eventStream}transfer-encoding: chunked`), ...parts, '0\r\n\r\n'], true);
+    assert.equal(end, 'SETTLE answered', told.text.slice(-300));
+    const until = (text: string) => text.slice(0, text.indexOf('[DONE]'));
+    assert.equal(until(told.text).replace(/^\ufeff/, ''), until(body).replace(/^\ufeff/, ''));
+  });
+}
+
+test('bytes that come after an answer never become the answer of the next request', async () => {
+  const poison = whole.replace('Hi', 'Stolen');
+  const before = connections;
+  const first = await ask([json(whole), whole, 20, json(poison), poison]);
+  assert.equal(first.told.text, whole);
+  await pause(60);
+  for (let round = 0; round < 3; round++) {
+    const next = await ask([json(whole), whole]);
+    assert.deepEqual([next.told.status, next.told.text], [200, whole]);
+  }
+  const together = await ask([json(whole) + whole + json(poison) + poison]);
+  assert.ok(together.told.text === whole || together.told.status === 502);
+  const next = await ask([json(whole), whole]);
+  assert.deepEqual([next.told.status, next.told.text], [200, whole]);
+  assert.ok(connections > before + 1, 'the poisoned socket was used again');
+});
+
+test('a socket that the vendor closes between two requests is not taken for a failure', async () => {
+  for (let round = 0; round < 5; round++) {
+    const { told } = await ask([json(whole), whole, 'close']);
+    assert.equal(told.status, 200);
+    await pause(20);
+  }
+});
+
+test('the books are in order after all that', async () => {
+  assert.ok(requests > 0);
+  await house.audit();
+  assert.equal(house.gateway.gateway.inFlight, 0);
+});
