@@ -41,7 +41,7 @@ export async function writeAnswer(
   const headers: Record<string, string | number> = answer.headers;
   // Official SDKs show one or the other in their errors.
   headers['x-request-id'] = exchange.id;
-  headers['request-id'] = exchange.id;
+  headers['request-id'] ??= exchange.id;
   if (closing) headers['connection'] = 'close';
   if (isStream(answer.body)) {
     delete headers['content-length'];
