@@ -261,7 +261,10 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** A line at level info whose fields are JSON already (an object with members): for what is written with each request. */
+  /**
+   * A line at level info whose fields are JSON already (an object with members): for what is written with each request.
+   * Nothing is masked in it: texts from outside must be masked field by field.
+   */
   record(message: string, json: string): void;
 }
 

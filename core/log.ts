@@ -2,15 +2,7 @@
 import { write, writeSync } from 'node:fs';
 import pino from 'pino';
 import type { Log } from './contract.ts';
-
-/** Prefixed keys, long tokens behind a short prefix, bearer tokens, and passwords inside URLs. */
-const secretPattern =
-  /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer\s)[^\s"',]{8,}|(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
-
-/** Replaces whatever looks like a credential by `***`. */
-export function maskSecrets(text: string): string {
-  return text.replace(secretPattern, '***');
-}
+import { maskSecrets } from './secret.ts';
 
 /** An error for the log: name, words, place, code, and the same of its cause. Its other members may hold values of statements. */
 export function describeError(error: unknown): unknown {
@@ -35,8 +27,8 @@ const flushIntervalMs = 100;
 const pageLength = 64 * 1024;
 
 /**
- * Standard output by the page, masked a page at a time: a request's line costs a microsecond so, and twenty when each line
- * is masked and handed to a stream by itself.
+ * Standard output by the page: a request's line costs a microsecond so, and twenty when each line is handed to a stream by
+ * itself.
  */
 class PagedOutput {
   #page = '';
@@ -46,7 +38,7 @@ class PagedOutput {
     setInterval(() => this.#flush(), flushIntervalMs).unref();
     process.on('exit', () => {
       try {
-        writeSync(1, maskSecrets(this.#page));
+        writeSync(1, this.#page);
       } catch {
         // Standard output is gone; nobody reads on.
       }
@@ -64,7 +56,7 @@ class PagedOutput {
     const page = this.#page;
     this.#page = '';
     this.#writing = true;
-    write(1, maskSecrets(page), () => {
+    write(1, page, () => {
       this.#writing = false;
       if (this.#page.length > pageLength) this.#flush();
     });
@@ -73,10 +65,10 @@ class PagedOutput {
 
 let output: PagedOutput | undefined;
 
-/** `level` is pino's; `silent` writes nothing. Lines go to standard output, or each to `write`, through `maskSecrets`. */
+/** `level` is pino's; `silent` writes nothing. Lines go to standard output, or each to `write`; all but records are masked. */
 export function createLog(level: string, write?: (line: string) => void): Log {
   output ??= new PagedOutput();
-  const put = write === undefined ? output.write : (line: string) => write(maskSecrets(line));
+  const put = write ?? output.write;
   const log = pino(
     {
       level,
@@ -85,7 +77,7 @@ export function createLog(level: string, write?: (line: string) => void): Log {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { error: describeError },
     },
-    { write: put },
+    { write: (line: string) => put(maskSecrets(line)) },
   );
   const written = log.isLevelEnabled('info');
   return Object.assign(log, {

@@ -6,7 +6,8 @@ import { ConfigError } from './config.ts';
 import type { CommandResult, Command as PluginCommand } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { configSchema } from './json-schema.ts';
-import { createLog, describeError, maskSecrets } from './log.ts';
+import { createLog, describeError } from './log.ts';
+import { maskSecrets } from './secret.ts';
 
 const defaultConfig = 'config/demo.yaml';
 const schemaFile = new URL('../config/schema.json', import.meta.url);

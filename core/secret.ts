@@ -37,3 +37,12 @@ class HiddenText implements Secret {
 export function secret(text: string): Secret {
   return new HiddenText(text);
 }
+
+/** Prefixed keys, long tokens behind a short prefix, bearer tokens, and passwords inside URLs. */
+const secretPattern =
+  /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer\s)[^\s"',]{8,}|(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
+
+/** Replaces whatever looks like a credential by `***`. */
+export function maskSecrets(text: string): string {
+  return text.replace(secretPattern, '***');
+}

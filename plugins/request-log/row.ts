@@ -1,5 +1,6 @@
 /** What one exchange leaves in the request log. */
 import type { Exchange, Outcome } from '../../core/contract.ts';
+import { maskSecrets } from '../../core/secret.ts';
 import { attempts, call, caller, usageReport } from '../../core/vocabulary.ts';
 
 /** Columns of `requests`, in JSON types. */
@@ -65,9 +66,14 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   };
 }
 
-/** Bounded, and without what a JSON string may hold and a database's text may not: one such row would keep all others out. */
+/**
+ * A text from outside, bounded, masked (a client may have put its key where the model belongs), and without what a JSON
+ * string may hold and a database's text may not: one such row would keep all others out.
+ */
 function storable(text: string | undefined): string | undefined {
-  return text?.slice(0, longestText).toWellFormed().replaceAll('\0', '\ufffd');
+  return text === undefined
+    ? undefined
+    : maskSecrets(text.slice(0, longestText)).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 function rounded(milliseconds: number | undefined): number | undefined {

@@ -1,5 +1,6 @@
 /** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
 import { mkdirSync, rmSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
@@ -21,6 +22,8 @@ process.on('message', (message: ToChild) => {
   if (message.kind === 'close') void end(0);
   else tell({ kind: 'pong' });
 });
+// Requests are served first: the journal waits for the database, clients do not.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 process.umask(0o077);
 run().catch((error: Error) => {
   tell({ kind: 'failed', reason: error.message });
