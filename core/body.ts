@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { decodeWhole, encodingOf } from './decoding.ts';
 import { GatewayError } from './errors.ts';
-import type { LiveExchange } from './exchange.ts';
+import { clientLeft, type LiveExchange } from './exchange.ts';
 
 export interface BodyLimits {
   /** One body, encoded or decoded. */
@@ -74,10 +74,8 @@ export class BodyReader {
 
   #collect(exchange: LiveExchange, incoming: IncomingMessage): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const left = (cause?: unknown) =>
-        reject(new GatewayError('client_left', 'The client closed the connection.', { cause }));
       // It may have left while its key was being looked up: then no event will ever come.
-      if (exchange.aborted !== undefined || incoming.destroyed) return left();
+      if (exchange.aborted !== undefined || incoming.destroyed) return reject(clientLeft());
       const chunks: Buffer[] = [];
       let bytes = 0;
       incoming.on('data', (chunk: Buffer) => {
@@ -93,9 +91,10 @@ export class BodyReader {
         }
       });
       incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)));
-      incoming.on('error', left);
-      // After the end this changes nothing.
-      incoming.on('close', left);
+      incoming.on('error', () => reject(clientLeft()));
+      incoming.on('close', () => {
+        if (!incoming.readableEnded) reject(clientLeft());
+      });
     });
   }
 

@@ -8,7 +8,7 @@ import type { LiveExchange } from './exchange.ts';
 import { Pools, type UpstreamAnswer, UpstreamAttempt } from './transport.ts';
 
 /** What http-proxy-3 is told after the answer was taken: nothing is left for it to write. */
-const emptyAnswer = { status: 200, statusText: '', headers: new Headers(), body: null };
+const emptyAnswer = { status: 200, statusText: '', headers: new Map<string, string>(), body: null };
 /**
  * What http-proxy-3 gets to see in place of the client's request: method, path, headers and body are stated by plugins, so
  * copying the client's would be thrown away, and its socket errors are the server's to handle.
@@ -35,7 +35,7 @@ export interface Forward {
  * phase tells whether the upstream may have executed the request. `maxAnswerBytes` bounds answers that are read whole.
  */
 export function createForward(maxAnswerBytes: number): Forward {
-  const proxy = createProxyServer({ selfHandleResponse: true, ignorePath: true });
+  const proxy = createProxyServer({ selfHandleResponse: true, ignorePath: true, prependPath: false });
   const pools = new Pools();
 
   async function forward(exchange: LiveExchange): Promise<Answer> {

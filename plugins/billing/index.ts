@@ -9,6 +9,7 @@ import {
   attempts,
   call,
   caller,
+  catalog,
   type Database,
   database,
   type Ledger,
@@ -17,11 +18,13 @@ import {
   meter,
   model,
   plan,
+  plans,
   priceRatio,
   usageReport,
 } from '../../core/vocabulary.ts';
 import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
+import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
 import { creditAccount, readBalances, readLedger } from './grants.ts';
@@ -58,7 +61,7 @@ const configSchema = z.strictObject({
 
 type Config = z.output<typeof configSchema>;
 
-const syncMs = 20;
+const syncMs = 50;
 const applyMs = 50;
 const progressMs = 3_000;
 const sweepMs = 15_000;
@@ -67,7 +70,7 @@ export default definePlugin<Config>({
   name: 'billing',
   config: configSchema,
   needs: [database],
-  uses: [accounts],
+  uses: [accounts, catalog, plans],
   provides: [ledger],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
@@ -99,6 +102,12 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
       audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
     }),
+    notices: () =>
+      overdraftNotices({
+        holdTokens: config.hold.output_tokens,
+        models: host.find(catalog)?.list() ?? [],
+        plans: host.find(plans)?.list() ?? [],
+      }),
     ready: () => books?.desk.accepting() ?? false,
     start: async () => {
       const running = await openBooks(host, store, files, {

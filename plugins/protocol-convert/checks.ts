@@ -32,15 +32,18 @@ export function readRequestBody(bytes: Uint8Array): RequestBody {
   const scan = scanBody(bytes);
   const json = tryParseBytes(bytes);
   if (json === undefined) throw invalid('The request body is not valid JSON.');
-  const seen = new Set<string>();
-  for (const { key } of scan.members) {
-    if (key === '__proto__') throw invalid('The field "__proto__" is not accepted.', key);
-    if (upstreamMembers.includes(key))
-      throw invalid(`The field "${key}" is not accepted: upstreams are chosen here.`, key);
-    if (seen.has(key) && singleMembers.has(key)) throw invalid(`The field "${key}" is there more than once.`, key);
-    seen.add(key);
-  }
+  for (const [index, { key }] of scan.members.entries()) checkMember(scan, key, index);
   return { bytes, json: json as JsonObject, scan };
+}
+
+function checkMember({ members }: ObjectScan, key: string, index: number): void {
+  if (key === '__proto__') throw invalid('The field "__proto__" is not accepted.', key);
+  if (upstreamMembers.includes(key))
+    throw invalid(`The field "${key}" is not accepted: upstreams are chosen here.`, key);
+  if (!singleMembers.has(key)) return;
+  for (let before = 0; before < index; before++) {
+    if (members[before]!.key === key) throw invalid(`The field "${key}" is there more than once.`, key);
+  }
 }
 
 function scanBody(bytes: Uint8Array): ObjectScan {
