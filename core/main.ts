@@ -145,7 +145,16 @@ async function main(words: readonly string[]): Promise<void> {
 main(process.argv.slice(2)).catch((error: unknown) => {
   const { code, exitCode } = error as { code?: string; exitCode?: number };
   if (code?.startsWith('commander.')) process.exit(exitCode);
-  const told = error instanceof GatewayError || error instanceof ConfigError;
-  process.stderr.write(`${told ? error.message : maskSecrets(JSON.stringify(describeError(error), undefined, 2))}\n`);
+  process.stderr.write(`${maskSecrets(lastWords(error))}\n`);
   process.exit(1);
 });
+
+/** One sentence for what an operator can mend; everything there is to know of a bug. */
+function lastWords(error: unknown): string {
+  if (error instanceof GatewayError || error instanceof ConfigError) return error.message;
+  const { code, port } = error as { code?: string; port?: number };
+  if (code === 'EADDRINUSE') return `Port ${port} is in use: set PORT, or "listen" in the file, to another one.`;
+  const deliberate =
+    error instanceof Error && error.constructor === Error && code === undefined && error.cause === undefined;
+  return deliberate ? error.message : JSON.stringify(describeError(error), undefined, 2);
+}

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -87,4 +88,24 @@ test('the first start prints a key that works, commands work beside it, SIGTERM 
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');
   assert.equal(code, 0);
+});
+
+test('a port that is taken is one sentence that says what to do', async () => {
+  const taken = createServer();
+  await once(taken.listen(0, '127.0.0.1'), 'listening');
+  const { port } = taken.address() as { port: number };
+  const file = join(directory, 'taken.yaml');
+  writeFileSync(
+    file,
+    `gateway: taken\nlisten: 127.0.0.1:${port}\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:1" }\n`,
+  );
+  await assert.rejects(
+    run(process.execPath, words('serve', file), { env: environment }),
+    (error: { code: number; stderr: string }) => {
+      assert.equal(error.code, 1);
+      assert.match(error.stderr, /^Port \d+ is in use: set PORT/);
+      return true;
+    },
+  );
+  taken.close();
 });
