@@ -28,7 +28,10 @@ const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gateway-')));
   const file = join(directory, 'gateway.yaml');
-  await writeFile(file, yaml.replaceAll('include: ', `include: ${process.cwd()}/`) + onServer(yaml, directory));
+  await writeFile(
+    file,
+    yaml.replaceAll('include: ', `include: ${process.cwd()}/`) + onServer(yaml, directory, options),
+  );
   const lines: string[] = [];
   const gateway = await boot(file, {
     mode: 'serve',
@@ -51,9 +54,11 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
   };
 }
 
-function onServer(yaml: string, directory: string): string {
+/** A test that names its database itself has its reason. */
+function onServer(yaml: string, directory: string, { environment }: TestGatewayOptions): string {
   const keepsRows = /\bstorage,|- storage|^include: /m.test(yaml);
-  if (databaseUrl === undefined || !keepsRows || /^storage:/m.test(yaml)) return '';
+  if (databaseUrl === undefined || environment?.['DATABASE_URL'] !== undefined || !keepsRows || /^storage:/m.test(yaml))
+    return '';
   const schema = `test_${hash('sha256', directory).slice(0, 16)}`;
   return `\n${/^schema:/m.test(yaml) ? '' : `schema: ${schema}\n`}storage: { database: "${databaseUrl}" }\n`;
 }
