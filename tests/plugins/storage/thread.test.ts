@@ -1,0 +1,58 @@
+/** The thread of the database drivers: what runs fails when it dies, what comes after runs in a new one, and it ends with its drivers. */
+import assert from 'node:assert/strict';
+import { subscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { sql } from 'drizzle-orm';
+import { openDatabase } from '../../helpers/database.ts';
+
+const workers: Worker[] = [];
+subscribe('worker_threads', (message) => {
+  const { worker } = message as { worker: Worker };
+  workers.push(worker);
+});
+
+async function seven(orm: { execute(query: ReturnType<typeof sql>): PromiseLike<unknown> }): Promise<unknown> {
+  return ((await orm.execute(sql`select ${7}::int8 as value`)) as { value: unknown }[])[0]!.value;
+}
+
+test('a thread that dies fails what it runs, and the next statement has a new one', async () => {
+  const { orm, close } = await openDatabase();
+  const thread = workers.at(-1)!;
+  const running = assert.rejects(Promise.resolve(orm.execute(sql`select pg_sleep(1)`)), (error: { cause?: Error }) =>
+    /ended|lost/.test(error.cause?.message ?? ''),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await thread.terminate();
+  await running;
+  assert.equal(await seven(orm), 7n);
+  assert.notEqual(workers.at(-1), thread);
+  await close();
+});
+
+test('databases share one thread, which ends with the last of them', async () => {
+  const one = await openDatabase();
+  const thread = workers.at(-1)!;
+  const other = await openDatabase();
+  assert.equal(workers.at(-1), thread);
+  const ended = once(thread, 'exit');
+  await one.close();
+  assert.equal(await seven(other.orm), 7n);
+  await other.close();
+  await ended;
+});
+
+test('an error of the database arrives with its code, and rows with exact whole numbers', async () => {
+  const { orm, close } = await openDatabase();
+  await assert.rejects(
+    Promise.resolve(orm.execute(sql`select * from no_such_table`)),
+    (error: { code?: string; cause?: { code?: string } }) => {
+      assert.equal(error.cause?.code ?? error.code, '42P01');
+      return true;
+    },
+  );
+  const rows = (await orm.execute(sql`select 9007199254740993::int8 as value`)) as unknown as { value: bigint }[];
+  assert.equal(rows[0]!.value, 9007199254740993n);
+  await close();
+});
