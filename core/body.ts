@@ -20,10 +20,6 @@ export class BodyReader {
     this.#limits = limits;
   }
 
-  get bytesInFlight(): number {
-    return this.#inFlight;
-  }
-
   /** Fills `exchange.request.body`. Throws too_large, overloaded, unsupported (encoding), invalid_request (damaged) or client_left. */
   async read(exchange: LiveExchange): Promise<void> {
     const { incoming } = exchange;

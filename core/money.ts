@@ -128,7 +128,3 @@ function rounded(millionths: bigint, ratio: Ratio): Money {
   const divisor = perMillion * ratio.denominator;
   return ((millionths * ratio.numerator + divisor / 2n) / divisor) as Money;
 }
-
-export function multiplyRatios(left: Ratio, right: Ratio): Ratio {
-  return { numerator: left.numerator * right.numerator, denominator: left.denominator * right.denominator };
-}

@@ -1,7 +1,7 @@
 /** Every statement on accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../../core/vocabulary.ts';
-import { authTables } from './tables.ts';
+import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
   id: string;
@@ -52,7 +52,6 @@ export const isUuid = (text: string): boolean => uuidPattern.test(text);
 const touchBatch = 1_000;
 
 export type Store = ReturnType<typeof openStore>;
-type Tables = ReturnType<typeof authTables>;
 
 /** Opens the statements on one gateway's tables. Errors of the database pass through unchanged. */
 export function openStore({ orm, schema }: Database) {
@@ -65,7 +64,7 @@ export function openStore({ orm, schema }: Database) {
   };
 }
 
-function accountStatements(orm: Database['orm'], { accounts }: Tables) {
+function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
   const byIdOrName = (text: string): SQL | undefined =>
     isUuid(text) ? or(eq(accounts.id, text), eq(accounts.name, text)) : eq(accounts.name, text);
 
@@ -89,7 +88,7 @@ function accountStatements(orm: Database['orm'], { accounts }: Tables) {
   };
 }
 
-function keyStatements(orm: Database['orm'], { accounts, keys }: Tables) {
+function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
   const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
 
   return {
@@ -152,7 +151,7 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: Tables) {
   };
 }
 
-function keyUses(orm: Database['orm'], { keys }: Tables) {
+function keyUses(orm: Database['orm'], { keys }: AuthTables) {
   return {
     /** Writes when keys were last used. An older time never overwrites a newer one. */
     async touchKeys(uses: readonly (readonly [keyId: string, atMs: number])[]): Promise<void> {
@@ -169,7 +168,7 @@ function keyUses(orm: Database['orm'], { keys }: Tables) {
   };
 }
 
-function settingStatements(orm: Database['orm'], { settings }: Tables) {
+function settingStatements(orm: Database['orm'], { settings }: AuthTables) {
   return {
     /** The setting's value; `value` becomes it when there is none yet. The first writer wins. */
     async settle(name: string, value: string): Promise<string> {
