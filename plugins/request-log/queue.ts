@@ -46,7 +46,7 @@ export class RowQueue {
       }
     }
     if (this.#dropped === 0) return;
-    this.#log.warn({ rows: this.#dropped }, 'request rows were lost: the database was away for too long');
+    this.#log.warn({ rows: this.#dropped }, 'request rows were lost: the database was away or too slow for too long');
     this.#dropped = 0;
   }
 }

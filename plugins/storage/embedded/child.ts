@@ -1,6 +1,6 @@
 /** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
 import { mkdirSync, rmSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
+import { setPriority } from 'node:os';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
@@ -9,6 +9,7 @@ import type { EmbeddedServer } from './server.ts';
 const upkeepIntervalMs = 30_000;
 const maxUpkeepSteps = 20;
 const closeTimeoutMs = 10_000;
+const niceness = 5;
 
 const [directory, address, waitMs, holdTimeoutMs] = process.argv.slice(2) as [string, string, string, string];
 /** Until the server listens there is nothing to close: the kernel takes the lock back. */
@@ -22,8 +23,8 @@ process.on('message', (message: ToChild) => {
   if (message.kind === 'close') void end(0);
   else tell({ kind: 'pong' });
 });
-// Requests are served first: the journal waits for the database, clients do not.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+// Requests are served first: the journal waits for the database, clients do not. Not too low, or the backlog grows.
+setPriority(niceness);
 process.umask(0o077);
 run().catch((error: Error) => {
   tell({ kind: 'failed', reason: error.message });
