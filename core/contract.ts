@@ -58,6 +58,7 @@ export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
 
 export interface Answer {
   status: number;
+  /** The answer's own object: plugins on the way out, and the core, add to it. */
   headers: Headers;
   /** A whole body, or chunks that are pulled. When the client leaves, `return()` of the iterator is called. */
   body: AnswerBody;

@@ -93,7 +93,7 @@ function dispatch(pools: Pools, url: URL, sending: UpstreamRequest, attempt: Ups
   );
 }
 
-/** An attempt that the client's leaving cut short fails with that reason, not with the upstream's. */
+/** The attempt's head. One that failed no longer listens to the exchange's abort: the next attempt will. */
 async function answerOf(attempt: UpstreamAttempt, exchange: LiveExchange): Promise<UpstreamAnswer> {
   try {
     return await attempt.answer;

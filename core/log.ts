@@ -24,7 +24,9 @@ function withoutValues(text: string): string {
 }
 
 const flushIntervalMs = 100;
+const retryMs = 10;
 const pageLength = 64 * 1024;
+const mostWaiting = 8 * 1024 * 1024;
 
 /**
  * Standard output by the page: a request's line costs a microsecond so, and twenty when each line is handed to a stream by
@@ -32,7 +34,9 @@ const pageLength = 64 * 1024;
  */
 class PagedOutput {
   #page = '';
-  #writing = false;
+  /** What a running write has not put out yet. */
+  #unwritten: Buffer | undefined;
+  #dropped = 0;
 
   constructor() {
     setInterval(() => this.#flush(), flushIntervalMs).unref();
@@ -45,20 +49,41 @@ class PagedOutput {
     });
   }
 
+  /** Lines are dropped, and counted, while whoever reads them has fallen far behind. */
   readonly write = (line: string): void => {
+    if (this.#page.length > mostWaiting) {
+      this.#dropped++;
+      return;
+    }
+    if (this.#dropped > 0 && this.#page.length < pageLength) {
+      this.#page += `{"level":"warn","lines":${this.#dropped},"msg":"log lines were dropped: nobody read them in time"}\n`;
+      this.#dropped = 0;
+    }
     this.#page += line;
     if (this.#page.length > pageLength) this.#flush();
   };
 
-  /** One write at a time; what comes meanwhile waits for the next. A reader that is gone is no reason to stop serving. */
+  /** One write at a time; what comes meanwhile waits for the next. */
   #flush(): void {
-    if (this.#writing || this.#page === '') return;
-    const page = this.#page;
+    if (this.#unwritten !== undefined || this.#page === '') return;
+    this.#unwritten = Buffer.from(this.#page);
     this.#page = '';
-    this.#writing = true;
-    write(1, page, () => {
-      this.#writing = false;
-      if (this.#page.length > pageLength) this.#flush();
+    this.#put();
+  }
+
+  /** A pipe may take a part, or nothing for now; a reader that is gone is no reason to stop serving. */
+  #put(): void {
+    const page = this.#unwritten!;
+    write(1, page, 0, page.length, null, (error, written) => {
+      if (error?.code === 'EAGAIN') {
+        setTimeout(() => this.#put(), retryMs).unref();
+      } else if (error === null && written < page.length) {
+        this.#unwritten = page.subarray(written);
+        this.#put();
+      } else {
+        this.#unwritten = undefined;
+        if (this.#page.length > pageLength) this.#flush();
+      }
     });
   }
 }

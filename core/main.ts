@@ -1,5 +1,6 @@
 /** The command line: serves gateways, checks their files, and runs the commands that their plugins bring. */
 import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
 import { Command } from 'commander';
 import { boot, type Gateway } from './boot.ts';
 import { ConfigError } from './config.ts';
@@ -138,8 +139,13 @@ async function main(words: readonly string[]): Promise<void> {
     await program.parseAsync(words.length === 0 ? ['--help'] : words, { from: 'user' });
     return;
   }
-  const at = words.indexOf('--config');
-  await runPluginCommand(words, at === -1 ? defaultConfig : (words[at + 1] ?? defaultConfig));
+  await runPluginCommand(words, configOf(words));
+}
+
+/** `--config FILE` or `--config=FILE`: it must be known before the commands are, because the file's plugins bring them. */
+function configOf(words: readonly string[]): string {
+  const { values } = parseArgs({ args: [...words], options: { config: { type: 'string' } }, strict: false });
+  return typeof values.config === 'string' ? values.config : defaultConfig;
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

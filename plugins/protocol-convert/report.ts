@@ -63,7 +63,7 @@ export class LiveReport implements UsageReport {
 
   /**
    * Output tokens that no report covers. An answer that is complete and has reported output is believed; otherwise the
-   * texts since the last report are estimated (some vendors report as they go, some report a placeholder at the start).
+   * texts since the last report are estimated (some vendors report as they go, some report a zero at the start).
    */
   #missingOutput(): number {
     const { text, reading, complete } = this.#tap;

@@ -90,6 +90,15 @@ test('the first start prints a key that works, commands work beside it, SIGTERM 
   assert.equal(code, 0);
 });
 
+test('--config names the gateway in both spellings', async () => {
+  const file = join(directory, 'other.yaml');
+  writeFileSync(file, `include: ${process.cwd()}/config/demo.yaml\ngateway: other\nschema: other\n`);
+  await gateway('accounts', 'create', 'bob', `--config=${file}`);
+  const names = async (...words: string[]) => JSON.stringify(await gateway('accounts', 'list', ...words));
+  assert.match(await names('--config', file), /bob/);
+  assert.doesNotMatch(await names(), /bob/);
+});
+
 test('a port that is taken is one sentence that says what to do', async () => {
   const taken = createServer();
   await once(taken.listen(0, '127.0.0.1'), 'listening');

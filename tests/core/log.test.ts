@@ -1,6 +1,8 @@
 /** Log lines never carry what looks like a credential, nor the values of a failed statement. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createLog, describeError } from '../../core/log.ts';
 import { maskSecrets } from '../../core/secret.ts';
 
@@ -47,4 +49,36 @@ test('an error is told with its cause and without the values of its statement', 
   assert.match(told, /Failed query/);
   assert.match(told, /42P01/);
   assert.doesNotMatch(told, /the pepper/);
+});
+
+test('a reader that falls behind gets whole lines and is told how many were dropped; memory stays bounded', async () => {
+  const script = `
+    import { createLog } from './core/log.ts';
+    const log = createLog('info');
+    const row = JSON.stringify({ text: 'x'.repeat(1000) });
+    let left = 40;
+    const timer = setInterval(() => {
+      for (let line = 0; line < 1000; line++) log.record('row', row);
+      if (--left === 0) clearInterval(timer);
+    }, 5);
+    setTimeout(() => { log.record('late', row); setTimeout(() => process.exit(0), 500); }, 3000);`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.pause();
+  await pause(1_500);
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stdout.resume();
+  await new Promise((resolve) => child.stdout.on('end', resolve));
+  const lines = output
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { msg: string; lines?: number });
+  const dropped = lines.reduce((sum, line) => sum + (line.lines ?? 0), 0);
+  assert(dropped > 0);
+  assert.equal(lines.filter(({ msg }) => msg === 'row').length + dropped, 40_000);
+  assert.equal(lines.at(-1)!.msg, 'late');
 });
