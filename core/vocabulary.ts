@@ -2,6 +2,7 @@
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { defineFact, defineService, type Endpoint } from './contract.ts';
 import type { Money, Ratio } from './money.ts';
+import type { Traits } from './traits.ts';
 import type { Price, Usage } from './usage.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
@@ -61,6 +62,8 @@ export interface ModelTarget {
   readonly model: string;
   /** Share of the first tries among the targets that have one; 0: no share, tried in the listed order. */
   readonly weight: number;
+  /** What is particular of the model at this provider; over the model's own traits. */
+  readonly traits?: Traits;
 }
 
 export interface Model {
@@ -78,6 +81,8 @@ export interface Model {
   readonly price: Price | undefined;
   /** Short name of the price's version, kept in every row that was charged by it. */
   readonly priceVersion: string;
+  /** How it wants to be asked when a request is translated for it. */
+  readonly traits?: Traits;
 }
 /** The catalogue entry of `call.model`. */
 export const model = defineFact<Model>('model');
@@ -99,6 +104,8 @@ export interface Target {
   /** Names the key without telling it: `openai#1`. */
   readonly credential: string;
   readonly upstream: UpstreamTraits;
+  /** The provider's dialect of this protocol and the model's traits, merged. */
+  readonly traits: Traits;
 }
 export const target = defineFact<Target>('target');
 
@@ -232,6 +239,8 @@ export interface Provider {
   readonly traits: UpstreamTraits;
   /** Traits of single protocols, where they differ. */
   readonly protocolTraits?: Readonly<Record<string, UpstreamTraits>>;
+  /** What is declared of its way to speak each protocol; for translated requests. */
+  readonly dialect?: Readonly<Record<string, Traits>>;
 }
 export interface Providers {
   /** undefined when it is not configured or has no key. */

@@ -5,6 +5,7 @@ import type { GatewayError } from '../../core/errors.ts';
 import type { ObjectScan } from '../../core/splice.ts';
 import type { OnFrame } from '../../core/sse.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
+import type { Codec } from './codec.ts';
 import type { Reading } from './counts.ts';
 import type { JsonObject } from './json.ts';
 
@@ -27,6 +28,8 @@ export interface Protocol {
   renderError(error: GatewayError, exchange: Exchange): Answer;
   /** The frames that tell a client of a running stream that it broke. */
   streamError(error: GatewayError, stream: BrokenStream): string;
+  /** To and from the common tongue. */
+  readonly codec?: Codec;
 }
 
 /** Cuts a stream into frames; `FrameReader` for SSE. */

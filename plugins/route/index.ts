@@ -114,6 +114,7 @@ class Journey {
       key: taken.key,
       credential: taken.credential,
       upstream: provider.protocolTraits?.[this.#protocol] ?? provider.traits,
+      traits: {},
     };
   }
 

@@ -36,6 +36,7 @@ export function targetFor(protocol: string, model: string, changes: Asked['targe
     baseUrl: 'http://127.0.0.1:9',
     key: { reveal: () => 'upstream-key' },
     credential: 'vendor#1',
+    traits: {},
     upstream: {
       auth: undefined,
       headers: {},
