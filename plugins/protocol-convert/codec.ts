@@ -2,7 +2,7 @@
 import type { GatewayError } from '../../core/errors.ts';
 import type { Traits } from '../../core/traits.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
-import type { Keepsake, Prompt } from './canon.ts';
+import type { Keepsake, MediaPart, Prompt } from './canon.ts';
 import type { JsonObject } from './json.ts';
 import type { Losses, Spelling } from './losses.ts';
 import type { Event, Reply, UsageSeen } from './reply.ts';
@@ -13,6 +13,8 @@ export interface Codec {
   readonly spelling: Spelling;
   /** Reads a client's request. Throws invalid_request that names the field. */
   decodeRequest(json: JsonObject, context: DecodeContext): Prompt;
+  /** Media that this protocol's upstreams take as bytes alone: those given by URL are fetched before `encodeRequest`. */
+  readonly needsBytes: readonly MediaPart['kind'][];
   /** Words a request for an upstream. Throws what `Losses.refuse` throws. */
   encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRequest;
   /** Reads an upstream's stream: one parsed frame after the other, told to `events`. */
