@@ -1,13 +1,13 @@
 /** Ids of tool calls that a protocol takes. Pure. */
 import { shortHash } from './hash.ts';
 
-/** Whose rules an id must follow. `nine`: exactly nine letters and digits. */
-export type CallIdForm = 'messages' | 'openai' | 'nine';
+/** Whose rules an id must follow. `any`: at most 64 visible characters (chat, responses, gemini). `nine`: exactly nine letters and digits. */
+export type CallIdForm = 'messages' | 'any' | 'nine';
 
 const forms: Record<CallIdForm, { legal: RegExp; prefix: string; hashLength: number }> = {
   messages: { legal: /^[a-zA-Z0-9_-]{1,64}$/, prefix: 'toolu_', hashLength: 24 },
   // Some models number their calls `functions.read:0` and want that back, so every visible character may stay.
-  openai: { legal: /^[\x21-\x7e]{1,64}$/, prefix: 'call_', hashLength: 24 },
+  any: { legal: /^[\x21-\x7e]{1,64}$/, prefix: 'call_', hashLength: 24 },
   nine: { legal: /^[a-zA-Z0-9]{9}$/, prefix: '', hashLength: 9 },
 };
 
