@@ -62,6 +62,10 @@ export const traitsSchema = z.strictObject({
     .boolean()
     .optional()
     .describe('Takes marks that say what to cache. Default: messages: true, others: false.'),
+  cache_mark_field: z
+    .enum(['prompt_cache_breakpoint', 'cache_control'])
+    .optional()
+    .describe('chat: the member that marks what to cache. Default: prompt_cache_breakpoint.'),
   inputs: z
     .array(z.enum(inputKinds))
     .optional()

@@ -1,5 +1,6 @@
 /** The chat-completions protocol, put together. */
 import type { Protocol } from '../../protocol.ts';
+import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { peekChat } from './peek.ts';
 import { relayRequest } from './relay-request.ts';
@@ -24,4 +25,5 @@ export const chat: Protocol = {
   createTap: (call, options) => new ChatTap(call, options),
   renderError,
   streamError,
+  codec: chatCodec,
 };
