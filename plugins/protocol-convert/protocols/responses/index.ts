@@ -2,6 +2,7 @@
 import type { Call } from '../../../../core/vocabulary.ts';
 import { editBody } from '../../body-edits.ts';
 import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
+import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { peekCompact, peekResponses } from './peek.ts';
 import { ResponsesTap } from './tap.ts';
@@ -27,4 +28,5 @@ export const responses: Protocol = {
   createTap: () => new ResponsesTap(),
   renderError,
   streamError,
+  codec: responsesCodec,
 };
