@@ -80,9 +80,7 @@ export function endingOf(reason: StopReason, sequence: string | undefined, refus
   return {
     stop_reason: isRefusal ? 'refusal' : reasons[told],
     stop_sequence: told === 'stop-sequence' ? (sequence ?? null) : null,
-    stop_details: isRefusal
-      ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal }
-      : null,
+    stop_details: isRefusal ? { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal } : null,
   };
 }
 

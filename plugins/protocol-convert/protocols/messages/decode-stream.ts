@@ -51,15 +51,20 @@ export class MessagesDecoder implements ReplyDecoder {
     if (this.#stopped) return;
     switch (json['type'] ?? event) {
       case 'content_block_delta':
-        return this.#delta(json['delta']);
+        this.#delta(json['delta']);
+        break;
       case 'content_block_start':
-        return this.startBlock(json['content_block']);
+        this.startBlock(json['content_block']);
+        break;
       case 'content_block_stop':
-        return this.stopBlock();
+        this.stopBlock();
+        break;
       case 'message_start':
-        return this.startMessage(objectOf(json['message']) ?? {});
+        this.startMessage(objectOf(json['message']) ?? {});
+        break;
       case 'message_delta':
-        return this.stopMessage(objectOf(json['delta']) ?? {});
+        this.stopMessage(objectOf(json['delta']) ?? {});
+        break;
     }
   }
 
@@ -80,20 +85,25 @@ export class MessagesDecoder implements ReplyDecoder {
       case 'text':
         this.#enter('text');
         for (const citation of readCitations(block['citations'], keepAsWorded)) this.#events.citation(choice, citation);
-        return this.#events.text(choice, textOf(block['text']) ?? '');
+        this.#events.text(choice, textOf(block['text']) ?? '');
+        break;
       case 'thinking':
         this.#enter('thinking').signature = textOf(block['signature']);
-        return this.#events.reasoning(choice, textOf(block['thinking']) ?? '');
+        this.#events.reasoning(choice, textOf(block['thinking']) ?? '');
+        break;
       case 'redacted_thinking':
-        return this.#events.redacted(choice, textOf(block['data']) ?? '');
+        this.#events.redacted(choice, textOf(block['data']) ?? '');
+        break;
       case 'tool_use':
-        return this.#startCall(block);
+        this.#startCall(block);
+        break;
       case 'server_tool_use':
         if (block['name'] !== 'web_search') return;
         this.#enter('search', textOf(block['id'])).given = inputJson(block['input']);
-        return;
+        break;
       case 'web_search_tool_result':
-        return this.#found(textOf(block['tool_use_id']) ?? '', block['content']);
+        this.#found(textOf(block['tool_use_id']) ?? '', block['content']);
+        break;
       default:
         this.#enter('other');
     }
@@ -128,18 +138,18 @@ export class MessagesDecoder implements ReplyDecoder {
       case 'text_delta':
         if (this.#open?.kind !== 'text') this.#switchTo('text');
         if (typeof value['text'] === 'string') this.#events.text(choice, value['text']);
-        return;
+        break;
       case 'thinking_delta':
         if (this.#open?.kind !== 'thinking') this.#switchTo('thinking');
         if (typeof value['thinking'] === 'string') this.#events.reasoning(choice, value['thinking']);
-        return;
+        break;
       case 'input_json_delta':
         if (typeof value['partial_json'] === 'string') this.#input(value['partial_json']);
-        return;
+        break;
       case 'signature_delta':
         // Whoever sends it outside of a thinking block signs nothing.
         if (this.#open?.kind === 'thinking') this.#open.signature = textOf(value['signature']);
-        return;
+        break;
       case 'citations_delta':
         if (isObject(value['citation'])) this.#events.citation(choice, readCitation(value['citation'], keepAsWorded));
     }

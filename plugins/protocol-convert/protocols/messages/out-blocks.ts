@@ -116,7 +116,8 @@ export class ThinkingBlock extends GrowingBlock {
   /** The signature is the last that a block says; one that is redacted says nothing else. */
   override write(indexes: Indexes): string {
     if (!this.ended) return super.write(indexes);
-    if (this.#redacted && this.isEmpty) return wholeBlockFrames(indexes.next++, redactedBlock(this.#keepsake, this.#seal));
+    if (this.#redacted && this.isEmpty)
+      return wholeBlockFrames(indexes.next++, redactedBlock(this.#keepsake, this.#seal));
     this.ended = false;
     const frames = this.open(indexes) + super.write(indexes);
     this.ended = true;
