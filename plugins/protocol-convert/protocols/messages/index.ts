@@ -2,6 +2,7 @@
 import type { Call } from '../../../../core/vocabulary.ts';
 import { editBody } from '../../body-edits.ts';
 import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
+import { messagesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { peekCountTokens, peekMessages } from './peek.ts';
 import { MessagesTap } from './tap.ts';
@@ -27,4 +28,5 @@ export const messages: Protocol = {
   createTap: () => new MessagesTap(),
   renderError,
   streamError,
+  codec: messagesCodec,
 };
