@@ -94,6 +94,10 @@ export const traitsSchema = z.strictObject({
     .describe(
       "Vendor's own tools that may be asked for. Default: none for chat; all that the protocol has for others.",
     ),
+  hosted_with_functions: z
+    .boolean()
+    .optional()
+    .describe("Vendor's own tools and functions go together in one request; else functions alone. Default: true."),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()

@@ -1,9 +1,11 @@
 /** The generate-content protocol, put together. */
 import type { Protocol, ProtocolEndpoint } from '../../protocol.ts';
+import { dialectOf } from './client-frames.ts';
+import { geminiCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { JsonArrayReader } from './json-array.ts';
 import { parsePath, peekGemini } from './peek.ts';
-import { arrayAsSse, dialectOf, relayRequest, reshapeFor } from './relay.ts';
+import { arrayAsSse, relayRequest, reshapeFor } from './relay.ts';
 import { GeminiTap } from './tap.ts';
 
 /** The method is a suffix of the last path segment, so one endpoint serves all three. */
@@ -38,4 +40,5 @@ export const gemini: Protocol = {
   arrayStreams: { createReader: (onFrame) => new JsonArrayReader(onFrame), reshape: arrayAsSse },
   renderError,
   streamError,
+  codec: geminiCodec,
 };
