@@ -6,7 +6,9 @@ import {
   attempts,
   call,
   model,
+  type Pinned,
   type Providers,
+  pinned,
   providers,
   type Secret,
   type Target,
@@ -14,6 +16,7 @@ import {
 } from '../../core/vocabulary.ts';
 import { type Candidate, candidatesFor } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
+import { checkPinned, takePinned } from './pinned.ts';
 import { busy, finalError, judge, type Verdict } from './verdict.ts';
 
 export default definePlugin<RouteConfig>({
@@ -21,6 +24,7 @@ export default definePlugin<RouteConfig>({
   config: routeSchema,
   needs: [providers],
   reads: [call, model],
+  finds: [pinned],
   writes: [target, attempts],
   repeats: true,
   setup(host, config) {
@@ -39,6 +43,7 @@ class Journey {
   readonly #providers: Providers;
   readonly #config: RouteConfig;
   readonly #protocol: string;
+  readonly #pin: Pinned | undefined;
   readonly #attempts: Attempt[] = [];
   /** The running attempt's request was handed to a socket. */
   #sent = false;
@@ -52,19 +57,21 @@ class Journey {
     this.#host = host;
     this.#providers = known;
     this.#config = config;
-    this.#protocol = exchange.get(call).protocol;
+    this.#pin = exchange.find(pinned);
+    this.#protocol = this.#pin?.protocol ?? exchange.get(call).protocol;
   }
 
   async go(next: Next): Promise<Answer> {
     const { random } = this.#host;
-    const queue = candidatesFor(this.#exchange.get(model), this.#protocol, this.#providers, random);
+    if (this.#pin !== undefined) checkPinned(this.#pin, this.#exchange.get(model), this.#providers);
+    const queue = this.#reachable(candidatesFor(this.#exchange.get(model), this.#protocol, this.#providers, random));
     this.#exchange.set(attempts, this.#attempts);
     this.#exchange.beforeSend(() => {
       this.#sent = true;
     });
     while (queue.length > 0 && this.#attempts.length < this.#config.attempts) {
       const candidate = queue[0]!;
-      const taken = this.#providers.takeKey(candidate.provider.name, candidate.model, candidate.tried);
+      const taken = this.#take(candidate);
       if (!('key' in taken)) {
         this.#noteWait(taken.retryAfterMs);
         queue.shift();
@@ -79,6 +86,20 @@ class Journey {
       if (outcome.next === 'target') queue.push(queue.shift()!);
     }
     throw this.#lastWord();
+  }
+
+  /** Those that a pinned request may go to: one. */
+  #reachable(candidates: Candidate[]): Candidate[] {
+    const pin = this.#pin;
+    return pin === undefined
+      ? candidates
+      : candidates.filter(({ provider }) => provider.name === pin.provider).slice(0, 1);
+  }
+
+  #take({ provider, model: name, tried }: Candidate): ReturnType<Providers['takeKey']> {
+    return this.#pin === undefined
+      ? this.#providers.takeKey(provider.name, name, tried)
+      : takePinned(this.#pin, name, this.#providers, tried);
   }
 
   /** One attempt: its answer, or what its failure means. */
