@@ -2,7 +2,7 @@
 import type { Clock, Exchange, Log } from '../../../core/contract.ts';
 import { totalTokens } from '../../../core/usage.ts';
 import { caller, type Target } from '../../../core/vocabulary.ts';
-import { type JsonObject, listOf, objectOf } from '../json.ts';
+import { listOf, objectOf, tryParse } from '../json.ts';
 import type { Opened, Tap } from '../protocol.ts';
 import { inputItems } from '../protocols/responses/input-items.ts';
 import { keptItems } from './items.ts';
@@ -27,10 +27,10 @@ export class Keeper {
   }
 
   /**
-   * For a translated call: what to tell the final response object to. undefined: the client does not want it kept, or
-   * cannot come back to it. It may be told in the middle of an answer: the work waits until that piece is on its way.
+   * For a translated call: what to tell the final response object to, as JSON text. undefined: the client does not want it
+   * kept, or cannot come back to it. The work waits until the piece of the answer that is being made is on its way.
    */
-  keeping(exchange: Exchange, request: Opened): ((response: JsonObject) => void) | undefined {
+  keeping(exchange: Exchange, request: Opened): ((response: string) => void) | undefined {
     if (!this.#isKept(request)) return undefined;
     return (response) =>
       void setImmediate(() => {
@@ -75,7 +75,8 @@ export class Keeper {
     );
   }
 
-  #keep(exchange: Exchange, request: Opened, response: JsonObject): void {
+  #keep(exchange: Exchange, request: Opened, text: string): void {
+    const response = objectOf(tryParse(text)) ?? {};
     const { id, status } = response;
     if ((status !== 'completed' && status !== 'incomplete') || !isStorableId(id)) return;
     const record: KeptResponse = {
@@ -83,7 +84,7 @@ export class Keeper {
       id,
       itemIds: storableIds(listOf(response['output']).map((item) => objectOf(item)?.['id'])),
       input: JSON.stringify(keptItems(inputItems(request.json), exchange.id)),
-      response: JSON.stringify(response),
+      response: text,
       ...this.#lifetime(exchange),
     };
     const { maxBytes, log, store } = this.#options;

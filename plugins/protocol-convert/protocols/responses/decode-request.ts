@@ -125,10 +125,7 @@ function readFormat(value: unknown): OutputForm | undefined {
     case 'json_schema':
       return readSchema(format);
     default:
-      throw invalid(
-        'The field "text.format.type" must be one of text, json_object, json_schema.',
-        'text.format.type',
-      );
+      throw invalid('The field "text.format.type" must be one of text, json_object, json_schema.', 'text.format.type');
   }
 }
 

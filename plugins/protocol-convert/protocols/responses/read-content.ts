@@ -94,7 +94,8 @@ function fileSource(part: JsonObject, name: string | undefined, field: string): 
   const data = textOf(part['file_data']);
   if (data !== undefined) {
     const parsed = parseDataUrl(data);
-    if (parsed === undefined) throw invalid(`The field "${field}.file_data" is not valid base64.`, `${field}.file_data`);
+    if (parsed === undefined)
+      throw invalid(`The field "${field}.file_data" is not valid base64.`, `${field}.file_data`);
     const isGeneric = parsed.mediaType === 'application/octet-stream' || parsed.mediaType === '';
     const declared = isGeneric && name !== undefined ? mediaTypeOfName(name) : parsed.mediaType;
     return bytesSource(parsed.base64, declared);

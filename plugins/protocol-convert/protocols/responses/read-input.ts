@@ -126,10 +126,7 @@ export class InputReader {
       case 'assistant':
         return void this.#assistant(textOf(item['phase'])).parts.push(...parts);
       default:
-        throw invalid(
-          `The field "${field}.role" must be one of user, assistant, system, developer.`,
-          `${field}.role`,
-        );
+        throw invalid(`The field "${field}.role" must be one of user, assistant, system, developer.`, `${field}.role`);
     }
   }
 
@@ -139,7 +136,8 @@ export class InputReader {
     const namespace = textOf(item['namespace']);
     const member = custom ? 'input' : 'arguments';
     const input = item[member] ?? '';
-    if (typeof input !== 'string') throw invalid(`The field "${field}.${member}" must be a string.`, `${field}.${member}`);
+    if (typeof input !== 'string')
+      throw invalid(`The field "${field}.${member}" must be a string.`, `${field}.${member}`);
     this.#assistant().parts.push({
       kind: 'tool-call',
       id: callIdOf(item, field),
@@ -259,7 +257,8 @@ export class InputReader {
   /** The user's turn of results that goes on, or a new one. */
   #results(): Part[] {
     const last = this.turns.at(-1);
-    const isOpen = last?.role === 'user' && last.parts.length > 0 && last.parts.every(({ kind }) => kind === 'tool-result');
+    const isOpen =
+      last?.role === 'user' && last.parts.length > 0 && last.parts.every(({ kind }) => kind === 'tool-result');
     return isOpen ? last.parts : this.#turn('user');
   }
 }

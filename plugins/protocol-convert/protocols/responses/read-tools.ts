@@ -65,7 +65,12 @@ function readHosted(type: string, tool: JsonObject): HostedTool {
   const kind = hostedKind(type);
   // Without external access the vendor searches its own copy of the web, which no other vendor has.
   const isClosed = kind === 'web_search' && tool['external_web_access'] === false;
-  return { kind: 'hosted', tool: isClosed ? 'other' : kind, name: type, options: isClosed ? {} : searchOptions(kind, tool) };
+  return {
+    kind: 'hosted',
+    tool: isClosed ? 'other' : kind,
+    name: type,
+    options: isClosed ? {} : searchOptions(kind, tool),
+  };
 }
 
 function hostedKind(type: string): HostedTool['tool'] {
