@@ -111,4 +111,6 @@ export interface ReplyContext {
   seal(keepsake: string): string;
   /** What is known of the usage now; complete when the answer is. */
   usage(): UsageSeen;
+  /** Told the whole answer as JSON text when it has ended, by encoders of protocols whose clients may come back to it. */
+  onResponse?: ((response: string) => void) | undefined;
 }

@@ -18,7 +18,7 @@ export const chat: Protocol = {
       operation: 'chat',
       open(body) {
         const call = peekChat(body);
-        return { protocol: chat, call, prepare: (target) => relayRequest(body, call.stream, target) };
+        return { protocol: chat, call, json: body.json, prepare: (target) => relayRequest(body, call.stream, target) };
       },
     },
   ],

@@ -22,6 +22,7 @@ function endpoint(path: string): ProtocolEndpoint {
       return {
         protocol: gemini,
         call,
+        json: body.json,
         prepare: (target) => relayRequest(body, method, call, target),
         ...(reshape === undefined ? {} : { reshape }),
       };

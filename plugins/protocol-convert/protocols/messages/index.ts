@@ -8,7 +8,7 @@ import { peekCountTokens, peekMessages } from './peek.ts';
 import { MessagesTap } from './tap.ts';
 
 function open(call: Call, body: RequestBody, path: string): Opened {
-  return { protocol: messages, call, prepare: (target) => ({ path, ...editBody(body, target) }) };
+  return { protocol: messages, call, json: body.json, prepare: (target) => ({ path, ...editBody(body, target) }) };
 }
 
 export const messages: Protocol = {

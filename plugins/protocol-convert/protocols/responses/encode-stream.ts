@@ -77,7 +77,9 @@ export class ResponsesEncoder implements ReplyEncoder {
     const begun = this.#start();
     const open = this.#endOpen(ending);
     for (const call of this.#calls.values()) call.cut();
-    return begun + open + this.#lifecycle(`response.${ending.status}`, this.#endingJson(ending));
+    const members = this.#endingJson(ending);
+    this.#context.onResponse?.(`${this.#base},${members}}`);
+    return begun + open + this.#lifecycle(`response.${ending.status}`, members);
   }
 
   fail(error: GatewayError): string {
