@@ -90,6 +90,16 @@ export const traitsSchema = z.strictObject({
     .describe(
       "Vendor's own tools that may be asked for. Default: none for chat; all that the protocol has for others.",
     ),
+  compaction: z
+    .boolean()
+    .optional()
+    .describe(
+      'responses: compacts conversations itself; else the gateway has the model summarise them. Default: true.',
+    ),
+  token_counting: z
+    .boolean()
+    .optional()
+    .describe('Has an address that counts tokens; else the gateway estimates them. Default: true, but false for chat.'),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()
