@@ -487,7 +487,7 @@ test('pitfall 072, 073: choices', () => {
   const config = (toolChoice: ToolChoice, traits = {}) =>
     encode({ tools, toolChoice }, { traits }).body.toolConfig?.functionCallingConfig;
   assert.deepEqual(config({ mode: 'none' }), { mode: 'NONE' });
-  assert.deepEqual(config({ mode: 'auto' }), undefined);
+  assert.deepEqual(config({ mode: 'auto' }), { mode: 'AUTO' });
   assert.deepEqual(config({ mode: 'auto', names: ['f'] }), { mode: 'VALIDATED', allowedFunctionNames: ['f'] });
   assert.deepEqual(config({ mode: 'required' }), { mode: 'ANY' });
   assert.deepEqual(config({ mode: 'required', names: ['g', 'unknown'] }), { mode: 'ANY', allowedFunctionNames: ['g'] });
