@@ -20,6 +20,34 @@ export const seal = (value: string) => `gw1.${value}`;
 export const open = (text: string): Keepsake | undefined =>
   text.startsWith('gw1.') ? { maker, value: text.slice(4) } : undefined;
 
+export const plainSeal = (value: string) => value;
+
+/** What of a message must come through the common tongue unchanged. */
+export function essence(message: Message): unknown {
+  const content = message.content.flatMap((block): unknown[] => {
+    if (block.type === 'text') {
+      const pages = (block.citations ?? []).filter((citation) => 'url' in citation);
+      return block.text === '' ? [] : [['text', block.text, pages.map(({ url, cited_text: quote }) => [url, quote])]];
+    }
+    if (block.type === 'thinking') return [['thinking', block.thinking, block.signature]];
+    if (block.type === 'tool_use') return [['tool', block.id, block.name, block.input]];
+    if (block.type === 'server_tool_use')
+      return block.name === 'web_search' ? [['search', block.id, (block.input as JsonObject)['query']]] : [];
+    if (block.type === 'web_search_tool_result') {
+      const results = Array.isArray(block.content) ? block.content : [];
+      return [
+        [
+          'found',
+          block.tool_use_id,
+          results.map(({ url, title, encrypted_content }) => [url, title, encrypted_content]),
+        ],
+      ];
+    }
+    return [];
+  });
+  return { content, reason: message.stop_reason, sequence: message.stop_sequence };
+}
+
 export function replyContext(options: Partial<Omit<ReplyContext, 'usage'>> & { usage?: Usage } = {}): ReplyContext {
   const { usage = { input: 11, output: 7 }, ...rest } = options;
   return {

@@ -263,6 +263,38 @@ test('settings are read into the common tongue', () => {
   assert.deepEqual(dropped, ['context_management', 'container', 'inference_geo']);
 });
 
+test('pitfall 182: null is as good as absent', () => {
+  const nothing = {
+    temperature: null,
+    system: null,
+    tools: null,
+    tool_choice: null,
+    thinking: null,
+    stop_sequences: null,
+  };
+  const { prompt, dropped } = decoded(body({ ...nothing, output_config: null, metadata: null, container: null }));
+  assert.deepEqual([Object.keys(prompt), dropped], [['turns', 'tools', 'maxOutputTokens'], []]);
+});
+
+test('pitfall 105: members that only answers have are left out of the history', () => {
+  const content = [{ type: 'tool_use', id: 'a', name: 'b', input: {}, caller: { type: 'direct' }, index: 0 }];
+  const { prompt } = decoded(body({ messages: [{ role: 'assistant', content }] }));
+  assert.deepEqual(prompt.turns[0]?.parts, [{ kind: 'tool-call', id: 'a', name: 'b', input: '{}' }]);
+});
+
+test('pitfall 099: the mark of an empty text moves to what stands before it', () => {
+  const turns = [user(text('a'), { kind: 'text', text: ' ', cache: 'long' })];
+  assert.deepEqual(messagesOf(word(promptOf({ turns })))[0]?.content, [
+    { type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } },
+  ]);
+});
+
+test('what the client does not want to read is hidden by the model, else by the gateway', () => {
+  const wish = promptOf({ reasoning: { effort: 'high', visible: false } });
+  assert.equal(word(wish).way.hideReasoning, undefined);
+  assert.equal(word(wish, { traits: { reasoning: 'none' } }).way.hideReasoning, true);
+});
+
 test('what cannot be read is refused by the name of its field', () => {
   const cases: [object, string][] = [
     [{ messages: undefined }, 'messages'],
