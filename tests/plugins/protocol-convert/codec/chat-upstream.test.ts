@@ -164,6 +164,12 @@ test('pitfall 071: a choice goes with the tools that it chose from', () => {
   refused(() => encode({ tools: [search], toolChoice: { mode: 'required', names: ['web_search'] } }), 'tools');
   const { body, dropped } = encode({ tools: [search, tool('f')], toolChoice: { mode: 'auto' } });
   assert.deepEqual([body.tools!.length, body['tool_choice'], dropped], [1, 'auto', ['tools']]);
+  const some = { mode: 'auto' as const, names: ['web_search', 'f'] };
+  const among = encode({ tools: [search, tool('f')], toolChoice: some }).body['tool_choice'];
+  assert.deepEqual(among, {
+    type: 'allowed_tools',
+    allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'f' } }] },
+  });
   const searching = encode({ tools: [search] }, { traits: { hosted_tools: ['web_search'] } }).body;
   assert.deepEqual(searching['web_search_options'], {});
 });
