@@ -54,6 +54,7 @@ const codingBody: JsonObject = {
       eager_input_streaming: true,
     },
     { name: 'ToolSearch', description: 'Finds', input_schema: { type: 'object', properties: {} } },
+    { name: 'DeferredToolPlaceholder', input_schema: { type: 'object' }, defer_loading: true },
     { name: 'Later', description: 'Later', input_schema: { type: 'object', properties: {} }, defer_loading: true },
   ],
   messages: [
@@ -115,6 +116,7 @@ test('pitfall 107: the line for the books of the vendor is no part of the prompt
 test('pitfall 077: a loaded tool is told as text, and tools that wait to be found are declared as such', () => {
   const later = decoded(codingBody).prompt.tools.find((one) => one.kind === 'function' && one.name === 'Later');
   assert.equal(later?.kind === 'function' && later.deferred, true);
+  assert.equal(decoded(codingBody).prompt.tools.length, 3);
 });
 
 for (const recording of recordings('messages').filter((one) => one.request !== undefined && one.status === 200)) {
