@@ -5,7 +5,7 @@ import type { ReplyContext } from '../../../../plugins/protocol-convert/codec.ts
 import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { encodeReply } from '../../../../plugins/protocol-convert/protocols/responses/encode-reply.ts';
 import { ResponsesEncoder } from '../../../../plugins/protocol-convert/protocols/responses/encode-stream.ts';
-import type { Reply } from '../../../../plugins/protocol-convert/reply.ts';
+import type { Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';
 import { ReplyEvents } from '../../../../plugins/protocol-convert/reply-events.ts';
 
 function context(onResponse?: (text: string) => void): ReplyContext {
@@ -32,7 +32,10 @@ test('a stream tells the object of its last event', () => {
   const kept: string[] = [];
   const encoder = new ResponsesEncoder(context((text) => void kept.push(text)));
   let out = '';
-  const told = new ReplyEvents((event) => void (out += encoder.event(event)), { names: new Map(), idSeed: 's' });
+  const sink = (event: Event) => {
+    out += encoder.event(event);
+  };
+  const told = new ReplyEvents(sink, { names: new Map(), idSeed: 's' });
   told.text(0, 'hello');
   assert.deepEqual(kept, []);
   told.stop(0, 'stop');
