@@ -174,6 +174,8 @@ export interface Part {
   commands?: readonly Command[];
   /** What an operator should know of this configuration; `check` prints it. */
   notices?(): readonly Notice[];
+  /** Why this configuration must not run, asked when every plugin is set up: told like other faults of the file. */
+  problems?(): readonly Fault[];
   /** false while this part cannot serve; `/readyz` says so. */
   ready?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
@@ -182,6 +184,14 @@ export interface Part {
   listening?(origin: string): void | Promise<void>;
   /** In reverse order after the last exchange; also after a command. */
   stop?(): void | Promise<void>;
+}
+
+/** A fault of a plugin's section that shows only beside the other plugins. */
+export interface Fault {
+  /** Where in the section, such as `['gpt', 'price']`. */
+  readonly path: readonly (string | number)[];
+  /** One sentence that names what to change. */
+  readonly message: string;
 }
 
 /** A remark on the configuration: `info` is worth knowing, `warning` means that something will not work. */

@@ -2,8 +2,9 @@
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { defineFact, defineService, type Endpoint } from './contract.ts';
 import type { Money, Ratio } from './money.ts';
+import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
-import type { Price, Usage } from './usage.ts';
+import type { Usage } from './usage.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -24,6 +25,16 @@ export interface Call {
   readonly choices: number;
   /** What kind of model the endpoint takes; absent: chat. */
   readonly kind?: Model['kind'];
+  /** What it asks for beyond the vendor's standard service, by kind: `{ tier: 'priority' }`; absent: nothing. */
+  readonly services?: Services;
+  /** Calls of the vendor's own tools that it allows, or that are usual where it sets no bound; absent: it offers no tool. */
+  readonly toolCalls?: number;
+  /** Images that are made at most; absent: none. */
+  readonly images?: number;
+  /** Seconds of video that are made at most; absent: none. */
+  readonly seconds?: number;
+  /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
+  readonly media?: readonly string[];
 }
 export const call = defineFact<Call>('call');
 
@@ -35,6 +46,8 @@ export interface Caller {
   readonly plan: string;
   /** Models this key may call; undefined: all. */
   readonly models: ReadonlySet<string> | undefined;
+  /** Price ratio of the account, on top of plan and model; absent: 1. */
+  readonly multiplier?: Ratio;
 }
 export const caller = defineFact<Caller>('caller');
 
@@ -64,6 +77,8 @@ export interface ModelTarget {
   readonly weight: number;
   /** What is particular of the model at this provider; over the model's own traits. */
   readonly traits?: Traits;
+  /** What the operator pays there; absent: the model's. */
+  readonly cost?: PriceBook;
 }
 
 export interface Model {
@@ -77,10 +92,12 @@ export interface Model {
   /** Tokens; undefined: unknown. */
   readonly contextTokens: number | undefined;
   readonly maxOutputTokens: number | undefined;
-  /** undefined: not priced, so not sold. */
-  readonly price: Price | undefined;
-  /** Short name of the price's version, kept in every row that was charged by it. */
-  readonly priceVersion: string;
+  /** undefined: not priced, so not sold; nor is it at a time at which no version holds. */
+  readonly prices: PriceBook | undefined;
+  /** What the operator pays; absent: not known. */
+  readonly cost?: PriceBook;
+  /** Price ratio of the model, on top of plan and account; absent: 1. */
+  readonly multiplier?: Ratio;
   /** How it wants to be asked when a request is translated for it. */
   readonly traits?: Traits;
 }
@@ -167,6 +184,10 @@ export interface UsageReport {
   readonly upstreamId: string | undefined;
   /** `stop`, `length`, `tool_calls` …, as the upstream worded it. */
   readonly finish: string | undefined;
+  /** Which services the vendor says it has granted, by kind as in `Call`; a kind that it says nothing of is absent. */
+  readonly services?: Services;
+  /** What it says of what it made; over `Call.media`. */
+  readonly media?: readonly string[];
 }
 export const usageReport = defineFact<UsageReport>('usage');
 
@@ -241,6 +262,13 @@ export interface Catalog {
   list(): readonly Model[];
 }
 export const catalog = defineService<Catalog>('catalog');
+
+/** Whoever multiplies prices tells how low it goes, so that no sale below the own cost is configured. */
+export interface Multipliers {
+  /** The lowest ratio on this model's price that any plan comes to, without the account's own. */
+  lowest(modelId: string): Ratio;
+}
+export const multipliers = defineService<Multipliers>('multipliers');
 
 /** A configured vendor. */
 export interface Provider {

@@ -1,10 +1,11 @@
 /** Takes, extends and ends holds in memory, each step into the journal first and to the database in its own time. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { cost, costBound, type Money, money, zero } from '../../core/money.ts';
+import { type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
 import type { Attempt } from '../../core/vocabulary.ts';
 import type { Backlog } from './backlog.ts';
+import { boundOf, chargeFor } from './charge.ts';
 import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { OpenHolds } from './holds.ts';
@@ -59,7 +60,7 @@ export class Desk {
   hold(terms: Terms): Hold | Promise<Hold> {
     const { journal, purses } = this.#options;
     if (!this.accepting()) throw journal.refusal();
-    const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio);
+    const amount = boundOf(terms, terms.outputTokens);
     const purse = purses.find(terms.accountId);
     if (purse === undefined || !purses.covers(purse, amount)) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, purses.use(purse));
@@ -133,7 +134,7 @@ export class Desk {
     if (hold.ended || purse === undefined) return false;
     for (let step = stepTokens; ; step = Math.floor(step / 2)) {
       const output = hold.seenOutput + step;
-      const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio);
+      const bound = boundOf(terms, output);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
       if (purses.covers(purse, amount)) {
         this.#postExtension(hold, purse, output, amount);
@@ -164,11 +165,17 @@ export class Desk {
     let spent = zero;
     if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, attempts));
     else {
-      const exact = cost(verdict.usage, hold.terms.price, hold.terms.ratio);
-      const absurd = exact > absurdCost;
-      if (absurd) this.#tellAbsurd(hold, exact, verdict);
-      spent = absurd ? hold.held : exact;
-      journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, attempts));
+      const charge = chargeFor(hold.terms, verdict.usage, verdict, attempts);
+      const absurd = charge.cost > absurdCost;
+      if (absurd) this.#tellAbsurd(hold, charge.cost, verdict);
+      spent = absurd ? hold.held : charge.cost;
+      const [told, sum] = absurd
+        ? [
+            { ...verdict, estimated: true },
+            { ...charge, cost: spent, own: undefined },
+          ]
+        : [verdict, charge];
+      journal.append(settleRecord(hold, at, told, sum, attempts));
     }
     this.#open.delete(hold);
     const { purse } = hold;

@@ -1,6 +1,8 @@
 /** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
-import type { Price } from '../../core/usage.ts';
+import { type PriceContext, PriceVersion } from '../../core/prices.ts';
+import type { Model } from '../../core/vocabulary.ts';
+import { type Allowance, type Charge, priceAtHold } from './charge.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
 import type { Purse } from './purses.ts';
@@ -22,13 +24,19 @@ export interface Terms {
   readonly accountId: string;
   readonly keyId: string;
   readonly model: string;
-  readonly price: Price;
-  readonly priceVersion: string;
+  readonly prices: PriceVersion;
+  /** The time, and the call's side, that price tiers go by. */
+  readonly at: number;
+  readonly context: PriceContext;
   readonly ratio: Ratio;
   /** Estimate of the prompt, in tokens. */
   readonly inputTokens: number;
   /** Output tokens that the first hold covers. */
   readonly outputTokens: number;
+  /** Pieces that it covers. */
+  readonly allowance: Allowance;
+  /** The catalogue's entry, for the own cost; undefined for a hold that was found in the journal. */
+  readonly entry: Model | undefined;
 }
 
 export interface Hold {
@@ -86,6 +94,7 @@ export function departures(hold: Hold): readonly Departure[] {
 }
 
 export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
+  const { price, version, tier } = priceAtHold(terms);
   return {
     kind: 'HOLD',
     id: terms.id,
@@ -96,25 +105,29 @@ export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
     input: terms.inputTokens,
     output: terms.outputTokens,
     amount: held.toString(),
-    price: encodePrice(terms.price),
+    price: encodePrice(price),
     ratio: encodeRatio(terms.ratio),
-    version: terms.priceVersion,
+    version,
+    tier: tier === '' ? undefined : tier,
     sent: undefined,
   };
 }
 
-/** The hold that a record of an earlier run tells of. */
+/** The hold that a record of an earlier run tells of: charged by the price that its estimate had. */
 export function holdOf(record: HoldRecord, sequence: number): Hold {
   const terms: Terms = {
     id: record.id,
     accountId: record.account,
     keyId: record.key,
     model: record.model,
-    price: decodePrice(record.price),
-    priceVersion: record.version,
+    prices: new PriceVersion({ name: record.version, base: decodePrice(record.price), label: record.tier ?? '' }),
+    at: record.at,
+    context: {},
     ratio: decodeRatio(record.ratio),
     inputTokens: record.input,
     outputTokens: record.output,
+    allowance: { tools: 0, images: 0, seconds: 0 },
+    entry: undefined,
   };
   const hold = newHold(terms, money(BigInt(record.amount)), undefined);
   hold.sequence = sequence;
@@ -126,8 +139,8 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
 export function settleRecord(
   { terms, held }: Hold,
   at: number,
-  { usage, estimated, terminal, reason, finish, upstreamId }: Settlement,
-  cost: Money,
+  { estimated, terminal, reason, finish, upstreamId }: Settlement,
+  { cost, usage, priced, own }: Charge,
   attempts: readonly AttemptNote[],
 ): SettleRecord {
   return {
@@ -146,9 +159,11 @@ export function settleRecord(
     reason,
     finish,
     upstreamId,
-    price: encodePrice(terms.price),
+    price: encodePrice(priced.price),
     ratio: encodeRatio(terms.ratio),
-    version: terms.priceVersion,
+    version: priced.version,
+    tier: priced.tier === '' ? undefined : priced.tier,
+    own: own?.toString(),
     attempts,
   };
 }

@@ -1,5 +1,6 @@
 /** What a finished exchange costs its client: the outcome table, row by row. Pure. */
 import type { Outcome } from '../../core/contract.ts';
+import type { Services } from '../../core/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../core/usage.ts';
 import type { Attempt, UsageReport } from '../../core/vocabulary.ts';
 import type { AttemptNote, Departure } from './records.ts';
@@ -24,6 +25,9 @@ export interface Settlement {
   readonly terminal: boolean;
   readonly finish?: string | undefined;
   readonly upstreamId?: string | undefined;
+  /** What the upstream told that prices depend on. */
+  readonly services?: Services | undefined;
+  readonly media?: readonly string[] | undefined;
 }
 
 export type Verdict = Settlement | { readonly kind: 'VOID'; readonly reason: 'not_sent' | 'refused' | 'unknown' };
@@ -80,6 +84,8 @@ function settlement({ report, outcome, inputTokens, seenOutput }: Ending, counte
     terminal: report.terminal,
     finish: report.finish,
     upstreamId: report.upstreamId,
+    services: report.services,
+    media: report.media,
   };
 }
 

@@ -31,6 +31,8 @@ export interface HoldRecord {
   readonly price: PriceTexts;
   readonly ratio: string;
   readonly version: string;
+  /** Tiers of the price; absent: the list price. */
+  readonly tier?: string | undefined;
   sent?: Departure | undefined;
 }
 
@@ -79,6 +81,9 @@ export interface SettleRecord {
   readonly price: PriceTexts;
   readonly ratio: string;
   readonly version: string;
+  readonly tier?: string | undefined;
+  /** What the call cost the operator; absent: not known. */
+  readonly own?: string | undefined;
   readonly attempts: readonly AttemptNote[];
 }
 

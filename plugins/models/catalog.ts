@@ -1,7 +1,5 @@
 /** The catalogue: the models of the configuration that somebody can serve, found by id or alias. Pure. */
-import { createHash } from 'node:crypto';
 import type { Notice } from '../../core/contract.ts';
-import { type Price, usageClasses } from '../../core/usage.ts';
 import type { Catalog, Model, Providers } from '../../core/vocabulary.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 
@@ -25,25 +23,20 @@ function toModel(id: string, section: ModelConfig): Model {
     created: section.created,
     displayName: section.display_name ?? id,
     kind: section.kind,
-    targets: section.targets.map(({ provider, model, weight, traits }) => ({
+    targets: section.targets.map(({ provider, model, weight, traits, cost }) => ({
       provider,
       model: model ?? id,
       weight,
       ...(traits === undefined ? {} : { traits }),
+      ...(cost === undefined ? {} : { cost }),
     })),
     contextTokens: section.context,
     maxOutputTokens: section.max_output,
-    price: section.price,
-    priceVersion: priceVersion(section.price),
+    prices: section.price,
+    ...(section.cost === undefined ? {} : { cost: section.cost }),
+    ...(section.multiplier === undefined ? {} : { multiplier: section.multiplier }),
     ...(section.traits === undefined ? {} : { traits: section.traits }),
   };
-}
-
-/** Names a price by its content: the same price has the same version, whatever the order in which it was written. */
-export function priceVersion(price: Price | undefined): string {
-  if (price === undefined) return 'none';
-  const text = usageClasses.map((name) => `${name}=${price[name] ?? ''}`).join(';');
-  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 /** What `check` tells: one sentence for each matter, however many models it concerns. */

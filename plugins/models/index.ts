@@ -1,6 +1,7 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
 import { definePlugin, type Endpoint } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { type PriceVersion, versionAt } from '../../core/prices.ts';
 import {
   type Call,
   call,
@@ -40,7 +41,7 @@ export default definePlugin<ModelsConfig>({
         const wanted = exchange.get(call);
         const entry = offered.find(wanted.model);
         if (entry === undefined) throw unknownModel(wanted.model);
-        checkSold(entry, wanted);
+        checkSold(entry, wanted, host.clock.now());
         checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
         checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
         exchange.set(model, entry);
@@ -51,19 +52,29 @@ export default definePlugin<ModelsConfig>({
   },
 });
 
-/** It has a price, and it makes what this endpoint is for. */
-function checkSold(entry: Model, wanted: Call): void {
+/** It has a price now, and it makes what this endpoint is for. */
+function checkSold(entry: Model, wanted: Call, at: number): void {
   const name = quoted(wanted.model);
-  if (entry.price === undefined) {
+  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
+  if (prices === undefined) {
     throw new GatewayError('not_found', `The model ${name} has no price yet and cannot be called.`, {
       field: 'model',
       code: 'model_not_priced',
     });
   }
   const kind = wanted.kind ?? 'chat';
-  if (entry.kind === kind) return;
-  const message = `${name} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
-  throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
+  if (entry.kind !== kind) {
+    const message = `${name} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
+    throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
+  }
+  for (const service of Object.values(wanted.services ?? {})) checkService(name, service, prices);
+}
+
+/** A service beyond the standard one costs the operator more, or less: without a price of its own it is not sold. */
+function checkService(model: string, service: string, prices: PriceVersion): void {
+  if (prices.prices(service)) return;
+  const message = `The service ${quoted(service)} has no price for the model ${model}: leave it out of the request.`;
+  throw new GatewayError('invalid_request', message, { code: 'service_not_priced', shouldRetry: false });
 }
 
 function checkAllowed(entry: Model, wanted: Call, allowed: ReadonlySet<string> | undefined, who: string): void {

@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { cost, costBound, formatUsd, one, parseRatio, parseUsd, type Ratio, unitPrice } from '../../core/money.ts';
-import { maxCount, type Price, pieceClasses, readCount, type Usage, usageClasses } from '../../core/usage.ts';
+import {
+  maxCount,
+  type Price,
+  pieceClasses,
+  readCount,
+  toolClasses,
+  type Usage,
+  usageClasses,
+} from '../../core/usage.ts';
 
 /** The sum by the book: every class at its own or its stand-in's price, times ratio, rounded once, half up. */
 function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
@@ -16,12 +24,16 @@ function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
     reasoning: ['output'],
     output_audio: ['output'],
     output_image: ['output'],
+    web_search: ['call'],
+    web_fetch: ['call'],
+    code_execution: ['call'],
+    file_search: ['call'],
   };
   let numerator = 0n;
   for (const [name, count] of Object.entries(usage)) {
     const prices = price as Record<string, bigint | undefined>;
     const named = [name, ...(standIns[name] ?? [])].map((one) => prices[one]).find((amount) => amount !== undefined);
-    const perPiece = ['image', 'second', 'call'].includes(name);
+    const perPiece = /^(image|second|request|call|web_search|web_fetch|code_execution|file_search)$/.test(name);
     numerator += BigInt(count) * (named ?? 0n) * (perPiece ? 1_000_000n : 1n);
   }
   numerator *= ratio.numerator;
@@ -126,7 +138,8 @@ test('the bound covers every split of the tokens into classes', () => {
         ...outputs.map((name, index) => [name, output[index]!]),
       ]);
       const sum = (list: number[]) => list.reduce((total, each) => total + each, 0);
-      assert.ok(costBound(sum(input), sum(output), price, ratio) >= cost({ ...usage, call: 1 }, price, ratio));
+      for (const tool of toolClasses)
+        assert.ok(costBound(sum(input), sum(output), price, ratio) >= cost({ ...usage, [tool]: 1 }, price, ratio));
     }),
   );
 });
@@ -185,6 +198,6 @@ test('price by name prefix: a class that a price does not name costs what its st
   );
   assert.deepEqual(
     pieceClasses.map((name) => unitPrice(price, name)),
-    [0n, 0n, 0n],
+    pieceClasses.map(() => 0n),
   );
 });

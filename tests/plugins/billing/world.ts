@@ -10,6 +10,7 @@ import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import type { Fact, Part } from '../../../core/contract.ts';
 import { type Money, money, parseUsd } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
 import type { Price } from '../../../core/usage.ts';
 import {
   type Attempt,
@@ -120,8 +121,7 @@ export function modelOf(options: Partial<Model> = {}): Model {
     targets: [],
     contextTokens: undefined,
     maxOutputTokens: undefined,
-    price,
-    priceVersion: 'v1',
+    prices: flatBook(price, 'v1'),
     ...options,
   };
 }
