@@ -78,6 +78,12 @@ export function priceFor(book: PriceBook, at: number, usage: Usage, context: Pri
   return versionAt(book, at)?.priced(at, usage, context);
 }
 
+/** The times from `at` on at which the book changes, `at` itself first. */
+export function changesFrom(book: PriceBook, at: number): number[] {
+  const edges = book.flatMap(({ from, until }) => [from, until]).filter((edge) => edge > at && Number.isFinite(edge));
+  return [at, ...new Set(edges.sort((left, right) => left - right))];
+}
+
 /** A book of one version without tiers. */
 export function flatBook(price: Price, name: string): PriceBook {
   return [new PriceVersion({ name, base: price })];
@@ -97,7 +103,7 @@ export class PriceVersion {
   readonly tiers: readonly PriceTier[];
   readonly image: MediaTable | undefined;
   readonly second: MediaTable | undefined;
-  readonly #base: Price;
+  readonly base: Price;
   readonly #flat: Priced | undefined;
   readonly #priced = new Map<number, Priced>();
   readonly #bounds = new Map<number, Price>();
@@ -119,15 +125,15 @@ export class PriceVersion {
     this.tiers = tiers;
     this.image = image;
     this.second = second;
-    this.#base = base;
+    this.base = base;
     this.#label = label;
     this.#timed = tiers.reduce((mask, { hours, above, service }, index) => {
       const alone = hours !== undefined && above === undefined && service === undefined;
       return alone ? mask | (1 << index) : mask;
     }, 0);
     const isFlat = tiers.length === 0 && image === undefined && second === undefined;
-    this.#flat = isFlat ? { price: base, version: name, tier: label } : undefined;
     for (const mask of this.#masks()) this.#combined(mask, 0, 0);
+    this.#flat = isFlat ? this.#combined(0, 0, 0) : undefined;
   }
 
   /** Whether this service has a price of its own. */
@@ -219,7 +225,7 @@ export class PriceVersion {
   }
 
   #combine(mask: number, image: number, second: number): Priced {
-    let price: Price = this.#base;
+    let price: Price = this.base;
     const names = this.#label === '' ? [] : [this.#label];
     this.tiers.forEach((tier, index) => {
       if ((mask & (1 << index)) === 0) return;

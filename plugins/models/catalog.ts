@@ -2,6 +2,7 @@
 import type { Notice } from '../../core/contract.ts';
 import type { Catalog, Model, Providers } from '../../core/vocabulary.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
+import { reportPrices } from './price-report.ts';
 
 /** Models without any usable target are left out. */
 export function buildCatalog(config: ModelsConfig, providers: Providers): Catalog {
@@ -58,4 +59,20 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
   tell('info', 'models with an example price; check it before you sell them', examples);
   tell('info', 'targets name providers that are not configured or have no key', missing);
   return notices;
+}
+
+const soonMs = 30 * 86_400_000;
+
+/** Prices that do not hold throughout, or that change soon. */
+export function priceNotices(config: ModelsConfig, at: number): Notice[] {
+  const { gaps, endings } = reportPrices(config, undefined, at, soonMs);
+  return [
+    ...gaps.map(({ model, from }): Notice => ({ level: 'warning', text: `${model} has no price from ${from} on` })),
+    ...endings.map(({ model, version, at: end, next }): Notice => {
+      return {
+        level: 'info',
+        text: `the price ${version} of ${model} ends at ${end}, then ${next ?? 'it is not sold'}`,
+      };
+    }),
+  ];
 }

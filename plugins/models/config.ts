@@ -1,7 +1,9 @@
 /** What an operator writes about models: who owns one, who serves it, how large it is and what it costs. */
+import type { PriceBook } from '../../core/prices.ts';
 import { count, ratio, z } from '../../core/schema.ts';
 import { traitsSchema } from '../../core/traits.ts';
 import type { UsageClass } from '../../core/usage.ts';
+import type { Model } from '../../core/vocabulary.ts';
 import { lacks, priceSchema } from './price-config.ts';
 
 /** Any printable text without spaces, `?` or `#`, so that it fits a path: `vendor/model:tag` is fine. */
@@ -73,11 +75,16 @@ const modelSchema = z
   .superRefine((model, context) => {
     const { price } = model;
     if (price === undefined) return;
-    const missing = requiredClasses[model.kind].find((names) => lacks(price, names));
+    const missing = missingClasses(price, model.kind);
     if (missing === undefined) return;
     const message = `a price of the kind "${model.kind}" names ${missing.join(' or ')}; write 0 where nothing is owed`;
     context.addIssue({ code: 'custom', path: ['price'], message });
   });
+
+/** The classes of which a price of this kind must name one, if it names none. */
+export function missingClasses(price: PriceBook, kind: Model['kind']): readonly UsageClass[] | undefined {
+  return requiredClasses[kind].find((names) => lacks(price, names));
+}
 
 /** An unnamed class costs nothing, so those that a kind always uses must be named: one of each group. */
 const requiredClasses: Record<'chat' | 'image' | 'video', readonly (readonly UsageClass[])[]> = {

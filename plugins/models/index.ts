@@ -9,20 +9,24 @@ import {
   catalog,
   type Model,
   model,
+  multipliers,
   plan,
+  plans,
   providers,
   translations,
 } from '../../core/vocabulary.ts';
-import { buildCatalog, catalogNotices } from './catalog.ts';
+import { buildCatalog, catalogNotices, priceNotices } from './catalog.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
 import { dialectOf, renderError } from './dialects.ts';
+import { floorFaults, lowestRatio } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
+import { priceCommands } from './price-commands.ts';
 
 export default definePlugin<ModelsConfig>({
   name: 'models',
   config: modelsSchema,
   needs: [providers],
-  uses: [translations],
+  uses: [translations, plans, multipliers],
   provides: [catalog],
   reads: [call],
   finds: [caller, plan],
@@ -47,7 +51,12 @@ export default definePlugin<ModelsConfig>({
         exchange.set(model, entry);
         return next();
       },
-      notices: () => catalogNotices(config, known),
+      notices: () => [...catalogNotices(config, known), ...priceNotices(config, host.clock.now())],
+      problems: () =>
+        floorFaults(config, host.clock.now(), (id, entry) =>
+          lowestRatio(id, entry, host.find(plans), host.find(multipliers)),
+        ),
+      commands: priceCommands(host, config),
     };
   },
 });

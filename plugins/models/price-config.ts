@@ -117,6 +117,7 @@ export const priceSchema = z
 function toVersion(written: Written): PriceVersion {
   const { image, second, above, service, hours, version, valid_from: from, valid_until: until, ...others } = written;
   if (from !== undefined && until !== undefined && until <= from) throw new RangeError('ends before it begins');
+  for (const [name, one] of Object.entries(service ?? {})) mustReach(name, one, above);
   const base = named({ ...others, image: amountOf(image), second: amountOf(second) });
   const tiers = [
     ...levelTiers(above),
@@ -138,13 +139,21 @@ function levelTiers(above: Record<string, Classes> | undefined, service?: string
   return tiers.sort((left, right) => left.above - right.above);
 }
 
-function serviceTiers(
-  service: string,
-  written: Ratio | (Classes & { above?: Record<string, Classes> | undefined }),
-): PriceTier[] {
+type ServicePrice = Ratio | (Classes & { above?: Record<string, Classes> | undefined });
+
+function serviceTiers(service: string, written: ServicePrice): PriceTier[] {
   if ('numerator' in written) return [{ name: service, service, times: written }];
   const { above, ...price } = written;
   return [{ name: service, service, price: named(price) }, ...levelTiers(above, service)];
+}
+
+/** Prices of a service would take the place of those for long prompts: where there are such, it has its own. */
+function mustReach(service: string, written: ServicePrice, above: Record<string, Classes> | undefined): void {
+  if ('numerator' in written) return;
+  const own = new Set(Object.keys(written.above ?? {}));
+  const missing = Object.keys(above ?? {}).find((level) => !own.has(level));
+  if (missing !== undefined)
+    throw new RangeError(`service ${service} has no prices above ${missing}: add them, or write a ratio`);
 }
 
 type Piece = z.output<typeof pieceTable>;
