@@ -270,6 +270,13 @@ export interface Multipliers {
 }
 export const multipliers = defineService<Multipliers>('multipliers');
 
+/** Whoever keeps the prices tells whether a ratio of an account would go below the own cost. */
+export interface PriceFloor {
+  /** One sentence for each model that would be sold below its cost with this ratio on top of the lowest. */
+  losses(multiplier: Ratio): readonly string[];
+}
+export const priceFloor = defineService<PriceFloor>('price floor');
+
 /** A configured vendor. */
 export interface Provider {
   readonly name: string;

@@ -8,6 +8,8 @@ export interface AccountRow {
   name: string;
   plan: string;
   disabled: boolean;
+  /** The account's own price ratio; null: 1. */
+  multiplier: string | null;
   createdAt: Date;
 }
 
@@ -30,6 +32,7 @@ export interface ValidKey {
   accountId: string;
   plan: string;
   disabled: boolean;
+  multiplier: string | null;
   models: string[] | null;
   expiresAt: Date | null;
 }
@@ -85,6 +88,10 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
     async setDisabled(accountId: string, disabled: boolean): Promise<void> {
       await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
     },
+
+    async setMultiplier(accountId: string, multiplier: string | null): Promise<void> {
+      await orm.update(accounts).set({ multiplier }).where(eq(accounts.id, accountId));
+    },
   };
 }
 
@@ -105,6 +112,7 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           accountId: accounts.id,
           plan: accounts.plan,
           disabled: accounts.disabled,
+          multiplier: accounts.multiplier,
           models: keys.models,
           expiresAt: keys.expiresAt,
         })

@@ -1,6 +1,7 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
 import { definePlugin, type Endpoint } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { timesRatio } from '../../core/money.ts';
 import { type PriceVersion, versionAt } from '../../core/prices.ts';
 import {
   type Call,
@@ -12,11 +13,12 @@ import {
   multipliers,
   plan,
   plans,
+  priceFloor,
   providers,
   translations,
 } from '../../core/vocabulary.ts';
 import { buildCatalog, catalogNotices, priceNotices } from './catalog.ts';
-import { type ModelsConfig, modelsSchema } from './config.ts';
+import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
 import { dialectOf, renderError } from './dialects.ts';
 import { floorFaults, lowestRatio } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
@@ -27,7 +29,7 @@ export default definePlugin<ModelsConfig>({
   config: modelsSchema,
   needs: [providers],
   uses: [translations, plans, multipliers],
-  provides: [catalog],
+  provides: [catalog, priceFloor],
   reads: [call],
   finds: [caller, plan],
   writes: [model],
@@ -35,6 +37,13 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     const offered = buildCatalog(config, known);
     host.provide(catalog, offered);
+    const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
+    host.provide(priceFloor, {
+      losses: (multiplier) =>
+        floorFaults(config, host.clock.now(), (id, entry) => timesRatio(lowest(id, entry), multiplier)).map(
+          ({ path, message }) => `${path[0]}: ${message}`,
+        ),
+    });
     let listing: Listing | undefined;
     // Worded at the first question: what can be called depends on plugins below.
     const worded = () => (listing ??= buildListing(offered, known, host.find(translations)));
@@ -52,10 +61,7 @@ export default definePlugin<ModelsConfig>({
         return next();
       },
       notices: () => [...catalogNotices(config, known), ...priceNotices(config, host.clock.now())],
-      problems: () =>
-        floorFaults(config, host.clock.now(), (id, entry) =>
-          lowestRatio(id, entry, host.find(plans), host.find(multipliers)),
-        ),
+      problems: () => floorFaults(config, host.clock.now(), lowest),
       commands: priceCommands(host, config),
     };
   },
