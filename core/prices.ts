@@ -136,8 +136,9 @@ export class PriceVersion {
     this.#flat = isFlat ? this.#combined(0, 0, 0) : undefined;
   }
 
-  /** Whether this service has a price of its own. */
+  /** Whether this service has a price of its own; where everything is free, every service is. */
   prices(service: string): boolean {
+    if (this.#flat !== undefined) return Object.values(this.base).every((amount) => amount === 0n);
     return this.tiers.some((tier) => tier.service === service);
   }
 

@@ -82,6 +82,7 @@ function checkSold(entry: Model, wanted: Call, at: number): void {
     const message = `${name} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
     throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
   }
+  if (!wanted.billable) return;
   for (const service of Object.values(wanted.services ?? {})) checkService(name, service, prices);
 }
 

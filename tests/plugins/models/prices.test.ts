@@ -139,6 +139,10 @@ test('a service without a price is refused before anything is held, one with a p
   const ask = (tier: string) => part.handle!(fakeExchange({ facts: [[call, asked(tier)]] }), async () => okAnswer);
   assert.equal(await ask('flex'), okAnswer);
   await assert.rejects(ask('priority'), { code: 'service_not_priced', status: 400 });
+  const counting = { ...asked('priority'), billable: false };
+  assert.equal(await part.handle!(fakeExchange({ facts: [[call, counting]] }), async () => okAnswer), okAnswer);
+  const free = (await start({ m: { price: 'free' } })).part;
+  assert.equal(await free.handle!(fakeExchange({ facts: [[call, asked('fast')]] }), async () => okAnswer), okAnswer);
 });
 
 const faults = (part: Part) => part.problems!().map(({ path, message }) => `${path.join('.')}: ${message}`);
