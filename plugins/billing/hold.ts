@@ -35,7 +35,7 @@ export interface Terms {
   readonly outputTokens: number;
   /** Pieces that it covers. */
   readonly allowance: Allowance;
-  /** The catalogue's entry, for the own cost; undefined for a hold that was found in the journal. */
+  /** The catalogue's entry, for the own cost; undefined where the catalogue no longer has it. */
   readonly entry: Model | undefined;
 }
 

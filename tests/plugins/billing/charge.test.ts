@@ -9,7 +9,19 @@ import { tokenClasses, type Usage } from '../../../core/usage.ts';
 import { caller, type Model, usageReport } from '../../../core/vocabulary.ts';
 import { boundOf, chargeFor } from '../../../plugins/billing/charge.ts';
 import type { Terms } from '../../../plugins/billing/hold.ts';
-import { answer, attemptOf, closeEngine, enter, newCall, newWorld, report, send, usd, type World } from './world.ts';
+import {
+  answer,
+  attemptOf,
+  closeEngine,
+  enter,
+  modelOf,
+  newCall,
+  newWorld,
+  report,
+  send,
+  usd,
+  type World,
+} from './world.ts';
 
 after(closeEngine);
 
@@ -171,7 +183,8 @@ test('plan, model and account multiply exactly, with one rounding', async () => 
 });
 
 test('a call that a crash cut off is charged by the tier and version of its hold', async () => {
-  const world = await newWorld();
+  const cost = flatBook({ input: parseUsd('1'), output: parseUsd('5') }, 'own');
+  const world = await newWorld({ entries: [modelOf({ ...tiered, cost })] });
   await world.credit('1');
   const exchange = newCall({ model: tiered, call: { inputTokens: 1_500, services: { tier: 'fast' } } });
   await enter(world, exchange);
@@ -179,7 +192,7 @@ test('a call that a crash cut off is charged by the tier and version of its hold
   await world.tick('sync the journal');
   const next = await world.crash();
   const [row] = await usageRows(next);
-  assert.deepEqual(row, { cost: '12000000', tier: '>1k + fast', own_cost: null, price_version: 'list' });
+  assert.deepEqual(row, { cost: '12000000', tier: '>1k + fast', own_cost: '1500000', price_version: 'list' });
   assert.deepEqual((await next.audit()).violations, []);
   await next.stop();
 });
