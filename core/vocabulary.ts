@@ -33,6 +33,8 @@ export interface Caller {
   readonly keyId: string;
   /** Name of the account's plan. */
   readonly plan: string;
+  /** When that plan ends and the default plan takes its place, in wall-clock milliseconds; absent: it does not. */
+  readonly planEndsAt?: number | undefined;
   /** Models this key may call; undefined: all. */
   readonly models: ReadonlySet<string> | undefined;
 }
@@ -46,7 +48,16 @@ export interface PlanTerms {
   readonly models: ReadonlySet<string> | undefined;
   /** Price ratio of the plan; undefined: 1. */
   readonly multiplier: Ratio | undefined;
+  /** Money that the plan brings for each period; it expires with the period. */
+  readonly grant?: PlanGrant | undefined;
+  /** How much of that money may be spent within each window. */
+  readonly windows?: { readonly [K in WindowName]?: Money | undefined } | undefined;
 }
+export interface PlanGrant {
+  readonly amount: Money;
+  readonly every: 'day' | 'week' | 'month';
+}
+export type WindowName = '5h' | 'day' | 'week' | 'month';
 export interface Limits {
   readonly rpm?: number;
   readonly rpd?: number;
@@ -206,6 +217,8 @@ export interface Accounts {
   /** By id or by name; undefined when there is none. */
   find(nameOrId: string): Promise<Account | undefined>;
   list(): Promise<Account[]>;
+  /** Puts an account on a plan until `endsAt`, in whose transaction `orm` runs. The caller announces the account. */
+  setPlan?(orm: Orm, accountId: string, plan: string, endsAt: number | undefined): Promise<void>;
   /** A new key; `key` is told this once. */
   createKey(
     accountId: string,
@@ -227,14 +240,93 @@ export const plans = defineService<Plans>('plans');
 
 export interface Ledger {
   /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
-  credit(
-    accountId: string,
-    amount: Money,
-    options: { kind: string; reason: string; reference: string },
-  ): Promise<Money>;
+  credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
   balance(accountId: string): Promise<Money>;
 }
+export interface CreditOptions {
+  readonly kind: string;
+  readonly reason: string;
+  /** Names the event that the money came by. */
+  readonly reference: string;
+  /** Wall-clock milliseconds after which what is left of it lapses; absent: it does not expire. */
+  readonly expiresAt?: number | undefined;
+}
 export const ledger = defineService<Ledger>('ledger');
+
+/** An account's money beside its calls: what it is made of, and how it is taken and given back. */
+export interface Pool {
+  view(accountId: string): Promise<PoolView>;
+  /** Takes money from an account, once per `reference`; 402 when it is not there. Resolves with the balance after it. */
+  debit(accountId: string, amount: Money, entry: EntryOptions): Promise<Money>;
+  /** Takes back what is left of a top-up that was paid back outside, at most; once per `reference`. */
+  refundCredit(accountId: string, creditReference: string, amount: Money, entry: EntryOptions): Promise<Money>;
+  /** Gives back what a settled request has cost, or a part of it; once per `reference`, never more than was paid. */
+  refundRequest(accountId: string, requestId: string, amount: Money, entry: EntryOptions): Promise<Money>;
+  /**
+   * Runs `work` in one transaction under the account's lock, and tells everybody of the account afterwards. `atMost`: what
+   * it may take; calls cannot spend that meanwhile.
+   */
+  transact<T>(accountId: string, atMost: Money, work: (posting: Posting) => Promise<T>): Promise<T>;
+  /** Run when an account's term has ended and its next grant would be due; may begin a new one. One listener. */
+  onTermEnded(work: (posting: Posting, term: PlanTerm) => Promise<void>): void;
+}
+export interface EntryOptions {
+  readonly reason: string;
+  readonly reference: string;
+}
+/** Entries of one account in one transaction. */
+export interface Posting {
+  /** Statements inside the transaction. */
+  readonly orm: Orm;
+  readonly accountId: string;
+  /** Wall-clock milliseconds of every entry. */
+  readonly at: number;
+  readonly balance: Money;
+  /** false: the reference was credited before. */
+  credit(amount: Money, options: CreditOptions): Promise<boolean>;
+  /** Takes a price out of the money that does not expire; 402 when it is not there. false: the reference is known. */
+  purchase(price: Money, entry: EntryOptions & { readonly detail?: object }): Promise<boolean>;
+  /** The plan that was bought and has not ended. */
+  term(): Promise<PlanTerm | undefined>;
+  /** Ends the running term, begins another one, and gives its first grant. */
+  beginTerm(terms: PlanTerms, endsAt: number | undefined): Promise<void>;
+  extendTerm(term: PlanTerm, endsAt: number | undefined): Promise<void>;
+}
+export interface PlanTerm {
+  readonly id: string;
+  readonly plan: string;
+  readonly startsAt: number;
+  readonly endsAt: number | undefined;
+}
+export interface PoolView {
+  readonly balance: Money;
+  /** What a call may spend now. */
+  readonly spendable: Money;
+  /** Set aside for running calls. */
+  readonly held: Money;
+  /** In the order of spending; those of which nothing is left are not among them. */
+  readonly grants: readonly GrantView[];
+  readonly windows: readonly WindowView[];
+  readonly term: PlanTerm | undefined;
+}
+export interface GrantView {
+  readonly id: string;
+  readonly kind: string;
+  readonly reason: string;
+  readonly reference: string;
+  readonly amount: Money;
+  readonly remaining: Money;
+  readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+}
+export interface WindowView {
+  readonly name: WindowName;
+  readonly limit: Money;
+  readonly spent: Money;
+  readonly startsAt: number;
+  readonly endsAt: number;
+}
+export const pool = defineService<Pool>('pool');
 
 export interface Catalog {
   find(id: string): Model | undefined;

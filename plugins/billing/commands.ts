@@ -3,13 +3,14 @@ import type { Command, CommandResult, Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, parseUsd, unitPrice } from '../../core/money.ts';
 import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import { type Account, accounts, type Ledger } from '../../core/vocabulary.ts';
+import { type Account, accounts, type Ledger, type Pool } from '../../core/vocabulary.ts';
 import type { AuditReport } from './audit.ts';
-import type { StoredRow } from './grants.ts';
+import type { StoredRow } from './rows.ts';
 
 export interface CommandTools {
   readonly host: Host;
   readonly ledger: Ledger;
+  readonly pool: Pool;
   readonly readLedger: (accountId: string, limit: number) => Promise<StoredRow[]>;
   readonly audit: () => Promise<AuditReport>;
 }

@@ -1,6 +1,7 @@
 /** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import type { Price } from '../../core/usage.ts';
+import type { PlanTerms } from '../../core/vocabulary.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
 import type { Purse } from './purses.ts';
@@ -29,6 +30,8 @@ export interface Terms {
   readonly inputTokens: number;
   /** Output tokens that the first hold covers. */
   readonly outputTokens: number;
+  /** The plan that the call is made on; it may bring money. */
+  readonly plan?: PlanTerms | undefined;
 }
 
 export interface Hold {

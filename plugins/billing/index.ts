@@ -10,15 +10,14 @@ import {
   call,
   caller,
   catalog,
-  type Database,
   database,
-  type Ledger,
   ledger,
   type Meter,
   meter,
   model,
   plan,
   plans,
+  pool,
   priceRatio,
   usageReport,
 } from '../../core/vocabulary.ts';
@@ -27,10 +26,10 @@ import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
-import { creditAccount, readBalances, readLedger } from './grants.ts';
 import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
-import { availableIn } from './purses.ts';
+import { openTill } from './pool.ts';
+import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 
 const configSchema = z.strictObject({
@@ -71,7 +70,7 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger],
+  provides: [ledger, pool],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
   writes: [meter],
@@ -84,8 +83,9 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   let books: Books | undefined;
-  const account = ledgerOf(host, store, () => books);
-  host.provide(ledger, account);
+  const till = openTill(host, store, () => books);
+  host.provide(ledger, till.ledger);
+  host.provide(pool, till.pool);
   return {
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
@@ -98,7 +98,8 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
     },
     commands: commandsOf({
       host,
-      ledger: account,
+      ledger: till.ledger,
+      pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
       audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
     }),
@@ -116,6 +117,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
+        upkeep: till.upkeep,
       });
       books = running;
       host.every(syncMs, 'sync the journal', () => running.tick());
@@ -194,25 +196,6 @@ function termsOf(exchange: Exchange, longestOutput: number): Terms {
     ratio: exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one,
     inputTokens: request.inputTokens,
     outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
-  };
-}
-
-function ledgerOf(host: Host, store: Database, books: () => Books | undefined): Ledger {
-  return {
-    credit: async (accountId, amount, grant) => {
-      const balance = await creditAccount(store.orm, store.schema, accountId, amount, grant, host.clock.now());
-      const running = books();
-      if (running?.purses.knows(accountId)) await running.flusher.refresh(accountId);
-      // The money is in: that others hear of it a little later must not look like a failure, which would be repeated.
-      await store.announce('account', accountId).catch((error: unknown) => {
-        host.log.warn({ error, accountId }, 'a credit could not be announced');
-      });
-      return balance;
-    },
-    balance: async (accountId) => {
-      const purse = books()?.purses.find(accountId);
-      if (purse !== undefined) return availableIn(purse);
-      return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
-    },
+    plan: exchange.find(plan),
   };
 }
