@@ -218,7 +218,7 @@ export interface Accounts {
   find(nameOrId: string): Promise<Account | undefined>;
   list(): Promise<Account[]>;
   /** Puts an account on a plan until `endsAt`, in whose transaction `orm` runs. The caller announces the account. */
-  setPlan?(orm: Orm, accountId: string, plan: string, endsAt: number | undefined): Promise<void>;
+  setPlan(orm: Orm, accountId: string, plan: string, endsAt: number | undefined): Promise<void>;
   /** A new key; `key` is told this once. */
   createKey(
     accountId: string,
@@ -235,6 +235,16 @@ export interface Plans {
   has(name: string): boolean;
   /** Every plan on offer. */
   list(): readonly PlanTerms[];
+  /** What the plan of this name is sold for; undefined when there is none. */
+  offer(name: string): PlanOffer | undefined;
+}
+/** A plan as it is sold. */
+export interface PlanOffer extends PlanTerms {
+  readonly price: Money;
+  /** Milliseconds; undefined: for one period of its grant, or without end. */
+  readonly lastsMs: number | undefined;
+  /** Bought again at its end, if the balance covers it. */
+  readonly renew: boolean;
 }
 export const plans = defineService<Plans>('plans');
 
@@ -327,6 +337,27 @@ export interface WindowView {
   readonly endsAt: number;
 }
 export const pool = defineService<Pool>('pool');
+
+/** What accounts buy and redeem. */
+export interface Shop {
+  /** Buys a plan from the balance, once per `reference`; 402 when the money that does not expire does not cover it. */
+  buy(accountId: string, plan: string, reference: string): Promise<Purchase>;
+  /** Redeems a code: money, a plan, or days of a plan. `not_found` for an unknown one, `conflict` for one that is used up. */
+  redeem(accountId: string, code: string): Promise<Redemption>;
+}
+export interface Purchase {
+  readonly plan: string;
+  readonly price: Money;
+  readonly endsAt: number | undefined;
+  readonly balance: Money;
+}
+export interface Redemption {
+  readonly amount: Money | undefined;
+  readonly plan: string | undefined;
+  readonly endsAt: number | undefined;
+  readonly balance: Money;
+}
+export const shop = defineService<Shop>('shop');
 
 export interface Catalog {
   find(id: string): Model | undefined;

@@ -1,6 +1,6 @@
 /** Every statement on accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database, Orm } from '../../core/vocabulary.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -9,6 +9,8 @@ export interface AccountRow {
   plan: string;
   disabled: boolean;
   createdAt: Date;
+  /** null: the plan does not end. */
+  planEndsAt: Date | null;
 }
 
 /** A key as it may be listed: neither the key nor its hash. */
@@ -29,6 +31,7 @@ export interface ValidKey {
   keyId: string;
   accountId: string;
   plan: string;
+  planEndsAt: Date | null;
   disabled: boolean;
   models: string[] | null;
   expiresAt: Date | null;
@@ -85,6 +88,11 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
     async setDisabled(accountId: string, disabled: boolean): Promise<void> {
       await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
     },
+
+    /** In the transaction of whoever changes the plan. */
+    async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
+      await transaction.update(accounts).set({ plan, planEndsAt }).where(eq(accounts.id, accountId));
+    },
   };
 }
 
@@ -104,6 +112,7 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           keyId: keys.id,
           accountId: accounts.id,
           plan: accounts.plan,
+          planEndsAt: accounts.planEndsAt,
           disabled: accounts.disabled,
           models: keys.models,
           expiresAt: keys.expiresAt,

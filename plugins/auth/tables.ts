@@ -12,6 +12,7 @@ export function authTables(schema: string) {
     plan: text('plan').notNull(),
     disabled: boolean('disabled').notNull().default(false),
     createdAt: instant('created_at').notNull(),
+    planEndsAt: instant('plan_ends_at'),
   });
   const keys = space.table('keys', {
     id: uuid('id').primaryKey().defaultRandom(),

@@ -194,6 +194,7 @@ function accountsOf(names: string[]): Accounts {
   return {
     create: () => assert.fail('not asked for'),
     createKey: () => assert.fail('not asked for'),
+    setPlan: () => assert.fail('not asked for'),
     find: async (name) => list.find((account) => account.name === name),
     list: async () => list,
   };
