@@ -43,7 +43,7 @@ export function openTill(host: Host, store: Database, books: () => Books | undef
 
   const endedIn = (entries: Entries) => termEnded && ((term: PlanTerm) => termEnded!(postingOf(entries), term));
 
-  const change = async <T>(accountId: string, atMost: Money, work: (entries: Entries) => Promise<T>): Promise<T> => {
+  const change: Change = async (accountId, atMost, work) => {
     const running = books();
     const release = running?.purses.reserve(accountId, atMost);
     // What memory cannot spare the database does not have either, once it knows of the calls.
@@ -66,7 +66,6 @@ export function openTill(host: Host, store: Database, books: () => Books | undef
     return known;
   };
 
-  const none = money(0n);
   return {
     ledger: {
       credit: (accountId, amount, options) =>
@@ -81,28 +80,37 @@ export function openTill(host: Host, store: Database, books: () => Books | undef
       },
     },
     pool: {
+      ...changesBy(change),
       view: (accountId) => post(accountId, viewPool),
-      debit: (accountId, amount, entry) =>
-        change(accountId, amount, async (entries) => {
-          await entries.debit(amount, entry);
-          return entries.balance;
-        }),
-      refundCredit: (accountId, creditReference, amount, entry) =>
-        change(accountId, amount, async (entries) => {
-          await refundCredit(entries, creditReference, amount, entry);
-          return entries.balance;
-        }),
-      refundRequest: (accountId, requestId, amount, entry) =>
-        change(accountId, none, async (entries) => {
-          await refundRequest(entries, requestId, amount, entry);
-          return entries.balance;
-        }),
-      transact: (accountId, atMost, work) => change(accountId, atMost, (entries) => work(postingOf(entries))),
       onTermEnded: (work) => {
         termEnded = work;
       },
     },
     upkeep,
+  };
+}
+
+const none = money(0n);
+type Change = <T>(accountId: string, atMost: Money, work: (entries: Entries) => Promise<T>) => Promise<T>;
+
+function changesBy(change: Change): Omit<Pool, 'view' | 'onTermEnded'> {
+  return {
+    debit: (accountId, amount, entry) =>
+      change(accountId, amount, async (entries) => {
+        await entries.debit(amount, entry);
+        return entries.balance;
+      }),
+    refundCredit: (accountId, creditReference, amount, entry) =>
+      change(accountId, amount, async (entries) => {
+        await refundCredit(entries, creditReference, amount, entry);
+        return entries.balance;
+      }),
+    refundRequest: (accountId, requestId, amount, entry) =>
+      change(accountId, none, async (entries) => {
+        await refundRequest(entries, requestId, amount, entry);
+        return entries.balance;
+      }),
+    transact: (accountId, atMost, work) => change(accountId, atMost, (entries) => work(postingOf(entries))),
   };
 }
 

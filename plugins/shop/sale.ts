@@ -14,7 +14,7 @@ const dayMs = 24 * 3_600_000;
 const renewWithinMs = 3 * dayMs;
 
 /** Price and plan in one transaction, once per reference. */
-export function buyPlan(sales: Sales, accountId: string, name: string, reference: string): Promise<Purchase> {
+export async function buyPlan(sales: Sales, accountId: string, name: string, reference: string): Promise<Purchase> {
   const offer = offerNamed(sales.plans, name);
   if (offer.price === 0n) {
     const message = `The plan "${name}" is free: it cannot be bought.`;

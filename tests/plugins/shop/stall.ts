@@ -34,6 +34,11 @@ export const offers = {
   saver: { price: 30, lasts: '30d', multiplier: 1.6 },
 };
 
+const directories: string[] = [];
+process.once('exit', () => {
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
+
 export interface Stall {
   readonly host: FakeHost;
   readonly database: TestDatabase;
@@ -53,7 +58,7 @@ export interface Stall {
 export async function openStall(other?: Stall): Promise<Stall> {
   const store = await openDatabase({ pool: 8, ...(other === undefined ? {} : { schema: other.database.schema }) });
   const directory = mkdtempSync(join(tmpdir(), 'stall-'));
-  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+  directories.push(directory);
   const host = fakeHost({ schema: store.schema, directory });
   host.random.bytes(other === undefined ? 1 : 2);
   host.provide(database, store);
