@@ -1,20 +1,11 @@
 /** The operator's commands about the books: show an account's ledger, check the invariants. */
-import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
+import type { Command, CommandResult } from '../../core/contract.ts';
 import { formatUsd, unitPrice } from '../../core/money.ts';
 import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import { type Account, accounts, type Ledger, type Pool, type PoolView } from '../../core/vocabulary.ts';
-import type { AuditReport } from './audit.ts';
+import type { PoolView } from '../../core/vocabulary.ts';
+import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
 import { moneyCommands } from './money-commands.ts';
 import type { StoredRow } from './rows.ts';
-
-export interface CommandTools {
-  readonly host: Host;
-  readonly ledger: Ledger;
-  readonly pool: Pool;
-  readonly readLedger: (accountId: string, limit: number) => Promise<StoredRow[]>;
-  readonly audit: () => Promise<AuditReport>;
-}
 
 export function commandsOf(tools: CommandTools): Command[] {
   return [
@@ -32,22 +23,6 @@ export function commandsOf(tools: CommandTools): Command[] {
       run: () => showAudit(tools),
     },
   ];
-}
-
-export type Values = Parameters<Command['run']>[0];
-
-export function missing(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field });
-}
-
-export async function findAccount(host: Host, name: unknown): Promise<Account> {
-  if (typeof name !== 'string' || name === '') throw missing('account', 'Name an account.');
-  const directory = host.find(accounts);
-  if (directory === undefined) throw new GatewayError('unsupported', 'This gateway has no accounts.');
-  const account = await directory.find(name);
-  if (account === undefined)
-    throw new GatewayError('not_found', `There is no account "${name}".`, { field: 'account' });
-  return account;
 }
 
 async function showLedger(tools: CommandTools, values: Values): Promise<CommandResult> {

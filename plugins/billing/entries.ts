@@ -47,6 +47,8 @@ export class Entries {
   readonly accountId: string;
   /** Wall-clock milliseconds of all entries. */
   readonly at: number;
+  /** false: running calls may need what is there; only entries that were made before are not refused. */
+  mayTake = true;
   #balance: Money;
   #rows = 0;
   readonly #held: Money;
@@ -144,7 +146,7 @@ export class Entries {
     if (await this.isKnown('DEBIT', -amount, reference)) return false;
     const { pots, spent } = await this.pool();
     const expired = remainingIn(pots.filter(({ expiresAt }) => expiresAt <= this.at));
-    if (this.#balance - expired < amount) throw notThere('The balance does not cover this debit.');
+    if (!this.mayTake || this.#balance - expired < amount) throw notThere('The balance does not cover this debit.');
     const wallet = this.#balance + this.#held - remainingIn(pots);
     const seq = await this.post({
       kind: 'DEBIT',
@@ -168,7 +170,7 @@ export class Entries {
     if (await this.isKnown('PURCHASE', -price, reference)) return false;
     // Running calls may still need what is set aside for them.
     const free = (await this.wallet()) - this.#held;
-    if (price > 0n && free < price) {
+    if (price > 0n && (!this.mayTake || free < price)) {
       const usd = formatUsd(free > 0n ? free : 0n);
       throw notThere(`This costs ${formatUsd(price)} USD; of the balance, ${usd} USD can be used for purchases.`);
     }

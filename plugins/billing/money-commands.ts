@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
 import { duration } from '../../core/schema.ts';
 import type { Account } from '../../core/vocabulary.ts';
-import { type CommandTools, findAccount, missing, type Values } from './commands.ts';
+import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
 
 const reference = { '--reference <text>': 'Names the event: a second one of the same reference changes nothing' };
 

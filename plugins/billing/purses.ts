@@ -155,22 +155,18 @@ export class Purses {
   }
 
   /**
-   * Keeps `amount` from being spent by calls until the returned function is told that the purse has been reconciled since;
-   * if it has not, the amount stays set aside until the purse is forgotten. undefined: it is not there.
+   * Keeps `amount` from being spent by calls until the returned function is told that the purse, which must be in use, has
+   * been reconciled since; if it has not, the amount stays set aside until the purse is forgotten. undefined: it is not there.
    */
-  reserve(accountId: string, amount: Money): ((reconciled: boolean) => void) | undefined {
-    const purse = this.#purses.get(accountId);
-    if (purse === undefined || amount === 0n) return () => {};
-    if (!this.covers(purse, amount)) return undefined;
+  reserve(purse: Purse, amount: Money): ((reconciled: boolean) => void) | undefined {
+    if (purse.base + purse.posted < amount) return undefined;
     const move = (by: bigint) => {
       purse.reserved = money(purse.reserved + by);
       purse.base = money(purse.base - by);
     };
     move(amount);
-    this.use(purse);
     return (reconciled) => {
       if (reconciled) move(-amount);
-      this.release(purse);
     };
   }
 

@@ -29,7 +29,7 @@ export async function refundCredit(
   }
   const free = wallet - entries.held;
   const most = grant.remaining < free ? grant.remaining : free;
-  if (amount > most) {
+  if (amount > most || !entries.mayTake) {
     throw notThere(
       `Of this credit, ${formatUsd(most > 0n ? most : 0n)} USD can be paid back: the rest was spent or is in use.`,
     );
