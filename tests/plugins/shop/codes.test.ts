@@ -1,10 +1,13 @@
 /** Redeem codes: what they give, how often, and that no race gives more. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { pool } from '../../../core/vocabulary.ts';
 import { hashCode, makeCode, prefixOf, readCode } from '../../../plugins/shop/code.ts';
+import { databaseUrl } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { codeOf, makeCodes, openStall, redeem, statuses, usd } from './stall.ts';
 
@@ -26,6 +29,29 @@ test('redeem race: 100 parallel redemptions of a single-use code on two processe
     [usd('5')],
   );
   await second.audit();
+});
+
+test('redeem race: two processes of the operating system credit a code of seven uses seven times', {
+  skip: databaseUrl === undefined && 'needs a PostgreSQL server',
+}, async () => {
+  const stall = await openStall();
+  const people = await Promise.all(Array.from({ length: 10 }, (_, index) => stall.account(`person ${index}`)));
+  const [code] = await makeCodes(stall, { usd: '5', uses: '7' });
+  const ids = people.map(({ id }) => id);
+  const script = ['--import', 'tsx', 'tests/plugins/shop/redeemer.ts', stall.database.schema, code!, '50', ...ids];
+  const children = [1, 2].map(() => spawn(process.execPath, script, { stdio: ['pipe', 'pipe', 'inherit'] }));
+  const lines = children.map((child) => createInterface(child.stdout)[Symbol.asyncIterator]());
+  for (const line of lines) assert.equal((await line.next()).value, 'ready');
+  for (const child of children) child.stdin.write('go\n');
+  const told = await Promise.all(lines.map(async (line) => JSON.parse((await line.next()).value!) as number[]));
+  assert.deepEqual(told.flat().filter((status) => status === 200).length, 7);
+  assert.deepEqual(new Set(told.flat()), new Set([200, 409]));
+  const balances = await Promise.all(people.map((account) => stall.balance(account)));
+  assert.equal(
+    balances.reduce((sum, balance) => sum + balance, 0n),
+    usd('35'),
+  );
+  await stall.audit();
 });
 
 test('a code of several uses is redeemed so often, once by each account, whoever is faster', async () => {

@@ -55,8 +55,9 @@ export interface Stall {
 }
 
 /** One process of a gateway. Its random numbers are its own. */
-export async function openStall(other?: Stall): Promise<Stall> {
-  const store = await openDatabase({ pool: 8, ...(other === undefined ? {} : { schema: other.database.schema }) });
+export async function openStall(of?: Stall | string): Promise<Stall> {
+  const other = typeof of === 'string' ? of : of?.database.schema;
+  const store = await openDatabase({ pool: 8, ...(other === undefined ? {} : { schema: other }) });
   const directory = mkdtempSync(join(tmpdir(), 'stall-'));
   directories.push(directory);
   const host = fakeHost({ schema: store.schema, directory });
@@ -115,7 +116,8 @@ export async function openStall(other?: Stall): Promise<Stall> {
 export const buy = (stall: Stall, account: Account, name: string, reference: string) =>
   stall.host.need(shop).buy(account.id, name, reference);
 
-export const redeem = (stall: Stall, account: Account, code: string) => stall.host.need(shop).redeem(account.id, code);
+export const redeem = (stall: Stall, account: Pick<Account, 'id'>, code: string) =>
+  stall.host.need(shop).redeem(account.id, code);
 
 /** Makes codes by the command and tells them. */
 export async function makeCodes(stall: Stall, values: Record<string, string | boolean>): Promise<string[]> {
