@@ -2,9 +2,12 @@
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { defineFact, defineService, type Endpoint } from './contract.ts';
 import type { Money, Ratio } from './money.ts';
+import type { PlanOffer } from './pool.ts';
 import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
 import type { Usage } from './usage.ts';
+
+export * from './pool.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -44,6 +47,8 @@ export interface Caller {
   readonly keyId: string;
   /** Name of the account's plan. */
   readonly plan: string;
+  /** When that plan ends and the default plan takes its place, in wall-clock milliseconds; absent: it does not. */
+  readonly planEndsAt?: number | undefined;
   /** Models this key may call; undefined: all. */
   readonly models: ReadonlySet<string> | undefined;
   /** Price ratio of the account, on top of plan and model; absent: 1. */
@@ -59,7 +64,16 @@ export interface PlanTerms {
   readonly models: ReadonlySet<string> | undefined;
   /** Price ratio of the plan; undefined: 1. */
   readonly multiplier: Ratio | undefined;
+  /** Money that the plan brings for each period; it expires with the period. */
+  readonly grant?: PlanGrant | undefined;
+  /** How much of that money may be spent within each window. */
+  readonly windows?: { readonly [K in WindowName]?: Money | undefined } | undefined;
 }
+export interface PlanGrant {
+  readonly amount: Money;
+  readonly every: 'day' | 'week' | 'month';
+}
+export type WindowName = '5h' | 'day' | 'week' | 'month';
 export interface Limits {
   readonly rpm?: number;
   readonly rpd?: number;
@@ -227,6 +241,8 @@ export interface Accounts {
   /** By id or by name; undefined when there is none. */
   find(nameOrId: string): Promise<Account | undefined>;
   list(): Promise<Account[]>;
+  /** Puts an account on a plan until `endsAt`, in whose transaction `orm` runs. The caller announces the account. */
+  setPlan(orm: Orm, accountId: string, plan: string, endsAt: number | undefined): Promise<void>;
   /** A new key; `key` is told this once. */
   createKey(
     accountId: string,
@@ -243,17 +259,23 @@ export interface Plans {
   has(name: string): boolean;
   /** Every plan on offer. */
   list(): readonly PlanTerms[];
+  /** What the plan of this name is sold for; undefined when there is none. */
+  offer(name: string): PlanOffer | undefined;
 }
 export const plans = defineService<Plans>('plans');
 
 export interface Ledger {
   /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
-  credit(
-    accountId: string,
-    amount: Money,
-    options: { kind: string; reason: string; reference: string },
-  ): Promise<Money>;
+  credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
   balance(accountId: string): Promise<Money>;
+}
+export interface CreditOptions {
+  readonly kind: string;
+  readonly reason: string;
+  /** Names the event that the money came by. */
+  readonly reference: string;
+  /** Wall-clock milliseconds after which what is left of it lapses; absent: it does not expire. */
+  readonly expiresAt?: number | undefined;
 }
 export const ledger = defineService<Ledger>('ledger');
 

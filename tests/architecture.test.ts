@@ -14,7 +14,7 @@ const source = (file: string) => readFileSync(file, 'utf8');
 
 /** Files that do no I/O and that plugins may import. */
 const leaves = new Set(
-  `contract vocabulary errors money usage prices formula sse splice schema traits secret bag`
+  `contract vocabulary pool errors money usage prices formula sse splice schema traits secret bag`
     .split(' ')
     .map((name) => `core/${name}.ts`),
 );

@@ -74,6 +74,9 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
       return { id, key, prefix };
     },
 
+    setPlan: (orm, accountId, plan, endsAt) =>
+      store.setPlan(orm, accountId, plan, endsAt === undefined ? null : new Date(endsAt)),
+
     listKeys: (accountId) => store.listKeys(accountId),
 
     async revokeKey(idOrPrefix) {

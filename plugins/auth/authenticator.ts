@@ -177,6 +177,7 @@ function toKnown(row: ValidKey, hash: string, checkedAtMs: number): Known {
       accountId: row.accountId,
       keyId: row.keyId,
       plan: row.plan,
+      planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
     },

@@ -1,6 +1,6 @@
 /** Every statement on accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database, Orm } from '../../core/vocabulary.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -11,6 +11,8 @@ export interface AccountRow {
   /** The account's own price ratio; null: 1. */
   multiplier: string | null;
   createdAt: Date;
+  /** null: the plan does not end. */
+  planEndsAt: Date | null;
 }
 
 /** A key as it may be listed: neither the key nor its hash. */
@@ -31,6 +33,7 @@ export interface ValidKey {
   keyId: string;
   accountId: string;
   plan: string;
+  planEndsAt: Date | null;
   disabled: boolean;
   multiplier: string | null;
   models: string[] | null;
@@ -92,6 +95,11 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
     async setMultiplier(accountId: string, multiplier: string | null): Promise<void> {
       await orm.update(accounts).set({ multiplier }).where(eq(accounts.id, accountId));
     },
+
+    /** In the transaction of whoever changes the plan. */
+    async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
+      await transaction.update(accounts).set({ plan, planEndsAt }).where(eq(accounts.id, accountId));
+    },
   };
 }
 
@@ -111,6 +119,7 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           keyId: keys.id,
           accountId: accounts.id,
           plan: accounts.plan,
+          planEndsAt: accounts.planEndsAt,
           disabled: accounts.disabled,
           multiplier: accounts.multiplier,
           models: keys.models,

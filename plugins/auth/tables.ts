@@ -13,6 +13,7 @@ export function authTables(schema: string) {
     disabled: boolean('disabled').notNull().default(false),
     multiplier: text('multiplier'),
     createdAt: instant('created_at').notNull(),
+    planEndsAt: instant('plan_ends_at'),
   });
   const keys = space.table('keys', {
     id: uuid('id').primaryKey().defaultRandom(),

@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
+import { drawCharges } from './draws.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** Which journal the text comes from, who writes it, and how far it is applied with them. */
@@ -39,11 +40,13 @@ export function applyBatch(
   cursor: Cursor,
 ): Promise<Map<string, Money>> {
   return orm.transaction(async (transaction) => {
-    const balances =
-      accountIds.length === 0 ? new Map<string, Money>() : await lockBalances(transaction, schema, accountIds);
-    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, balances, cursor));
+    const locked =
+      accountIds.length === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, accountIds);
+    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, locked, cursor));
     if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
     if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
+    if (result!.charged !== null) await drawCharges(transaction, schema, result!.charged, unchargedIn(locked));
+    const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
     for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
       balances.set(accountId, money(BigInt(balance)));
     }
@@ -51,10 +54,22 @@ export function applyBatch(
   });
 }
 
+/** An account's row, which nobody else can change while this transaction runs. */
+export interface Locked {
+  readonly balance: Money;
+  readonly held: Money;
+}
+
+function unchargedIn(locked: ReadonlyMap<string, Locked>): Map<string, Money> {
+  return new Map(Array.from(locked, ([accountId, { balance, held }]) => [accountId, money(balance + held)]));
+}
+
 interface BatchResult {
   readonly imbalance: string;
   readonly owned: number;
   readonly moved: Record<string, string> | null;
+  /** Numbers of the new charges of accounts that have grants which expire. */
+  readonly charged: string[] | null;
 }
 
 /** Locks the accounts' rows, always in the same order, and reads them; adds those that are missing. */
@@ -62,13 +77,13 @@ export async function lockBalances(
   transaction: Runner,
   schema: string,
   accountIds: readonly string[],
-): Promise<Map<string, Money>> {
+): Promise<Map<string, Locked>> {
   const balances = tablesOf(schema)('balances');
   const wanted = sql`(select value from json_array_elements_text(${jsonOf(accountIds)}))`;
   const read = () =>
-    rowsOf<{ account_id: string; balance: string }>(
+    rowsOf<{ account_id: string; balance: string; held: string }>(
       transaction,
-      sql`select account_id, balance::text as balance from ${balances}
+      sql`select account_id, balance::text as balance, held::text as held from ${balances}
           where account_id in ${wanted} order by account_id for update`,
     );
   let rows = await read();
@@ -76,17 +91,19 @@ export async function lockBalances(
     await transaction.execute(sql`insert into ${balances} (account_id) ${wanted} order by 1 on conflict do nothing`);
     rows = await read();
   }
-  return new Map(rows.map((row) => [row.account_id, money(BigInt(row.balance))]));
+  return new Map(
+    rows.map((row) => [row.account_id, { balance: money(BigInt(row.balance)), held: money(BigInt(row.held)) }]),
+  );
 }
 
 /**
- * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `balances` are those of the
+ * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `accounts` are the
  * locked rows: given, because the planner would read the whole table for a join with it. An account that is not among them
  * fails the statement, for there is no balance after its row.
  */
-function batchStatement(schema: string, text: string, balances: ReadonlyMap<string, Money>, cursor: Cursor): SQL {
+function batchStatement(schema: string, text: string, accounts: ReadonlyMap<string, Locked>, cursor: Cursor): SQL {
   const table = tablesOf(schema);
-  const locked = Array.from(balances, ([account_id, balance]) => ({ account_id, balance: balance.toString() }));
+  const locked = Array.from(accounts, ([account_id, { balance }]) => ({ account_id, balance: balance.toString() }));
   return sql`
     with given as materialized (${givenRecords(text)}),
     posting as (${postings}),
@@ -99,11 +116,11 @@ function batchStatement(schema: string, text: string, balances: ReadonlyMap<stri
         on locked.account_id = fresh.account_id
       order by position
       on conflict do nothing
-      returning account_id, amount, held, revenue
+      returning seq, account_id, amount, held, revenue
     ),
     moved as (
-      update ${table('balances')} as balances set balance = balances.balance + change.amount
-      from (select account_id, sum(amount)::bigint as amount from inserted group by account_id) as change
+      update ${table('balances')} as balances set balance = balances.balance + change.amount, held = balances.held + change.held
+      from (select account_id, sum(amount)::bigint as amount, sum(held)::bigint as held from inserted group by account_id) as change
       where balances.account_id = change.account_id
       returning balances.account_id, balances.balance
     ),
@@ -124,7 +141,16 @@ function batchStatement(schema: string, text: string, balances: ReadonlyMap<stri
     )
     select (select imbalance::text from summed) as imbalance,
       (select count(*)::int from marked) as owned,
-      (select json_object_agg(account_id, balance::text) from moved) as moved`;
+      (select json_object_agg(account_id, balance::text) from moved) as moved,
+      ${chargedRows(table, jsonOf(locked))} as charged`;
+}
+
+/** The new charges that grants which expire may have to pay. */
+function chargedRows(table: (name: string) => SQL, locked: SQL): SQL {
+  return sql`(select json_agg(seq::text order by seq) from inserted where revenue > 0 and account_id = any (array(
+    select account_id from json_to_recordset(${locked}) as locked (account_id text)
+    where exists (select from ${table('pots')} as pots where pots.account_id = locked.account_id and remaining > 0
+      offset 0))))`;
 }
 
 /** The records of the lines `CRC FIRST [RECORD, …]`, in order; those that make no row are left out. */

@@ -1,9 +1,9 @@
 /** Takes, extends and ends holds in memory, each step into the journal first and to the database in its own time. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { type Money, money, zero } from '../../core/money.ts';
+import { formatUsd, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
-import type { Attempt } from '../../core/vocabulary.ts';
+import type { Attempt, PlanTerms } from '../../core/vocabulary.ts';
 import type { Backlog } from './backlog.ts';
 import { boundOf, chargeFor } from './charge.ts';
 import type { Flusher } from './flusher.ts';
@@ -11,6 +11,7 @@ import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, v
 import { OpenHolds } from './holds.ts';
 import type { Journal } from './journal.ts';
 import type { Settlement, Verdict } from './outcome.ts';
+import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
 import type { AttemptNote, Departure } from './records.ts';
 
@@ -31,6 +32,8 @@ export interface DeskOptions {
   readonly stepTokens: number;
   /** Ledger rows that may wait for the database before admission stops. */
   readonly backlogLimit: number;
+  /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
+  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
 
 export class Desk {
@@ -58,11 +61,12 @@ export class Desk {
    * cannot, 503 while nothing can be recorded.
    */
   hold(terms: Terms): Hold | Promise<Hold> {
-    const { journal, purses } = this.#options;
+    const { journal, purses, clock } = this.#options;
     if (!this.accepting()) throw journal.refusal();
     const amount = boundOf(terms, terms.outputTokens);
     const purse = purses.find(terms.accountId);
-    if (purse === undefined || !purses.covers(purse, amount)) return this.#holdLater(terms, amount);
+    const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.covers(purse, amount);
+    if (!ready) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, purses.use(purse));
   }
 
@@ -70,6 +74,7 @@ export class Desk {
     const { purses } = this.#options;
     const purse = await purses.acquire(terms.accountId);
     try {
+      await this.#keepUp(purse, terms.plan);
       if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
     } catch (error) {
       purses.release(purse);
@@ -88,14 +93,38 @@ export class Desk {
     return hold;
   }
 
+  /** What is due to the account comes first; of several calls one sees to it. */
+  async #keepUp(purse: Purse, plan: PlanTerms | undefined): Promise<void> {
+    if (this.#options.clock.now() < purse.upkeepAt) return;
+    if (purse.term === undefined && purse.pool === undefined && plan?.grant === undefined) {
+      purse.upkeepAt = Number.POSITIVE_INFINITY;
+      return;
+    }
+    purse.upkeep ??= this.#runUpkeep(purse, plan).finally(() => {
+      purse.upkeep = undefined;
+    });
+    await purse.upkeep;
+  }
+
+  async #runUpkeep(purse: Purse, plan: PlanTerms | undefined): Promise<void> {
+    const { upkeep, clock, log } = this.#options;
+    try {
+      purse.upkeepAt = Math.max(await upkeep(purse.accountId, plan), clock.now() + 1_000);
+    } catch (error) {
+      // What is in the purse can be spent all the same.
+      purse.upkeepAt = clock.now() + 5_000;
+      log.warn(
+        { error, accountId: purse.accountId },
+        'what is due to an account could not be given; it is tried again',
+      );
+    }
+  }
+
   /** Money may have come in a moment ago, by another process. */
   async #recheck(purse: Purse, amount: Money): Promise<void> {
     const { purses, flusher } = this.#options;
     if ((await flusher.freshen(purse)) && purses.covers(purse, amount)) return;
-    throw new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
-      code: 'insufficient_balance',
-      shouldRetry: false,
-    });
+    throw notCovered(purses.bindingWindow(purse, amount));
   }
 
   /** Before an attempt is handed to a socket: resolves when hold and departure are in the journal. */
@@ -206,4 +235,21 @@ export class Desk {
       journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });
     });
   }
+}
+
+const windowWords = { '5h': '5-hour', day: 'daily', week: 'weekly', month: 'monthly' } as const;
+
+/** The refusal says which window keeps the money back and when it frees. Trying again before that cannot help. */
+function notCovered(window: WindowAt | undefined): GatewayError {
+  if (window === undefined) {
+    return new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
+      code: 'insufficient_balance',
+      shouldRetry: false,
+    });
+  }
+  const { name, limit, end } = window;
+  const message =
+    `The ${windowWords[name]} window of the plan is used up: ${formatUsd(limit)} USD of its grant may be spent within it, ` +
+    `and the rest of the balance does not cover this call. It frees at ${new Date(end).toISOString()}.`;
+  return new GatewayError('insufficient_balance', message, { code: 'plan_window_used_up', shouldRetry: false });
 }

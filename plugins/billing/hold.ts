@@ -1,7 +1,7 @@
 /** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import { type PriceContext, PriceVersion } from '../../core/prices.ts';
-import type { Model } from '../../core/vocabulary.ts';
+import type { Model, PlanTerms } from '../../core/vocabulary.ts';
 import { type Allowance, type Charge, priceAtHold } from './charge.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
@@ -37,6 +37,8 @@ export interface Terms {
   readonly allowance: Allowance;
   /** The catalogue's entry, for the own cost; undefined where the catalogue no longer has it. */
   readonly entry: Model | undefined;
+  /** The plan that the call is made on; it may bring money. */
+  readonly plan?: PlanTerms | undefined;
 }
 
 export interface Hold {

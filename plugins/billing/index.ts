@@ -13,9 +13,7 @@ import {
   call,
   caller,
   catalog,
-  type Database,
   database,
-  type Ledger,
   ledger,
   type Meter,
   type Model,
@@ -23,6 +21,7 @@ import {
   model,
   plan,
   plans,
+  pool,
   priceRatio,
   usageReport,
 } from '../../core/vocabulary.ts';
@@ -31,10 +30,10 @@ import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
-import { creditAccount, readBalances, readLedger } from './grants.ts';
 import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
-import { availableIn } from './purses.ts';
+import { openTill } from './pool.ts';
+import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 
 const configSchema = z.strictObject({
@@ -75,7 +74,7 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger],
+  provides: [ledger, pool],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
   writes: [meter],
@@ -88,8 +87,9 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   let books: Books | undefined;
-  const account = ledgerOf(host, store, () => books);
-  host.provide(ledger, account);
+  const till = openTill(host, store, () => books);
+  host.provide(ledger, till.ledger);
+  host.provide(pool, till.pool);
   return {
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
@@ -102,7 +102,8 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
     },
     commands: commandsOf({
       host,
-      ledger: account,
+      ledger: till.ledger,
+      pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
       audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
     }),
@@ -121,6 +122,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
+        upkeep: till.upkeep,
       });
       books = running;
       host.every(syncMs, 'sync the journal', () => running.tick());
@@ -204,6 +206,7 @@ function termsOf(exchange: Exchange, longestOutput: number, at: number): Terms {
     outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
     allowance: allowanceOf(request),
     entry,
+    plan: exchange.find(plan),
   };
 }
 
@@ -223,24 +226,4 @@ function ratioOf(exchange: Exchange, entry: Model, who: Caller): Ratio {
 function allowanceOf({ toolCalls, images, seconds }: Call): PieceBounds {
   if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
   return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
-}
-
-function ledgerOf(host: Host, store: Database, books: () => Books | undefined): Ledger {
-  return {
-    credit: async (accountId, amount, grant) => {
-      const balance = await creditAccount(store.orm, store.schema, accountId, amount, grant, host.clock.now());
-      const running = books();
-      if (running?.purses.knows(accountId)) await running.flusher.refresh(accountId);
-      // The money is in: that others hear of it a little later must not look like a failure, which would be repeated.
-      await store.announce('account', accountId).catch((error: unknown) => {
-        host.log.warn({ error, accountId }, 'a credit could not be announced');
-      });
-      return balance;
-    },
-    balance: async (accountId) => {
-      const purse = books()?.purses.find(accountId);
-      if (purse !== undefined) return availableIn(purse);
-      return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
-    },
-  };
 }

@@ -30,7 +30,13 @@ function provideLedger(gate: Gate): Credit[] {
 
 function providePlans(gate: Gate): void {
   const terms = (name: string) => ({ name, limits: {}, models: undefined, multiplier: undefined });
-  gate.host.provide(plans, { default: 'free', terms, has: (name) => ['free', 'pro'].includes(name), list: () => [] });
+  gate.host.provide(plans, {
+    default: 'free',
+    terms,
+    has: (name) => ['free', 'pro'].includes(name),
+    list: () => [],
+    offer: () => undefined,
+  });
 }
 
 test('an account is opened on the default plan, with credit', async () => {

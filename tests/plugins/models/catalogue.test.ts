@@ -119,6 +119,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'providers',
     'models',
     'billing',
+    'shop',
     'route',
     'protocol-convert',
   ];
