@@ -17,11 +17,16 @@ export {
   type UsageUnderstood,
 } from './oracles/understood.ts';
 
+/** Members of an understanding that tell the answer's content. */
+export type Telling = 'text' | 'reasoning' | 'refusal' | 'tools' | 'stop' | 'images';
+
 export interface Oracle {
   /** `openai accumulated`, `openai iterated`, `ai-sdk` …; unique within a protocol and form. */
   readonly name: string;
   /** Throws what the client throws, or IllegalAnswer when a rule of the protocol is broken. */
   understand(answer: Answered): Promise<Understood>;
+  /** What this client never tells, or tells by other means (a refusal as text): not to be compared. */
+  readonly blindTo?: readonly Telling[];
 }
 
 /** The clients of a protocol that read a stream. The ones called `iterated` hold it against the protocol's rules, too. */
@@ -29,12 +34,12 @@ export const streamOracles: Readonly<Record<Family, readonly Oracle[]>> = {
   chat: [
     { name: 'openai accumulated', understand: chatAccumulated },
     { name: 'openai iterated', understand: chatIterated },
-    { name: 'ai-sdk', understand: aiSdkStreamed('chat') },
+    { name: 'ai-sdk', understand: aiSdkStreamed('chat'), blindTo: ['reasoning', 'images'] },
   ],
   responses: [
     { name: 'openai accumulated', understand: responsesAccumulated },
     { name: 'openai iterated', understand: responsesIterated },
-    { name: 'ai-sdk', understand: aiSdkStreamed('responses') },
+    { name: 'ai-sdk', understand: aiSdkStreamed('responses'), blindTo: ['images'] },
   ],
   messages: [
     { name: 'anthropic accumulated', understand: messagesAccumulated },
@@ -51,11 +56,11 @@ export const streamOracles: Readonly<Record<Family, readonly Oracle[]>> = {
 export const wholeOracles: Readonly<Record<Family, readonly Oracle[]>> = {
   chat: [
     { name: 'openai', understand: chatWhole },
-    { name: 'ai-sdk', understand: aiSdkWhole('chat') },
+    { name: 'ai-sdk', understand: aiSdkWhole('chat'), blindTo: ['reasoning', 'images'] },
   ],
   responses: [
     { name: 'openai', understand: responsesWhole },
-    { name: 'ai-sdk', understand: aiSdkWhole('responses') },
+    { name: 'ai-sdk', understand: aiSdkWhole('responses'), blindTo: ['images'] },
   ],
   messages: [
     { name: 'anthropic', understand: messagesWhole },

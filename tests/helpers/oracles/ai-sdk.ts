@@ -16,6 +16,7 @@ import {
   type Answered,
   Draft,
   fetchOf,
+  rule,
   type StopUnderstood,
   type Understood,
   type UsageUnderstood,
@@ -103,6 +104,8 @@ const stops: Readonly<Record<FinishReason, StopUnderstood>> = {
 };
 
 function finished(draft: Draft, reason: FinishReason, word: string | undefined, usage: LanguageModelUsage): Understood {
+  // It reads a stream that breaks off without a reason, or is none, as an answer that ended somehow.
+  rule(stops[reason] !== 'other' || word !== undefined, 'the answer tells no reason to end');
   return draft.finish(stops[reason], word, usageUnderstood(usage));
 }
 

@@ -44,7 +44,6 @@ function messageUnderstood(message: Anthropic.Message): Understood {
   const { usage, stop_reason: word } = message;
   const read = usage.cache_read_input_tokens ?? undefined;
   const written = usage.cache_creation_input_tokens ?? undefined;
-  if (word === 'refusal') draft.refusal = draft.text;
   return draft.finish(stopOf(word), word ?? undefined, {
     input: usage.input_tokens + (read ?? 0) + (written ?? 0),
     output: usage.output_tokens,

@@ -29,7 +29,16 @@ export function openaiClient(answer: Answered): OpenAI {
 
 /** `client.chat.completions.stream(…).finalChatCompletion()`. */
 export async function chatAccumulated(answer: Answered): Promise<Understood> {
-  return completionUnderstood(await openaiClient(answer).chat.completions.stream(params).finalChatCompletion());
+  const stream = openaiClient(answer).chat.completions.stream(params);
+  // Of members that the client does not know it keeps the last piece alone: applications add them up by themselves.
+  let reasoning = '';
+  stream.on('chunk', ({ choices }) => {
+    const delta: MessageExtras | undefined = choices.find(({ index }) => index === 0)?.delta as
+      | MessageExtras
+      | undefined;
+    reasoning += delta?.reasoning_content ?? delta?.reasoning ?? '';
+  });
+  return { ...completionUnderstood(await stream.finalChatCompletion()), reasoning };
 }
 
 /** `client.chat.completions.create({ stream: true })`, each chunk held against the protocol's rules. */

@@ -7,6 +7,7 @@ import {
   Draft,
   noUsage,
   parsedArguments,
+  rule,
   type StopUnderstood,
   type Understood,
   type UsageUnderstood,
@@ -36,6 +37,8 @@ export async function responsesWhole(answer: Answered): Promise<Understood> {
 
 function responseUnderstood(response: Response): Understood {
   if (response.error != null) throw new Error(`the response failed: ${response.error.message}`);
+  const { status } = response;
+  rule(status === 'completed' || status === 'incomplete', `the response is ${status} in the end`);
   const draft = new Draft();
   const isIncomplete = response.status === 'incomplete';
   for (const item of response.output) itemUnderstood(item, draft, isIncomplete);
