@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { database } from '../../core/vocabulary.ts';
 import { RowQueue } from '../../plugins/request-log/queue.ts';
-import { type Customer, faces, modelAt, yamlOf } from '../end-to-end/house.ts';
+import { type Customer, dropSchema, faces, modelAt, yamlOf } from '../end-to-end/house.ts';
+import { databaseUrl, fillDirectory } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { reported } from './agent.ts';
 import { type Client, clients, type Finished, run } from './launch.ts';
@@ -55,17 +57,15 @@ for (const protocol of protocols.filter((name) => (process.env['ONLY'] ?? name).
         );
         assertSettled(rows, client, requests.length);
       });
+
+    test('an upgrade to a WebSocket is answered 426 at once', async () => {
+      const { key } = await scene.customer();
+      const startedAt = performance.now();
+      assert.match(await upgrade(scene.gateway.origin, key), /^HTTP\/1\.1 426 /);
+      assert.ok(performance.now() - startedAt < 500);
+    });
   });
 }
-
-test('an upgrade to a WebSocket is answered 426 at once', async () => {
-  const scene = await openScene('responses');
-  const startedAt = performance.now();
-  const head = await upgrade(scene.gateway.origin, (await scene.customer()).key);
-  assert.match(head, /^HTTP\/1\.1 426 /);
-  assert.ok(performance.now() - startedAt < 500);
-  await scene.close();
-});
 
 /** Every request was answered at the first attempt, metered and, where it was the turn itself, streamed. */
 function assertSettled(rows: readonly RequestRow[], client: Client, atVendor: number): void {
@@ -97,7 +97,12 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'client-work-'));
   const file = join(directory, 'note.txt');
   const vendor = await startAgentVendor(protocol, () => file);
-  const gateway = await startGateway(gatewayFile(protocol, vendor));
+  const data = await mkdtemp(join(tmpdir(), 'client-gateway-'));
+  if (databaseUrl === undefined) await fillDirectory(data);
+  const gateway = await startGateway(gatewayFile(protocol, vendor), {
+    directory: data,
+    environment: databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl },
+  });
   const house = faces(gateway);
   return {
     gateway,
@@ -115,9 +120,11 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
       return { finished, secret, rows };
     },
     async close() {
+      const { schema } = gateway.gateway.find(database)!;
       await gateway.stop();
       await vendor.stop();
-      await rm(directory, { recursive: true, force: true });
+      await dropSchema(schema);
+      for (const used of [directory, data]) await rm(used, { recursive: true, force: true });
     },
   };
 }
@@ -128,6 +135,7 @@ function gatewayFile(protocol: ProtocolName, vendor: AgentVendor): string {
   const model = { ...modelAt(`vendor/${upstreamModel}`), context: '1M', max_output: '128k' };
   return yamlOf({
     gateway: 'clients',
+    schema: `clients_${randomBytes(6).toString('hex')}`,
     listen: '127.0.0.1:0',
     plans: { default: 'open', offers: { open: { price: 0 } } },
     providers: { vendor: { keys: 'vendor-key', speaks: { [protocol]: vendor.base } } },
