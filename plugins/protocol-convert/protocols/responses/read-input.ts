@@ -7,7 +7,7 @@ import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { bytesSource } from '../../wording/media.ts';
 import { ownerOf } from './keepsakes.ts';
 import { readContent, readCustomOutput, readOutput } from './read-content.ts';
-import { searchOf } from './read-items.ts';
+import { searchOf } from './read-details.ts';
 import { readTools } from './read-tools.ts';
 
 /** Maker of the keepsakes that are the gateway's own summaries of a conversation. */
@@ -248,7 +248,8 @@ export class InputReader {
     const last = this.turns.at(-1);
     const isOpen = last?.role === 'assistant';
     const fits = isOpen && (phase === undefined || phase === last.phase || !last.parts.some(isSaid));
-    const turn: OpenTurn = fits ? last : { role: 'assistant', parts: [] };
+    // What it thought last belongs to what it says next.
+    const turn: OpenTurn = fits ? last : { role: 'assistant', parts: isOpen ? trailingThoughts(last.parts) : [] };
     if (!fits) this.turns.push(turn);
     if (phase !== undefined) turn.phase = phase;
     return turn;
@@ -261,6 +262,11 @@ export class InputReader {
       last?.role === 'user' && last.parts.length > 0 && last.parts.every(({ kind }) => kind === 'tool-result');
     return isOpen ? last.parts : this.#turn('user');
   }
+}
+
+/** Takes the reasoning off the end of these parts. */
+function trailingThoughts(parts: Part[]): Part[] {
+  return parts.splice(parts.findLastIndex(({ kind }) => kind !== 'reasoning') + 1);
 }
 
 function isSaid({ kind }: Part): boolean {
