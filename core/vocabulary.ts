@@ -1,6 +1,6 @@
 /** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
-import { defineFact, defineService, type Endpoint } from './contract.ts';
+import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
 import type { Money, Ratio } from './money.ts';
 import type { Traits } from './traits.ts';
 import type { Price, Usage } from './usage.ts';
@@ -133,6 +133,8 @@ export interface UpstreamTraits {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** Its answers are read on when a client leaves, within these bounds; absent: it is told to stop. */
+  readonly drain?: DrainBounds | undefined;
 }
 
 /** A value that never shows itself: string, JSON and inspect give `***`. */

@@ -64,6 +64,8 @@ function traitsOf(section: ProviderConfig): UpstreamTraits {
     connectTimeoutMs: section.timeouts.connect,
     firstByteTimeoutMs: section.timeouts.first_byte,
     idleTimeoutMs: section.timeouts.idle,
+    drain:
+      section.client_left === 'drain' ? { longestMs: section.drain.longest, maxBytes: section.drain.bytes } : undefined,
   };
 }
 
