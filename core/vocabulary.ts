@@ -235,6 +235,8 @@ export interface Ledger {
     options: { kind: string; reason: string; reference: string },
   ): Promise<Money>;
   balance(accountId: string): Promise<Money>;
+  /** How a request ended, as far as the database knows: by which row, not yet (`open`), or undefined: it knows of none. */
+  endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'EXPIRE' | 'open' | undefined>;
 }
 export const ledger = defineService<Ledger>('ledger');
 

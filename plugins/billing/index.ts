@@ -27,6 +27,7 @@ import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
+import { readEnd } from './ends.ts';
 import { creditAccount, readBalances, readLedger } from './grants.ts';
 import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
@@ -214,5 +215,6 @@ function ledgerOf(host: Host, store: Database, books: () => Books | undefined): 
       if (purse !== undefined) return availableIn(purse);
       return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
     },
+    endOf: (requestId) => readEnd(store.orm, store.schema, requestId),
   };
 }

@@ -55,6 +55,7 @@ function provider(name: string, section: ProviderConfig, host: Host): Provider {
 }
 
 function traitsOf(section: ProviderConfig): UpstreamTraits {
+  const { drain } = section;
   const headers = Object.entries(section.headers).map(([header, value]) => [header.toLowerCase(), value] as const);
   return {
     auth: undefined,
@@ -64,8 +65,7 @@ function traitsOf(section: ProviderConfig): UpstreamTraits {
     connectTimeoutMs: section.timeouts.connect,
     firstByteTimeoutMs: section.timeouts.first_byte,
     idleTimeoutMs: section.timeouts.idle,
-    drain:
-      section.client_left === 'drain' ? { longestMs: section.drain.longest, maxBytes: section.drain.bytes } : undefined,
+    ...(section.client_left === 'abort' ? {} : { drain: { longestMs: drain.longest, maxBytes: drain.bytes } }),
   };
 }
 

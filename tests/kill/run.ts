@@ -40,7 +40,7 @@ schema: kill_${randomInt(1e9)}
 listen: 127.0.0.1:${port}
 data: ${directory}
 log: warn
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, billing, route, protocol-convert]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert]
 storage: { database: "${values.database}" }
 plans: { default: free, offers: { free: { price: 0, limits: {} } } }
 providers: { vendor: { keys: key, speaks: { chat: "${vendorOrigin}/v1" } } }
