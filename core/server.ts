@@ -171,6 +171,8 @@ export class GatewayServer {
           { error: rendered.error.cause ?? thrown, exchange: exchange.id },
           'the exchange failed inside the gateway',
         );
+      // What was sent may have been executed: a repetition could be billed twice.
+      if (rendered.error.kind === 'internal' && exchange.hasSent) rendered.answer.headers['x-should-retry'] = 'false';
       ({ answer, error: told } = rendered);
     }
     try {

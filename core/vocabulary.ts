@@ -155,6 +155,8 @@ export interface Attempt {
   status: number | undefined;
   durationMs: number | undefined;
   error: string | undefined;
+  /** What it was seen to consume although it failed; absent: nothing was reported and nothing seen. */
+  consumed?: { readonly usage: Usage; readonly estimated: boolean };
 }
 export const attempts = defineFact<Attempt[]>('attempts');
 

@@ -143,8 +143,8 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
   const rows = backlog.rows;
   for (const hold of open) {
     desk.adopt(hold);
-    const { verdict, attempts } = judgeInterrupted(hold);
-    desk.end(hold, verdict, attempts);
+    const { verdict, shares } = judgeInterrupted(hold);
+    desk.end(hold, verdict, shares);
   }
   journal.write();
   await journal.tick();

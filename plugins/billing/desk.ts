@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { cost, costBound, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
 import type { Attempt } from '../../core/vocabulary.ts';
+import type { Shares } from './absorbed.ts';
 import type { Backlog } from './backlog.ts';
 import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
@@ -11,7 +12,7 @@ import { OpenHolds } from './holds.ts';
 import type { Journal } from './journal.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { Purse, Purses } from './purses.ts';
-import type { AttemptNote, Departure } from './records.ts';
+import type { Departure } from './records.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
 const absurdCost = 1_000_000_000_000_000_000n;
@@ -156,19 +157,19 @@ export class Desk {
   }
 
   /** Ends a hold as judged. Never refused: a cost beyond the hold and the balance is posted in full. */
-  end(hold: Hold, verdict: Verdict, attempts: readonly AttemptNote[]): void {
+  end(hold: Hold, verdict: Verdict, shares: Shares): void {
     if (hold.ended) return;
     hold.ended = true;
     const { journal, backlog, purses, clock } = this.#options;
     const at = clock.now();
     let spent = zero;
-    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, attempts));
+    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
     else {
       const exact = cost(verdict.usage, hold.terms.price, hold.terms.ratio);
       const absurd = exact > absurdCost;
       if (absurd) this.#tellAbsurd(hold, exact, verdict);
       spent = absurd ? hold.held : exact;
-      journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, attempts));
+      journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, shares));
     }
     this.#open.delete(hold);
     const { purse } = hold;

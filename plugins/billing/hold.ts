@@ -1,11 +1,11 @@
 /** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import type { Price } from '../../core/usage.ts';
+import type { Shares } from './absorbed.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
 import type { Purse } from './purses.ts';
 import {
-  type AttemptNote,
   type Departure,
   decodePrice,
   decodeRatio,
@@ -128,7 +128,7 @@ export function settleRecord(
   at: number,
   { usage, estimated, terminal, reason, finish, upstreamId }: Settlement,
   cost: Money,
-  attempts: readonly AttemptNote[],
+  { notes, absorbed }: Shares,
 ): SettleRecord {
   return {
     kind: 'SETTLE',
@@ -149,16 +149,13 @@ export function settleRecord(
     price: encodePrice(terms.price),
     ratio: encodeRatio(terms.ratio),
     version: terms.priceVersion,
-    attempts,
+    ...(absorbed === 0n ? {} : { absorbed: absorbed.toString() }),
+    attempts: notes,
   };
 }
 
-export function voidRecord(
-  { terms, held }: Hold,
-  at: number,
-  reason: string,
-  attempts: readonly AttemptNote[],
-): VoidRecord {
+export function voidRecord({ terms, held }: Hold, at: number, reason: string, { notes, absorbed }: Shares): VoidRecord {
   const { id, accountId, model } = terms;
-  return { kind: 'VOID', id, at, account: accountId, model, held: held.toString(), reason, attempts };
+  const own = absorbed === 0n ? {} : { absorbed: absorbed.toString() };
+  return { kind: 'VOID', id, at, account: accountId, model, held: held.toString(), reason, ...own, attempts: notes };
 }
