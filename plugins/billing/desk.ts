@@ -124,7 +124,9 @@ export class Desk {
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
-    return hold.seenOutput <= hold.coveredOutput || this.#extend(hold);
+    if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
+    hold.unpaid = true;
+    return false;
   }
 
   /** Sets more aside: a step ahead of what was seen, or as much of a step as the balance allows. */

@@ -45,6 +45,8 @@ export interface Hold {
   /** Output tokens seen so far, and as of the last PROGRESS record. */
   seenOutput: number;
   notedOutput: number;
+  /** The answer was stopped: what it showed is more than could be paid for. */
+  unpaid: boolean;
   /** Attempts whose departure is in the journal or on its way there. */
   readonly sent: Departure[];
   /** The write that the last of them waited for. */
@@ -67,6 +69,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     coveredOutput: terms.outputTokens,
     seenOutput: 0,
     notedOutput: 0,
+    unpaid: false,
     sent: [],
     turn: undefined,
     record: undefined,

@@ -154,8 +154,9 @@ function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['ki
   const list = exchange.find(attempts) ?? [];
   const sent = departures(hold);
   const report = exchange.find(usageReport);
+  const { seenOutput, unpaid } = hold;
   const { inputTokens } = hold.terms;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput: hold.seenOutput });
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
   desk.end(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
 }
 

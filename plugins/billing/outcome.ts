@@ -14,6 +14,8 @@ export interface Ending {
   /** Estimate of the prompt, and output tokens seen: what is charged when nothing better is known. */
   readonly inputTokens: number;
   readonly seenOutput: number;
+  /** The answer was stopped because it could not be paid any further: what was seen of it is charged. */
+  readonly unpaid?: boolean;
 }
 
 export interface Settlement {
@@ -36,7 +38,7 @@ export function judge(ending: Ending): Verdict {
   // Reports count when they are read: once is enough.
   const usage = report?.usage;
   const counted = usage !== undefined && hasCounts(usage);
-  if (result === 'answered' || (counted && report?.estimated === false)) {
+  if (result === 'answered' || ending.unpaid === true || (counted && report?.estimated === false)) {
     return settlement(ending, counted ? usage : undefined);
   }
   if (result === 'refused' || result === 'not_sent') {
