@@ -10,6 +10,7 @@ const queueBytes = 64 * 2 ** 20;
 /** Calls that wait for the database at most; beyond that keyed calls are refused. */
 const queueCalls = 10_000;
 const claimTries = 3;
+const writesAtOnce = 8;
 
 /** What became of a call: its answer, an answer that was not kept, or nothing, so that it may be tried again. */
 export type Ending = { readonly told: Told } | 'lost' | 'free';
@@ -135,17 +136,26 @@ export class Calls {
   }
 
   async #drain(): Promise<void> {
-    for (const [id, entry] of [...this.#entries]) {
-      const { call, ending } = entry;
-      if (ending === undefined || entry.leaving !== undefined) continue;
-      if (ending === 'free') {
-        await this.#options.rows.free(call);
-      } else {
-        await this.#options.rows.finish({ call, told: ending === 'lost' ? undefined : ending.told });
-        this.#bytes -= bytesOf(ending);
-      }
-      this.#entries.delete(id);
+    const ended = [...this.#entries.values()].filter(({ ending }) => ending !== undefined);
+    while (ended.length > 0) {
+      const outcomes = await Promise.allSettled(ended.splice(0, writesAtOnce).map((entry) => this.#write(entry)));
+      const failed = outcomes.find(({ status }) => status === 'rejected');
+      if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
     }
+  }
+
+  /** The database is told how one call ended; then it needs no place here any more. */
+  async #write(entry: Entry): Promise<void> {
+    const { call, ending } = entry;
+    const id = idOf(call);
+    if (entry.leaving !== undefined) await entry.leaving;
+    if (this.#entries.get(id) !== entry || ending === undefined) return;
+    if (ending === 'free') await this.#options.rows.free(call);
+    else {
+      await this.#options.rows.finish({ call, told: ending === 'lost' ? undefined : ending.told });
+      this.#bytes -= bytesOf(ending);
+    }
+    this.#entries.delete(id);
   }
 
   #lose(entry: Entry): void {

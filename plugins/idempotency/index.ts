@@ -6,6 +6,7 @@ import { attempts, call, caller, database, ledger, usageReport } from '../../cor
 import { Calls, type Ending } from './calls.ts';
 import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
+import { readOrMakeOwner } from './owner.ts';
 import { CallRows } from './rows.ts';
 import { tellAgain, toldAnswer, toldError } from './told.ts';
 
@@ -40,7 +41,8 @@ export default definePlugin<Config>({
   async setup(host, config) {
     const store = host.need(database);
     await store.migrate('idempotency', new URL('./migrations/', import.meta.url));
-    const rows = new CallRows(store, { keepMs: config.keep, leaseMs });
+    const owner = host.mode === 'serve' ? await readOrMakeOwner(host.directory, host.random) : '';
+    const rows = new CallRows(store, owner, { keepMs: config.keep, leaseMs });
     const calls = new Calls({ rows, clock: host.clock, log: host.log, mayBeCharged: (id) => mayBeCharged(host, id) });
     return {
       applies: (endpoint) => endpoint.method === 'POST' && (endpoint.states?.includes(call) ?? false),
@@ -54,7 +56,8 @@ export default definePlugin<Config>({
           ? run(exchange, next, keyed, calls, config)
           : tellAgain(earlier.told, earlier.requestId);
       },
-      start() {
+      async start() {
+        await rows.forsakeOwn();
         host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
         host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
         host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());

@@ -40,9 +40,12 @@ export interface Lifetimes {
 export class CallRows {
   readonly #database: Database;
   readonly #table: SQL;
+  readonly #owner: string;
   readonly #lifetimes: Lifetimes;
 
-  constructor(database: Database, lifetimes: Lifetimes) {
+  /** `owner` outlives this process, and works nowhere else at the same time. */
+  constructor(database: Database, owner: string, lifetimes: Lifetimes) {
+    this.#owner = owner;
     this.#database = database;
     this.#table = sql`${sql.identifier(database.schema)}.idempotent_calls`;
     this.#lifetimes = lifetimes;
@@ -52,11 +55,11 @@ export class CallRows {
   async claim(call: KeyedCall): Promise<boolean> {
     const rows = await this.#rows<object>(sql`
       insert into ${this.#table} as known
-        (account_id, key_hash, fingerprint, request_id, state, lease_until, created_at, expires_at)
-      values (${call.accountId}, ${call.keyHash}, ${call.fingerprint}, ${call.requestId}::uuid, 'running',
+        (account_id, key_hash, fingerprint, request_id, owner, state, lease_until, created_at, expires_at)
+      values (${call.accountId}, ${call.keyHash}, ${call.fingerprint}, ${call.requestId}::uuid, ${this.#owner}, 'running',
         ${this.#in('leaseMs')}, now(), ${this.#in('keepMs')})
       on conflict (account_id, key_hash) do update
-        set fingerprint = excluded.fingerprint, request_id = excluded.request_id, state = 'running',
+        set fingerprint = excluded.fingerprint, request_id = excluded.request_id, owner = excluded.owner, state = 'running',
           lease_until = excluded.lease_until, created_at = now(), expires_at = excluded.expires_at,
           told = null, body = null
         where known.expires_at <= now() and (known.state <> 'running' or known.lease_until <= now())
@@ -84,7 +87,7 @@ export class CallRows {
   /** Takes a forsaken call's place; false: somebody else did, or its process was heard of. */
   async takeOver(call: KeyedCall, forsaken: KnownCall): Promise<boolean> {
     const rows = await this.#rows<object>(sql`
-      update ${this.#table} set request_id = ${call.requestId}::uuid, lease_until = ${this.#in('leaseMs')},
+      update ${this.#table} set request_id = ${call.requestId}::uuid, owner = ${this.#owner}, lease_until = ${this.#in('leaseMs')},
         created_at = now(), expires_at = ${this.#in('keepMs')}
       where account_id = ${call.accountId} and key_hash = ${call.keyHash}
         and request_id = ${forsaken.requestId}::uuid and state = 'running' and lease_until <= now()
@@ -114,6 +117,13 @@ export class CallRows {
       from json_array_elements(${ids}::text::json) as mine
       where known.account_id = mine->>0 and known.key_hash = mine->>1 and known.request_id = (mine->>2)::uuid
         and known.state = 'running'`);
+  }
+
+  /** What an earlier process of this owner left running is forsaken at once: nobody waits for its lease. */
+  async forsakeOwn(): Promise<void> {
+    await this.#database.orm.execute(sql`
+      update ${this.#table} set lease_until = now() - interval '1 millisecond'
+      where owner = ${this.#owner} and state = 'running' and lease_until > now()`);
   }
 
   async deleteExpired(): Promise<void> {

@@ -7,6 +7,8 @@ create table {schema}.idempotent_calls (
   fingerprint text not null,
   -- The exchange that runs it or ran it: the key of its rows in the ledger.
   request_id uuid not null,
+  -- Whose process runs it, by the name of its data directory.
+  owner text not null,
   -- running: a process works on it and renews its lease. answered: `told` and `body` are the answer.
   -- lost: it ran, but its answer could not be kept.
   state text not null check (state in ('running', 'answered', 'lost')),
@@ -21,3 +23,4 @@ create table {schema}.idempotent_calls (
 );
 
 create index idempotent_calls_expiry on {schema}.idempotent_calls (expires_at);
+create index idempotent_calls_running on {schema}.idempotent_calls (owner) where state = 'running';

@@ -1,9 +1,14 @@
 /** Who may run a keyed call, who must wait, and what is kept of it, over processes, crashes and a database that fails. */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../core/errors.ts';
+import { systemRandom } from '../../../core/random.ts';
 import type { KeyedCall } from '../../../plugins/idempotency/key.ts';
+import { readOrMakeOwner } from '../../../plugins/idempotency/owner.ts';
 import { callOf, enter, type Node, newKey, openShop, type Shop, toldOf } from './nodes.ts';
 
 let shop: Shop;
@@ -91,6 +96,29 @@ test('a call that a crash left behind: uncharged it is run again, by one process
   crashed.calls.end(call, { told: toldOf('too late') });
   await crashed.calls.flush();
   assert.equal(await enter(await shop.node(), callOf(call.keyHash)), 'idempotency_in_progress');
+});
+
+test('a restart knows what the run before it left: nobody waits for its lease', async () => {
+  const crashed = await shop.node('the first directory');
+  const [own, charged] = [callOf(newKey()), callOf(newKey())];
+  await enter(crashed, own);
+  await enter(crashed, charged);
+  shop.ends.set(charged.requestId, true);
+  const elsewhere = callOf(newKey());
+  await enter(other, elsewhere);
+  const next = await shop.node('the first directory');
+  await next.rows.forsakeOwn();
+  assert.equal(await enter(one, callOf(own.keyHash)), 'run');
+  assert.equal(await enter(next, callOf(charged.keyHash)), 'idempotency_answer_lost');
+  assert.equal(await enter(next, callOf(elsewhere.keyHash)), 'idempotency_in_progress');
+});
+
+test('of several processes that start in one directory at once all have one name, which they keep', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'owner-'));
+  const names = await Promise.all(Array.from({ length: 20 }, () => readOrMakeOwner(directory, systemRandom)));
+  assert.equal(new Set(names).size, 1);
+  assert.equal(await readOrMakeOwner(directory, systemRandom), names[0]);
+  await rm(directory, { recursive: true });
 });
 
 test('double charge on retry: a call that a crash left behind and that was charged is not run again', async () => {

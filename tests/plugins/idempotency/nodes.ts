@@ -20,7 +20,8 @@ export interface Node {
 
 export interface Shop {
   readonly database: TestDatabase;
-  node(): Promise<Node>;
+  /** A process of this owner, by default of one that has had none before. */
+  node(owner?: string): Promise<Node>;
   /** What the ledger says of requests that were left behind; by default it knows of none. */
   readonly ends: Map<string, boolean | 'open'>;
   /** All leases run out; keys too, where asked for. */
@@ -38,11 +39,11 @@ export async function openShop(): Promise<Shop> {
   return {
     database,
     ends,
-    async node() {
+    async node(owner = randomUUID()) {
       const own = await openDatabase({ schema: database.schema });
       others.push(own);
       const faults = { down: false, afterwards: false };
-      const rows = new CallRows(failing(own, faults), { keepMs: 86_400_000, leaseMs: 60_000 });
+      const rows = new CallRows(failing(own, faults), owner, { keepMs: 86_400_000, leaseMs: 60_000 });
       const { clock, log } = own.host;
       const calls = new Calls({ rows, clock, log, mayBeCharged: async (id) => ends.get(id) ?? false });
       return { calls, rows, faults, advance: own.host.advance };
