@@ -90,7 +90,7 @@ export interface Exchange {
   readonly request: ClientRequest;
   /** Wall-clock milliseconds of arrival. */
   readonly receivedAt: number;
-  /** Aborts when the client leaves or the exchange's deadline passes. */
+  /** Aborts when the client leaves (unless the answer is read on without it) or the exchange's deadline passes. */
   readonly signal: AbortSignal;
   /** The fact's value; throws when nobody has set it. */
   get<T>(fact: Fact<T>): T;
@@ -101,6 +101,11 @@ export interface Exchange {
   defer(work: (outcome: Outcome) => void | Promise<void>): void;
   /** Runs each time right before a request is handed to an upstream socket; the request waits for it. */
   beforeSend(work: () => void | Promise<void>): void;
+  /**
+   * When the client leaves after something was sent, the answer is read on to its end within these bounds, through every
+   * plugin, as if the client were there: `signal` aborts only when they are used up.
+   */
+  outlive(bounds: DrainBounds): void;
   /** States that a streamed answer broke although its body ends in good order (the error went out inside the stream). */
   fail(error: GatewayError): void;
 }
@@ -138,6 +143,12 @@ export interface Endpoint {
 
 // -------------------------------------------------------------------------------------------------------------- forward
 
+/** How far an answer is read on after its client has left. */
+export interface DrainBounds {
+  readonly longestMs: number;
+  readonly maxBytes: number;
+}
+
 /** What the centre sends. Stated by the plugin that knows the upstream's protocol, anew for each attempt. */
 export interface UpstreamRequest {
   /** Absolute http(s) URL. */
@@ -154,6 +165,8 @@ export interface UpstreamRequest {
   firstByteTimeoutMs: number;
   /** Longest silence inside a body. */
   idleTimeoutMs: number;
+  /** The answer is read on when the client leaves, so that what it cost is known; absent: the upstream is told to stop. */
+  drain?: DrainBounds | undefined;
 }
 
 export const upstreamRequest: Fact<UpstreamRequest> = defineFact('upstream request');

@@ -1,6 +1,6 @@
 /** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
-import { defineFact, defineService, type Endpoint } from './contract.ts';
+import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
 import type { Money, Ratio } from './money.ts';
 import type { PlanOffer } from './pool.ts';
 import type { PriceBook, Services } from './prices.ts';
@@ -164,6 +164,8 @@ export interface UpstreamTraits {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** Its answers are read on when a client leaves, within these bounds; absent: it is told to stop. */
+  readonly drain?: DrainBounds | undefined;
 }
 
 /** A value that never shows itself: string, JSON and inspect give `***`. */
@@ -184,6 +186,8 @@ export interface Attempt {
   status: number | undefined;
   durationMs: number | undefined;
   error: string | undefined;
+  /** What it was seen to consume although it failed; absent: nothing was reported and nothing seen. */
+  consumed?: { readonly usage: Usage; readonly estimated: boolean };
 }
 export const attempts = defineFact<Attempt[]>('attempts');
 
@@ -268,6 +272,8 @@ export interface Ledger {
   /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
   credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
   balance(accountId: string): Promise<Money>;
+  /** How a request ended, as far as the database knows: by which row, not yet (`open`), or undefined: it knows of none. */
+  endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'EXPIRE' | 'open' | undefined>;
 }
 export interface CreditOptions {
   readonly kind: string;

@@ -146,8 +146,8 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
     const entry = host.find(catalog)?.find(found.terms.model);
     const hold = { ...found, terms: { ...found.terms, entry } };
     desk.adopt(hold);
-    const { verdict, attempts } = judgeInterrupted(hold);
-    desk.end(hold, verdict, attempts);
+    const { verdict, shares } = judgeInterrupted(hold);
+    desk.end(hold, verdict, shares);
   }
   journal.write();
   await journal.tick();

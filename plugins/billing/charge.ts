@@ -40,9 +40,19 @@ export function priceAtHold({ prices, at, inputTokens, context }: Terms): Priced
 export function chargeFor(terms: Terms, reported: Usage, told: Told, attempts: readonly AttemptNote[]): Charge {
   const context = granted(terms.context, told);
   const priced = terms.prices.priced(terms.at, reported, context);
-  // The request has a price in few books: the usage is copied for those alone.
-  const usage = priced.price.request === undefined ? reported : { ...reported, request: 1 };
+  const usage = withRequest(reported, priced);
   return { cost: cost(usage, priced.price, terms.ratio), usage, priced, own: ownCost(terms, usage, context, attempts) };
+}
+
+/** What a usage comes to at the official price: without any ratio, for the service that was asked for. */
+export function officialCost({ prices, at, context }: Pick<Terms, 'prices' | 'at' | 'context'>, usage: Usage): Money {
+  const priced = prices.priced(at, usage, context);
+  return cost(withRequest(usage, priced), priced.price);
+}
+
+/** The request has a price in few books: the usage is copied for those alone. */
+function withRequest(usage: Usage, { price }: Priced): Usage {
+  return price.request === undefined ? usage : { ...usage, request: 1 };
 }
 
 /** A client pays for the service that it asked for, or for the standard one where it was given that; never for another. */

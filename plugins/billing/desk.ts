@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
 import type { Attempt, PlanTerms } from '../../core/vocabulary.ts';
+import type { Shares } from './absorbed.ts';
 import type { Backlog } from './backlog.ts';
 import { boundOf, chargeFor } from './charge.ts';
 import type { Flusher } from './flusher.ts';
@@ -13,7 +14,7 @@ import type { Journal } from './journal.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
-import type { AttemptNote, Departure } from './records.ts';
+import type { Departure } from './records.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
 const absurdCost = 1_000_000_000_000_000_000n;
@@ -153,7 +154,9 @@ export class Desk {
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
-    return hold.seenOutput <= hold.coveredOutput || this.#extend(hold);
+    if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
+    hold.unpaid = true;
+    return false;
   }
 
   /** Sets more aside: a step ahead of what was seen, or as much of a step as the balance allows. */
@@ -186,15 +189,15 @@ export class Desk {
   }
 
   /** Ends a hold as judged. Never refused: a cost beyond the hold and the balance is posted in full. */
-  end(hold: Hold, verdict: Verdict, attempts: readonly AttemptNote[]): void {
+  end(hold: Hold, verdict: Verdict, shares: Shares): void {
     if (hold.ended) return;
     hold.ended = true;
     const { journal, backlog, purses, clock } = this.#options;
     const at = clock.now();
     let spent = zero;
-    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, attempts));
+    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
     else {
-      const charge = chargeFor(hold.terms, verdict.usage, verdict, attempts);
+      const charge = chargeFor(hold.terms, verdict.usage, verdict, shares.notes);
       const absurd = charge.cost > absurdCost;
       if (absurd) this.#tellAbsurd(hold, charge.cost, verdict);
       spent = absurd ? hold.held : charge.cost;
@@ -204,7 +207,7 @@ export class Desk {
             { ...charge, cost: spent, own: undefined },
           ]
         : [verdict, charge];
-      journal.append(settleRecord(hold, at, told, sum, attempts));
+      journal.append(settleRecord(hold, at, told, sum, shares));
     }
     this.#open.delete(hold);
     const { purse } = hold;

@@ -2,12 +2,12 @@
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import { type PriceContext, PriceVersion } from '../../core/prices.ts';
 import type { Model, PlanTerms } from '../../core/vocabulary.ts';
+import type { Shares } from './absorbed.ts';
 import { type Allowance, type Charge, priceAtHold } from './charge.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
 import type { Purse } from './purses.ts';
 import {
-  type AttemptNote,
   type Departure,
   decodePrice,
   decodeRatio,
@@ -55,6 +55,8 @@ export interface Hold {
   /** Output tokens seen so far, and as of the last PROGRESS record. */
   seenOutput: number;
   notedOutput: number;
+  /** The answer was stopped: what it showed is more than could be paid for. */
+  unpaid: boolean;
   /** Attempts whose departure is in the journal or on its way there. */
   readonly sent: Departure[];
   /** The write that the last of them waited for. */
@@ -77,6 +79,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     coveredOutput: terms.outputTokens,
     seenOutput: 0,
     notedOutput: 0,
+    unpaid: false,
     sent: [],
     turn: undefined,
     record: undefined,
@@ -143,7 +146,7 @@ export function settleRecord(
   at: number,
   { estimated, terminal, reason, finish, upstreamId }: Settlement,
   { cost, usage, priced, own }: Charge,
-  attempts: readonly AttemptNote[],
+  { notes, absorbed }: Shares,
 ): SettleRecord {
   return {
     kind: 'SETTLE',
@@ -166,16 +169,25 @@ export function settleRecord(
     version: priced.version,
     tier: priced.tier === '' ? undefined : priced.tier,
     own: own?.toString(),
-    attempts,
+    absorbed: toldIfAny(absorbed),
+    attempts: notes,
   };
 }
 
-export function voidRecord(
-  { terms, held }: Hold,
-  at: number,
-  reason: string,
-  attempts: readonly AttemptNote[],
-): VoidRecord {
-  const { id, accountId, model } = terms;
-  return { kind: 'VOID', id, at, account: accountId, model, held: held.toString(), reason, attempts };
+export function voidRecord({ terms, held }: Hold, at: number, reason: string, { notes, absorbed }: Shares): VoidRecord {
+  return {
+    kind: 'VOID',
+    id: terms.id,
+    at,
+    account: terms.accountId,
+    model: terms.model,
+    held: held.toString(),
+    reason,
+    absorbed: toldIfAny(absorbed),
+    attempts: notes,
+  };
+}
+
+function toldIfAny(amount: Money): string | undefined {
+  return amount === 0n ? undefined : amount.toString();
 }

@@ -25,6 +25,7 @@ import {
   priceRatio,
   usageReport,
 } from '../../core/vocabulary.ts';
+import { share } from './absorbed.ts';
 import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
@@ -159,9 +160,10 @@ function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['ki
   const list = exchange.find(attempts) ?? [];
   const sent = departures(hold);
   const report = exchange.find(usageReport);
+  const { seenOutput, unpaid } = hold;
   const { inputTokens } = hold.terms;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput: hold.seenOutput });
-  desk.end(hold, verdict, attemptNotes(list, sent));
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
+  desk.end(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
 }
 
 class HoldMeter implements Meter {

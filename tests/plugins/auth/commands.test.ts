@@ -24,6 +24,7 @@ function provideLedger(gate: Gate): Credit[] {
       return amount;
     },
     balance: async () => parseUsd('0'),
+    endOf: async () => undefined,
   });
   return credits;
 }

@@ -118,6 +118,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'rate-limit',
     'providers',
     'models',
+    'idempotency',
     'billing',
     'shop',
     'route',

@@ -39,7 +39,7 @@ export class ChatEncoder implements ReplyEncoder {
   #frame: string | undefined;
   readonly #choices: ChoiceState[] = [];
   /** Head of the deltas of each open call, by block. */
-  readonly #calls = new Map<number, { readonly head: string; readonly tail: string; readonly index: number }>();
+  readonly #calls = new Map<number, { readonly head: string; readonly tail: string }>();
 
   constructor(context: ReplyContext) {
     const { request } = context;
@@ -186,7 +186,6 @@ export class ChatEncoder implements ReplyEncoder {
     this.#calls.set(block, {
       head: `${state.head}"tool_calls":[{"index":${index},"${kind}":{"${input}":`,
       tail: `}}]${this.#tail}`,
-      index,
     });
     const call = `{"index":${index},"id":${JSON.stringify(id)},"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}}`;
     return opening + this.#delta(choice, `"tool_calls":[${call}]`);
@@ -195,15 +194,16 @@ export class ChatEncoder implements ReplyEncoder {
   /** The old form has room for one call. */
   #functionStart(state: ChoiceState, block: number, index: number, name: string): string {
     if (index > 0) return '';
-    this.#calls.set(block, { head: `${state.head}"function_call":{"arguments":`, tail: `}${this.#tail}`, index });
+    this.#calls.set(block, { head: `${state.head}"function_call":{"arguments":`, tail: `}${this.#tail}` });
     return `${state.head}"function_call":{"name":${JSON.stringify(name)},"arguments":""}${this.#tail}`;
   }
 
-  #toolEnd({ block, choice, keepsake }: Event & { type: 'tool-end' }): string {
+  #toolEnd({ block, keepsake }: Event & { type: 'tool-end' }): string {
     const call = this.#calls.get(block);
     this.#calls.delete(block);
     if (call === undefined || keepsake === undefined || this.#isLegacy) return '';
-    return this.#delta(choice, `"tool_calls":[{"index":${call.index},${this.#extra(keepsake)}}]`);
+    // With one more, empty piece of the arguments: some clients refuse a delta of a call that has none.
+    return `${call.head}""},${this.#extra(keepsake)}${call.tail.slice(1)}`;
   }
 
   #extra(keepsake: string): string {
