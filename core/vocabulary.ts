@@ -260,6 +260,13 @@ export interface Providers {
 }
 export const providers = defineService<Providers>('providers');
 
+/** Which protocols the gateway can speak with an upstream for a client of another. */
+export interface Translations {
+  /** Whether a call in the protocol `from` can be made of an upstream that speaks `to`; true where both are the same. */
+  can(from: string, to: string): boolean;
+}
+export const translations = defineService<Translations>('translations');
+
 /** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
 export interface LocalUpstreams {
   /** `http://127.0.0.1:PORT`. */

@@ -25,11 +25,17 @@ function toModel(id: string, section: ModelConfig): Model {
     created: section.created,
     displayName: section.display_name ?? id,
     kind: section.kind,
-    targets: section.targets.map(({ provider, model, weight }) => ({ provider, model: model ?? id, weight })),
+    targets: section.targets.map(({ provider, model, weight, traits }) => ({
+      provider,
+      model: model ?? id,
+      weight,
+      ...(traits === undefined ? {} : { traits }),
+    })),
     contextTokens: section.context,
     maxOutputTokens: section.max_output,
     price: section.price,
     priceVersion: priceVersion(section.price),
+    ...(section.traits === undefined ? {} : { traits: section.traits }),
   };
 }
 

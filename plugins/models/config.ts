@@ -1,6 +1,7 @@
 /** What an operator writes about models: who owns one, who serves it, how large it is and what it costs. */
 import { type Money, money, zero } from '../../core/money.ts';
 import { count, usd, z } from '../../core/schema.ts';
+import { traitsSchema } from '../../core/traits.ts';
 import { type Price, type UsageClass, usageClasses } from '../../core/usage.ts';
 
 /** Any printable text without spaces, `?` or `#`, so that it fits a path: `vendor/model:tag` is fine. */
@@ -12,7 +13,8 @@ const shortTarget = z.string().transform((text, context) => {
   const slash = text.indexOf('/');
   const provider = slash === -1 ? text : text.slice(0, slash);
   const model = slash === -1 ? undefined : text.slice(slash + 1);
-  if (providerName.safeParse(provider).success && model !== '') return { provider, model, weight: 0 };
+  if (providerName.safeParse(provider).success && model !== '')
+    return { provider, model, weight: 0, traits: undefined };
   context.addIssue({ code: 'custom', message: 'must be a provider, or provider/upstream-model' });
   return z.NEVER;
 });
@@ -26,6 +28,7 @@ const longTarget = z.strictObject({
     .max(1_000_000)
     .default(0)
     .describe('Share of the first tries. 0: none, tried in the listed order after the others.'),
+  traits: traitsSchema.optional().describe('What is particular of the model at this provider.'),
 });
 
 const perMillion = 'USD per million tokens';
@@ -83,6 +86,7 @@ const modelSchema = z
     created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
     price: priceSchema.optional().describe("'free', or USD by class. Without a price the model is not sold."),
     price_source: z.string().min(1).optional().describe("Where the price was read: a URL, or 'example'."),
+    traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
     aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
   })
   .superRefine((model, context) => {

@@ -1,7 +1,7 @@
 /** How the three protocol families word a model entry and an error of the model list. Pure. */
 import type { Answer, ClientRequest } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
-import type { Model, Providers } from '../../core/vocabulary.ts';
+import type { Model } from '../../core/vocabulary.ts';
 
 export const dialects = ['chat', 'messages', 'gemini'] as const;
 /** Named after the protocol families; `chat` is also the list of everybody else. */
@@ -16,7 +16,8 @@ export function dialectOf(request: ClientRequest): Dialect {
   return geminiKey && headers['authorization'] === undefined ? 'gemini' : 'chat';
 }
 
-export const entryOf: Record<Dialect, (model: Model, providers: Providers) => object> = {
+/** `isCallable`: whether a call in this dialect's protocol finds a target that can be spoken with. */
+export const entryOf: Record<Dialect, (model: Model, isCallable: boolean) => object> = {
   /** Section 2.2 of the interface; https://platform.openai.com/docs/api-reference/models/object */
   chat: (model) => ({ id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy }),
 
@@ -36,24 +37,14 @@ export const entryOf: Record<Dialect, (model: Model, providers: Providers) => ob
   }),
 
   /** https://ai.google.dev/api/models#Model */
-  gemini: (model, providers) => ({
+  gemini: (model, isCallable) => ({
     name: `models/${model.id}`,
     displayName: model.displayName,
     inputTokenLimit: model.contextTokens,
     outputTokenLimit: model.maxOutputTokens,
-    supportedGenerationMethods: speaks(model, providers, 'gemini') ? ['generateContent', 'countTokens'] : [],
+    supportedGenerationMethods: model.kind === 'chat' && isCallable ? ['generateContent', 'countTokens'] : [],
   }),
 };
-
-function speaks(model: Model, providers: Providers, protocol: string): boolean {
-  return (
-    model.kind === 'chat' &&
-    model.targets.some(({ provider }) => {
-      const found = providers.find(provider);
-      return found !== undefined && protocol in found.speaks;
-    })
-  );
-}
 
 const chatTypes: Record<number, string> = {
   401: 'authentication_error',

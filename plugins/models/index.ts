@@ -1,7 +1,17 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
 import { definePlugin, type Endpoint } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { type Call, call, caller, catalog, type Model, model, plan, providers } from '../../core/vocabulary.ts';
+import {
+  type Call,
+  call,
+  caller,
+  catalog,
+  type Model,
+  model,
+  plan,
+  providers,
+  translations,
+} from '../../core/vocabulary.ts';
 import { buildCatalog, catalogNotices } from './catalog.ts';
 import { type ModelsConfig, modelsSchema } from './config.ts';
 import { dialectOf, renderError } from './dialects.ts';
@@ -11,6 +21,7 @@ export default definePlugin<ModelsConfig>({
   name: 'models',
   config: modelsSchema,
   needs: [providers],
+  uses: [translations],
   provides: [catalog],
   reads: [call],
   finds: [caller, plan],
@@ -19,8 +30,11 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     const offered = buildCatalog(config, known);
     host.provide(catalog, offered);
+    let listing: Listing | undefined;
+    // Worded at the first question: what can be called depends on plugins below.
+    const worded = () => (listing ??= buildListing(offered, known, host.find(translations)));
     return {
-      endpoints: endpoints(buildListing(offered, known)),
+      endpoints: endpoints(worded),
       applies: (endpoint) => endpoint.states?.includes(call) ?? false,
       async handle(exchange, next) {
         const wanted = exchange.get(call);
@@ -63,17 +77,17 @@ function checkAllowed(entry: Model, wanted: Call, allowed: ReadonlySet<string> |
 const prefixes = ['/v1', '/v1beta', '/v1alpha'];
 
 /** Ids may contain slashes, so one model is a wildcard. */
-function endpoints(listing: Listing): Endpoint[] {
+function endpoints(listing: () => Listing): Endpoint[] {
   return prefixes.flatMap((prefix): Endpoint[] => [
     {
       ...common,
       path: `${prefix}/models`,
-      handle: ({ request }) => listing.list(dialectOf(request), request.query),
+      handle: ({ request }) => listing().list(dialectOf(request), request.query),
     },
     {
       ...common,
       path: `${prefix}/models/*`,
-      handle: ({ request }) => listing.one(dialectOf(request), request.params['*'] ?? ''),
+      handle: ({ request }) => listing().one(dialectOf(request), request.params['*'] ?? ''),
     },
   ]);
 }

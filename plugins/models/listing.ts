@@ -1,7 +1,7 @@
 /** `GET …/models` and `GET …/models/{id}` in three dialects, from entries that were worded once. Pure. */
 import type { Answer } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Catalog, Providers } from '../../core/vocabulary.ts';
+import type { Catalog, Model, Providers, Translations } from '../../core/vocabulary.ts';
 import { type Dialect, dialects, entryOf, jsonAnswer } from './dialects.ts';
 
 /** Limits of the two paged dialects, as their vendors have them. */
@@ -17,12 +17,17 @@ export interface Listing {
 }
 
 /** Only what is sold is listed: models with a price. */
-export function buildListing(catalog: Catalog, providers: Providers): Listing {
+export function buildListing(catalog: Catalog, providers: Providers, translations: Translations | undefined): Listing {
   const models = catalog.list().filter((model) => model.price !== undefined);
   const ids = models.map((model) => model.id);
   const place = new Map(ids.map((id, index) => [id, index]));
   const entries = Object.fromEntries(
-    dialects.map((dialect) => [dialect, models.map((model) => JSON.stringify(entryOf[dialect](model, providers)))]),
+    dialects.map((dialect) => [
+      dialect,
+      models.map((model) =>
+        JSON.stringify(entryOf[dialect](model, isCallable(model, dialect, providers, translations))),
+      ),
+    ]),
   ) as Record<Dialect, string[]>;
   const common = jsonAnswer(`{"object":"list","data":[${entries.chat.join(',')}]}`);
   return {
@@ -37,6 +42,18 @@ export function buildListing(catalog: Catalog, providers: Providers): Listing {
       return jsonAnswer(entries[dialect][index]!);
     },
   };
+}
+
+function isCallable(
+  model: Model,
+  protocol: string,
+  providers: Providers,
+  translations: Translations | undefined,
+): boolean {
+  return model.targets.some(({ provider }) => {
+    const spoken = Object.keys(providers.find(provider)?.speaks ?? {});
+    return spoken.some((name) => name === protocol || translations?.can(protocol, name) === true);
+  });
 }
 
 /** For any request that names a model which is not offered. */

@@ -1,5 +1,6 @@
 /** What an operator writes about vendors: keys, what they speak, where. */
 import { duration, listOf, z } from '../../core/schema.ts';
+import { traitsSchema } from '../../core/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 
 const name = (what: string) =>
@@ -61,6 +62,10 @@ export const providerSchema = z.strictObject({
     .record(name('a protocol name'), z.array(z.string().min(1)))
     .prefault({})
     .describe('Top-level request members that this vendor does not take, by protocol; they are removed.'),
+  dialect: z
+    .record(name('a protocol name'), traitsSchema)
+    .prefault({})
+    .describe('How this vendor wants to be asked in each protocol when a request is translated for it.'),
   stream_usage: z.boolean().default(true).describe('Ask for usage in chat streams by stream_options.include_usage.'),
   timeouts: timeoutsSchema.prefault({}).describe('How long to wait for this vendor.'),
 });

@@ -46,11 +46,11 @@ export default definePlugin<ProvidersConfig>({
 function provider(name: string, section: ProviderConfig, host: Host): Provider {
   const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));
   const traits = traitsOf(section);
-  const { auth } = section;
-  if (auth === undefined || isOneAuth(auth)) return { name, speaks, traits: { ...traits, auth } };
+  const { auth, dialect } = section;
+  if (auth === undefined || isOneAuth(auth)) return { name, speaks, dialect, traits: { ...traits, auth } };
   const protocolTraits: Record<string, UpstreamTraits> = Object.create(null);
   for (const [protocol, own] of Object.entries(auth)) protocolTraits[protocol] = { ...traits, auth: own };
-  return { name, speaks, traits, protocolTraits };
+  return { name, speaks, dialect, traits, protocolTraits };
 }
 
 function traitsOf(section: ProviderConfig): UpstreamTraits {

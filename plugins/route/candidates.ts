@@ -1,12 +1,16 @@
 /** Which targets a request may go to, and in what order. Pure but for the draw. */
 import type { Random } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Model, Provider, Providers } from '../../core/vocabulary.ts';
+import { mergeTraits, type Traits } from '../../core/traits.ts';
+import type { Model, ModelTarget, Provider, Providers, Translations } from '../../core/vocabulary.ts';
 
 export interface Candidate {
   readonly provider: Provider;
   /** The upstream's name of the model. */
   readonly model: string;
+  /** What will be spoken with it. */
+  readonly protocol: string;
+  readonly traits: Traits;
   readonly weight: number;
   /** Credentials that this request has used here already; made at the first failure. */
   tried?: Set<string>;
@@ -21,20 +25,44 @@ const endpointOf: Record<string, string> = {
 };
 
 /**
- * The usable targets that speak `protocol`. In the listed order; but where targets carry weights, one of these is drawn
- * by its share to go first, and those without a weight stay behind as fallbacks.
- * Throws GatewayError `unsupported` when no target speaks the protocol.
+ * The usable targets. Those that speak `protocol` come before those for which the call must be translated, which speak the
+ * first protocol of their list that serves. In the listed order; but where targets carry weights, one of these is drawn by
+ * its share to go first, and those without a weight stay behind as fallbacks.
+ * Throws GatewayError `unsupported` when no target can be spoken with.
  */
-export function candidatesFor(model: Model, protocol: string, providers: Providers, random: Random): Candidate[] {
-  const candidates: Candidate[] = [];
+export function candidatesFor(
+  model: Model,
+  protocol: string,
+  providers: Providers,
+  random: Random,
+  translations: Translations | undefined,
+): Candidate[] {
+  const native: Candidate[] = [];
+  const foreign: Candidate[] = [];
   for (const target of model.targets) {
     const provider = providers.find(target.provider);
-    if (provider === undefined || !(protocol in provider.speaks)) continue;
-    candidates.push({ provider, model: target.model, weight: target.weight });
+    if (provider === undefined) continue;
+    if (protocol in provider.speaks) {
+      native.push(candidate(model, target, provider, protocol));
+      continue;
+    }
+    const spoken = Object.keys(provider.speaks).find((name) => translations?.can(protocol, name));
+    if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken));
   }
-  if (candidates.length === 0) throw noneSpeaks(model, protocol, providers);
-  if (candidates.length > 1) drawFirst(candidates, random);
-  return candidates;
+  if (native.length + foreign.length === 0) throw noneSpeaks(model, protocol, providers);
+  if (native.length > 1) drawFirst(native, random);
+  if (foreign.length > 1) drawFirst(foreign, random);
+  return native.concat(foreign);
+}
+
+function candidate(model: Model, target: ModelTarget, provider: Provider, protocol: string): Candidate {
+  return {
+    provider,
+    model: target.model,
+    protocol,
+    traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
+    weight: target.weight,
+  };
 }
 
 function drawFirst(candidates: Candidate[], random: Random): void {

@@ -11,6 +11,7 @@ import {
   type Secret,
   type Target,
   target,
+  translations,
 } from '../../core/vocabulary.ts';
 import { type Candidate, candidatesFor } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
@@ -20,6 +21,7 @@ export default definePlugin<RouteConfig>({
   name: 'route',
   config: routeSchema,
   needs: [providers],
+  uses: [translations],
   reads: [call, model],
   writes: [target, attempts],
   repeats: true,
@@ -57,7 +59,13 @@ class Journey {
 
   async go(next: Next): Promise<Answer> {
     const { random } = this.#host;
-    const queue = candidatesFor(this.#exchange.get(model), this.#protocol, this.#providers, random);
+    const queue = candidatesFor(
+      this.#exchange.get(model),
+      this.#protocol,
+      this.#providers,
+      random,
+      this.#host.find(translations),
+    );
     this.#exchange.set(attempts, this.#attempts);
     this.#exchange.beforeSend(() => {
       this.#sent = true;
@@ -105,16 +113,16 @@ class Journey {
   }
 
   #target(candidate: Candidate, taken: { key: Secret; credential: string }): Target {
-    const { provider } = candidate;
+    const { provider, protocol, traits } = candidate;
     return {
       provider: provider.name,
       model: candidate.model,
-      protocol: this.#protocol,
-      baseUrl: provider.speaks[this.#protocol]!,
+      protocol,
+      baseUrl: provider.speaks[protocol]!,
       key: taken.key,
       credential: taken.credential,
-      upstream: provider.protocolTraits?.[this.#protocol] ?? provider.traits,
-      traits: {},
+      upstream: provider.protocolTraits?.[protocol] ?? provider.traits,
+      traits,
     };
   }
 
@@ -124,7 +132,7 @@ class Journey {
       provider: candidate.provider.name,
       model: candidate.model,
       credential,
-      protocol: this.#protocol,
+      protocol: candidate.protocol,
       startedAt: this.#host.clock.now(),
       result: 'running',
       status: undefined,

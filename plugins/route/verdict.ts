@@ -29,6 +29,9 @@ export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdi
     const told = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });
     return { ...nothing, result: 'not_sent', next: 'target', error: told, hope: 1 };
   }
+  // What this target cannot take, another may.
+  if (error instanceof GatewayError && error.code === 'unsupported_by_model' && !sent)
+    return { ...nothing, result: 'not_sent', next: 'target', error, hope: 1 };
   const mayHaveRun = sent || error instanceof UpstreamError;
   return { ...nothing, result: mayHaveRun ? 'unknown' : 'not_sent', error };
 }
