@@ -41,7 +41,8 @@ export function compileChain(
   const taking = seatsOf(endpoint, seats);
   const layers: Layer[] = taking.map(({ plugin, part }) => guardNext(plugin, part));
   layers.splice(openingIndex(endpoint, taking), 0, openingLayer(endpoint, readBody));
-  const centre: Run = endpoint.handle === undefined ? forward : async (exchange) => endpoint.handle!(exchange);
+  const centre: Run =
+    endpoint.handle === undefined ? forward : async (exchange) => endpoint.handle!(exchange, () => forward(exchange));
   const run = (index: number, exchange: LiveExchange): Promise<Answer> => {
     const layer = layers[index];
     return layer === undefined ? centre(exchange) : layer(exchange, () => run(index + 1, exchange));
@@ -53,7 +54,9 @@ function openingLayer(endpoint: Endpoint, readBody: (exchange: LiveExchange) => 
   const withBody = endpoint.body !== 'none';
   return async function open(exchange, next) {
     if (withBody) await readBody(exchange);
-    endpoint.open?.(exchange);
+    const opening = endpoint.open?.(exchange);
+    // As a rule nothing has to be looked up, and waiting for nothing would cost a turn.
+    if (opening !== undefined) await opening;
     return next();
   };
 }

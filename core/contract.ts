@@ -119,13 +119,19 @@ export interface Endpoint {
   readonly timeoutMs?: number;
   /** The facts that `open` states. */
   readonly states?: readonly Fact<unknown>[];
+  /** Facts that `open` uses where they are stated; whoever writes them stands above the first plugin that reads what it states. */
+  readonly finds?: readonly Fact<unknown>[];
   /**
    * Reads what the gateway must know of the request and states it as facts. It runs, after the body was read, right
    * before the first plugin that reads one of `states`: whoever stands earlier (auth) can refuse without the body.
+   * A promise is waited for; return one only where something must be looked up.
    */
-  open?(exchange: Exchange): void;
-  /** Answers by itself instead of forwarding. Runs at the centre, inside every plugin that applies. */
-  handle?(exchange: Exchange): Answer | Promise<Answer>;
+  open?(exchange: Exchange): void | Promise<void>;
+  /**
+   * Answers by itself instead of forwarding. Runs at the centre, inside every plugin that applies. `forward` sends what it
+   * has stated as `upstreamRequest`, for endpoints that know only then whether somebody else has the answer.
+   */
+  handle?(exchange: Exchange, forward: Next): Answer | Promise<Answer>;
   /** Words an error in this endpoint's protocol. */
   renderError?(error: GatewayError, exchange: Exchange): Answer;
 }

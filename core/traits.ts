@@ -62,6 +62,10 @@ export const traitsSchema = z.strictObject({
     .boolean()
     .optional()
     .describe('Takes marks that say what to cache. Default: messages: true, others: false.'),
+  cache_mark_field: z
+    .enum(['prompt_cache_breakpoint', 'cache_control'])
+    .optional()
+    .describe('chat: the member that marks what to cache. Default: prompt_cache_breakpoint.'),
   inputs: z
     .array(z.enum(inputKinds))
     .optional()
@@ -90,6 +94,10 @@ export const traitsSchema = z.strictObject({
     .describe(
       "Vendor's own tools that may be asked for. Default: none for chat; all that the protocol has for others.",
     ),
+  hosted_with_functions: z
+    .boolean()
+    .optional()
+    .describe("Vendor's own tools and functions go together in one request; else functions alone. Default: true."),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()

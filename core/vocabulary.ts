@@ -109,6 +109,17 @@ export interface Target {
 }
 export const target = defineFact<Target>('target');
 
+/**
+ * The request continues what one upstream keeps, so it can go nowhere else: to this provider, by this key, in this
+ * protocol. Stated when the endpoint is opened; `route` obeys.
+ */
+export interface Pinned {
+  readonly provider: string;
+  readonly credential: string;
+  readonly protocol: string;
+}
+export const pinned = defineFact<Pinned>('pinned');
+
 /** What is declared of a provider, apart from keys and addresses. */
 export interface UpstreamTraits {
   /** Header and value template that carry the key; `{key}` is replaced. By protocol default when absent. */
@@ -255,6 +266,15 @@ export interface Providers {
     model: string,
     except?: ReadonlySet<string>,
   ): { key: Secret; credential: string } | { retryAfterMs: number };
+  /**
+   * The provider's key of this credential, whoever's turn it is; undefined when there is none of that name. `restsMs`: how
+   * long it still rests for this model (without a model: for all); 0 when it is usable.
+   */
+  keyNamed(
+    provider: string,
+    credential: string,
+    model?: string,
+  ): { readonly key: Secret; readonly restsMs: number } | undefined;
   /** Rests a key: for one model (429), or for all of them (401, 403) when `model` is undefined. */
   rest(credential: string, model: string | undefined, forMs: number, reason: string): void;
 }

@@ -54,7 +54,10 @@ function checkEndpoint(endpoint: Endpoint, seats: readonly Seat[], owners: Owner
   const opening = openingIndex(endpoint, seats);
   const written = new Set<Fact<unknown>>();
   seats.forEach(({ plugin }, index) => {
-    if (index === opening) for (const fact of endpoint.states ?? []) written.add(fact);
+    if (index === opening) {
+      sentences.push(...openedTooEarly(endpoint, seats, index, written));
+      for (const fact of endpoint.states ?? []) written.add(fact);
+    }
     for (const fact of plugin.reads ?? []) {
       if (written.has(fact)) continue;
       const later = writerBelow(seats, index, fact);
@@ -86,8 +89,30 @@ function checkEndpoint(endpoint: Endpoint, seats: readonly Seat[], owners: Owner
   return sentences;
 }
 
+/** `open` would run without a fact that it uses, because whoever states that comes later. */
+function openedTooEarly(
+  endpoint: Endpoint,
+  seats: readonly Seat[],
+  opening: number,
+  written: ReadonlySet<Fact<unknown>>,
+): string[] {
+  const reader = seats[opening]!.plugin.name;
+  return (endpoint.finds ?? []).flatMap((fact) => {
+    const later = written.has(fact) ? undefined : writerFrom(seats, opening, fact);
+    if (later === undefined) return [];
+    const fix = later === reader ? 'that cannot be' : `move "${later}" above "${reader}"`;
+    return [
+      `On ${endpoint.method} ${endpoint.path} the request is opened before "${reader}" and uses the fact "${fact.name}", which "${later}" states after that: ${fix}.`,
+    ];
+  });
+}
+
+function writerFrom(seats: readonly Seat[], from: number, fact: Fact<unknown>): string | undefined {
+  return seats.slice(from).find(({ plugin }) => plugin.writes?.includes(fact))?.plugin.name;
+}
+
 function writerBelow(seats: readonly Seat[], index: number, fact: Fact<unknown>): string | undefined {
-  return seats.slice(index + 1).find(({ plugin }) => plugin.writes?.includes(fact))?.plugin.name;
+  return writerFrom(seats, index + 1, fact);
 }
 
 function movesUp(later: string, reader: string): string {

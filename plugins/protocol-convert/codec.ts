@@ -25,6 +25,8 @@ export interface Codec {
   createEncoder(context: ReplyContext): ReplyEncoder;
   /** Words a whole answer for a client. */
   encodeReply(reply: Reply, context: ReplyContext): JsonObject;
+  /** What the gateway's own sealed texts begin with in requests of this protocol's clients. Absent: `gw1.`, as they are sealed. */
+  readonly sealMark?: string;
   /**
    * A relayed request without the gateway's own sealed texts, which its vendor could not read: `open` tells what one holds.
    * Asked only when the body holds one.
@@ -101,10 +103,14 @@ export interface ReplyContext {
   readonly call: Call;
   /** The client's request, as parsed. */
   readonly request: JsonObject;
+  /** What stands behind the path: in one protocol the form of a stream follows from it. */
+  readonly query?: URLSearchParams;
   /** Unix seconds at which the request arrived. */
   readonly createdAt: number;
   /** Makes of a vendor's keepsake what may be handed to the client. */
   seal(keepsake: string): string;
   /** What is known of the usage now; complete when the answer is. */
   usage(): UsageSeen;
+  /** Told the whole answer as JSON text when it has ended, by encoders of protocols whose clients may come back to it. */
+  onResponse?: ((response: string) => void) | undefined;
 }

@@ -11,12 +11,12 @@ const promptBytesPerToken = 2;
 const answerBytesPerToken = 3;
 
 /** An image, whatever its size: above the highest bound that vendors publish for one. */
-const imageTokens = 5_000;
+export const imageTokens = 5_000;
 /** Documents, sound and video inside the body: a floor, and one token for each 64 base64 characters. */
 const mediaFloorTokens = 5_000;
 const mediaCharactersPerToken = 64;
 /** Documents, sound and video that the vendor fetches: their size is unknown. */
-const remoteMediaTokens = 20_000;
+export const remoteMediaTokens = 20_000;
 /** A conversation that the vendor keeps (`previous_response_id`): its size is unknown. */
 export const keptStateTokens = 20_000;
 
@@ -89,6 +89,11 @@ function measureTypeless(part: JsonObject, size: MediaSize, depth: number): void
   if (isObject(reply)) measureMedia(reply['parts'], size, depth + 1);
 }
 
+/** Tokens of a document, sound or video that is in the request, by its length as base64. */
+export function mediaTokens(base64Length: number): number {
+  return Math.max(mediaFloorTokens, Math.ceil(base64Length / mediaCharactersPerToken));
+}
+
 function addImage(data: unknown, size: MediaSize): void {
   size.tokens += imageTokens;
   size.characters += typeof data === 'string' ? data.length : 0;
@@ -99,7 +104,7 @@ function addMedia(data: unknown, size: MediaSize): void {
     size.tokens += remoteMediaTokens;
     return;
   }
-  size.tokens += Math.max(mediaFloorTokens, Math.ceil(data.length / mediaCharactersPerToken));
+  size.tokens += mediaTokens(data.length);
   size.characters += data.length;
 }
 

@@ -50,7 +50,7 @@ export default definePlugin({
         );
         const relayed = await relayAnswer(exchange, request, prepared, await next(), host.clock);
         // Nothing is tried again from here on: the parsed body need not be kept for as long as the answer streams.
-        exchange.set(opened, { protocol: request.protocol, call: request.call, prepare: spent });
+        exchange.set(opened, { protocol: request.protocol, call: request.call, json: {}, prepare: spent });
         return relayed;
       },
     };

@@ -73,8 +73,28 @@ export interface Opened {
   readonly prepare: (target: Target) => Prepared;
   /** Changes the answer's form where the client's dialect is not the upstream's. Absent: bytes as they come. */
   readonly reshape?: Reshape;
+  /** The body as it reads; translation begins with it. */
+  readonly json: JsonObject;
+  /** The client's own request, which answers echo, where `json` is not that: all that it builds on is written out there. */
+  readonly asked?: JsonObject;
+  /** Protocol whose codec decodes it, where that is not the client's: such a request is never relayed. */
+  readonly decodeWith?: string;
+  /** The conversation is to be summarised: into the only item of an answer, or into an answer of the compaction endpoint. */
+  readonly compaction?: 'item' | 'answer';
+  /** Earlier answers that the request refers to; it cannot be handled before they were found. */
+  readonly builtOn?: BuiltOn;
 }
 export const opened = defineFact<Opened>('opened request');
+
+/** What a request refers to instead of sending it, and the request once that is known. */
+export interface BuiltOn {
+  readonly responseId: string | undefined;
+  readonly itemIds: readonly string[];
+  /** The gateway has it: `earlier` are the conversation's items up to the answer, `items` those that were referred to. */
+  expanded(earlier: readonly JsonObject[], items: ReadonlyMap<string, JsonObject>): Opened;
+  /** An upstream has it, in so many tokens: the request goes there as it came. */
+  continued(tokens: number | undefined): Opened;
+}
 
 export interface Prepared {
   readonly path: string;
@@ -119,6 +139,8 @@ export interface Tap {
   readonly text: TextSeen;
   readonly upstreamId: string | undefined;
   readonly finish: string | undefined;
+  /** Ids of the answer's items, where the protocol's clients may refer to them later. */
+  readonly itemIds?: readonly string[];
 }
 
 /** Answered text by size. */

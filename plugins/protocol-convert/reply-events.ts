@@ -52,6 +52,11 @@ export class ReplyEvents {
   /** Made-up ids begin with it: the same answer gets the same ids. */
   readonly #idSeed: string;
   readonly #choices = new Map<number, ChoiceState>();
+  /**
+   * Why there is no answer although the upstream says that it is complete: a sentence for the client. Set by decoders in
+   * place of a `stop`; what was told before it is of no use alone.
+   */
+  failure: string | undefined;
   #blocks = 0;
   #started = false;
 

@@ -35,6 +35,7 @@ export default definePlugin<ProvidersConfig>({
       find: (name) => known.get(name),
       list: () => [...known.values()],
       takeKey: (name, model, except) => rings.get(name)?.take(model, except) ?? { retryAfterMs: 0 },
+      keyNamed: (name, credential, model) => rings.get(name)?.named(credential, model),
       rest: (credential, model, forMs, reason) =>
         ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
     };

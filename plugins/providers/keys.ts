@@ -55,6 +55,15 @@ export class KeyRing {
     return { retryAfterMs: soonest === Number.POSITIVE_INFINITY ? 0 : soonest - now };
   }
 
+  /** One key by its credential, and for how long it still rests for this model, or for all. */
+  named(credential: string, model: string | undefined): { key: Secret; restsMs: number } | undefined {
+    const key = this.#keys.find((candidate) => candidate.credential === credential);
+    if (key === undefined) return undefined;
+    const ofModel = model === undefined ? undefined : key.modelRestsUntil.get(model);
+    const wakesAt = Math.max(key.restsUntil, ofModel ?? Number.NEGATIVE_INFINITY);
+    return { key: key.key, restsMs: Math.max(0, wakesAt - this.#clock.monotonic()) };
+  }
+
   /** Rests a key for one model, or for all of them. A rest is never shortened by a later, shorter one. */
   rest(credential: string, model: string | undefined, forMs: number, reason: string): void {
     const key = this.#keys.find((candidate) => candidate.credential === credential);

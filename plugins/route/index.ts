@@ -6,7 +6,9 @@ import {
   attempts,
   call,
   model,
+  type Pinned,
   type Providers,
+  pinned,
   providers,
   type Secret,
   type Target,
@@ -15,6 +17,7 @@ import {
 } from '../../core/vocabulary.ts';
 import { type Candidate, candidatesFor } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
+import { checkPinned, takePinned } from './pinned.ts';
 import { busy, finalError, judge, type Verdict } from './verdict.ts';
 
 export default definePlugin<RouteConfig>({
@@ -23,6 +26,7 @@ export default definePlugin<RouteConfig>({
   needs: [providers],
   uses: [translations],
   reads: [call, model],
+  finds: [pinned],
   writes: [target, attempts],
   repeats: true,
   setup(host, config) {
@@ -41,6 +45,7 @@ class Journey {
   readonly #providers: Providers;
   readonly #config: RouteConfig;
   readonly #protocol: string;
+  readonly #pin: Pinned | undefined;
   readonly #attempts: Attempt[] = [];
   /** The running attempt's request was handed to a socket. */
   #sent = false;
@@ -54,25 +59,23 @@ class Journey {
     this.#host = host;
     this.#providers = known;
     this.#config = config;
-    this.#protocol = exchange.get(call).protocol;
+    this.#pin = exchange.find(pinned);
+    this.#protocol = this.#pin?.protocol ?? exchange.get(call).protocol;
   }
 
   async go(next: Next): Promise<Answer> {
     const { random } = this.#host;
-    const queue = candidatesFor(
-      this.#exchange.get(model),
-      this.#protocol,
-      this.#providers,
-      random,
-      this.#host.find(translations),
-    );
+    const wanted = this.#exchange.get(model);
+    if (this.#pin !== undefined) checkPinned(this.#pin, wanted, this.#providers);
+    const able = this.#host.find(translations);
+    const queue = this.#reachable(candidatesFor(wanted, this.#protocol, this.#providers, random, able));
     this.#exchange.set(attempts, this.#attempts);
     this.#exchange.beforeSend(() => {
       this.#sent = true;
     });
     while (queue.length > 0 && this.#attempts.length < this.#config.attempts) {
       const candidate = queue[0]!;
-      const taken = this.#providers.takeKey(candidate.provider.name, candidate.model, candidate.tried);
+      const taken = this.#take(candidate);
       if (!('key' in taken)) {
         this.#noteWait(taken.retryAfterMs);
         queue.shift();
@@ -87,6 +90,20 @@ class Journey {
       if (outcome.next === 'target') queue.push(queue.shift()!);
     }
     throw this.#lastWord();
+  }
+
+  /** Those that a pinned request may go to: one. */
+  #reachable(candidates: Candidate[]): Candidate[] {
+    const pin = this.#pin;
+    return pin === undefined
+      ? candidates
+      : candidates.filter(({ provider }) => provider.name === pin.provider).slice(0, 1);
+  }
+
+  #take({ provider, model: name, tried }: Candidate): ReturnType<Providers['takeKey']> {
+    return this.#pin === undefined
+      ? this.#providers.takeKey(provider.name, name, tried)
+      : takePinned(this.#pin, name, this.#providers, tried);
   }
 
   /** One attempt: its answer, or what its failure means. */

@@ -99,3 +99,17 @@ test('two endpoints at one address are told', () => {
     '"one" and "two" both answer POST /v1/chat/completions: remove one of them.',
   ]);
 });
+
+test('an opening that uses a fact which is stated only after it is told what to move', () => {
+  const kept: Endpoint = { ...chat, finds: [caller] };
+  const auth = seat('auth', { writes: [caller] });
+  const limit = seat('rate-limit', { reads: [call] });
+  assert.deepEqual(checkFacts([kept], [auth, limit], nobody), []);
+  assert.deepEqual(checkFacts([kept], [limit], nobody), [], 'nobody states it: the opening does without');
+  assert.deepEqual(checkFacts([kept], [limit, auth], nobody), [
+    'On POST /v1/chat/completions the request is opened before "rate-limit" and uses the fact "caller", which "auth" states after that: move "auth" above "rate-limit".',
+  ]);
+  assert.deepEqual(checkFacts([kept], [seat('both', { finds: [call], writes: [caller] })], nobody), [
+    'On POST /v1/chat/completions the request is opened before "both" and uses the fact "caller", which "both" states after that: that cannot be.',
+  ]);
+});

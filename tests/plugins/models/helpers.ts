@@ -45,7 +45,7 @@ export async function ask(part: Part, path: string, headers: Record<string, stri
   const request = { method: 'GET', path: url.pathname, query: url.searchParams, headers, params: { '*': wildcard } };
   const exchange: Exchange = fakeExchange({ endpoint, request, id: 'exchange-1' });
   try {
-    return await endpoint.handle!(exchange);
+    return await endpoint.handle!(exchange, () => Promise.reject(new Error('the catalogue forwards nothing')));
   } catch (error) {
     return endpoint.renderError!(toGatewayError(error), exchange);
   }

@@ -9,6 +9,8 @@ import {
   type Model,
   type ModelTarget,
   model,
+  type Pinned,
+  pinned,
   providers,
   type Target,
   target,
@@ -66,7 +68,7 @@ export interface Bench {
   go(
     entry: Model,
     steps: readonly Step[],
-    options?: { protocol?: string; leaveAt?: number; reason?: unknown },
+    options?: { protocol?: string; leaveAt?: number; reason?: unknown; pinned?: Pinned },
   ): Promise<Trip>;
 }
 
@@ -82,12 +84,13 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
   const part = await setUp(routePlugin, host, section);
   return {
     host,
-    async go(entry, steps, { protocol = 'chat', leaveAt, reason } = {}) {
+    async go(entry, steps, { protocol = 'chat', leaveAt, reason, pinned: pin } = {}) {
       const wanted = { protocol, model: entry.id } as Call;
       const base = fakeExchange({
         facts: [
           [call, wanted],
           [model, entry],
+          [pinned, pin],
         ],
       });
       const controller = new AbortController();

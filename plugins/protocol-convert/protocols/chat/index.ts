@@ -1,5 +1,6 @@
 /** The chat-completions protocol, put together. */
 import type { Protocol } from '../../protocol.ts';
+import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { peekChat } from './peek.ts';
 import { relayRequest } from './relay-request.ts';
@@ -17,11 +18,12 @@ export const chat: Protocol = {
       operation: 'chat',
       open(body) {
         const call = peekChat(body);
-        return { protocol: chat, call, prepare: (target) => relayRequest(body, call.stream, target) };
+        return { protocol: chat, call, json: body.json, prepare: (target) => relayRequest(body, call.stream, target) };
       },
     },
   ],
   createTap: (call, options) => new ChatTap(call, options),
   renderError,
   streamError,
+  codec: chatCodec,
 };

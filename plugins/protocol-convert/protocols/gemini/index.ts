@@ -1,9 +1,11 @@
 /** The generate-content protocol, put together. */
 import type { Protocol, ProtocolEndpoint } from '../../protocol.ts';
+import { dialectOf } from './client-frames.ts';
+import { geminiCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { JsonArrayReader } from './json-array.ts';
 import { parsePath, peekGemini } from './peek.ts';
-import { arrayAsSse, dialectOf, relayRequest, reshapeFor } from './relay.ts';
+import { arrayAsSse, relayRequest, reshapeFor } from './relay.ts';
 import { GeminiTap } from './tap.ts';
 
 /** The method is a suffix of the last path segment, so one endpoint serves all three. */
@@ -20,6 +22,7 @@ function endpoint(path: string): ProtocolEndpoint {
       return {
         protocol: gemini,
         call,
+        json: body.json,
         prepare: (target) => relayRequest(body, method, call, target),
         ...(reshape === undefined ? {} : { reshape }),
       };
@@ -38,4 +41,5 @@ export const gemini: Protocol = {
   arrayStreams: { createReader: (onFrame) => new JsonArrayReader(onFrame), reshape: arrayAsSse },
   renderError,
   streamError,
+  codec: geminiCodec,
 };

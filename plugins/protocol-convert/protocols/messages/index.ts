@@ -2,12 +2,13 @@
 import type { Call } from '../../../../core/vocabulary.ts';
 import { editBody } from '../../body-edits.ts';
 import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
+import { messagesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { peekCountTokens, peekMessages } from './peek.ts';
 import { MessagesTap } from './tap.ts';
 
 function open(call: Call, body: RequestBody, path: string): Opened {
-  return { protocol: messages, call, prepare: (target) => ({ path, ...editBody(body, target) }) };
+  return { protocol: messages, call, json: body.json, prepare: (target) => ({ path, ...editBody(body, target) }) };
 }
 
 export const messages: Protocol = {
@@ -27,4 +28,5 @@ export const messages: Protocol = {
   createTap: () => new MessagesTap(),
   renderError,
   streamError,
+  codec: messagesCodec,
 };

@@ -5,6 +5,7 @@ import { formatFrame, parseFrame } from '../../../../core/sse.ts';
 import { envelope } from '../../error-envelope.ts';
 import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { BrokenStream } from '../../protocol.ts';
+import { responseId } from './response-object.ts';
 
 export function renderError(error: GatewayError): Answer {
   return {
@@ -20,31 +21,50 @@ const codes: Partial<Readonly<Record<ErrorKind, string>>> = {
   insufficient_balance: 'insufficient_quota',
 };
 
+/** Codes that terminal clients know: they do not try again on these. */
+const knownCodes = new Set(['context_length_exceeded', 'insufficient_quota', 'rate_limit_exceeded', 'invalid_prompt']);
+
 /**
  * `error`, then `response.failed`, as the official API ends a broken stream: SDKs throw at the first, terminal clients
  * read only the second.
  */
 export function streamError(error: GatewayError, stream: BrokenStream): string {
-  const { message, param } = envelope(error).error;
-  const code = codes[error.kind] ?? 'server_error';
   const last = lastPayload(stream.lastFrame)['sequence_number'];
-  const number = typeof last === 'number' ? last + 1 : 0;
-  const response = {
-    id: stream.upstreamId ?? `resp_${stream.exchangeId}`,
-    object: 'response',
-    created_at: stream.createdAt,
-    status: 'failed',
-    error: { code, message },
-    incomplete_details: null,
-    model: stream.call.model,
-    output: [],
-    usage: null,
-    metadata: {},
-  };
-  return (
-    formatFrame(JSON.stringify({ type: 'error', sequence_number: number, code, message, param }), 'error') +
-    formatFrame(JSON.stringify({ type: 'response.failed', sequence_number: number + 1, response }), 'response.failed')
+  return failureFrames(error, typeof last === 'number' ? last + 1 : 0, (members) =>
+    JSON.stringify({
+      id: stream.upstreamId ?? responseId(stream.exchangeId),
+      object: 'response',
+      created_at: stream.createdAt,
+      ...members,
+      incomplete_details: null,
+      model: stream.call.model,
+      output: [],
+      usage: null,
+      metadata: {},
+    }),
   );
+}
+
+/** The two last frames of a broken stream. `respond` words the response object around its `status` and `error`. */
+export function failureFrames(
+  error: GatewayError,
+  number: number,
+  respond: (members: { readonly status: 'failed'; readonly error: object }) => string,
+): string {
+  const { param } = envelope(error).error;
+  const code = error.code !== undefined && knownCodes.has(error.code) ? error.code : codes[error.kind];
+  const told = { code: code ?? 'server_error', message: messageOf(error) };
+  const response = respond({ status: 'failed', error: told });
+  return (
+    formatFrame(JSON.stringify({ type: 'error', sequence_number: number, ...told, param }), 'error') +
+    formatFrame(`{"type":"response.failed","sequence_number":${number + 1},"response":${response}}`, 'response.failed')
+  );
+}
+
+/** Terminal clients read the waiting time out of the words. */
+function messageOf({ kind, message, retryAfterMs }: GatewayError): string {
+  if (kind !== 'rate_limited' || retryAfterMs === undefined || message.includes('try again in')) return message;
+  return `${message} Please try again in ${Math.max(1, Math.ceil(retryAfterMs / 100)) / 10}s.`;
 }
 
 function lastPayload(lastFrame: Buffer | undefined): JsonObject {

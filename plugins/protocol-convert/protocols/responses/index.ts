@@ -1,14 +1,15 @@
 /** The responses protocol, put together. */
-import type { Call } from '../../../../core/vocabulary.ts';
-import { editBody } from '../../body-edits.ts';
-import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
+import type { Protocol } from '../../protocol.ts';
+import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
-import { peekCompact, peekResponses } from './peek.ts';
+import { type Address, openRequest } from './opening.ts';
+import { peekCompact, peekInputTokens, peekResponses } from './peek.ts';
 import { ResponsesTap } from './tap.ts';
 
-function open(call: Call, body: RequestBody, path: string): Opened {
-  return { protocol: responses, call, prepare: (target) => ({ path, ...editBody(body, target) }) };
-}
+const protocol = () => responses;
+const create: Address = { protocol, path: '/responses', peek: peekResponses, compaction: 'item' };
+const compact: Address = { protocol, path: '/responses/compact', peek: peekCompact, compaction: 'answer' };
+const count: Address = { protocol, path: '/responses/input_tokens', peek: peekInputTokens };
 
 export const responses: Protocol = {
   name: 'responses',
@@ -17,14 +18,12 @@ export const responses: Protocol = {
   passedHeaders: ['openai-beta'],
   defaultHeaders: {},
   endpoints: [
-    { path: '/v1/responses', operation: 'responses', open: (body) => open(peekResponses(body), body, '/responses') },
-    {
-      path: '/v1/responses/compact',
-      operation: 'compact',
-      open: (body) => open(peekCompact(body), body, '/responses/compact'),
-    },
+    { path: '/v1/responses', operation: 'responses', open: (body) => openRequest(body, create) },
+    { path: '/v1/responses/compact', operation: 'compact', open: (body) => openRequest(body, compact) },
+    { path: '/v1/responses/input_tokens', operation: 'count-tokens', open: (body) => openRequest(body, count) },
   ],
   createTap: () => new ResponsesTap(),
   renderError,
   streamError,
+  codec: responsesCodec,
 };

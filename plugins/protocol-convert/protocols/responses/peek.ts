@@ -29,26 +29,28 @@ export function peekResponses({ json, bytes }: RequestBody): Call {
   };
 }
 
-/** The official compaction request. The specification's chat-shaped one is refused by its `messages`. */
+/** The official compaction request. */
 export function peekCompact({ json, bytes }: RequestBody): Call {
-  if (json['messages'] !== undefined) {
-    throw new GatewayError(
-      'unsupported',
-      'The field "messages" is not supported here yet: send the conversation as "input".',
-      { field: 'messages' },
-    );
-  }
+  return { ...peekPrompt(json, bytes.length), billable: true };
+}
+
+/** Counting runs no inference: it costs nothing. */
+export function peekInputTokens({ json, bytes }: RequestBody): Call {
+  return { ...peekPrompt(json, bytes.length), billable: false };
+}
+
+function peekPrompt(json: JsonObject, bodyBytes: number): Omit<Call, 'billable'> {
   return {
     protocol: 'responses',
     model: modelOf(json),
     stream: false,
-    billable: true,
-    inputTokens: inputTokens(json, bytes.length, false),
+    inputTokens: inputTokens(json, bodyBytes, false),
     maxOutputTokens: undefined,
     choices: 1,
   };
 }
 
+/** Checks the input and bounds the prompt. Throws invalid_request. */
 function inputTokens(json: JsonObject, bodyBytes: number, needsInput: boolean): number {
   const { input } = json;
   const keeps = keptState.some((name) => json[name] !== undefined && json[name] !== null);

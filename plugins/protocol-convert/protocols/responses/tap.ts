@@ -2,7 +2,7 @@
 import { parseFrame } from '../../../../core/sse.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
-import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
@@ -20,6 +20,7 @@ export class ResponsesTap implements Tap {
   error: JsonObject | undefined;
   upstreamId: string | undefined;
   finish: string | undefined;
+  itemIds: readonly string[] = [];
   readonly #counts = new Counts();
 
   get reading(): Reading {
@@ -69,6 +70,8 @@ export class ResponsesTap implements Tap {
   #response(response: JsonObject): void {
     this.upstreamId ??= textOf(response['id']);
     this.finish = textOf(response['status']) ?? this.finish;
+    const output = listOf(response['output']);
+    if (output.length > 0) this.itemIds = output.flatMap((item) => textOf(objectOf(item)?.['id']) ?? []);
     const usage = objectOf(response['usage']);
     if (usage === undefined) return;
     takeCounts(this.#counts, usage);

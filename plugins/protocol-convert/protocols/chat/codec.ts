@@ -1,0 +1,60 @@
+/** Chat's words for the common tongue, put together. */
+import type { Codec } from '../../codec.ts';
+import type { Spelling } from '../../losses.ts';
+import { decodeRequest } from './decode-request.ts';
+import { ChatDecoder, decodeReply } from './decode-stream.ts';
+import { encodeReply } from './encode-reply.ts';
+import { encodeRequest } from './encode-request.ts';
+import { ChatEncoder } from './encode-stream.ts';
+import { withoutSeals } from './seals.ts';
+
+/** How chat clients name what they ask for. */
+const spelling: Spelling = {
+  tools: 'tools',
+  toolChoice: 'tool_choice',
+  parallelTools: 'parallel_tool_calls',
+  maxOutputTokens: 'max_completion_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  stop: 'stop',
+  choices: 'n',
+  seed: 'seed',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  logitBias: 'logit_bias',
+  logprobs: 'logprobs',
+  verbosity: 'verbosity',
+  reasoning: 'reasoning_effort',
+  output: 'response_format',
+  user: 'safety_identifier',
+  metadata: 'metadata',
+  serviceTier: 'service_tier',
+  cacheKey: 'prompt_cache_key',
+  outputKinds: 'modalities',
+  audioOptions: 'audio',
+  imageOptions: 'image_config',
+  cacheMarks: 'prompt_cache_breakpoint',
+  strictTools: 'tools.function.strict',
+  names: 'messages.name',
+  detail: 'image_url.detail',
+  reasoningHistory: 'reasoning_content',
+  searchHistory: 'messages.annotations',
+  image: 'image_url',
+  document: 'file',
+  audio: 'input_audio',
+  video: 'video_url',
+  file: 'file.file_id',
+};
+
+export const chatCodec: Codec = {
+  spelling,
+  decodeRequest,
+  needsBytes: ['document', 'audio'],
+  encodeRequest,
+  createDecoder: (events) => new ChatDecoder(events),
+  decodeReply,
+  createEncoder: (context) => new ChatEncoder(context),
+  encodeReply,
+  withoutSeals,
+};

@@ -1,0 +1,92 @@
+/** Asks a chat upstream for structured answers: by its own option, by a forced tool, or in words. */
+import type { OutputForm, Prompt } from '../../canon.ts';
+import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
+import { isStrict, rootObject } from '../../wording/schemas.ts';
+import type { ToolNamer } from '../../wording/tool-names.ts';
+import { type EncodedTools, forcedText } from './encode-tools.ts';
+
+export interface EncodedOutput {
+  readonly members: JsonObject;
+  readonly instructions: readonly string[];
+  /** In place of the request's own tools. */
+  readonly tools?: JsonObject;
+  /** Name of the tool whose input is the answer. */
+  readonly answerTool?: string;
+}
+
+const defaultName = 'response';
+const jsonText = 'Answer with JSON and nothing else.';
+
+export function encodeOutput(
+  prompt: Prompt,
+  context: EncodeContext,
+  namer: ToolNamer,
+  tools: EncodedTools,
+): EncodedOutput {
+  const { output } = prompt;
+  if (output === undefined) return { members: {}, instructions: [] };
+  if (output.form === 'json') return jsonObject(prompt, context);
+  const hasTools = tools.members['tools'] !== undefined;
+  const apart = hasTools && context.traits.structured_with_tools === false;
+  const way = apart ? 'instruction' : (context.traits.structured ?? 'native');
+  if (way === 'native') return { members: { response_format: schemaFormat(output) }, instructions: [] };
+  if (way === 'tool') return byTool(output, context, namer, tools);
+  const text = `${jsonText} It must follow this JSON schema:\n${JSON.stringify(output.schema)}`;
+  return { members: apart ? {} : { response_format: { type: 'json_object' } }, instructions: [text] };
+}
+
+/** Servers refuse the option when no message speaks of JSON. */
+function jsonObject({ turns }: Prompt, { traits }: EncodeContext): EncodedOutput {
+  const isSaid = turns.some(({ parts }) => parts.some((part) => part.kind === 'text' && /json/i.test(part.text)));
+  const isTaken = traits.structured !== 'tool';
+  return {
+    members: isTaken ? { response_format: { type: 'json_object' } } : {},
+    instructions: isSaid && isTaken ? [] : [jsonText],
+  };
+}
+
+type SchemaForm = OutputForm & { form: 'schema' };
+
+function schemaFormat({ name, description, schema, strict }: SchemaForm): JsonObject {
+  return {
+    type: 'json_schema',
+    json_schema: {
+      name: formatName(name),
+      ...(description === undefined ? {} : { description }),
+      schema,
+      strict: strict ?? isStrict(schema),
+    },
+  };
+}
+
+function formatName(name: string | undefined): string {
+  return (name ?? '').replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || defaultName;
+}
+
+function byTool(
+  output: SchemaForm,
+  context: EncodeContext,
+  namer: ToolNamer,
+  { members }: EncodedTools,
+): EncodedOutput {
+  const { schema, description = 'Gives the final answer. Call it exactly once, when everything else is done.' } =
+    output;
+  const name = formatName(output.name);
+  const parameters = rootObject(schema);
+  // In a namespace of its own it cannot be mistaken for one of the client's tools.
+  const answerTool = namer.declare({ kind: 'function', name, namespace: 'answer', schema: parameters });
+  const own = (members['tools'] ?? []) as readonly JsonObject[];
+  const isForced = context.traits.forced_tools !== false;
+  const only = { type: 'function', function: { name: answerTool } };
+  return {
+    members: {},
+    instructions: isForced && own.length === 0 ? [] : [`${forcedText([answerTool])} Its input is your answer.`],
+    tools: {
+      ...members,
+      tools: [...own, { type: 'function', function: { name: answerTool, description, parameters } }],
+      tool_choice: isForced ? (own.length === 0 ? only : 'required') : 'auto',
+    },
+    answerTool,
+  };
+}

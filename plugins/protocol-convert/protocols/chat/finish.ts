@@ -1,0 +1,70 @@
+/** Why answers end, from the words of chat servers and to chat's own. Pure. */
+import type { StopReason } from '../../reply.ts';
+
+/** Official reasons, and what compatible servers say in their place. */
+const reasons: ReadonlyMap<string, StopReason> = new Map([
+  ['stop', 'stop'],
+  ['end_turn', 'stop'],
+  ['eos', 'stop'],
+  ['stop_sequence', 'stop-sequence'],
+  ['tool_calls', 'tool-calls'],
+  ['tool_use', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['max_output_tokens', 'length'],
+  ['model_length', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['continuation', 'length'],
+  ['abort', 'length'],
+  ['insufficient_system_resource', 'length'],
+  ['pause_turn', 'pause'],
+  ['content_filter', 'refusal'],
+  ['refusal', 'refusal'],
+  ['sensitive', 'refusal'],
+  ['safety', 'refusal'],
+  ['recitation', 'refusal'],
+  ['blocklist', 'refusal'],
+  ['prohibited_content', 'refusal'],
+  ['spii', 'refusal'],
+  ['language', 'refusal'],
+  ['image_safety', 'refusal'],
+  ['image_prohibited_content', 'refusal'],
+  ['image_recitation', 'refusal'],
+  ['image_other', 'refusal'],
+  ['no_image', 'refusal'],
+]);
+
+/** The model's call could not be read by its own server: nothing of it may be carried out. */
+const malformed = new Set([
+  'malformed_function_call',
+  'unexpected_tool_call',
+  'missing_thought_signature',
+  'malformed_response',
+  'too_many_tool_calls',
+]);
+
+/** In any letter case, also behind a prefix (`function_call_filter: MALFORMED_FUNCTION_CALL`). Unknown ones are a stop. */
+export function stopReasonOf(word: string): StopReason | 'malformed' {
+  const plain = word.slice(word.lastIndexOf(' ') + 1).toLowerCase();
+  return malformed.has(plain) ? 'malformed' : (reasons.get(plain) ?? 'stop');
+}
+
+/** Whether a server's `stop_reason` is the text that was hit, not a reason. */
+export function isStopText(word: unknown): word is string {
+  return typeof word === 'string' && word !== '' && !reasons.has(word.toLowerCase());
+}
+
+const finishReasons: Readonly<Record<StopReason, string>> = {
+  stop: 'stop',
+  'stop-sequence': 'stop',
+  pause: 'stop',
+  'tool-calls': 'tool_calls',
+  length: 'length',
+  refusal: 'content_filter',
+};
+
+/** `isLegacy`: the client declared `functions`. */
+export function finishReasonOf(reason: StopReason, isLegacy: boolean): string {
+  return isLegacy && reason === 'tool-calls' ? 'function_call' : finishReasons[reason];
+}

@@ -1,0 +1,97 @@
+/** Words a request for an upstream of this protocol. Pure. */
+import type { OutputForm, Prompt } from '../../canon.ts';
+import type { EncodeContext, EncodedRequest } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
+import { ToolNamer } from '../../wording/tool-names.ts';
+import { encodeConversation } from './encode-contents.ts';
+import { encodeSettings } from './encode-settings.ts';
+import { encodeTools, nameLimits } from './encode-tools.ts';
+import { encodeModel } from './relay.ts';
+
+/** Tiers by the words of the common tongue; `auto` is what the vendor does anyway. */
+const tiers: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+  fast: 'priority',
+};
+
+export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRequest {
+  const namer = new ToolNamer(nameLimits);
+  const answer = structuredBy(prompt, context);
+  const asked = answer === 'tool' ? withAnswerTool(prompt) : prompt;
+  const { tools, toolConfig, hasFunctions, makesImages } = encodeTools(asked, namer, context);
+  const { contents, system } = encodeConversation(prompt.turns, namer, context);
+  const words = answer === 'instruction' ? [...system, instruction(prompt.output!)] : system;
+  const structured = answer === 'native';
+  const { generationConfig, stop } = encodeSettings(prompt, context, { structured, makesImages });
+  const body: Record<string, unknown> = {
+    contents,
+    ...(words.length === 0 ? {} : { systemInstruction: { parts: words.map((text) => ({ text })) } }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(toolConfig === undefined ? {} : { toolConfig }),
+    ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),
+    ...serviceTier(prompt, context),
+  };
+  if (prompt.toolChoice?.mode === 'required' && !hasFunctions && tools.length > 0) context.losses.drop('toolChoice');
+  for (const field of context.target.upstream.dropFields[context.target.protocol] ?? []) delete body[field];
+  return {
+    path: pathOf(context),
+    body,
+    way: {
+      names: namer.names,
+      wrapped: namer.wrapped,
+      ...(answer === 'tool' ? { answerTool: namer.nameFor(answerTool) } : {}),
+      ...(stop.length === 0 ? {} : { stop }),
+    },
+  };
+}
+
+function pathOf({ target, stream }: EncodeContext): string {
+  const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+  return `/models/${encodeModel(target.model)}:${method}`;
+}
+
+const answerTool = 'structured_answer';
+
+/** How the answer gets its form; undefined: none was asked for. */
+function structuredBy(
+  { output, tools }: Prompt,
+  { traits }: EncodeContext,
+): 'native' | 'tool' | 'instruction' | undefined {
+  if (output === undefined) return undefined;
+  const hasFunctions = tools.some((tool) => tool.kind !== 'hosted');
+  const { structured = 'native' } = traits;
+  if (structured === 'tool') return output.form === 'schema' ? 'tool' : 'instruction';
+  return structured === 'native' && (!hasFunctions || traits.structured_with_tools !== false)
+    ? 'native'
+    : 'instruction';
+}
+
+/** Every answer is then a call: of the client's tools, or of the one that takes what was asked for. */
+function withAnswerTool(prompt: Prompt): Prompt {
+  const { output, toolChoice } = prompt;
+  const schema = output?.form === 'schema' ? output.schema : {};
+  const description = 'Takes the final answer.';
+  const names = toolChoice?.mode === 'none' ? [answerTool] : toolChoice?.names && [...toolChoice.names, answerTool];
+  return {
+    ...prompt,
+    tools: [...prompt.tools, { kind: 'function', name: answerTool, description, schema }],
+    toolChoice: { mode: 'required', ...(names === undefined ? {} : { names }) },
+  };
+}
+
+function instruction(output: OutputForm): string {
+  const only = 'Your final answer must be JSON alone, without any other text and without a code fence.';
+  if (output.form === 'json') return only;
+  const about = output.description === undefined ? '' : `\n${output.description}`;
+  return `${only} It must follow this JSON Schema:${about}\n${JSON.stringify(output.schema)}`;
+}
+
+function serviceTier({ serviceTier: asked }: Prompt, { losses }: EncodeContext): JsonObject {
+  if (asked === undefined || asked === 'auto') return {};
+  const tier = tiers[asked];
+  if (tier === undefined) losses.drop('serviceTier');
+  return tier === undefined ? {} : { serviceTier: tier };
+}

@@ -1,0 +1,38 @@
+/** Probabilities of tokens, between `logprobsResult` and the common tongue. Pure. */
+import type { TokenLogprob } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
+
+/** undefined where the candidate tells none. */
+export function logprobsOf(result: unknown): TokenLogprob[] | undefined {
+  const {
+    chosenCandidates,
+    chosen_candidates: snakeChosen,
+    topCandidates,
+    top_candidates: snakeTop,
+  } = objectOf(result) ?? {};
+  const tops = listOf(topCandidates ?? snakeTop);
+  const tokens: TokenLogprob[] = [];
+  for (const [at, chosen] of listOf(chosenCandidates ?? snakeChosen).entries()) {
+    const token = tokenOf(chosen);
+    if (token === undefined) continue;
+    const top = listOf(objectOf(tops[at])?.['candidates']).map(tokenOf);
+    tokens.push({ ...token, ...(top.length === 0 ? {} : { top: top.filter((one) => one !== undefined) }) });
+  }
+  return tokens.length === 0 ? undefined : tokens;
+}
+
+function tokenOf(candidate: unknown): TokenLogprob | undefined {
+  if (!isObject(candidate) || typeof candidate['token'] !== 'string') return undefined;
+  const logprob = candidate['logProbability'] ?? candidate['log_probability'];
+  return { token: candidate['token'], logprob: typeof logprob === 'number' ? logprob : 0 };
+}
+
+export function logprobsResult(tokens: readonly TokenLogprob[]): JsonObject {
+  const chosenCandidates = tokens.map(candidateOf);
+  if (tokens.every((token) => token.top === undefined)) return { chosenCandidates };
+  return { chosenCandidates, topCandidates: tokens.map(({ top }) => ({ candidates: (top ?? []).map(candidateOf) })) };
+}
+
+function candidateOf({ token, logprob }: TokenLogprob): JsonObject {
+  return { token, logProbability: logprob };
+}

@@ -1,0 +1,36 @@
+/** Words usage for clients of the messages protocol. Pure. */
+import type { Usage } from '../../../../core/usage.ts';
+import type { JsonObject } from '../../json.ts';
+
+/**
+ * The protocol's counters: `input_tokens` excludes what the cache read and wrote, `output_tokens` includes thinking.
+ * Every member is there, as clients of the newer version expect.
+ */
+export function usageJson(usage: Usage, serviceTier: string | undefined): JsonObject {
+  const shortWrites = usage.cache_write_5m ?? 0;
+  const longWrites = usage.cache_write_1h ?? 0;
+  return {
+    input_tokens: inputOf(usage),
+    cache_creation_input_tokens: shortWrites + longWrites,
+    cache_read_input_tokens: usage.cache_read ?? 0,
+    cache_creation: { ephemeral_5m_input_tokens: shortWrites, ephemeral_1h_input_tokens: longWrites },
+    output_tokens: (usage.output ?? 0) + (usage.reasoning ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0),
+    output_tokens_details: usage.reasoning === undefined ? null : { thinking_tokens: usage.reasoning },
+    server_tool_use: usage.call ? { web_search_requests: usage.call, web_fetch_requests: 0 } : null,
+    service_tier: tiers.has(serviceTier ?? '') ? serviceTier : 'standard',
+    inference_geo: null,
+  };
+}
+
+const tiers = new Set(['priority', 'batch']);
+
+/** What was read of the prompt, without what came from or went to the cache. */
+function inputOf(usage: Usage): number {
+  return (usage.input ?? 0) + (usage.input_audio ?? 0) + (usage.input_image ?? 0);
+}
+
+/** Usage for the first event of a stream: what is known, else the estimate of the prompt. */
+export function usageAtStart(usage: Usage, estimate: number): Usage {
+  const known = inputOf(usage) + (usage.cache_read ?? 0) + (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0);
+  return known > 0 ? usage : { input: estimate };
+}

@@ -1,0 +1,95 @@
+/** The responses protocol's words for the common tongue, put together. */
+import { readCount } from '../../../../core/usage.ts';
+import { invalid } from '../../checks.ts';
+import type { Codec, OpenSeal } from '../../codec.ts';
+import { type JsonObject, objectOf, textOf } from '../../json.ts';
+import type { Spelling } from '../../losses.ts';
+import { decodeRequest } from './decode-request.ts';
+import { decodeReply, ResponsesDecoder } from './decode-stream.ts';
+import { encodeReply } from './encode-reply.ts';
+import { encodeRequest } from './encode-request.ts';
+import { ResponsesEncoder } from './encode-stream.ts';
+import { compactionMaker } from './read-input.ts';
+
+const spelling: Spelling = {
+  tools: 'tools',
+  toolChoice: 'tool_choice',
+  parallelTools: 'parallel_tool_calls',
+  maxOutputTokens: 'max_output_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  logprobs: 'top_logprobs',
+  verbosity: 'text.verbosity',
+  reasoning: 'reasoning',
+  output: 'text.format',
+  user: 'safety_identifier',
+  metadata: 'metadata',
+  serviceTier: 'service_tier',
+  cacheKey: 'prompt_cache_key',
+  cacheMarks: 'prompt_cache_breakpoint',
+  strictTools: 'strict',
+  names: 'name',
+  phase: 'phase',
+  detail: 'detail',
+  reasoningHistory: 'reasoning',
+  searchHistory: 'web_search_call',
+  image: 'input_image',
+  document: 'input_file',
+  audio: 'input_audio',
+  video: 'input_file',
+  file: 'file_id',
+};
+
+/** What sealed texts begin with. */
+const sealMark = 'gw1.';
+
+/** Members of a request that its prompt consists of. */
+const countedMembers = [
+  'model',
+  'instructions',
+  'input',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+];
+
+export const responsesCodec: Codec = {
+  spelling,
+  decodeRequest,
+  needsBytes: [],
+  encodeRequest,
+  createDecoder: (events) => new ResponsesDecoder(events),
+  decodeReply,
+  createEncoder: (context) => new ResponsesEncoder(context),
+  encodeReply,
+  withoutSeals,
+  counting: {
+    request: ({ body }) => ({
+      path: '/responses/input_tokens',
+      body: Object.fromEntries(countedMembers.flatMap((name) => (name in body ? [[name, body[name]]] : []))),
+    }),
+    tokens: (json) => readCount(json['input_tokens']),
+  },
+};
+
+/** Throws invalid_request for a sealed summary that cannot be opened: without it the conversation makes no sense. */
+function withoutSeals(json: JsonObject, open: OpenSeal): JsonObject {
+  const { input } = json;
+  if (!Array.isArray(input)) return json;
+  return { ...json, input: input.flatMap((item: unknown, index) => unsealed(item, open, index)) };
+}
+
+function unsealed(value: unknown, open: OpenSeal, index: number): unknown[] {
+  const item = objectOf(value);
+  const sealed = textOf(item?.['encrypted_content']);
+  if (sealed === undefined || !sealed.startsWith(sealMark)) return [value];
+  if (item?.['type'] === 'reasoning') return [];
+  const keepsake = open(sealed);
+  if (keepsake?.maker !== compactionMaker) {
+    const field = `input[${index}].encrypted_content`;
+    throw invalid(`The field "${field}" was not made by this gateway for this account, or too long ago.`, field);
+  }
+  return [{ type: 'message', role: 'developer', content: [{ type: 'input_text', text: keepsake.value }] }];
+}

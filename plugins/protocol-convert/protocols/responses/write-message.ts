@@ -1,0 +1,136 @@
+/** Writes one message item of a stream: its parts, deltas and annotations, each begun and ended once. Pure. */
+import type { Citation, TokenLogprob } from '../../canon.ts';
+import type { JsonObject } from '../../json.ts';
+import type { Frames, Output } from './frames.ts';
+import {
+  annotationOf,
+  type ItemStatus,
+  logprobObject,
+  messageItem,
+  refusalPart,
+  type Span,
+  textPart,
+} from './output-items.ts';
+
+interface OpenPart {
+  readonly kind: 'text' | 'refusal';
+  /** `"item_id":…,"output_index":…,"content_index":…` */
+  readonly place: string;
+  readonly deltaHead: string;
+  text: string;
+  readonly annotations: JsonObject[];
+  readonly logprobs: JsonObject[];
+}
+
+/** Neighbouring text blocks are one part of one message: clients show each message apart. */
+export class MessageWriter {
+  readonly #frames: Frames;
+  readonly #output: Output;
+  readonly #index: number;
+  readonly #id: string;
+  readonly #parts: JsonObject[] = [];
+  #open: OpenPart | undefined;
+  /** Where the current block begins in the open part. */
+  #base = 0;
+  /** Citations of the whole current block: its end is not known yet. */
+  #held: Citation[] = [];
+
+  constructor(frames: Frames, output: Output, place: { readonly index: number; readonly id: string }) {
+    this.#frames = frames;
+    this.#output = output;
+    this.#index = place.index;
+    this.#id = place.id;
+  }
+
+  start(): string {
+    const item = JSON.stringify(messageItem(this.#id, [], 'in_progress'));
+    return this.#frames.frame('response.output_item.added', `"output_index":${this.#index},"item":${item}`);
+  }
+
+  /** A block begins: goes on in the open part when that is of the same kind. */
+  startPart(kind: 'text' | 'refusal'): string {
+    if (this.#open?.kind === kind) {
+      this.#base = this.#open.text.length;
+      return '';
+    }
+    const ended = this.#endPart();
+    const place = `"item_id":"${this.#id}","output_index":${this.#index},"content_index":${this.#parts.length}`;
+    const deltaType = kind === 'text' ? 'response.output_text.delta' : 'response.refusal.delta';
+    const deltaHead = this.#frames.deltaHead(deltaType, place);
+    this.#open = { kind, place, deltaHead, text: '', annotations: [], logprobs: [] };
+    this.#base = 0;
+    const part = JSON.stringify(kind === 'text' ? textPart('', [], []) : refusalPart(''));
+    return ended + this.#frames.frame('response.content_part.added', `${place},"part":${part}`);
+  }
+
+  text(text: string, logprobs: readonly TokenLogprob[] | undefined): string {
+    const part = this.#open;
+    if (part === undefined) return '';
+    part.text += text;
+    if (logprobs === undefined) return this.#frames.textDelta(part.deltaHead, text, '[]');
+    const told = logprobs.map(logprobObject);
+    part.logprobs.push(...told);
+    return this.#frames.textDelta(part.deltaHead, text, JSON.stringify(told));
+  }
+
+  refusal(text: string): string {
+    const part = this.#open;
+    if (part === undefined) return '';
+    part.text += text;
+    return this.#frames.delta(part.deltaHead, text);
+  }
+
+  citation(citation: Citation): string {
+    const { start, end } = citation;
+    if (start === undefined || end === undefined) {
+      this.#held.push(citation);
+      return '';
+    }
+    return this.#annotate(citation, { start: this.#base + start, end: this.#base + end });
+  }
+
+  /** The block ends; the part stays open for a neighbour. */
+  endBlock(): string {
+    const held = this.#held;
+    this.#held = [];
+    const span = { start: this.#base, end: this.#open?.text.length ?? 0 };
+    let frames = '';
+    for (const citation of held) frames += this.#annotate(citation, span);
+    return frames;
+  }
+
+  end(status: ItemStatus): string {
+    const frames = this.endBlock() + this.#endPart();
+    const item = JSON.stringify(messageItem(this.#id, this.#parts, status));
+    this.#output.set(this.#index, item);
+    return frames + this.#frames.frame('response.output_item.done', `"output_index":${this.#index},"item":${item}`);
+  }
+
+  #annotate(citation: Citation, span: Span): string {
+    const part = this.#open;
+    const annotation = part === undefined ? undefined : annotationOf(citation, span);
+    if (part === undefined || annotation === undefined) return '';
+    const members = `${part.place},"annotation_index":${part.annotations.length}`;
+    part.annotations.push(annotation);
+    return this.#frames.frame(
+      'response.output_text.annotation.added',
+      `${members},"annotation":${JSON.stringify(annotation)}`,
+    );
+  }
+
+  #endPart(): string {
+    const part = this.#open;
+    if (part === undefined) return '';
+    this.#open = undefined;
+    const { kind, place, text, annotations, logprobs } = part;
+    const isText = kind === 'text';
+    const done = isText ? textPart(text, annotations, logprobs) : refusalPart(text);
+    this.#parts.push(done);
+    const words = JSON.stringify(text);
+    const members = isText ? `"text":${words},"logprobs":${JSON.stringify(logprobs)}` : `"refusal":${words}`;
+    return (
+      this.#frames.frame(isText ? 'response.output_text.done' : 'response.refusal.done', `${place},${members}`) +
+      this.#frames.frame('response.content_part.done', `${place},"part":${JSON.stringify(done)}`)
+    );
+  }
+}

@@ -1,0 +1,132 @@
+/** Words a model's summary as the compaction item that the client asked for, in a stream, a response or a compaction object. Pure. */
+import { GatewayError } from '../../../core/errors.ts';
+import type { Codec, ReplyContext, ReplyEncoder } from '../codec.ts';
+import type { JsonObject } from '../json.ts';
+import { failureFrames } from '../protocols/responses/errors.ts';
+import { Frames } from '../protocols/responses/frames.ts';
+import { userMessages } from '../protocols/responses/input-items.ts';
+import { endingMembers, itemId, responseBase } from '../protocols/responses/response-object.ts';
+import { usageObject } from '../protocols/responses/usage.ts';
+import type { Event, Reply, StopReason } from '../reply.ts';
+import { sealedSummary } from './compaction.ts';
+import { keptItems } from './items.ts';
+
+/** Makes of a summary what may be handed to the client. */
+export type SealSummary = (summary: string) => string;
+export type ReplyWords = Pick<Codec, 'createEncoder' | 'encodeReply'>;
+
+const completed = { status: 'completed', reason: undefined } as const;
+const maxCharacters = 8 * 2 ** 20;
+
+/**
+ * In place of the client's codec where an answer must hold exactly one item, the compaction. `onFailure` is told when a
+ * stream ends with an error because no whole summary came.
+ */
+export function compactionItemWords(seal: SealSummary, onFailure: (error: GatewayError) => void): ReplyWords {
+  return {
+    createEncoder: (context) => new CompactionEncoder(context, seal, onFailure),
+    encodeReply(reply, context) {
+      const item = compactionItem(context, seal(summaryOf(reply)));
+      const base = responseBase(context, { createdAt: reply.createdAt, serviceTier: reply.serviceTier });
+      return { ...base, ...endingMembers(completed, context.usage()), output: [item] };
+    },
+  };
+}
+
+/** In place of the client's codec for the compaction endpoint: all messages of the user, then the compaction. Never streamed. */
+export function compactionAnswerWords(json: JsonObject, seal: SealSummary): ReplyWords {
+  return {
+    createEncoder: () => {
+      throw new Error('a compaction object is not streamed');
+    },
+    encodeReply: (reply, context) => ({
+      id: `resp_${context.exchangeId}`,
+      object: 'response.compaction',
+      created_at: context.createdAt,
+      output: [...keptItems(userMessages(json), context.exchangeId), compactionItem(context, seal(summaryOf(reply)))],
+      usage: usageObject(context.usage().usage),
+    }),
+  };
+}
+
+function compactionItem({ exchangeId }: ReplyContext, sealed: string): JsonObject {
+  return { id: itemId('cmp', exchangeId, 0), type: 'compaction', encrypted_content: sealed };
+}
+
+function summaryOf({ choices }: Reply): string {
+  const parts = choices[0]?.parts ?? [];
+  return checked(parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''), choices[0]?.stop);
+}
+
+/** A summary that is missing or was cut off would lose the conversation in silence. Throws upstream_failed. */
+function checked(text: string, stop: StopReason | undefined): string {
+  const isCut = stop === 'length' || text.length > maxCharacters;
+  const summary = isCut ? undefined : sealedSummary(text);
+  if (summary !== undefined) return summary;
+  throw new GatewayError('upstream_failed', 'The model gave no whole summary of the conversation.', {
+    code: 'compaction_failed',
+  });
+}
+
+/** Gathers the summary; only its item is told, when it is whole. */
+class CompactionEncoder implements ReplyEncoder {
+  readonly #context: ReplyContext;
+  readonly #seal: SealSummary;
+  readonly #onFailure: (error: GatewayError) => void;
+  readonly #frames = new Frames();
+  #base: JsonObject | undefined;
+  #text = '';
+  #stop: StopReason | undefined;
+
+  constructor(context: ReplyContext, seal: SealSummary, onFailure: (error: GatewayError) => void) {
+    this.#context = context;
+    this.#seal = seal;
+    this.#onFailure = onFailure;
+  }
+
+  event(event: Event): string {
+    if (event.type === 'reply-start') return this.#start(event.createdAt, event.serviceTier);
+    if (event.choice !== 0) return '';
+    if (event.type === 'text-delta' && this.#text.length <= maxCharacters) this.#text += event.text;
+    else if (event.type === 'stop') this.#stop = event.reason;
+    return '';
+  }
+
+  finish(): string {
+    const begun = this.#start();
+    let item: JsonObject;
+    try {
+      item = compactionItem(this.#context, this.#seal(checked(this.#text, this.#stop)));
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      this.#onFailure(error);
+      return begun + this.fail(error);
+    }
+    const told = JSON.stringify(item);
+    const place = '"output_index":0,"item":';
+    const response = { ...this.#base, ...endingMembers(completed, this.#context.usage()), output: [item] };
+    const json = JSON.stringify(response);
+    this.#context.onResponse?.(json);
+    return (
+      begun +
+      this.#frames.frame('response.output_item.added', place + told) +
+      this.#frames.frame('response.output_item.done', place + told) +
+      this.#frames.frame('response.completed', `"response":${json}`)
+    );
+  }
+
+  fail(error: GatewayError): string {
+    const begun = this.#start();
+    const failed = (members: object) =>
+      JSON.stringify({ ...this.#base, ...members, output: [], incomplete_details: null, usage: null });
+    return begun + failureFrames(error, this.#frames.next, failed);
+  }
+
+  #start(createdAt?: number, serviceTier?: string): string {
+    if (this.#base !== undefined) return '';
+    this.#base = responseBase(this.#context, { createdAt, serviceTier });
+    const state = { status: 'in_progress', error: null, incomplete_details: null, usage: null, output: [] };
+    const members = `"response":${JSON.stringify({ ...this.#base, ...state })}`;
+    return this.#frames.frame('response.created', members) + this.#frames.frame('response.in_progress', members);
+  }
+}

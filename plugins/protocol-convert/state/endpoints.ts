@@ -1,0 +1,81 @@
+/** The addresses of kept answers: read, list what they were given for, delete. Those of an upstream are asked for there. */
+import type { Answer, Endpoint, Exchange, Next } from '../../../core/contract.ts';
+import { caller } from '../../../core/vocabulary.ts';
+import { invalid } from '../checks.ts';
+import { isObject, listOf, tryParse } from '../json.ts';
+import type { Protocol } from '../protocol.ts';
+import { listPage } from './listing.ts';
+import { responseNotFound } from './lost.ts';
+import type { ResponseRecord } from './record.ts';
+import type { ResponseStore } from './store.ts';
+import type { Upstreams } from './upstreams.ts';
+
+export interface StateEndpointsOptions {
+  readonly store: ResponseStore;
+  readonly upstreams: Upstreams;
+  readonly protocol: Protocol;
+}
+
+/** Limited like the protocol's other calls, and free: nothing is inferred. */
+export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
+  const { store, upstreams, protocol } = options;
+  const common = {
+    operation: 'responses',
+    body: 'none',
+    renderError: (error, exchange) => protocol.renderError(error, exchange),
+  } satisfies Partial<Endpoint>;
+  const path = '/v1/responses/:response_id';
+  return [
+    { ...common, method: 'GET', path, handle: (exchange, forward) => retrieve(exchange, forward) },
+    { ...common, method: 'DELETE', path, handle: (exchange, forward) => remove(exchange, forward) },
+    {
+      ...common,
+      method: 'GET',
+      path: `${path}/input_items`,
+      handle: (exchange, forward) => listInput(exchange, forward),
+    },
+    { ...common, method: 'POST', path: `${path}/cancel`, handle: (exchange) => cancel(exchange) },
+  ];
+
+  async function retrieve(exchange: Exchange, forward: Next): Promise<Answer> {
+    const record = await find(exchange);
+    if (record.kind === 'relayed') return upstreams.ask(exchange, record, '', forward);
+    if (exchange.request.query.get('stream') === 'true')
+      throw invalid('This response cannot be streamed again: leave out "stream".', 'stream');
+    return json(record.response);
+  }
+
+  async function remove(exchange: Exchange, forward: Next): Promise<Answer> {
+    const record = await find(exchange);
+    const { accountId, id } = record;
+    const answer =
+      record.kind === 'relayed'
+        ? await upstreams.ask(exchange, record, '', forward)
+        : json(JSON.stringify({ id, object: 'response', deleted: true }));
+    await store.delete(accountId, id);
+    return answer;
+  }
+
+  async function listInput(exchange: Exchange, forward: Next): Promise<Answer> {
+    const record = await find(exchange);
+    if (record.kind === 'relayed') return upstreams.ask(exchange, record, '/input_items', forward);
+    const items = listOf(tryParse(record.input)).filter(isObject);
+    return json(JSON.stringify(listPage(items, exchange.request.query)));
+  }
+
+  async function cancel(exchange: Exchange): Promise<Answer> {
+    await find(exchange);
+    throw invalid('Only a response that runs in the background can be cancelled; this gateway runs none there.');
+  }
+
+  async function find(exchange: Exchange): Promise<ResponseRecord> {
+    const id = exchange.request.params['response_id'] ?? '';
+    const record = await store.find(exchange.find(caller)?.accountId ?? '', id);
+    if (record === undefined) throw responseNotFound(id);
+    return record;
+  }
+}
+
+function json(body: string): Answer {
+  return { status: 200, headers: { 'content-type': 'application/json' }, body };
+}

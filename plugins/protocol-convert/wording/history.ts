@@ -1,0 +1,194 @@
+/** Puts a conversation's turns in the shape that strict upstreams want: results beside calls, roles in turn, nothing empty. Pure. */
+import type { CacheMark, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../canon.ts';
+import { madeCallId } from './tool-ids.ts';
+
+/** What stands for the result of a call that has none. */
+export const noResultText = '(no result)';
+/** What stands for a result that is there but holds nothing: many upstreams refuse empty ones. */
+export const noOutputText = '(no output)';
+
+/** The calls of a conversation by their id; of several with one id, the last. */
+export function callsById(turns: readonly Turn[]): ReadonlyMap<string, ToolCallPart> {
+  const calls = new Map<string, ToolCallPart>();
+  for (const turn of turns) for (const part of turn.parts) if (part.kind === 'tool-call') calls.set(part.id, part);
+  return calls;
+}
+
+/** A turn's calls, and what results were found for them. */
+interface Step {
+  readonly calls: ToolCallPart[];
+  /** By the id that the client used, in the order they came. */
+  readonly results: Map<string, ToolResultPart[]>;
+}
+
+/**
+ * After each assistant turn with calls comes one user turn that begins with one result for each call, in call order, and
+ * goes on with what the user said next. Of several results for a call the last counts, missing ones are made up, results
+ * without a call before them are left out. Ids become unique: empty and repeated ones are made up anew on both sides.
+ */
+export function pairedTurns(turns: readonly Turn[]): Turn[] {
+  const steps = stepsOf(turns);
+  const taken = new Set<string>();
+  const paired: Turn[] = [];
+  /** The user turn that waits for more of what the user said. */
+  let open: { turn: Turn; hasOwnParts: boolean } | undefined;
+  for (const [index, turn] of turns.entries()) {
+    const step = steps.get(index);
+    const parts = turn.parts.filter((part) => part.kind !== 'tool-result');
+    if (step !== undefined) {
+      const [calls, results] = answeredCalls(step, index, taken);
+      let next = 0;
+      const renamed = parts.map((part) => (part.kind === 'tool-call' ? calls[next++]! : part));
+      paired.push({ ...turn, parts: renamed });
+      open = { turn: { role: 'user', parts: results }, hasOwnParts: false };
+      paired.push(open.turn);
+    } else if (parts.length > 0 || turn.parts.length === 0) {
+      if (turn.role === 'user' && open !== undefined && (!open.hasOwnParts || open.turn.name === turn.name)) {
+        open = { turn: { ...turn, parts: [...open.turn.parts, ...parts] }, hasOwnParts: true };
+        paired[paired.length - 1] = open.turn;
+      } else {
+        open = undefined;
+        paired.push(parts.length === turn.parts.length ? turn : { ...turn, parts });
+      }
+    }
+  }
+  return paired;
+}
+
+/** The assistant turns with calls, by index, each with the results that follow it anywhere. */
+function stepsOf(turns: readonly Turn[]): Map<number, Step> {
+  const steps = new Map<number, Step>();
+  const latest = new Map<string, Step>();
+  for (const [index, turn] of turns.entries()) {
+    const calls = turn.parts.filter((part) => part.kind === 'tool-call');
+    if (calls.length > 0) {
+      const step: Step = { calls, results: new Map() };
+      steps.set(index, step);
+      for (const call of calls) latest.set(call.id, step);
+    }
+    for (const part of turn.parts) {
+      if (part.kind !== 'tool-result') continue;
+      const results = latest.get(part.callId)?.results;
+      if (results === undefined) continue;
+      const same = results.get(part.callId);
+      if (same === undefined) results.set(part.callId, [part]);
+      else same.push(part);
+    }
+  }
+  return steps;
+}
+
+function answeredCalls(step: Step, turn: number, taken: Set<string>): [ToolCallPart[], ToolResultPart[]] {
+  const calls: ToolCallPart[] = [];
+  const results: ToolResultPart[] = [];
+  const seen = new Map<string, number>();
+  const twins = new Map<string, number>();
+  for (const { id } of step.calls) twins.set(id, (twins.get(id) ?? 0) + 1);
+  for (const [ordinal, call] of step.calls.entries()) {
+    const nth = seen.get(call.id) ?? 0;
+    seen.set(call.id, nth + 1);
+    const found = step.results.get(call.id) ?? [];
+    // Calls that share an id share its results in order; whatever is left over corrects the last of them.
+    const isLast = nth + 1 === twins.get(call.id);
+    const result = isLast && found.length > nth ? found.at(-1) : found[nth];
+    const id = uniqueId(call, turn, ordinal, taken);
+    calls.push(id === call.id ? call : { ...call, id });
+    results.push(resultFor({ ...call, id }, result));
+  }
+  return [calls, results];
+}
+
+function uniqueId(call: ToolCallPart, turn: number, ordinal: number, taken: Set<string>): string {
+  let id = call.id;
+  for (let round = 0; id === '' || taken.has(id); round++) id = madeCallId(turn, ordinal + round * 1000, call.name);
+  taken.add(id);
+  return id;
+}
+
+function resultFor(call: ToolCallPart, result: ToolResultPart | undefined): ToolResultPart {
+  if (result === undefined) {
+    const custom = call.custom === true ? { custom: true } : {};
+    return { kind: 'tool-result', callId: call.id, name: call.name, parts: [text(noResultText)], ...custom };
+  }
+  const isEmpty = result.parts.every((part) => part.kind === 'text' && part.text === '');
+  const parts = isEmpty ? [text(noOutputText)] : result.parts;
+  return { ...result, callId: call.id, name: result.name ?? call.name, parts };
+}
+
+function text(words: string): TextPart {
+  return { kind: 'text', text: words };
+}
+
+/** Neighbours of one role become one turn; system turns stay apart. A name or phase stays where all of them have it. */
+export function mergedTurns(turns: readonly Turn[]): Turn[] {
+  const merged: Turn[] = [];
+  for (const turn of turns) {
+    const before = merged.at(-1);
+    if (before === undefined || before.role !== turn.role || turn.role === 'system') merged.push(turn);
+    else merged[merged.length - 1] = joined(before, turn);
+  }
+  return merged;
+}
+
+function joined(one: Turn, other: Turn): Turn {
+  const { role, name, phase } = one;
+  return {
+    role,
+    parts: [...one.parts, ...other.parts],
+    ...(name !== undefined && name === other.name ? { name } : {}),
+    ...(phase !== undefined && phase === other.phase ? { phase } : {}),
+  };
+}
+
+/** Without texts that say nothing and turns that are left empty; a cache mark on such a text moves to the part before. */
+export function withoutEmpty(turns: readonly Turn[], options: { readonly blanks?: boolean } = {}): Turn[] {
+  const { blanks = false } = options;
+  const kept: { turn: Turn; parts: Part[] }[] = [];
+  for (const turn of turns) {
+    const entry = { turn, parts: [] as Part[] };
+    for (const part of turn.parts) {
+      if (!isEmpty(part, blanks)) entry.parts.push(part.kind === 'tool-result' ? withoutEmptyIn(part, blanks) : part);
+      else if (part.kind === 'text' && part.cache !== undefined) {
+        mark(entry.parts.length > 0 ? entry.parts : kept.at(-1)?.parts, part.cache);
+      }
+    }
+    if (entry.parts.length > 0) kept.push(entry);
+  }
+  return kept.map(({ turn, parts }) => ({ ...turn, parts }));
+}
+
+function isEmpty(part: Part, blanks: boolean): boolean {
+  switch (part.kind) {
+    case 'text':
+      // A signature may stand on a text that says nothing, and must go back with it.
+      return part.keepsake === undefined && (blanks ? part.text.trim() : part.text) === '';
+    case 'refusal':
+      return part.text === '';
+    case 'reasoning':
+      return part.text === '' && part.keepsake === undefined;
+    default:
+      return false;
+  }
+}
+
+function withoutEmptyIn(result: ToolResultPart, blanks: boolean): ToolResultPart {
+  if (!result.parts.some((part) => isEmpty(part, blanks))) return result;
+  const parts: (TextPart | MediaPart)[] = [];
+  let { cache } = result;
+  for (const part of result.parts) {
+    if (!isEmpty(part, blanks)) parts.push(part);
+    else if (part.cache !== undefined) cache = longer(cache, part.cache);
+  }
+  return { ...result, parts, ...(cache === undefined ? {} : { cache }) };
+}
+
+function mark(parts: Part[] | undefined, cache: CacheMark): void {
+  const last = parts?.at(-1);
+  if (parts === undefined || last === undefined) return;
+  if (last.kind === 'refusal' || last.kind === 'reasoning' || last.kind === 'search') return;
+  parts[parts.length - 1] = { ...last, cache: longer(last.cache, cache) };
+}
+
+function longer(one: CacheMark | undefined, other: CacheMark): CacheMark {
+  return one === 'long' ? one : other;
+}

@@ -1,0 +1,131 @@
+/** JSON Schema in the words of the OpenAPI subset that function declarations of some upstreams take. Pure. */
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
+import { mendSchema, rootObject } from './schema-mend.ts';
+import { mergedSchemas, pointedAt, withOptional } from './schema-merge.ts';
+import { worded } from './schema-openapi-words.ts';
+import { typesOf } from './schema-walk.ts';
+
+/** Schemas in one result: references that fan out could make it endless. */
+const maxSchemas = 2000;
+/** Levels below the root; no upstream takes more. */
+const maxDepth = 32;
+
+/**
+ * The schema with nothing but type, format, title, description, nullable, enum, items, properties, required,
+ * propertyOrdering, default, example, anyOf and the plain bounds. References are put in place and cut where they recur,
+ * combinations are merged, conditions become optional properties; what has no word is told in the description. The root
+ * is an object unless it says that it is something else.
+ */
+export function openApiSubset(schema: JsonObject): JsonObject {
+  const types = typesOf(schema);
+  const isOther = types.length > 0 && !types.includes('object');
+  const whole = isOther ? mendSchema(schema) : rootObject(schema);
+  return new Reduction(whole).reduce(whole, 0);
+}
+
+class Reduction {
+  readonly #root: JsonObject;
+  /** References that are being put in place: met again inside, they recur. */
+  readonly #open = new Set<string>();
+  #left = maxSchemas;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  reduce(schema: unknown, depth: number): JsonObject {
+    this.#left -= 1;
+    if (this.#left < 0 || depth > maxDepth) return { type: 'object' };
+    if (!isObject(schema)) return { type: 'string' };
+    const opened: string[] = [];
+    try {
+      return this.#choose(this.#flat(schema, opened), depth);
+    } finally {
+      for (const reference of opened) this.#open.delete(reference);
+    }
+  }
+
+  /** Without `$ref`, `allOf`, `oneOf` and conditions. */
+  #flat(schema: JsonObject, opened: string[]): JsonObject {
+    const { $ref, allOf, oneOf, if: _if, then, else: otherwise, dependentSchemas, ...own } = schema;
+    let flat: JsonObject = own;
+    if (oneOf !== undefined && own['anyOf'] === undefined) flat = { ...flat, anyOf: oneOf };
+    if (typeof $ref === 'string') flat = mergedSchemas(flat, this.#target($ref, opened));
+    for (const part of listOf(allOf)) if (isObject(part)) flat = mergedSchemas(flat, this.#flat(part, opened));
+    const branches = [then, otherwise, ...Object.values(objectOf(dependentSchemas) ?? {})];
+    for (const branch of branches) if (isObject(branch)) flat = withOptional(flat, this.#flat(branch, opened));
+    return flat;
+  }
+
+  #target(reference: string, opened: string[]): JsonObject {
+    if (this.#open.has(reference)) return { type: 'object' };
+    const target = pointedAt(this.#root, reference);
+    if (!isObject(target)) return {};
+    this.#open.add(reference);
+    opened.push(reference);
+    return this.#flat(target, opened);
+  }
+
+  /** Decides between one schema and a choice of several. */
+  #choose(flat: JsonObject, depth: number): JsonObject {
+    const { anyOf, ...base } = flat;
+    const branches = listOf(anyOf).filter(isObject);
+    const others = branches.filter((branch) => !isNull(branch));
+    const nullable = others.length < branches.length ? { nullable: true } : {};
+    if (others.length === 0) return this.#typed({ ...base, ...nullable }, depth);
+    if (others.length > 1 && !isObjectLike(base)) {
+      return this.#choice(
+        others.map((branch) => mergedSchemas({ ...base, ...nullable }, branch)),
+        depth,
+      );
+    }
+    const opened: string[] = [];
+    const flats = others.map((branch) => this.#flat(branch, opened));
+    try {
+      if (flats.length === 1) return this.#choose({ ...mergedSchemas(base, flats[0]!), ...nullable }, depth);
+      return this.#typed({ ...hoisted(base, flats), ...nullable }, depth);
+    } finally {
+      for (const reference of opened) this.#open.delete(reference);
+    }
+  }
+
+  #typed(schema: JsonObject, depth: number): JsonObject {
+    const types = typesOf(schema).filter((type) => type !== 'null');
+    const nullable = types.length < typesOf(schema).length ? { nullable: true } : {};
+    if (types.length > 1) {
+      return this.#choice(
+        types.map((type) => ({ ...schema, ...nullable, type })),
+        depth,
+      );
+    }
+    return worded({ ...schema, ...nullable }, types[0], (inner) => this.reduce(inner, depth + 1));
+  }
+
+  /** A choice stands alone: what is said beside it goes into each of its branches. */
+  #choice(branches: readonly JsonObject[], depth: number): JsonObject {
+    const reduced = branches.map((branch) => this.reduce(branch, depth + 1));
+    const distinct = [...new Map(reduced.map((branch) => [JSON.stringify(branch), branch])).values()];
+    return distinct.length === 1 ? distinct[0]! : { anyOf: distinct };
+  }
+}
+
+function isNull(schema: JsonObject): boolean {
+  if (schema['const'] === null) return true;
+  const values = schema['enum'];
+  if (Array.isArray(values)) return values.length > 0 && values.every((value) => value === null);
+  const types = typesOf(schema);
+  return types.length > 0 && types.every((type) => type === 'null');
+}
+
+function isObjectLike(schema: JsonObject): boolean {
+  return typesOf(schema).includes('object') || isObject(schema['properties']);
+}
+
+/** One object that fits every branch: their properties are optional, apart from those that all of them require. */
+function hoisted(base: JsonObject, branches: readonly JsonObject[]): JsonObject {
+  let whole = base;
+  for (const branch of branches) whole = withOptional(whole, branch);
+  const [first, ...rest] = branches.map((branch) => listOf(branch['required']));
+  const shared = first!.filter((name) => rest.every((names) => names.includes(name)));
+  return { ...whole, required: [...new Set([...listOf(base['required']), ...shared])] };
+}
