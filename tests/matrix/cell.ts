@@ -7,7 +7,7 @@ import { clients } from './clients/index.ts';
 import { assertArrived, assertSeen } from './expect.ts';
 import { post, postAndLeave, type Told } from './post.ts';
 import type { Ask, Fault, Play, Seen, Wording } from './scenario.ts';
-import type { Between, Scenario, Verdict } from './scenarios.ts';
+import { type Between, forgets, type Scenario, type Verdict } from './scenarios.ts';
 import { type MatrixStage, modelOf } from './stage.ts';
 import { vendors } from './vendors/index.ts';
 
@@ -136,7 +136,7 @@ class Cell {
       assert.equal(told.status, 200, `the status; ${told.body.slice(0, 300)}`);
       assert.equal(received.length, count + 1, 'the vendor was asked once');
       const arrived = this.#vendor.read(received.at(-1)!);
-      assertArrived(arrived, ask, before?.play, this.#between, this.#scenario.moreText ?? false);
+      assertArrived(arrived, ask, before?.play, this.#between, this.#scenario);
       if (this.#isSame) {
         assert.equal(received.at(-1)!.body.toString(), wording.body, 'the request keeps every byte');
         assert.equal(told.body, script.body, 'the answer keeps every byte');
@@ -150,7 +150,7 @@ class Cell {
 
   /** What the client keeps of an answer for its next request. */
   #remembered(seen: Seen): Seen {
-    if (this.#scenario.forgets === undefined || this.#between.client !== 'chat') return seen;
+    if (!forgets(this.#scenario, this.#between)) return seen;
     const [message] = seen.echo as { role: string; content: unknown; tool_calls?: Record<string, unknown>[] }[];
     const calls = message!.tool_calls?.map(({ id, type, function: named }) => ({ id, type, function: named }));
     return { ...seen, echo: [{ role: message!.role, content: message!.content, tool_calls: calls }] };
@@ -188,7 +188,7 @@ class Cell {
         if (this.#isSame) assert.equal(told.body, script.body);
         assert.equal(type, tooLongTypes[this.#between.client]);
       } else {
-        assert.equal(told.status, this.#between.client === 'messages' ? 529 : 503);
+        assert.equal(told.status, 503);
         assert.equal(type, overloadedTypes[this.#between.client], `the type; code ${code}`);
       }
     }
@@ -208,10 +208,11 @@ class Cell {
   }
 
   #breaking(frames: readonly string[], how: 'fault' | 'cut', play: Play): Script {
-    const before = frames.slice(0, this.#firstWords(frames, play)).join('');
-    if (how === 'fault') return this.#streaming(before + this.#vendor.faultFrames().join(''));
+    const count = this.#firstWords(frames, play);
+    const before = frames.slice(0, count).join('');
+    if (how === 'fault') return this.#streaming(before + this.#vendor.faultFrames(count).join(''));
     // The connection breaks in the middle of the next frame.
-    const body = before + frames[this.#firstWords(frames, play)]!;
+    const body = before + frames[count]!;
     return { ...this.#streaming(body), dieAfter: Buffer.byteLength(before) + 20 };
   }
 

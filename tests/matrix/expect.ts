@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { clients } from './clients/index.ts';
 import type { Arrived, ArrivedPart, Ask, AskResult, Client, Play, PlayCall, Seen, VendorWords } from './scenario.ts';
-import type { Between } from './scenarios.ts';
+import { type Between, forgets, type Scenario } from './scenarios.ts';
 import { vendors } from './vendors/index.ts';
 
 interface Sides {
@@ -23,7 +23,7 @@ export function assertArrived(
   ask: Ask,
   earlier: Play | undefined,
   between: Between,
-  moreText: boolean,
+  scenario: Scenario,
 ): void {
   const sides = sidesOf(between);
   assert.equal(arrived.isStream, between.isStream, 'streamed as the client asked');
@@ -35,10 +35,12 @@ export function assertArrived(
   assert.deepEqual(arrived.schema, ask.schema, 'the schema of the answer');
   assert.equal(arrived.effort, ask.reasons ? 'high' : undefined, 'the effort of reasoning');
   const parts = arrived.turns.flatMap(({ by, parts }) => parts.map((part) => ({ ...part, by })));
-  assertTexts(parts, ask, earlier, moreText);
+  assertTexts(parts, ask, earlier, scenario.moreText ?? false);
   assertCalls(parts, ask, earlier);
   assertMedia(parts, ask);
-  if (earlier !== undefined) assertKeepsake(parts, earlier, sides);
+  // A relayed request keeps what the client has, no more.
+  const isGone = sides.isSame && forgets(scenario, between);
+  if (earlier !== undefined && !isGone) assertKeepsake(parts, earlier, sides);
   assertResults(parts, ask, sides);
 }
 
@@ -79,16 +81,17 @@ function assertMedia(parts: readonly Placed[], ask: Ask): void {
   );
   const asked = ask.turns
     .flatMap((turn) => (turn.by === 'user' ? turn.parts : []))
-    .filter(({ kind }) => kind !== 'text');
+    .filter((part) => part.kind !== 'text');
   const came = parts.flatMap((part): Media[] => {
     if (part.kind === 'image' || part.kind === 'file') return [part];
     return part.kind === 'result' ? part.images.map((image) => ({ kind: 'image', ...image })) : [];
   });
-  const bytes = (one: Partial<Media>) => [one.kind, one.mediaType, one.base64];
-  assert.deepEqual(came.map(bytes), [...asked, ...results].map(bytes), 'the bytes of images and files');
+  const bytes = ({ kind, mediaType, base64 }: Media) => [kind, mediaType, base64];
+  const expected: Media[] = [...asked, ...results];
+  assert.deepEqual(came.map(bytes), expected.map(bytes), 'the bytes of images and files');
   for (const [index, part] of came.entries()) {
     const { name } = part;
-    if (name !== undefined) assert.equal(name, asked[index]!.name, 'the name of the file');
+    if (name !== undefined) assert.equal(name, expected[index]!.name, 'the name of the file');
   }
 }
 

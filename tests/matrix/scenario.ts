@@ -175,8 +175,8 @@ export interface VendorWords {
   stream(play: Play, model: string): readonly string[];
   /** An error before any answer. */
   fault(fault: Fault): Required<Pick<Script, 'status' | 'headers' | 'body'>>;
-  /** The frames that tell of an overload inside a stream. */
-  faultFrames(): readonly string[];
+  /** The frames that tell of an overload inside a stream, after so many others. */
+  faultFrames(after: number): readonly string[];
   /** Throws on what this vendor would refuse. */
   read(request: Received): Arrived;
   readonly lacks: ReadonlySet<Lack>;

@@ -35,6 +35,11 @@ export interface Round {
   told?(between: Between): Play;
 }
 
+/** Official types of chat name no reasoning; those of the other protocols do. */
+export function forgets({ forgets }: Scenario, { client }: Between): boolean {
+  return forgets === true && client === 'chat';
+}
+
 export const words = {
   hello: 'Grüß Gott, 世界 🌍! "Quoted", back\\slashed,\nnew line.',
   thought: 'The user wants the weather, so I look it up.',

@@ -32,11 +32,11 @@ export const responsesVendor: VendorWords = {
       : { status: 400, body: JSON.stringify({ error: tooLong }) }),
   }),
 
-  faultFrames: () => [
-    `event: error\ndata: ${JSON.stringify({ type: 'error', sequence_number: 90, error: overloaded })}\n\n`,
+  faultFrames: (after) => [
+    `event: error\ndata: ${JSON.stringify({ type: 'error', sequence_number: after, error: overloaded })}\n\n`,
     `event: response.failed\ndata: ${JSON.stringify({
       type: 'response.failed',
-      sequence_number: 91,
+      sequence_number: after + 1,
       response: {
         id: 'resp_68af40',
         object: 'response',
