@@ -98,6 +98,16 @@ export const traitsSchema = z.strictObject({
     .boolean()
     .optional()
     .describe("Vendor's own tools and functions go together in one request; else functions alone. Default: true."),
+  compaction: z
+    .boolean()
+    .optional()
+    .describe(
+      'responses: compacts conversations itself; else the gateway has the model summarise them. Default: true.',
+    ),
+  token_counting: z
+    .boolean()
+    .optional()
+    .describe('Has an address that counts tokens; else the gateway estimates them. Default: true, but false for chat.'),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()

@@ -1,8 +1,7 @@
 /** The protocols that are spoken, in the order in which they are listed to people. */
 import type { Protocol } from '../protocol.ts';
-import { chat } from './chat/index.ts';
+import { chatWithInput, responsesWithChat } from './crossings.ts';
 import { gemini } from './gemini/index.ts';
 import { messages } from './messages/index.ts';
-import { responses } from './responses/index.ts';
 
-export const protocols: readonly Protocol[] = [chat, responses, messages, gemini];
+export const protocols: readonly Protocol[] = [chatWithInput, responsesWithChat, messages, gemini];

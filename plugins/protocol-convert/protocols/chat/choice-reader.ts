@@ -31,9 +31,10 @@ export class ChoiceReader {
   }
 
   /** An entry of `choices`. Its end is told by `end` alone: some servers go on after they named a reason. */
-  read(choice: JsonObject): void {
+  read(choice: JsonObject, isWholeAnswer: boolean): void {
     const delta = choice['delta'];
-    const isWhole = !isObject(delta);
+    // Some servers send both: in streams a message grown so far, in whole answers an empty delta.
+    const isWhole = isWholeAnswer ? isObject(choice['message']) : !isObject(delta);
     const message = isWhole ? choice['message'] : delta;
     const finish = choice['finish_reason'];
     if (typeof finish === 'string' && finish !== '') this.#takeFinish(finish, choice);

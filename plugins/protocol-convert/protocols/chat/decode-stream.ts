@@ -1,6 +1,6 @@
 /** Reads chat answers, streamed and whole, and tells them as events. */
 import type { ReplyDecoder } from '../../codec.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { ChoiceReader } from './choice-reader.ts';
 
@@ -19,18 +19,28 @@ export class ChatDecoder implements ReplyDecoder {
   }
 
   payload(json: JsonObject): void {
-    const choices = json['choices'];
-    if (!Array.isArray(choices)) return;
-    if (!this.#isStarted && choices.length > 0) this.#start(json);
-    const sources = json['search_results'] ?? json['citations'];
-    if (Array.isArray(sources)) this.#sources = sources;
-    for (const choice of choices) if (isObject(choice)) this.#reader(choice['index'])?.read(choice);
+    this.#read(json, false);
+  }
+
+  /** A whole answer is a stream of one piece. */
+  whole(json: JsonObject): void {
+    this.#read(json, true);
+    this.end();
   }
 
   end(): void {
     if (this.#choices.length === 0) this.#reader(0);
     this.#tellSources();
     for (const reader of this.#choices) reader?.end();
+  }
+
+  #read(json: JsonObject, isWhole: boolean): void {
+    const choices = json['choices'];
+    if (!Array.isArray(choices)) return;
+    if (!this.#isStarted && choices.length > 0) this.#start(json);
+    const sources = json['search_results'] ?? json['citations'];
+    if (Array.isArray(sources)) this.#sources = sources;
+    for (const choice of choices) if (isObject(choice)) this.#reader(choice['index'])?.read(choice, isWhole);
   }
 
   #start(json: JsonObject): void {
@@ -61,9 +71,6 @@ export class ChatDecoder implements ReplyDecoder {
   }
 }
 
-/** A whole answer is a stream of one piece. */
 export function decodeReply(json: JsonObject, events: ReplyEvents): void {
-  const decoder = new ChatDecoder(events);
-  decoder.payload({ ...json, choices: listOf(json['choices']) });
-  decoder.end();
+  new ChatDecoder(events).whole(json);
 }

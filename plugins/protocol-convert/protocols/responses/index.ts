@@ -1,5 +1,5 @@
 /** The responses protocol, put together. */
-import type { Protocol } from '../../protocol.ts';
+import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
 import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { type Address, openRequest } from './opening.ts';
@@ -11,6 +11,11 @@ const create: Address = { protocol, path: '/responses', peek: peekResponses, com
 const compact: Address = { protocol, path: '/responses/compact', peek: peekCompact, compaction: 'answer' };
 const count: Address = { protocol, path: '/responses/input_tokens', peek: peekInputTokens };
 
+/** Opens a request for an answer, wherever it came. */
+export function openCreate(body: RequestBody): Opened {
+  return openRequest(body, create);
+}
+
 export const responses: Protocol = {
   name: 'responses',
   address: 'POST /v1/responses',
@@ -18,7 +23,7 @@ export const responses: Protocol = {
   passedHeaders: ['openai-beta'],
   defaultHeaders: {},
   endpoints: [
-    { path: '/v1/responses', operation: 'responses', open: (body) => openRequest(body, create) },
+    { path: '/v1/responses', operation: 'responses', open: openCreate },
     { path: '/v1/responses/compact', operation: 'compact', open: (body) => openRequest(body, compact) },
     { path: '/v1/responses/input_tokens', operation: 'count-tokens', open: (body) => openRequest(body, count) },
   ],

@@ -1,0 +1,145 @@
+/** Gets a file from an address that a client named, without being led inside: what is checked is what is connected to. */
+import { lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, type Dispatcher } from 'undici';
+import { isPublicAddress } from './public-address.ts';
+
+const maxRedirects = 3;
+const maxUrlLength = 8192;
+
+/** A reason that the client may read: what is wrong with the address, nothing of what stands behind it. */
+export class Unfetchable extends Error {
+  override readonly name = 'Unfetchable';
+}
+
+export interface GuardOptions {
+  /** Private and local addresses are allowed, and any port: for tests and closed networks. */
+  readonly allowPrivate: boolean;
+  readonly maxBytes: number;
+  /** Resolves names; default: the system's way. */
+  readonly lookup?: LookupFunction;
+}
+
+export interface Fetched {
+  readonly bytes: Buffer;
+  /** As the server declares it. */
+  readonly contentType: string | undefined;
+}
+
+/** Gets files one at a time or several at once. `close` it in the end. */
+export class GuardedClient {
+  readonly #options: GuardOptions;
+  readonly #agent: Agent;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    const { allowPrivate, lookup = systemLookup as LookupFunction } = options;
+    this.#agent = new Agent({
+      // A name is resolved here and nowhere else: a second answer of a hostile name server is never asked for.
+      connect: { lookup: allowPrivate ? lookup : guardedLookup(lookup), timeout: 10_000 },
+      pipelining: 0,
+      headersTimeout: 20_000,
+      bodyTimeout: 20_000,
+      maxHeaderSize: 32_768,
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  /** Follows at most three redirects, each checked like the first address. Throws Unfetchable, or what broke. */
+  async get(address: string, signal: AbortSignal): Promise<Fetched> {
+    let url = this.#checked(address);
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#request(url, signal);
+      const { location } = response.headers;
+      if (!isRedirect(response.statusCode) || typeof location !== 'string') return this.#read(response);
+      discard(response);
+      if (redirects === maxRedirects) throw new Unfetchable('it redirects too often');
+      url = this.#checked(location, url);
+    }
+  }
+
+  #request(url: URL, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    return this.#agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'GET',
+      // Nothing of the client or the gateway goes along; unpacked sizes are the sizes on the wire.
+      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' },
+      signal,
+    });
+  }
+
+  #checked(address: string, base?: URL): URL {
+    if (address.length > maxUrlLength) throw new Unfetchable('it is too long');
+    const url = URL.parse(address, base?.href);
+    if (url === null) throw new Unfetchable('it is not a URL');
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Unfetchable('only http and https are fetched');
+    if (url.username !== '' || url.password !== '') throw new Unfetchable('it must not carry credentials');
+    if (this.#options.allowPrivate) return url;
+    // Below 1024 stand services that might take a request for their own commands.
+    if (url.port !== '' && Number(url.port) < 1024) throw new Unfetchable('its port is not allowed');
+    // A connection to a literal address asks for no lookup.
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) !== 0 && !isPublicAddress(host)) throw new Unfetchable(notPublic);
+    return url;
+  }
+
+  async #read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Fetched> {
+    try {
+      if (statusCode !== 200) throw new Unfetchable(`its server answered with status ${statusCode}`);
+      const { maxBytes } = this.#options;
+      const chunks: Buffer[] = [];
+      let length = Number(headers['content-length'] ?? 0);
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      length = 0;
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        length += chunk.length;
+        if (length > maxBytes) throw tooLarge(maxBytes);
+        chunks.push(chunk);
+      }
+      const contentType = headers['content-type'];
+      return {
+        bytes: Buffer.concat(chunks, length),
+        contentType: typeof contentType === 'string' ? contentType : undefined,
+      };
+    } finally {
+      body.on('error', ignore).destroy();
+    }
+  }
+}
+
+const notPublic = 'its host is not a public address';
+
+function tooLarge(maxBytes: number): Unfetchable {
+  return new Unfetchable(`it is larger than ${Math.floor(maxBytes / 2 ** 20)} MB`);
+}
+
+function isRedirect(status: number): boolean {
+  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
+}
+
+function discard({ body }: Dispatcher.ResponseData): void {
+  body.on('error', ignore).destroy();
+}
+
+/** A body that is destroyed early tells so as an error that nobody waits for. */
+function ignore(): void {}
+
+/** Resolves as `lookup` does, and fails when any of the addresses is not public. */
+export function guardedLookup(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      const addresses = typeof found === 'string' ? [{ address: found, family: isIP(found) }] : (found ?? []);
+      const [first] = addresses;
+      if (error !== null) return callback(error, '', 0);
+      if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address))) {
+        return callback(new Unfetchable(notPublic), '', 0);
+      }
+      if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}

@@ -1,0 +1,210 @@
+/** What the tests of the responses codec share: recordings, contexts, and a reader of event streams. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import OpenAI from 'openai';
+import type { Target } from '../../../../core/vocabulary.ts';
+import type { Keepsake, Part } from '../../../../plugins/protocol-convert/canon.ts';
+import type { EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
+import { isObject, type JsonObject, tryParse } from '../../../../plugins/protocol-convert/json.ts';
+import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
+import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
+import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/protocol-convert/reply.ts';
+import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/reply-events.ts';
+
+const folder = new URL('../../../fixtures/responses/', import.meta.url);
+
+export interface Recording {
+  readonly name: string;
+  readonly request: JsonObject | undefined;
+  readonly status: number;
+  readonly isStream: boolean;
+  readonly body: string;
+}
+
+/** All recorded exchanges of the protocol. */
+export const recordings: readonly Recording[] = readdirSync(folder).map((name) => {
+  const read = (file: string) => readFileSync(new URL(`${name}/${file}`, folder), 'utf8');
+  const meta = JSON.parse(read('meta.json')) as { status: number; streamed: boolean };
+  const hasRequest = existsSync(new URL(`${name}/request.json`, folder));
+  return {
+    name,
+    request: hasRequest ? (JSON.parse(read('request.json')) as JsonObject) : undefined,
+    status: meta.status,
+    isStream: meta.streamed,
+    body: read('response.body'),
+  };
+});
+
+export interface Frame {
+  readonly event: string | undefined;
+  readonly data: JsonObject;
+}
+
+/** The events of a stream that came whole; comments and `[DONE]` left out. */
+export function framesOf(text: string): Frame[] {
+  return text.split(/\r?\n\r?\n/).flatMap((block) => {
+    const lines = block.split(/\r?\n/);
+    const data = lines.flatMap((line) => (line.startsWith('data:') ? [line.slice(5)] : [])).join('\n');
+    const json = tryParse(data);
+    const event = lines
+      .find((line) => line.startsWith('event:'))
+      ?.slice(6)
+      .trim();
+    return isObject(json) ? [{ event, data: json }] : [];
+  });
+}
+
+export function decodeContext(open: (text: string) => Keepsake | undefined = () => undefined) {
+  return { losses: new Losses(responsesCodec.spelling), open };
+}
+
+export function encodeContext(more: Partial<EncodeContext> = {}): EncodeContext {
+  return {
+    target: { model: 'upstream-model', protocol: 'responses', upstream: { dropFields: {} } } as unknown as Target,
+    traits: {},
+    maker: 'maker',
+    losses: new Losses(responsesCodec.spelling),
+    stream: false,
+    maxOutputTokens: undefined,
+    ...more,
+  };
+}
+
+export const usageSeen: UsageSeen = {
+  usage: { input: 10, cache_read: 4, cache_write_5m: 2, output: 7, reasoning: 3 },
+  estimated: false,
+};
+
+export function replyContext(more: Partial<ReplyContext> = {}): ReplyContext {
+  return {
+    exchangeId: '0197f3c2-aaaa-7bbb-8ccc-0123456789ab',
+    call: {
+      protocol: 'responses',
+      model: 'asked-model',
+      stream: true,
+      billable: true,
+      inputTokens: 1,
+      maxOutputTokens: undefined,
+      choices: 1,
+    },
+    request: { model: 'asked-model', input: 'Hi' },
+    createdAt: 1_800_000_000,
+    seal: (keepsake) => `gw1.${Buffer.from(keepsake).toString('base64url')}`,
+    usage: () => usageSeen,
+    ...more,
+  };
+}
+
+/** The reverse of `seal` above. */
+export function openSeal(text: string, maker = 'maker'): Keepsake | undefined {
+  return text.startsWith('gw1.') ? { maker, value: Buffer.from(text.slice(4), 'base64url').toString() } : undefined;
+}
+
+/** The events that an upstream's frames amount to. */
+export function eventsOf(frames: readonly Frame[], names: ToolNames = new Map()): Event[] {
+  const events: Event[] = [];
+  const decoder = responsesCodec.createDecoder(
+    new ReplyEvents((event) => events.push(event), { names, idSeed: 'seed' }),
+  );
+  for (const { data, event } of frames) decoder.payload(data, event);
+  decoder.end();
+  return events;
+}
+
+/** The events that a whole answer amounts to. */
+export function eventsOfReply(json: JsonObject, names: ToolNames = new Map()): Event[] {
+  const events: Event[] = [];
+  responsesCodec.decodeReply(json, new ReplyEvents((event) => events.push(event), { names, idSeed: 'seed' }));
+  return events;
+}
+
+/** The stream that a client gets of these events. */
+export function streamOf(events: readonly Event[], context = replyContext()): string {
+  const encoder = responsesCodec.createEncoder(context);
+  return events.map((event) => encoder.event(event)).join('') + encoder.finish();
+}
+
+/** The reply that events amount to. */
+export function replyOf(events: readonly Event[]): Reply {
+  const parts = new Map<number, Part & { text?: string; input?: string }>();
+  const cutCalls = new Set<string>();
+  let choice: Pick<Choice, 'stop' | 'sequence'> = { stop: 'stop', sequence: undefined };
+  let head: Omit<Reply, 'choices'> = { id: undefined, createdAt: undefined, serviceTier: undefined };
+  for (const event of events) {
+    if (event.type === 'reply-start') head = event;
+    else if (event.type === 'stop') choice = { stop: event.reason, sequence: event.sequence };
+    else grow(parts, event, cutCalls);
+  }
+  return { ...head, choices: [{ ...choice, parts: [...parts.values()], cutCalls }] };
+}
+
+type Growing = Record<string, unknown>;
+
+function grow(
+  parts: Map<number, Part>,
+  event: Exclude<Event, { type: 'reply-start' | 'stop' }>,
+  cut: Set<string>,
+): void {
+  const part = parts.get(event.block) as unknown as Growing;
+  switch (event.type) {
+    case 'text-start':
+    case 'refusal-start':
+    case 'reasoning-start':
+      parts.set(event.block, { kind: event.type.slice(0, -6) as 'text', text: '' });
+      break;
+    case 'text-delta':
+      if (event.logprobs) part['logprobs'] = [...((part['logprobs'] as unknown[]) ?? []), ...event.logprobs];
+      part['text'] += event.text;
+      break;
+    case 'refusal-delta':
+    case 'reasoning-delta':
+      part['text'] += event.text;
+      break;
+    case 'citation':
+      part['citations'] = [...((part['citations'] as unknown[]) ?? []), event.citation];
+      break;
+    case 'tool-start': {
+      const { id, name, namespace, custom } = event;
+      parts.set(event.block, {
+        kind: 'tool-call',
+        id,
+        name,
+        input: '',
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(custom ? { custom } : {}),
+      });
+      break;
+    }
+    case 'tool-delta':
+      part['input'] += event.text;
+      break;
+    case 'media':
+      parts.set(event.block, event.media);
+      break;
+    case 'search':
+      parts.set(event.block, event.search);
+      break;
+    case 'tool-end':
+      if (event.isCut) cut.add(part['id'] as string);
+      keep(part, event.keepsake);
+      break;
+    case 'text-end':
+    case 'reasoning-end':
+      keep(part, event.keepsake);
+      break;
+  }
+}
+
+function keep(part: Growing, keepsake: string | undefined): void {
+  if (keepsake !== undefined) part['keepsake'] = { maker: 'maker', value: keepsake };
+}
+
+/** What the official SDK makes of a stream; throws where the stream breaks its rules. */
+export async function readBySdk(stream: string) {
+  const client = new OpenAI({
+    apiKey: 'key',
+    baseURL: 'http://127.0.0.1:1/v1',
+    maxRetries: 0,
+    fetch: async () => new Response(stream, { headers: { 'content-type': 'text/event-stream' } }),
+  });
+  return client.responses.stream({ model: 'asked-model', input: 'Hi' }).finalResponse();
+}
