@@ -18,6 +18,8 @@ export interface GuardOptions {
   readonly maxBytes: number;
   /** Resolves names; default: the system's way. */
   readonly lookup?: LookupFunction;
+  /** Whether an address may be connected to; default: `isPublicAddress`. */
+  readonly isPublic?: (address: string) => boolean;
 }
 
 export interface Fetched {
@@ -30,13 +32,15 @@ export interface Fetched {
 export class GuardedClient {
   readonly #options: GuardOptions;
   readonly #agent: Agent;
+  readonly #isPublic: (address: string) => boolean;
 
   constructor(options: GuardOptions) {
     this.#options = options;
-    const { allowPrivate, lookup = systemLookup as LookupFunction } = options;
+    const { allowPrivate, lookup = systemLookup as LookupFunction, isPublic = isPublicAddress } = options;
+    this.#isPublic = isPublic;
     this.#agent = new Agent({
       // A name is resolved here and nowhere else: a second answer of a hostile name server is never asked for.
-      connect: { lookup: allowPrivate ? lookup : guardedLookup(lookup), timeout: 10_000 },
+      connect: { lookup: allowPrivate ? lookup : guardedLookup(lookup, isPublic), timeout: 10_000 },
       pipelining: 0,
       headersTimeout: 20_000,
       bodyTimeout: 20_000,
@@ -83,13 +87,14 @@ export class GuardedClient {
     if (url.port !== '' && Number(url.port) < 1024) throw new Unfetchable('its port is not allowed');
     // A connection to a literal address asks for no lookup.
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    if (isIP(host) !== 0 && !isPublicAddress(host)) throw new Unfetchable(notPublic);
+    if (isIP(host) !== 0 && !this.#isPublic(host)) throw new Unfetchable(notPublic);
     return url;
   }
 
   async #read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Fetched> {
     try {
       if (statusCode !== 200) throw new Unfetchable(`its server answered with status ${statusCode}`);
+      if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Unfetchable('its server packs it');
       const { maxBytes } = this.#options;
       const chunks: Buffer[] = [];
       let length = Number(headers['content-length'] ?? 0);
@@ -128,14 +133,14 @@ function discard({ body }: Dispatcher.ResponseData): void {
 /** A body that is destroyed early tells so as an error that nobody waits for. */
 function ignore(): void {}
 
-/** Resolves as `lookup` does, and fails when any of the addresses is not public. */
-export function guardedLookup(lookup: LookupFunction): LookupFunction {
+/** Resolves as `lookup` does, and fails when any of the addresses is not public: the caller might connect to any of them. */
+function guardedLookup(lookup: LookupFunction, isPublic: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       const addresses = typeof found === 'string' ? [{ address: found, family: isIP(found) }] : (found ?? []);
       const [first] = addresses;
       if (error !== null) return callback(error, '', 0);
-      if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address))) {
+      if (first === undefined || !addresses.every(({ address }) => isPublic(address))) {
         return callback(new Unfetchable(notPublic), '', 0);
       }
       if (options.all === true) callback(null, addresses);

@@ -8,6 +8,8 @@ import { ResponseRows } from './rows.ts';
 import { WriteQueue } from './writes.ts';
 
 const topic = 'response';
+/** Memory for what waits for a database that is slow or away. */
+const queueBytes = 64 * 2 ** 20;
 const keySeparator = ' ';
 
 export interface ResponseStoreOptions {
@@ -43,7 +45,7 @@ export class ResponseStore {
     this.#queue = new WriteQueue({
       write: (records) => rows.insert(records),
       log: this.#options.log,
-      maxBytes: this.#options.memoryBytes,
+      maxBytes: queueBytes,
     });
     database.onChange(topic, (key) => void this.#memory.delete(key));
   }

@@ -37,7 +37,7 @@ export function decodeSettings(config: JsonObject, reading: Reading): Settings {
   const settings: Settings = {};
   for (const [field, setting] of numbers) {
     const value = reading.number(config, field, `generationConfig.${field}`);
-    if (value !== undefined) settings[setting] = value;
+    if (value !== undefined && !(setting === 'choices' && value === 1)) settings[setting] = value;
   }
   const stop = stopSequences(config, reading);
   if (stop.length > 0) settings.stop = stop;

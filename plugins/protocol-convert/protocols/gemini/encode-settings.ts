@@ -87,8 +87,9 @@ function level(wish: ReasoningWish, { traits }: EncodeContext): JsonObject {
   return { thinkingLevel: nearest.toUpperCase() };
 }
 
+/** A budget that was named may exceed the answer's bound, as the vendor takes it; one made of an effort leaves room. */
 function budget(wish: ReasoningWish, prompt: Prompt, { traits, maxOutputTokens }: EncodeContext): JsonObject {
-  const most = prompt.maxOutputTokens ?? maxOutputTokens;
+  const most = wish.budgetTokens === undefined ? (prompt.maxOutputTokens ?? maxOutputTokens) : undefined;
   const tokens = budgetOf(wish, {
     ...(most === undefined ? {} : { maxOutputTokens: most }),
     ...(traits.max_budget === undefined ? {} : { maxBudget: traits.max_budget }),

@@ -112,7 +112,7 @@ function checkOptions({ name, options }: HostedTool, { losses }: EncodeContext):
     if (options[hint] !== undefined) losses.dropField(`${losses.nameOf('tools')} (${name}: ${hint})`);
 }
 
-/** Allowed names go with ANY and VALIDATED alone. Nothing where the model may do as it likes. */
+/** Allowed names go with ANY and VALIDATED alone. undefined: nothing was asked, or cannot be. */
 function callingConfig(prompt: Prompt, namer: ToolNamer, context: EncodeContext): JsonObject | undefined {
   const { toolChoice: choice } = prompt;
   if (choice === undefined) return undefined;
@@ -120,7 +120,7 @@ function callingConfig(prompt: Prompt, namer: ToolNamer, context: EncodeContext)
   const names = allowedNames(choice, prompt, namer);
   const allowed = names === undefined ? {} : { allowedFunctionNames: names };
   if (choice.mode === 'auto')
-    return names === undefined || names.length === 0 ? undefined : { mode: 'VALIDATED', ...allowed };
+    return names === undefined || names.length === 0 ? { mode: 'AUTO' } : { mode: 'VALIDATED', ...allowed };
   if (context.traits.forced_tools === false || names?.length === 0) {
     context.losses.drop('toolChoice');
     return undefined;

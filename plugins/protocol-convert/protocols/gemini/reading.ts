@@ -3,27 +3,43 @@ import type { GatewayError } from '../../../../core/errors.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject } from '../../json.ts';
-import { isFlat, isSnake } from './flat-request.ts';
+import { isSnake } from './flat-request.ts';
 import { toSnake } from './names.ts';
 
 /** The request is read in its official shape; faults and losses are told in the client's own. */
 export class Reading {
   readonly losses: DecodeContext['losses'];
   readonly open: DecodeContext['open'];
+  readonly #json: JsonObject;
   readonly #isSnake: boolean;
-  readonly #isFlat: boolean;
 
   constructor(json: JsonObject, { losses, open }: DecodeContext) {
     this.losses = losses;
     this.open = open;
+    this.#json = json;
     this.#isSnake = isSnake(json);
-    this.#isFlat = isFlat(json);
   }
 
-  /** The field as the client wrote it. */
+  /** The field as the client wrote it: settings may stand at the top, and cases may be mixed. */
   name(path: string): string {
-    const bare = this.#isFlat ? path.replace(/^generationConfig\./, '') : path;
-    return this.#isSnake ? toSnake(bare) : bare;
+    const [first, second] = path.split('.');
+    const isFlat =
+      first === 'generationConfig' && second !== undefined && this.#written(this.#json, second) !== undefined;
+    let place: unknown = this.#json;
+    let name = '';
+    for (const step of (isFlat ? path.slice(first.length + 1) : path).match(/[^.[\]]+/g) ?? []) {
+      const isIndex = /^\d+$/.test(step);
+      const key = isIndex ? step : (this.#written(place, step) ?? (this.#isSnake ? toSnake(step) : step));
+      name += isIndex ? `[${key}]` : name === '' ? key : `.${key}`;
+      place = (place as JsonObject | undefined)?.[key];
+    }
+    return name;
+  }
+
+  /** The member's name as it stands there; undefined when it does not. */
+  #written(place: unknown, field: string): string | undefined {
+    if (!isObject(place)) return undefined;
+    return [field, toSnake(field)].find((name) => Object.hasOwn(place, name));
   }
 
   /** `must` completes "The field … must". */

@@ -2,6 +2,7 @@
 import type { MediaPart, SearchPart } from '../../canon.ts';
 import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
+import { shortHash } from '../../wording/hash.ts';
 import { dataUrl } from '../../wording/media.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';
 import { searchResultJson } from './citations.ts';
@@ -34,8 +35,7 @@ export function inputObjectJson(input: string, isCustom: boolean): string {
 
 /** A search as the two blocks that tell of it: the query, and what was found. */
 export function searchBlocks({ id, queries, results }: SearchPart, seal: Seal): [query: JsonObject, found: JsonObject] {
-  const callId = id.startsWith('srvtoolu_') ? id : `srvtoolu_${id}`;
-  const legalId = legalCallId(callId, 'messages');
+  const legalId = searchId(id);
   return [
     { type: 'server_tool_use', id: legalId, name: 'web_search', input: { query: queries.join('; ') } },
     {
@@ -44,6 +44,12 @@ export function searchBlocks({ id, queries, results }: SearchPart, seal: Seal): 
       content: results.map((result) => searchResultJson(result, seal)),
     },
   ];
+}
+
+/** Ids of searches have a form of their own: others follow from the id that is there. */
+export function searchId(id: string): string {
+  if (/^srvtoolu_[a-zA-Z0-9_]{1,64}$/.test(id)) return id;
+  return `srvtoolu_${/^[a-zA-Z0-9_]{1,64}$/.test(id) ? id : shortHash(id, 24)}`;
 }
 
 /** An image or sound as text, for this protocol's answers are text: a picture that markdown can show, or the words said. */

@@ -14,6 +14,9 @@ const hostedPrefixes: readonly (readonly [prefix: string, tool: HostedTool['tool
   ['code_execution_', 'code_execution'],
 ];
 
+/** Tools that clients declare so that at least one waits to be found: nobody can call them. */
+const placeholders = new Set<unknown>(['DeferredToolPlaceholder']);
+
 /** The tools as they stand at the end of the conversation. Throws invalid_request that names the field. */
 export function decodeTools(tools: unknown, changes: readonly ToolChange[], context: DecodeContext): Tool[] {
   if (tools !== undefined && tools !== null && !Array.isArray(tools))
@@ -40,6 +43,7 @@ function loaded(tool: Tool): Tool {
 function decodeTool(tool: unknown, field: string, context: DecodeContext): Tool[] {
   if (!isObject(tool)) throw invalid(`The field "${field}" must be an object.`, field);
   const type = textOf(tool['type']) ?? 'custom';
+  if (tool['defer_loading'] === true && placeholders.has(tool['name'])) return [];
   if (type === 'custom') return [decodeFunction(tool, field, context)];
   // Searching for tools is needed where some are not shown; others are shown all of them.
   if (type.startsWith('tool_search_tool_')) return [];

@@ -15,8 +15,7 @@ import { noOutputText } from '../../wording/history.ts';
 import { documentTitle, plainText } from '../../wording/media.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
-import { inputObjectJson } from './answer-blocks.ts';
-import { searchResultJson } from './citations.ts';
+import { inputObjectJson, searchBlocks } from './answer-blocks.ts';
 
 export interface BlockContext {
   readonly target: EncodeContext;
@@ -78,17 +77,12 @@ function encodeCitation(citation: Citation, maker: string): JsonObject | undefin
   };
 }
 
-function encodeSearch({ id, queries, results }: SearchPart, { target }: BlockContext): JsonObject[] {
-  if (results.some((result) => ownValue(result.keepsake, target.maker) === undefined)) {
+function encodeSearch(part: SearchPart, { target }: BlockContext): JsonObject[] {
+  if (part.results.some((result) => ownValue(result.keepsake, target.maker) === undefined)) {
     target.losses.drop('searchHistory');
     return [];
   }
-  const callId = legalCallId(id.startsWith('srvtoolu_') ? id : `srvtoolu_${id}`, 'messages');
-  const found = results.map((result) => searchResultJson(result, (value) => value));
-  return [
-    { type: 'server_tool_use', id: callId, name: 'web_search', input: { query: queries.join('; ') } },
-    { type: 'web_search_tool_result', tool_use_id: callId, content: found },
-  ];
+  return searchBlocks(part, (value) => value);
 }
 
 /** Media that this model does not take inside results follow the results: `resultMedia`. */

@@ -26,11 +26,12 @@ export function encodeOutput(
   { tools, choice }: EncodedTools,
   reasoning: EncodedReasoning,
   namer: ToolNamer,
-  { traits }: EncodeContext,
+  { traits, losses }: EncodeContext,
 ): EncodedOutput {
   const { output } = prompt;
   const mayForce = !reasoning.isOn && (traits.forced_tools ?? true);
   const eased = mayForce ? { choice, instructions: [] } : easedChoice(choice);
+  if (eased.choice !== choice) losses.drop('toolChoice');
   const plain = { tools, ...eased };
   if (output === undefined) return plain;
   if (output.form === 'json') return { ...plain, instructions: [...plain.instructions, jsonInstruction] };

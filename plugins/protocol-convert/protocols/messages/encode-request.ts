@@ -26,6 +26,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
   const mayPrefill = traits.prefill === true && !wantsThinking;
   const turns = encodeTurns(prompt.turns, { target: context, namer }, mayPrefill);
   const reasoning = encodeReasoning(prompt.reasoning, context, maxTokens, turns.messages);
+  const mustHide = prompt.reasoning?.visible === false && reasoning.thinking?.['display'] !== 'omitted';
   const output = encodeOutput(prompt, declared, reasoning, namer, context);
   const stubs = output.tools.length === 0 ? stubTools(prompt, namer) : [];
   const { request, lost } = placeCacheMarks(
@@ -63,6 +64,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
       wrapped: namer.wrapped,
       ...(output.answerTool === undefined ? {} : { answerTool: output.answerTool }),
       ...(blank.length === 0 ? {} : { stop: blank }),
+      ...(mustHide ? { hideReasoning: true } : {}),
     },
   };
 }
@@ -82,8 +84,10 @@ const hints = [
   'metadata',
 ] as const;
 
-function dropHints(prompt: Prompt, { losses }: EncodeContext): void {
+function dropHints(prompt: Prompt, { losses, traits }: EncodeContext): void {
   for (const hint of hints) if (prompt[hint] !== undefined) losses.drop(hint);
+  // Marks serve a cache as well as its key does.
+  if (prompt.cacheKey !== undefined && traits.cache_marks === false) losses.drop('cacheKey');
 }
 
 /** The client's bound within the model's; else the model's own. */

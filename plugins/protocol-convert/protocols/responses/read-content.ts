@@ -13,9 +13,13 @@ export function readContent(content: unknown, field: string): Part[] {
   return content.map((part: unknown, index) => readPart(part, `${field}[${index}]`));
 }
 
-/** A tool's output: as `readContent`, but refusals and what else a tool cannot say are no output. */
+/** A tool's output: as `readContent`; what is neither text nor parts is told as JSON. */
 export function readOutput(output: unknown, field: string): (TextPart | MediaPart)[] {
-  if (isObject(output)) return readOutput([output], field);
+  if (isObject(output) && isPart(output)) return readOutput([output], field);
+  const isTold = output === undefined || output === null || typeof output === 'string';
+  if (!isTold && !(Array.isArray(output) && output.every(isPart))) {
+    return [{ kind: 'text', text: JSON.stringify(output) }];
+  }
   return readContent(output, field).map((part) => {
     if (part.kind === 'refusal') return { kind: 'text', text: part.text };
     return part as TextPart | MediaPart;
@@ -25,12 +29,14 @@ export function readOutput(output: unknown, field: string): (TextPart | MediaPar
 /** As `readOutput`; some clients send the list of parts as the text of a JSON document. */
 export function readCustomOutput(output: unknown, field: string): (TextPart | MediaPart)[] {
   const list = typeof output === 'string' && output.trimStart().startsWith('[') ? tryParse(output) : undefined;
-  const isParts = Array.isArray(list) && list.length > 0 && list.every(isInputPart);
+  const isParts = Array.isArray(list) && list.length > 0 && list.every(isPart);
   return readOutput(isParts ? list : output, field);
 }
 
-function isInputPart(value: unknown): boolean {
-  return isObject(value) && (textOf(value['type'])?.startsWith('input_') ?? false);
+const partTypes = /^(input_(text|image|file|audio)|output_text|text|computer_screenshot)$/;
+
+function isPart(value: unknown): boolean {
+  return isObject(value) && partTypes.test(textOf(value['type']) ?? '');
 }
 
 function readPart(value: unknown, field: string): Part {
@@ -75,7 +81,7 @@ function readImage(part: JsonObject, field: string): MediaPart {
   }
   const detail = textOf(part['detail']);
   const source: Source = url === undefined ? { form: 'file', id: id! } : addressed(url, `${field}.image_url`);
-  return { kind: 'image', source, ...(detail === undefined ? {} : { detail }), ...cacheOf(part) };
+  return { kind: 'image', source, ...(detail === undefined || detail === 'auto' ? {} : { detail }), ...cacheOf(part) };
 }
 
 function readFile(part: JsonObject, field: string): MediaPart {

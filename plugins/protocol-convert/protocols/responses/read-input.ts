@@ -248,7 +248,8 @@ export class InputReader {
     const last = this.turns.at(-1);
     const isOpen = last?.role === 'assistant';
     const fits = isOpen && (phase === undefined || phase === last.phase || !last.parts.some(isSaid));
-    const turn: OpenTurn = fits ? last : { role: 'assistant', parts: [] };
+    // What it thought last belongs to what it says next.
+    const turn: OpenTurn = fits ? last : { role: 'assistant', parts: isOpen ? trailingThoughts(last.parts) : [] };
     if (!fits) this.turns.push(turn);
     if (phase !== undefined) turn.phase = phase;
     return turn;
@@ -261,6 +262,11 @@ export class InputReader {
       last?.role === 'user' && last.parts.length > 0 && last.parts.every(({ kind }) => kind === 'tool-result');
     return isOpen ? last.parts : this.#turn('user');
   }
+}
+
+/** Takes the reasoning off the end of these parts. */
+function trailingThoughts(parts: Part[]): Part[] {
+  return parts.splice(parts.findLastIndex(({ kind }) => kind !== 'reasoning') + 1);
 }
 
 function isSaid({ kind }: Part): boolean {

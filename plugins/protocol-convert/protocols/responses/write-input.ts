@@ -28,7 +28,8 @@ export function wordInput(turns: readonly Turn[], namer: ToolNamer, context: Enc
   const content = new ContentWriter(context);
   const { leading, rest } = splitLeading(whole, content);
   const writer = new InputWriter(namer, context, content, rest);
-  for (const turn of pairedTurns(rest)) writer.turn(turn);
+  const paired = pairedTurns(rest);
+  for (const [index, turn] of paired.entries()) writer.turn(turn, paired[index + 1]);
   return { instructions: leading.length === 0 ? undefined : leading.join('\n\n'), input: writer.items };
 }
 
@@ -63,9 +64,9 @@ class InputWriter {
     this.#customIds = new Set(calls.filter(({ custom }) => custom === true).map(({ id }) => id));
   }
 
-  turn(turn: Turn): void {
+  turn(turn: Turn, next: Turn | undefined): void {
     if (turn.name !== undefined) this.#context.losses.drop('names');
-    if (turn.role === 'assistant') this.#assistant(turn);
+    if (turn.role === 'assistant') this.#assistant(turn, next?.role === 'assistant');
     else if (turn.role === 'user') this.#user(turn.parts);
     else this.#system(turn.parts);
   }
@@ -107,7 +108,7 @@ class InputWriter {
     return rest;
   }
 
-  #assistant({ parts, phase }: Turn): void {
+  #assistant({ parts, phase }: Turn, goesOn: boolean): void {
     let said: JsonObject[] = [];
     const images: MediaPart[] = [];
     const flush = () => {
@@ -121,7 +122,7 @@ class InputWriter {
       else {
         flush();
         // Upstreams refuse reasoning that nothing follows.
-        if (part.kind === 'reasoning') this.#reasoning(part, index < lastIndex);
+        if (part.kind === 'reasoning') this.#reasoning(part, goesOn || index < lastIndex);
         else if (part.kind === 'tool-call') this.#call(part);
         else if (part.kind === 'search') this.#search(part);
         else if (part.kind !== 'tool-result') images.push(part);

@@ -51,7 +51,30 @@ export function encode(prompt: Partial<Prompt>, options: Parameters<typeof encod
   const context = encodeContext(options);
   const whole = { turns: [{ role: 'user', parts: [{ kind: 'text', text: 'Hi' }] }], tools: [], ...prompt } as Prompt;
   const encoded = chatCodec.encodeRequest(whole, context);
-  return { ...encoded, body: encoded.body as Record<string, any>, dropped: context.losses.dropped };
+  return { ...encoded, body: encoded.body as unknown as UpstreamBody, dropped: context.losses.dropped };
+}
+
+/** What the tests look at in an encoded request. */
+export interface UpstreamBody extends JsonObject {
+  readonly messages: readonly UpstreamMessage[];
+  readonly tools?: readonly { readonly function: UpstreamFunction; readonly cache_control?: unknown }[];
+}
+export interface UpstreamFunction {
+  readonly name: string;
+  readonly description?: string;
+  readonly parameters: JsonObject;
+  readonly strict?: boolean;
+}
+export interface UpstreamMessage extends JsonObject {
+  readonly role: string;
+  readonly content: unknown;
+  readonly tool_call_id?: string;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly type: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+    readonly extra_content?: unknown;
+  }[];
 }
 
 export function replyContext(request: JsonObject = {}, usage: Usage = {}): ReplyContext {
@@ -79,81 +102,155 @@ export function payloads(body: Uint8Array): JsonObject[] {
   return found;
 }
 
+/** A chunk for a client, as far as the tests look at it. */
+export interface ClientChunk {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly [ClientChoice, ...ClientChoice[]];
+  readonly usage?: ClientUsage | null;
+  readonly error?: { readonly message: string };
+}
+export interface ClientUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details: JsonObject;
+  readonly completion_tokens_details: JsonObject;
+}
+export interface ClientChoice {
+  readonly index: number;
+  readonly finish_reason: string | null;
+  readonly logprobs: unknown;
+  readonly delta: {
+    readonly role?: string;
+    readonly content?: string;
+    readonly refusal?: string;
+    readonly reasoning_content?: string;
+    readonly reasoning_details?: readonly { readonly text: string; readonly signature: string }[];
+    readonly tool_calls?: readonly {
+      readonly index: number;
+      readonly id?: string;
+      readonly extra_content?: { readonly google: { readonly thought_signature: string } };
+    }[];
+    readonly function_call?: unknown;
+    readonly annotations?: readonly unknown[];
+    readonly images?: readonly unknown[];
+    readonly audio?: unknown;
+  };
+}
+
+/** What a client gets of these events, parsed again. */
+export function clientChunks(events: readonly Event[], context = replyContext()): ClientChunk[] {
+  return payloads(Buffer.from(encodeStream(events, context))) as unknown as ClientChunk[];
+}
+
+/** Any part, as far as the tests look at it. */
+export interface LoosePart {
+  kind: string;
+  id?: string;
+  name?: string;
+  namespace?: string;
+  input?: string;
+  text: string;
+  custom?: boolean;
+  redacted?: boolean;
+  citations?: readonly Citation[];
+  logprobs?: readonly TokenLogprob[];
+  keepsake?: Keepsake;
+  source?: { readonly mediaType: string; readonly base64: string };
+  transcript?: string;
+}
+
 /** The events that these chunks amount to, to their end. */
 export function streamEvents(chunks: readonly unknown[]): Event[] {
   const told: Event[] = [];
-  const decoder = chatCodec.createDecoder(new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' }));
+  const decoder = chatCodec.createDecoder(
+    new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' }),
+  );
   for (const chunk of chunks) decoder.payload(chunk as JsonObject, undefined);
   decoder.end();
   return told;
 }
 /** A stream of one choice: its deltas, then a reason. */
 export function deltas(list: readonly unknown[], finish: string | null = 'stop'): Event[] {
-  const chunk = (delta: unknown, finish_reason: string | null) => ({ id: 'x', choices: [{ index: 0, delta, finish_reason }] });
+  const chunk = (delta: unknown, finish_reason: string | null) => ({
+    id: 'x',
+    choices: [{ index: 0, delta, finish_reason }],
+  });
   return streamEvents([...list.map((delta) => chunk(delta, null)), chunk({}, finish)]);
 }
 export function replyEvents(json: unknown): Event[] {
   const told: Event[] = [];
-  chatCodec.decodeReply(json as JsonObject, new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' }));
+  chatCodec.decodeReply(
+    json as JsonObject,
+    new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' }),
+  );
   return told;
+}
+
+/** A choice while its events come in. */
+interface Gathering {
+  readonly parts: LoosePart[];
+  readonly open: Map<number, LoosePart>;
+  readonly cut: Set<string>;
+  stop?: Event & { type: 'stop' };
 }
 
 /** Collects events into a reply, and checks on the way that they obey the rules of `Event`. */
 export function collect(events: readonly Event[]): Reply {
   const start = events[0];
   if (start?.type !== 'reply-start') throw new Error('no reply-start');
-  const choices: { parts: Part[]; open: Map<number, any>; stop?: Event & { type: 'stop' }; cut: Set<string> }[] = [];
+  const choices: Gathering[] = [];
   for (const event of events.slice(1)) {
     if (event.type === 'reply-start') throw new Error('a second reply-start');
-    const choice = (choices[event.choice] ??= { parts: [], open: new Map(), cut: new Set() });
+    choices[event.choice] ??= { parts: [], open: new Map(), cut: new Set() };
+    const choice = choices[event.choice]!;
     if (choice.stop !== undefined) throw new Error(`${event.type} after stop`);
     take(choice, event);
   }
-  return {
-    id: start.id,
-    createdAt: start.createdAt,
-    serviceTier: start.serviceTier,
-    choices: choices.map(({ parts, stop, open: left, cut }): Choice => {
-      if (stop === undefined || left.size > 0) throw new Error('not ended');
-      return { parts, stop: stop.reason, sequence: stop.sequence, cutCalls: cut };
-    }),
-  };
+  const { id, createdAt, serviceTier } = start;
+  return { id, createdAt, serviceTier, choices: choices.map(whole) };
 }
 
-function take(
-  choice: { parts: Part[]; open: Map<number, any>; stop?: Event & { type: 'stop' }; cut: Set<string> },
-  event: Exclude<Event, { type: 'reply-start' }>,
-): void {
-  if (event.type === 'stop') {
-    choice.stop = event;
-    return;
-  }
-  if (event.type === 'media') return void choice.parts.push(event.media);
-  if (event.type === 'search') return void choice.parts.push(event.search);
-  if (event.type.endsWith('-start')) {
-    const kind = event.type.slice(0, -'-start'.length);
-    const part = kind === 'tool' ? { kind: 'tool-call', ...pick(event), input: '' } : { kind, text: '' };
+function whole({ parts, stop, open: left, cut }: Gathering): Choice {
+  if (stop === undefined || left.size > 0) throw new Error('not ended');
+  return { parts: parts as unknown as Part[], stop: stop.reason, sequence: stop.sequence, cutCalls: cut };
+}
+
+function take(choice: Gathering, event: Exclude<Event, { type: 'reply-start' }>): void {
+  if (event.type === 'stop') choice.stop = event;
+  else if (event.type === 'media') choice.parts.push(event.media as unknown as LoosePart);
+  else if (event.type === 'search') choice.parts.push(event.search as unknown as LoosePart);
+  else if (event.type.endsWith('-start')) {
+    const part = begun(event);
     choice.open.set(event.block, part);
-    choice.parts.push(part as Part);
-    return;
+    choice.parts.push(part);
+  } else {
+    const part = choice.open.get(event.block);
+    if (part === undefined) throw new Error(`${event.type} outside its block`);
+    grow(choice, part, event);
   }
-  const part = choice.open.get(event.block);
-  if (part === undefined) throw new Error(`${event.type} outside its block`);
-  if (event.type === 'citation') part.citations = [...((part.citations ?? []) as Citation[]), event.citation];
+}
+
+function begun(event: Event): LoosePart {
+  if (event.type !== 'tool-start') return { kind: event.type.slice(0, -'-start'.length), text: '' };
+  const { id, name, custom } = event;
+  return { kind: 'tool-call', id, name, input: '', ...(custom ? { custom } : {}) } as LoosePart;
+}
+
+function grow(choice: Gathering, part: LoosePart, event: Event): void {
+  if (event.type === 'citation') part.citations = [...(part.citations ?? []), event.citation];
   else if (event.type === 'tool-delta') part.input += event.text;
   else if ('text' in event) {
     part.text += event.text;
-    if ('logprobs' in event && event.logprobs) part.logprobs = [...((part.logprobs ?? []) as TokenLogprob[]), ...event.logprobs];
-  } else {
+    if ('logprobs' in event && event.logprobs) part.logprobs = [...(part.logprobs ?? []), ...event.logprobs];
+  } else if ('block' in event) {
     choice.open.delete(event.block);
     if ('keepsake' in event && event.keepsake !== undefined) part.keepsake = { maker: 'maker', value: event.keepsake };
     if ('redacted' in event && event.redacted) part.redacted = true;
-    if (event.type === 'tool-end' && event.isCut) choice.cut.add(part.id);
+    if (event.type === 'tool-end' && event.isCut) choice.cut.add(part.id!);
   }
-}
-
-function pick(event: any) {
-  return { id: event.id, name: event.name, ...(event.custom ? { custom: true } : {}) };
 }
 
 /** The client's frames for these events. */
@@ -161,3 +258,16 @@ export function encodeStream(events: readonly Event[], context: ReplyContext): s
   const encoder = chatCodec.createEncoder(context);
   return events.map((event) => encoder.event(event)).join('') + encoder.finish();
 }
+
+/** The parts of the only choice. */
+export const parts = (events: readonly Event[]) => collect(events).choices[0]!.parts as unknown as LoosePart[];
+export const stopOf = (events: readonly Event[]) => collect(events).choices[0]!.stop;
+/** A delta of a call. */
+export const call = (index: number | undefined, id: string | undefined, name: string | undefined, args?: unknown) => ({
+  tool_calls: [{ index, id, function: { name, arguments: args } }],
+});
+/** Id, name and input of each call. */
+export const calls = (events: readonly Event[]) =>
+  parts(events)
+    .filter(({ kind }) => kind === 'tool-call')
+    .map(({ id, name, input }) => [id, name, input]);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { GoogleGenAI } from '@google/genai';
+import { streamText } from 'ai';
 import fc from 'fast-check';
 import { GatewayError } from '../../../../core/errors.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
@@ -431,6 +433,25 @@ test('the official SDK reads the translated stream of every recording', async ()
     const first = events.filter((event) => !('choice' in event) || event.choice === 0);
     assert.equal(text, textIn(first), name);
     assert.ok(finish !== undefined, name);
+    assert.equal(total, 7, name);
+  }
+});
+
+test('the AI SDK reads the translated stream of every recording', async () => {
+  for (const { name, response, isStream } of answered) {
+    const { events, failure } = eventsOf(chunksOf(response, isStream));
+    if (failure !== undefined || name.includes('n-choices')) continue;
+    const body = streamOf(events, { request: askThoughts, usage: { input: 3, output: 4 } });
+    const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+    const model = createGoogleGenerativeAI({ apiKey: 'k', baseURL: 'http://127.0.0.1:1', fetch })('m');
+    let text = '';
+    let total: number | undefined;
+    for await (const part of streamText({ model, prompt: 'x', onError: () => {} }).fullStream) {
+      assert.notEqual(part.type, 'error', `${name}: ${'error' in part ? part.error : ''}`);
+      if (part.type === 'text-delta') text += part.text;
+      if (part.type === 'finish') total = part.totalUsage.totalTokens;
+    }
+    assert.equal(text, textIn(events), name);
     assert.equal(total, 7, name);
   }
 });

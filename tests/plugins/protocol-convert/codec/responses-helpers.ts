@@ -1,10 +1,12 @@
 /** What the tests of the responses codec share: recordings, contexts, and a reader of event streams. */
+
+import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import OpenAI from 'openai';
 import type { Target } from '../../../../core/vocabulary.ts';
 import type { Keepsake, Part } from '../../../../plugins/protocol-convert/canon.ts';
 import type { EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
-import { isObject, type JsonObject, tryParse } from '../../../../plugins/protocol-convert/json.ts';
+import { isObject, type JsonObject, listOf, tryParse } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/protocol-convert/reply.ts';
@@ -207,4 +209,32 @@ export async function readBySdk(stream: string) {
     fetch: async () => new Response(stream, { headers: { 'content-type': 'text/event-stream' } }),
   });
   return client.responses.stream({ model: 'asked-model', input: 'Hi' }).finalResponse();
+}
+
+/** What a response object says, told apart by kind. */
+export function saidIn(response: JsonObject) {
+  const items = listOf(response['output']) as JsonObject[];
+  const contents = items.flatMap((item) => listOf(item['content']) as JsonObject[]);
+  return {
+    text: contents.map((part) => (part['type'] === 'output_text' ? part['text'] : '')).join(''),
+    refusal: contents.map((part) => part['refusal'] ?? '').join(''),
+    reasoning: items
+      .filter((item) => item['type'] === 'reasoning')
+      .map((item) => listOf(listOf(item['summary']).length > 0 ? item['summary'] : item['content']) as JsonObject[])
+      .map((parts) => parts.map((part) => part['text']).join('\n\n'))
+      .filter((text) => text !== ''),
+    calls: items
+      .filter(({ type }) => type === 'function_call' || type === 'custom_tool_call')
+      .map((item) => [item['call_id'], item['name'], item['arguments'] ?? item['input']]),
+    annotations: contents.flatMap((part) => listOf(part['annotations'])),
+    searches: items.filter(({ type }) => type === 'web_search_call').length,
+    images: items.flatMap(({ result }) => (typeof result === 'string' ? [result] : [])),
+    status: response['status'],
+  };
+}
+
+export function endOf(stream: string): JsonObject {
+  const last = framesOf(stream).at(-1)!;
+  assert.ok(isObject(last.data['response']), 'the stream ends with a response');
+  return last.data['response'];
 }
