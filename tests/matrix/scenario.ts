@@ -190,4 +190,6 @@ export type Lack =
   | 'result-image'
   | 'result-error'
   | 'reasoning-history'
-  | 'refusal';
+  | 'refusal'
+  /** Titles of documents have no ending. */
+  | 'file-ending';

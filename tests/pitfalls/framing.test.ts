@@ -22,7 +22,7 @@ test('pitfall 002: any line ends are line ends, also when a chunk ends between C
   await readsHello((stream) => stream.replaceAll(/\r?\n/g, '\r'));
   await readsHello((stream) => {
     let count = 0;
-    return stream.replaceAll(/\r?\n/g, () => ['\n', '\r\n', '\r'][count++ % 3]!);
+    return stream.replaceAll(/\r?\n/g, () => ['\n', '\r\n', '\r', '\r\n'][count++ % 4]!);
   });
 });
 

@@ -1,9 +1,10 @@
 /** Recordings as answers to clients of other protocols: the plugin alone, without sockets. */
 import type { Answer } from '../../core/contract.ts';
+import { toGatewayError } from '../../core/errors.ts';
 import type { Answered } from '../helpers/oracles.ts';
 import type { Family, Recording } from '../helpers/recordings.ts';
 import { requestFor } from '../helpers/replay.ts';
-import { cutAt, readBody, relay, Source } from '../plugins/protocol-convert/harness.ts';
+import { cutAt, open, readBody, relay, Source } from '../plugins/protocol-convert/harness.ts';
 
 export interface Asking {
   readonly client: Family;
@@ -22,6 +23,22 @@ export async function answerTo(recording: Recording, { client, isStream, cuts = 
     answerOf(recording, cuts),
   );
   return { body: await readBody(answer.body), contentType: answer.headers['content-type'] ?? '' };
+}
+
+/** The error that the client gets in place of this recorded one. */
+export async function errorTo(
+  recording: Recording,
+  { client, isStream }: Asking,
+): Promise<{ status: number; body: string }> {
+  const asked = { ...ask(client, isStream, recording), target: { protocol: recording.family } };
+  const { endpoint, exchange } = open(asked);
+  const error = await relay(asked, answerOf({ ...recording, isStream: false }, [])).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error === undefined) throw new Error(`${recording.name} is no error`);
+  const answer = endpoint.renderError!(toGatewayError(error), exchange);
+  return { status: answer.status, body: (await readBody(answer.body)).toString() };
 }
 
 function answerOf(recording: Recording, cuts: readonly number[]): Answer {

@@ -14,7 +14,7 @@ const reasons: Readonly<Record<Meaning, string>> = {
 
 export const messagesVendor: VendorWords = {
   protocol: 'messages',
-  lacks: new Set(),
+  lacks: new Set(['file-ending']),
 
   whole(play, model) {
     const content = [
@@ -55,7 +55,7 @@ export const messagesVendor: VendorWords = {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: { ...inputOf(play), output_tokens: 1, service_tier: 'standard' },
+      usage: { ...inputOf(play), output_tokens: Math.min(1, play.usage.output), service_tier: 'standard' },
     };
     return [
       frame('message_start', { message }),
