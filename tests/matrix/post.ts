@@ -7,6 +7,7 @@ export interface Told {
   readonly type: string;
   /** Names of what the gateway left out. */
   readonly dropped: string | undefined;
+  readonly retryAfter: string | undefined;
   readonly body: string;
 }
 
@@ -27,6 +28,7 @@ export function post(origin: string, { path, headers, body }: Wording): Promise<
             status: answer.statusCode!,
             type: answer.headers['content-type'] ?? '',
             dropped: answer.headers['x-gateway-dropped'] as string | undefined,
+            retryAfter: answer.headers['retry-after'],
             body: Buffer.concat(chunks).toString(),
           }),
         );
