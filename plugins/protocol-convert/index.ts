@@ -1,72 +1,89 @@
-/** The four chat protocols: their endpoints, and answers relayed byte for byte while they are metered. */
-import { definePlugin, type Endpoint, upstreamRequest } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { z } from '../../core/schema.ts';
-import { type Call, call, meter, type Target, target, usageReport } from '../../core/vocabulary.ts';
+/** The four chat protocols: their endpoints; answers relayed byte for byte where both sides speak the same, translated where not. */
+import { type Answer, definePlugin, type Endpoint, upstreamRequest } from '../../core/contract.ts';
+import {
+  call,
+  caller,
+  database,
+  meter,
+  model,
+  pinned,
+  providers,
+  target,
+  translations,
+  usageReport,
+} from '../../core/vocabulary.ts';
 import { readRequestBody } from './checks.ts';
-import { opened, type Prepared, type Protocol, type ProtocolEndpoint } from './protocol.ts';
-import { protocols } from './protocols/index.ts';
-import { relayAnswer } from './relay.ts';
-import { wordUpstreamRequest } from './upstream-request.ts';
+import { configSchema, type ProtocolConvertConfig } from './config.ts';
+import { countCall, mustCount } from './count-call.ts';
+import { KeepsakeMemory } from './keepsake-memory.ts';
+import { opened, type Protocol, type ProtocolEndpoint } from './protocol.ts';
+import { protocolNamed, protocols } from './protocols/index.ts';
+import { relayCall } from './relay-call.ts';
+import { Sealer } from './seal.ts';
+import { openState } from './state/index.ts';
+import type { Resolver } from './state/resolver.ts';
+import type { Tools } from './tools.ts';
+import { mustTranslate, translateCall } from './translate-call.ts';
 
-const names = ['chat', 'responses', 'messages', 'gemini'] as const;
-
-const config = z.strictObject({
-  expose: z
-    .array(z.enum(names))
-    .default([...names])
-    .describe('Protocols whose endpoints this gateway offers.'),
-  on_loss: z
-    .enum(['report', 'refuse'])
-    .default('report')
-    .describe(
-      'What happens to request fields that the target does not take: "report" leaves them out and names them in the header x-gateway-dropped, "refuse" answers with an error.',
-    ),
-});
-
-export default definePlugin({
+export default definePlugin<ProtocolConvertConfig>({
   name: 'protocol-convert',
-  config,
+  config: configSchema,
+  uses: [database, providers],
+  provides: [translations],
   reads: [call, opened, target],
-  finds: [meter],
+  finds: [meter, caller, model],
   writes: [upstreamRequest, usageReport],
-  setup(host, { expose, on_loss: onLoss }) {
-    const endpoints = protocols
-      .filter((protocol) => expose.some((name) => name === protocol.name))
-      .flatMap((protocol) => protocol.endpoints.map((endpoint) => endpointOf(protocol, endpoint)));
-    const own = new Set<Endpoint>(endpoints);
+  async setup(host, config) {
+    host.provide(translations, { can: (from, to) => [from, to].every((name) => protocolNamed(name) !== undefined) });
+    const exposed = protocols.filter((protocol) => config.expose.some((name) => name === protocol.name));
+    const keeping = exposed.find((protocol) => protocol.name === 'responses');
+    const state = openState(host, config.state, keeping ?? protocolNamed('responses')!);
+    const own = new Map<Endpoint, ProtocolEndpoint>();
+    for (const protocol of exposed) {
+      for (const endpoint of protocol.endpoints) own.set(endpointOf(protocol, endpoint, state.resolver), endpoint);
+    }
+    const secret = config.seal_secret === '' ? undefined : config.seal_secret;
+    const tools: Tools = {
+      clock: host.clock,
+      sealer: host.mode === 'serve' ? await Sealer.open(host.directory, secret, host.random) : Sealer.idle(host.random),
+      memory: new KeepsakeMemory(host.clock),
+      keeper: state.keeper,
+      config,
+    };
     return {
-      endpoints,
+      endpoints: [...own.keys(), ...(keeping === undefined ? [] : state.endpoints)],
       applies: (endpoint) => own.has(endpoint),
       async handle(exchange, next) {
         const request = exchange.get(opened);
         const to = exchange.get(target);
-        if (to.protocol !== request.protocol.name) throw notSpoken(request.call, to);
-        const prepared = request.prepare(to);
-        if (onLoss === 'refuse' && prepared.dropped.length > 0) throw loss(prepared);
-        exchange.set(
-          upstreamRequest,
-          wordUpstreamRequest(request.protocol, exchange.request, prepared, to, request.call.stream),
-        );
-        const relayed = await relayAnswer(exchange, request, prepared, await next(), host.clock);
+        const upstream = protocolNamed(to.protocol);
+        if (upstream === undefined) throw new Error(`route chose a protocol that is not spoken: ${to.protocol}`);
+        let answer: Answer;
+        if (mustCount(request, to)) answer = await countCall(exchange, request, upstream, to, tools, next);
+        else if (mustTranslate(request, to)) answer = await translateCall(exchange, request, upstream, to, tools, next);
+        else answer = await relayCall(exchange, request, own.get(exchange.endpoint)!, to, tools, next);
         // Nothing is tried again from here on: the parsed body need not be kept for as long as the answer streams.
         exchange.set(opened, { protocol: request.protocol, call: request.call, json: {}, prepare: spent });
-        return relayed;
+        return answer;
       },
+      start: () => state.start(),
+      stop: () => state.stop(),
     };
   },
 });
 
-function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint): Endpoint {
+function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint, resolver: Resolver): Endpoint {
   return {
     method: 'POST',
     path: endpoint.path,
     operation: endpoint.operation,
-    states: [call, opened],
+    states: [call, opened, pinned],
+    finds: [caller],
     open(exchange) {
       const request = endpoint.open(readRequestBody(exchange.request.body), exchange);
       exchange.set(call, request.call);
       exchange.set(opened, request);
+      return resolver.resolve(exchange, request);
     },
     renderError: (error, exchange) => protocol.renderError(error, exchange),
   };
@@ -74,18 +91,4 @@ function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint): Endpoint {
 
 function spent(): never {
   throw new Error('the answer has begun: this request cannot be worded again');
-}
-
-function notSpoken({ model }: Call, to: Target): GatewayError {
-  const address = protocols.find((protocol) => protocol.name === to.protocol)?.address;
-  return new GatewayError(
-    'unsupported',
-    `The model "${model}" cannot be called through this endpoint yet${address === undefined ? '.' : `: use ${address}.`}`,
-    { field: 'model', code: 'protocol_unsupported' },
-  );
-}
-
-function loss({ dropped }: Prepared): GatewayError {
-  const field = dropped[0]!;
-  return new GatewayError('unsupported', `The field "${field}" is not taken by this model.`, { field });
 }

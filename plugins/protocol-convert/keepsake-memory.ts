@@ -65,8 +65,10 @@ export class KeepsakeMemory {
     for (const call of calls) {
       const { keepsake } = by(maker, call.keepsake);
       if (!isSigned && keepsake === undefined) continue;
-      const size = entryBytes + Math.ceil((2 * length) / calls.length) + 2 * (keepsake?.value.length ?? 0);
-      this.#entries.set(keyOf(accountId, call), { kept, keepsake }, { size });
+      const key = keyOf(accountId, call);
+      const ownLength = key.length + (keepsake?.value.length ?? 0);
+      const size = entryBytes + 2 * Math.ceil(ownLength + length / calls.length);
+      this.#entries.set(key, { kept, keepsake }, { size });
     }
   }
 

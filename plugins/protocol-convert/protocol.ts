@@ -8,6 +8,7 @@ import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Codec } from './codec.ts';
 import type { Reading } from './counts.ts';
 import type { JsonObject } from './json.ts';
+import type { LiveReport } from './report.ts';
 
 export interface Protocol {
   /** `chat`, `responses`, `messages`, `gemini`: the name in `Call` and `Target`. */
@@ -29,7 +30,7 @@ export interface Protocol {
   /** The frames that tell a client of a running stream that it broke. */
   streamError(error: GatewayError, stream: BrokenStream): string;
   /** To and from the common tongue. */
-  readonly codec?: Codec;
+  readonly codec: Codec;
 }
 
 /** Cuts a stream into frames; `FrameReader` for SSE. */
@@ -107,11 +108,19 @@ export interface Prepared {
 
 export interface Reshape {
   readonly streamType: string;
+  /** Content type of a whole body; absent: the upstream's. */
+  readonly wholeType?: string;
   whole(json: JsonObject): Uint8Array;
   /** One frame of the upstream's stream in the client's form; undefined when nothing is left of it. */
   frame(raw: Buffer): Uint8Array | undefined;
-  /** A stream error in the client's form. */
-  error(frames: string): string;
+  /** The answer is there: where its usage is found. */
+  begin?(report: LiveReport): void;
+  /** The upstream's answer is complete: what is still to be said. */
+  finish?(): Uint8Array | undefined;
+  /** Tells that the answer broke, in the client's protocol; absent: the upstream's is the client's. */
+  fail?(error: GatewayError): Uint8Array | undefined;
+  /** A stream error of the upstream's protocol in the client's form; absent: as it is. */
+  error?(frames: string): string;
   /** A frame that this client skips while the stream is silent. */
   readonly idleFrame: Uint8Array | undefined;
 }

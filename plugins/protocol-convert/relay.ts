@@ -2,14 +2,14 @@
 import type { Answer, Clock, Exchange, Headers } from '../../core/contract.ts';
 import { meter, target, type UsageReport, usageReport } from '../../core/vocabulary.ts';
 import { isObject, tryParseBytes } from './json.ts';
-import type { Opened, Prepared } from './protocol.ts';
+import type { Opened, Prepared, Tap } from './protocol.ts';
 import { classify, classifyBody, notAnAnswer } from './refusals.ts';
 import { LiveReport } from './report.ts';
 import { maxScrubbedBytes } from './scrub.ts';
 import { RelayStream } from './stream.ts';
 
 /** Calls that run no inference consume nothing. */
-const nothingUsed: UsageReport = {
+export const nothingUsed: UsageReport = {
   usage: {},
   estimated: false,
   terminal: true,
@@ -19,7 +19,7 @@ const nothingUsed: UsageReport = {
 
 /**
  * The answer for the client, and its usage stated as a fact. Throws an UpstreamRefusal for whatever is no answer of the protocol, as long as nothing
- * has reached the client. Bodies of errors are read as far as they could be handed on.
+ * has reached the client. Bodies of errors are read as far as they could be handed on. `ended` is told the tap when the answer is over.
  */
 export async function relayAnswer(
   exchange: Exchange,
@@ -27,6 +27,7 @@ export async function relayAnswer(
   prepared: Prepared,
   answer: Answer,
   clock: Clock,
+  ended?: (tap: Tap) => void,
 ): Promise<Answer> {
   if (answer.status >= 300) {
     const body = await wholeBody(answer.body, maxScrubbedBytes);
@@ -37,13 +38,19 @@ export async function relayAnswer(
     throw notAnAnswer('a page came instead of an answer', false);
   }
   const relayed = opened.call.stream
-    ? await relayStream(exchange, opened, prepared, answer, clock)
-    : await relayWhole(exchange, opened, answer, clock);
+    ? await relayStream(exchange, opened, prepared, answer, clock, ended)
+    : await relayWhole(exchange, opened, answer, clock, ended);
   if (prepared.dropped.length > 0) relayed.headers['x-gateway-dropped'] = prepared.dropped.join(', ');
   return relayed;
 }
 
-async function relayWhole(exchange: Exchange, opened: Opened, answer: Answer, clock: Clock): Promise<Answer> {
+async function relayWhole(
+  exchange: Exchange,
+  opened: Opened,
+  answer: Answer,
+  clock: Clock,
+  ended?: (tap: Tap) => void,
+): Promise<Answer> {
   const { protocol, call, reshape } = opened;
   const body = await wholeBody(answer.body, Number.POSITIVE_INFINITY);
   const json = tryParseBytes(body);
@@ -54,9 +61,11 @@ async function relayWhole(exchange: Exchange, opened: Opened, answer: Answer, cl
   const report = new LiveReport(tap, call);
   report.broken = tap.finish === 'failed';
   exchange.set(usageReport, call.billable ? report : nothingUsed);
+  reshape?.begin?.(report);
+  ended?.(tap);
   return {
     status: answer.status,
-    headers: { 'content-type': answer.headers['content-type'] ?? 'application/json' },
+    headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
     body: reshape === undefined ? body : reshape.whole(json),
   };
 }
@@ -67,12 +76,15 @@ async function relayStream(
   prepared: Prepared,
   answer: Answer,
   clock: Clock,
+  ended?: (tap: Tap) => void,
 ): Promise<Answer> {
   const { protocol, call, reshape: form } = opened;
   const tap = protocol.createTap(call, { withholdUsage: prepared.withholdUsage ?? false });
   const report = new LiveReport(tap, call);
   // Stated before anything is pulled: a client may leave at any moment, and a body that nobody pulls runs no code.
   exchange.set(usageReport, report);
+  form?.begin?.(report);
+  if (ended !== undefined) exchange.defer(() => ended(tap));
   const source = isWhole(answer.body) ? [asBytes(answer.body)].values() : answer.body[Symbol.asyncIterator]();
   const stream = new RelayStream({
     source,
@@ -116,7 +128,8 @@ function asBytes(body: Uint8Array | string): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
-async function wholeBody(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
+/** Reads no further than `maxBytes` and a chunk. */
+export async function wholeBody(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
   if (isWhole(body)) return asBytes(body);
   const chunks: Uint8Array[] = [];
   let bytes = 0;

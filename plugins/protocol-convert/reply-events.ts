@@ -44,7 +44,7 @@ interface ChoiceState {
 /**
  * Opens, grows and closes blocks so that the rules of `Event` hold, whatever the upstream does: a block closes when its
  * choice goes on with something else, a call starts when its name is known, ids are made up where none came, each end and
- * each `stop` is told once, and a `stop` with calls becomes `tool-calls`.
+ * each `stop` is told once, nothing comes after it, and a `stop` with calls becomes `tool-calls`.
  */
 export class ReplyEvents {
   readonly #sink: Sink;
@@ -71,8 +71,15 @@ export class ReplyEvents {
     return this.#blocks > 0;
   }
 
-  get isStopped(): boolean {
-    return this.#choices.size > 0 && [...this.#choices.values()].every((choice) => choice.stopped);
+  /** Some choice has told why it ended. */
+  get hasStopped(): boolean {
+    return [...this.#choices.values()].some((choice) => choice.stopped);
+  }
+
+  /** Tells the stops that are missing: for `end()` of decoders. */
+  stopAll(reason: StopReason): void {
+    if (this.#choices.size === 0) return;
+    for (const [choice, state] of this.#choices) if (!state.stopped) this.stop(choice, reason);
   }
 
   /** Told once; later calls change nothing. */
@@ -83,25 +90,27 @@ export class ReplyEvents {
   }
 
   text(choice: number, text: string, logprobs?: readonly TokenLogprob[]): void {
-    if (text === '' && logprobs === undefined) return;
+    if ((text === '' && logprobs === undefined) || this.#isStopped(choice)) return;
     const block = this.#enter(choice, 'text');
     this.#sink({ type: 'text-delta', block, choice, text, logprobs });
   }
 
   refusal(choice: number, text: string): void {
-    if (text === '') return;
+    if (text === '' || this.#isStopped(choice)) return;
     const block = this.#enter(choice, 'refusal');
     this.#sink({ type: 'refusal-delta', block, choice, text });
   }
 
   /** `''` opens the block and says nothing: some models only sign. */
   reasoning(choice: number, text: string): void {
+    if (this.#isStopped(choice)) return;
     const block = this.#enter(choice, 'reasoning');
     if (text !== '') this.#sink({ type: 'reasoning-delta', block, choice, text });
   }
 
   /** To the open text block, or to one that is opened for it. */
   citation(choice: number, citation: Citation): void {
+    if (this.#isStopped(choice)) return;
     const block = this.#enter(choice, 'text');
     this.#sink({ type: 'citation', block, choice, citation });
   }
@@ -118,6 +127,7 @@ export class ReplyEvents {
 
   /** A reasoning block of which only the keepsake is known. */
   redacted(choice: number, keepsake: string): void {
+    if (this.#isStopped(choice)) return;
     this.close(choice);
     const block = this.#begin();
     this.#sink({ type: 'reasoning-start', block, choice });
@@ -127,6 +137,7 @@ export class ReplyEvents {
   /** `key` tells the calls of one choice apart: an index, an item's place. */
   call(choice: number, key: string | number, fragment: CallFragment): void {
     const state = this.#state(choice);
+    if (state.stopped) return;
     this.#closeOpen(choice, state);
     let call = state.calls.get(key);
     if (call === undefined) {
@@ -167,11 +178,13 @@ export class ReplyEvents {
   }
 
   media(choice: number, media: MediaPart): void {
+    if (this.#isStopped(choice)) return;
     this.#closeOpen(choice, this.#state(choice));
     this.#sink({ type: 'media', block: this.#begin(), choice, media });
   }
 
   search(choice: number, search: SearchPart): void {
+    if (this.#isStopped(choice)) return;
     this.#closeOpen(choice, this.#state(choice));
     this.#sink({ type: 'search', block: this.#begin(), choice, search });
   }
@@ -185,6 +198,11 @@ export class ReplyEvents {
     state.stopped = true;
     const told = state.callCount > 0 && (reason === 'stop' || reason === 'pause') ? 'tool-calls' : reason;
     this.#sink({ type: 'stop', choice, reason: told, sequence });
+  }
+
+  /** What comes after the reason to stop belongs to nobody. */
+  #isStopped(choice: number): boolean {
+    return this.#choices.get(choice)?.stopped ?? false;
   }
 
   #state(choice: number): ChoiceState {

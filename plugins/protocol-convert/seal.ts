@@ -6,7 +6,8 @@ import type { Keepsake } from './canon.ts';
 import { isObject, tryParse } from './json.ts';
 import { readOrMakeSecret } from './seal-secret.ts';
 
-const prefix = 'gw1.';
+/** What every sealed text begins with. */
+export const sealPrefix = 'gw1.';
 const nonceBytes = 12;
 const tagBytes = 16;
 const keyBytes = 32;
@@ -19,7 +20,7 @@ const keepsakePurpose = 'keepsake';
 
 /** Whether the text looks sealed, by this gateway or another: it must not go to a vendor. */
 export function isSealed(text: string): boolean {
-  return text.startsWith(prefix);
+  return text.startsWith(sealPrefix);
 }
 
 /**
@@ -52,6 +53,11 @@ export class Sealer {
     return new Sealer(Buffer.from(configured, 'utf8'), random);
   }
 
+  /** For commands and checks, which answer nobody: no file is made. */
+  static idle(random: Random): Sealer {
+    return new Sealer(random.bytes(keyBytes), random);
+  }
+
   seal(keepsake: Keepsake, accountId: string): string {
     return this.sealValue(keepsakePurpose, [keepsake.maker, keepsake.value], accountId);
   }
@@ -75,7 +81,7 @@ export class Sealer {
       cipher.final(),
       cipher.getAuthTag(),
     ]);
-    const text = prefix + sealed.toString('base64url');
+    const text = sealPrefix + sealed.toString('base64url');
     if (text.length > maxSealedLength) throw new RangeError('too much to seal');
     return text;
   }
@@ -83,7 +89,7 @@ export class Sealer {
   /** undefined: not sealed by this gateway for this account and purpose. */
   openValue(purpose: string, text: string, accountId: string): unknown {
     if (!isSealed(text) || text.length > maxSealedLength) return undefined;
-    const sealed = Buffer.from(text.slice(prefix.length), 'base64url');
+    const sealed = Buffer.from(text.slice(sealPrefix.length), 'base64url');
     if (sealed.length < nonceBytes + tagBytes) return undefined;
     const decipher = createDecipheriv('aes-256-gcm', this.#keyOf(accountId), sealed.subarray(0, nonceBytes), {
       authTagLength: tagBytes,
@@ -107,7 +113,7 @@ export class Sealer {
 }
 
 function context(purpose: string, accountId: string): Buffer {
-  return Buffer.from(JSON.stringify([prefix, purpose, accountId]), 'utf8');
+  return Buffer.from(JSON.stringify([sealPrefix, purpose, accountId]), 'utf8');
 }
 
 function finished(decipher: ReturnType<typeof createDecipheriv>, content: Buffer): string | undefined {

@@ -1,6 +1,6 @@
 /** Relays a stream: the upstream's own bytes in whole frames, a tap looking on, and a true ending whatever happens. */
 import type { Clock, Exchange } from '../../core/contract.ts';
-import { GatewayError, toGatewayError, UpstreamError } from '../../core/errors.ts';
+import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
 import type { Call, Meter } from '../../core/vocabulary.ts';
 import { isObject, tryParse } from './json.ts';
@@ -75,7 +75,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       this.#residual();
       if (this.#isFirstAnError) throw classifyFrame(this.#tap.error!, clock.now(), this.#options.key());
       if (!this.#tap.complete) throw notAnAnswer('the stream ended before its first event', true);
-      this.#ended = true;
+      this.#complete();
       return this.#opened();
     } catch (error) {
       report.broken = !exchange.signal.aborted;
@@ -186,11 +186,17 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       else if (verdict === 'withhold') this.#outbox.skip(raw, end);
       else this.#outbox.pass(raw, end);
     }
-    if (verdict === 'last' || verdict === 'failed') this.#endWell();
+    if (verdict !== 'last' && verdict !== 'failed') return;
+    if (verdict === 'last') this.#outbox.add(this.#reshape?.finish?.());
+    this.#endWell();
   }
 
   /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
   #tell(raw: Buffer, end: number): void {
+    if (this.#reshape?.fail !== undefined) {
+      this.#tellTranslated(this.#reshape);
+      return;
+    }
     const error = brokeOff(new UpstreamError('body', 'the stream told of an error'));
     const clean =
       raw.length > maxScrubbedBytes ? Buffer.from(this.#worded(error)) : scrubBytes(raw, this.#options.key());
@@ -200,6 +206,16 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     // An error in the first frame becomes an answer of its own, perhaps of another target.
     if (this.#isOpening && this.#lastFrame === undefined) return;
     this.#options.exchange.fail(error);
+  }
+
+  /** The upstream's error in the words of the client's protocol, which end its stream. */
+  #tellTranslated(reshape: Reshape): void {
+    this.#options.report.broken = true;
+    if (this.#isOpening && this.#lastFrame === undefined) return;
+    const error = brokeOff(classifyFrame(this.#tap.error!, this.#options.clock.now(), this.#options.key()).error);
+    this.#outbox.add(reshape.fail!(error));
+    this.#options.exchange.fail(error);
+    this.#endWell();
   }
 
   /** The protocol's end: the client gets its own at once, even if the upstream keeps the socket open. */
@@ -228,8 +244,15 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** The upstream has closed in good order. */
   #finish(): void {
     this.#residual();
-    if (this.#tap.complete || this.#tap.error !== undefined) this.#ended = true;
+    if (this.#tap.complete || this.#tap.error !== undefined) this.#complete();
     else this.#break(new UpstreamError('body', 'the stream ended without its end'));
+  }
+
+  /** The answer was all there, although its last event did not come. */
+  #complete(): void {
+    const rest = this.#tap.error === undefined ? this.#reshape?.finish?.() : undefined;
+    if (rest !== undefined) this.#held.push(rest);
+    this.#ended = true;
   }
 
   /** The last frame without its blank line goes out as it came, if it is whole; half a frame is of no use to a client. */
@@ -258,11 +281,16 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const { exchange, report } = this.#options;
     this.#ended = true;
     void this.#giveUp();
-    if (this.#tap.error !== undefined || this.#tap.complete) return;
+    // A translation may find that a complete answer is none.
+    if (this.#tap.error !== undefined || (this.#tap.complete && !(cause instanceof UpstreamRefusal))) {
+      this.#complete();
+      return;
+    }
     const reason: unknown = exchange.signal.aborted ? exchange.signal.reason : cause;
     if (reason instanceof GatewayError && reason.kind === 'client_left') return;
     report.broken = !exchange.signal.aborted;
-    this.#held.push(this.#errorFrames(brokeOff(reason)));
+    const frames = this.#errorFrames(brokeOff(reason));
+    if (frames !== undefined) this.#held.push(frames);
   }
 
   /** The money that was held is used up, and there is no more. */
@@ -275,10 +303,11 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#outbox.add(this.#errorFrames(error));
   }
 
-  #errorFrames(error: GatewayError): Uint8Array {
+  #errorFrames(error: GatewayError): Uint8Array | undefined {
     this.#options.exchange.fail(error);
+    if (this.#reshape?.fail !== undefined) return this.#reshape.fail(error);
     const frames = this.#worded(error);
-    const worded = this.#reshape === undefined ? frames : this.#reshape.error(frames);
+    const worded = this.#reshape?.error?.(frames) ?? frames;
     return Buffer.from(this.#outbox.isInsideFrame ? `\n\n${worded}` : worded);
   }
 

@@ -5,3 +5,8 @@ import { gemini } from './gemini/index.ts';
 import { messages } from './messages/index.ts';
 
 export const protocols: readonly Protocol[] = [chatWithInput, responsesWithChat, messages, gemini];
+
+/** undefined: no chat protocol. */
+export function protocolNamed(name: string): Protocol | undefined {
+  return protocols.find((protocol) => protocol.name === name);
+}

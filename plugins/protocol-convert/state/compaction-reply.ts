@@ -28,7 +28,9 @@ export function compactionItemWords(seal: SealSummary, onFailure: (error: Gatewa
     encodeReply(reply, context) {
       const item = compactionItem(context, seal(summaryOf(reply)));
       const base = responseBase(context, { createdAt: reply.createdAt, serviceTier: reply.serviceTier });
-      return { ...base, ...endingMembers(completed, context.usage()), output: [item] };
+      const response = { ...base, ...endingMembers(completed, context.usage()), output: [item] };
+      context.onResponse?.(JSON.stringify(response));
+      return response;
     },
   };
 }

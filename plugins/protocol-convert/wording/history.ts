@@ -30,29 +30,38 @@ export function pairedTurns(turns: readonly Turn[]): Turn[] {
   const steps = stepsOf(turns);
   const taken = new Set<string>();
   const paired: Turn[] = [];
-  /** The user turn that waits for more of what the user said. */
-  let open: { turn: Turn; hasOwnParts: boolean } | undefined;
+  /** The turn of results that takes in what the user says next. */
+  let open: Draft | undefined;
   for (const [index, turn] of turns.entries()) {
     const step = steps.get(index);
     const parts = turn.parts.filter((part) => part.kind !== 'tool-result');
     if (step !== undefined) {
       const [calls, results] = answeredCalls(step, index, taken);
       let next = 0;
-      const renamed = parts.map((part) => (part.kind === 'tool-call' ? calls[next++]! : part));
-      paired.push({ ...turn, parts: renamed });
-      open = { turn: { role: 'user', parts: results }, hasOwnParts: false };
-      paired.push(open.turn);
-    } else if (parts.length > 0 || turn.parts.length === 0) {
-      if (turn.role === 'user' && open !== undefined && (!open.hasOwnParts || open.turn.name === turn.name)) {
-        open = { turn: { ...turn, parts: [...open.turn.parts, ...parts] }, hasOwnParts: true };
-        paired[paired.length - 1] = open.turn;
-      } else {
-        open = undefined;
-        paired.push(parts.length === turn.parts.length ? turn : { ...turn, parts });
-      }
+      paired.push({ ...turn, parts: parts.map((part) => (part.kind === 'tool-call' ? calls[next++]! : part)) });
+      open = { role: 'user', parts: results };
+      paired.push(open);
+      continue;
     }
+    if (parts.length === 0 && turn.parts.length > 0) continue;
+    if (open !== undefined && turn.role === 'user' && takesIn(open, turn)) {
+      for (const part of parts) open.parts.push(part);
+      continue;
+    }
+    open = undefined;
+    paired.push(parts.length === turn.parts.length ? turn : { ...turn, parts });
   }
   return paired;
+}
+
+/** A turn in the making. */
+type Draft = Omit<Turn, 'parts' | 'name' | 'phase'> & { parts: Part[]; name?: string; phase?: string };
+
+/** Whether what this user says may stand behind the results; a participant's name goes to the whole turn. */
+function takesIn(open: Draft, turn: Turn): boolean {
+  if (open.parts.at(-1)?.kind !== 'tool-result') return open.name === turn.name;
+  if (turn.name !== undefined) open.name = turn.name;
+  return true;
 }
 
 /** The assistant turns with calls, by index, each with the results that follow it anywhere. */
@@ -121,23 +130,18 @@ function text(words: string): TextPart {
 
 /** Neighbours of one role become one turn; system turns stay apart. A name or phase stays where all of them have it. */
 export function mergedTurns(turns: readonly Turn[]): Turn[] {
-  const merged: Turn[] = [];
+  const merged: Draft[] = [];
   for (const turn of turns) {
     const before = merged.at(-1);
-    if (before === undefined || before.role !== turn.role || turn.role === 'system') merged.push(turn);
-    else merged[merged.length - 1] = joined(before, turn);
+    if (before === undefined || before.role !== turn.role || turn.role === 'system') {
+      merged.push({ ...turn, parts: [...turn.parts] });
+      continue;
+    }
+    for (const part of turn.parts) before.parts.push(part);
+    if (before.name !== turn.name) delete before.name;
+    if (before.phase !== turn.phase) delete before.phase;
   }
   return merged;
-}
-
-function joined(one: Turn, other: Turn): Turn {
-  const { role, name, phase } = one;
-  return {
-    role,
-    parts: [...one.parts, ...other.parts],
-    ...(name !== undefined && name === other.name ? { name } : {}),
-    ...(phase !== undefined && phase === other.phase ? { phase } : {}),
-  };
 }
 
 /** Without texts that say nothing and turns that are left empty; a cache mark on such a text moves to the part before. */

@@ -6,7 +6,7 @@ import { worded } from './schema-openapi-words.ts';
 import { typesOf } from './schema-walk.ts';
 
 /** Schemas in one result: references that fan out could make it endless. */
-const maxSchemas = 2000;
+const maxSchemas = 5000;
 /** Levels below the root; no upstream takes more. */
 const maxDepth = 32;
 
@@ -51,10 +51,24 @@ class Reduction {
     let flat: JsonObject = own;
     if (oneOf !== undefined && own['anyOf'] === undefined) flat = { ...flat, anyOf: oneOf };
     if (typeof $ref === 'string') flat = mergedSchemas(flat, this.#target($ref, opened));
-    for (const part of listOf(allOf)) if (isObject(part)) flat = mergedSchemas(flat, this.#flat(part, opened));
-    const branches = [then, otherwise, ...Object.values(objectOf(dependentSchemas) ?? {})];
-    for (const branch of branches) if (isObject(branch)) flat = withOptional(flat, this.#flat(branch, opened));
+    for (const part of listOf(allOf)) {
+      if (!isObject(part) || !this.#affords(flat)) continue;
+      flat = mergedSchemas(flat, this.#flat(part, opened));
+    }
+    for (const branch of [then, otherwise, ...Object.values(objectOf(dependentSchemas) ?? {})]) {
+      if (!isObject(branch) || !this.#affords(flat)) continue;
+      flat = withOptional(flat, this.#flat(branch, opened));
+    }
     return flat;
+  }
+
+  /** Whether something may still be merged into this: each merge copies it, so large schemas use up more. */
+  #affords(schema: JsonObject): boolean {
+    if (this.#left < 0) return false;
+    const { properties, required, enum: values } = schema;
+    const members = Object.keys(objectOf(properties) ?? {}).length + listOf(required).length + listOf(values).length;
+    this.#left -= 1 + members / 10;
+    return this.#left >= 0;
   }
 
   #target(reference: string, opened: string[]): JsonObject {
@@ -83,10 +97,22 @@ class Reduction {
     const flats = others.map((branch) => this.#flat(branch, opened));
     try {
       if (flats.length === 1) return this.#choose({ ...mergedSchemas(base, flats[0]!), ...nullable }, depth);
-      return this.#typed({ ...hoisted(base, flats), ...nullable }, depth);
+      return this.#typed({ ...this.#hoisted(base, flats), ...nullable }, depth);
     } finally {
       for (const reference of opened) this.#open.delete(reference);
     }
+  }
+
+  /** One object that fits every branch: their properties are optional, apart from those that all of them require. */
+  #hoisted(base: JsonObject, branches: readonly JsonObject[]): JsonObject {
+    let whole = base;
+    let shared: readonly unknown[] | undefined;
+    for (const branch of branches) {
+      if (this.#affords(whole)) whole = withOptional(whole, branch);
+      const names = new Set(listOf(branch['required']));
+      shared = shared?.filter((name) => names.has(name)) ?? [...names];
+    }
+    return { ...whole, required: [...new Set([...listOf(base['required']), ...(shared ?? [])])] };
   }
 
   #typed(schema: JsonObject, depth: number): JsonObject {
@@ -119,13 +145,4 @@ function isNull(schema: JsonObject): boolean {
 
 function isObjectLike(schema: JsonObject): boolean {
   return typesOf(schema).includes('object') || isObject(schema['properties']);
-}
-
-/** One object that fits every branch: their properties are optional, apart from those that all of them require. */
-function hoisted(base: JsonObject, branches: readonly JsonObject[]): JsonObject {
-  let whole = base;
-  for (const branch of branches) whole = withOptional(whole, branch);
-  const [first, ...rest] = branches.map((branch) => listOf(branch['required']));
-  const shared = first!.filter((name) => rest.every((names) => names.includes(name)));
-  return { ...whole, required: [...new Set([...listOf(base['required']), ...shared])] };
 }

@@ -37,6 +37,10 @@ test('each address has the operation name that limits use', () => {
       'POST /v1beta/models/* generate-content',
       'POST /v1/models/* generate-content',
       'POST /v1alpha/models/* generate-content',
+      'GET /v1/responses/:response_id responses',
+      'DELETE /v1/responses/:response_id responses',
+      'GET /v1/responses/:response_id/input_items responses',
+      'POST /v1/responses/:response_id/cancel responses',
     ],
   );
 });
@@ -113,7 +117,7 @@ for (const [what, path, body, field, kind = 'invalid_request'] of wrong) {
 }
 
 test('a responses request needs no input when the vendor keeps the prompt', () => {
-  assert.ok(opening(responses, { model: 'm', previous_response_id: 'resp_1' }).inputTokens >= 20_000);
+  assert.ok(opening(responses, { model: 'm', prompt: { id: 'pmpt_1' } }).inputTokens >= 20_000);
 });
 
 test('counting tokens is no inference', () => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { upstreamRequest } from '../../../core/contract.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { call, target } from '../../../core/vocabulary.ts';
+import { target } from '../../../core/vocabulary.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
-import { type Asked, open, relay, targetFor, wholeAnswer } from './harness.ts';
+import { type Asked, open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
 
 const done = '{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}';
 
@@ -131,19 +132,36 @@ test('credential and time-outs are the target’s', async () => {
   );
 });
 
-test('a target of another protocol is refused with the address that serves the model', async () => {
+test('a target of another protocol is asked in its own words, and answers in the client’s', async () => {
   const part = await setUp(protocolConvert, fakeHost());
-  const { exchange } = open({ path: '/v1/chat/completions', body: { model: 'm', messages: [] } });
-  assert.equal(exchange.get(call).protocol, 'chat');
-  exchange.set(target, targetFor('messages', 'm'));
-  await assert.rejects(
-    part.handle!(exchange, async () => assert.fail('it must not be sent')),
-    (error) =>
-      error instanceof GatewayError &&
-      error.kind === 'unsupported' &&
-      error.code === 'protocol_unsupported' &&
-      error.message.includes('POST /v1/messages'),
-  );
+  const { exchange } = open({
+    path: '/v1/chat/completions',
+    body: { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
+  });
+  exchange.set(target, targetFor('messages', 'their-m'));
+  const answer = await part.handle!(exchange, async () => {
+    const { url, body } = exchange.get(upstreamRequest);
+    assert.equal(url, 'http://127.0.0.1:9/v1/messages');
+    const sent = JSON.parse(Buffer.from(body as Uint8Array).toString());
+    assert.equal(sent.model, 'their-m');
+    assert.deepEqual(sent.messages[0].role, 'user');
+    return wholeAnswer(
+      JSON.stringify({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'their-m',
+        content: [{ type: 'text', text: 'hello' }],
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 3, output_tokens: 1 },
+      }),
+    );
+  });
+  const told = JSON.parse((await readBody(answer.body)).toString());
+  assert.equal(told.object, 'chat.completion');
+  assert.equal(told.model, 'm');
+  assert.equal(told.choices[0].message.content, 'hello');
+  assert.equal(told.usage.total_tokens, 4);
 });
 
 test('only the exposed protocols have endpoints', async () => {

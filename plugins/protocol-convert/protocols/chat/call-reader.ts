@@ -30,10 +30,6 @@ export class CallReader {
     this.#choice = choice;
   }
 
-  get hasCalls(): boolean {
-    return this.#calls.length > 0;
-  }
-
   /** One entry of `tool_calls`, a piece of a call unless `isWhole`; of the old form too: `{name, arguments}`. */
   entry(entry: JsonObject, isWhole: boolean): void {
     const custom = objectOf(entry['custom']);

@@ -21,7 +21,7 @@ export function encodeTools(prompt: Prompt, context: EncodeContext, namer: ToolN
   }
   const searching = search === undefined ? {} : { web_search_options: searchOptions(search) };
   if (declared.length === 0) return { members: searching, instructions: [] };
-  const { choice, instructions } = encodeChoice(prompt.toolChoice, context, namer);
+  const { choice, instructions } = encodeChoice(ownChoice(prompt), context, namer);
   return {
     members: {
       tools: declared,
@@ -102,6 +102,14 @@ function declareWrapped(tool: CustomTool, namer: ToolNamer): JsonObject {
       },
     },
   };
+}
+
+/** The choice without the vendor's own tools: chat has no word for them there. */
+function ownChoice({ tools, toolChoice }: Prompt): ToolChoice | undefined {
+  if (toolChoice?.names === undefined) return toolChoice;
+  const hostedTools = new Set(tools.filter(({ kind }) => kind === 'hosted').map((tool) => (tool as HostedTool).tool));
+  const names = toolChoice.names.filter((name) => !hostedTools.has(name as HostedTool['tool']));
+  return names.length === 0 ? undefined : { mode: toolChoice.mode, names };
 }
 
 function encodeChoice(

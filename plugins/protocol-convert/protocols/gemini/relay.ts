@@ -58,6 +58,5 @@ export const arrayAsSse: Reshape = {
     const json = tryParse(payloadText(raw) ?? '');
     return isObject(json) ? Buffer.from(formatFrame(JSON.stringify(json))) : undefined;
   },
-  error: (frames) => frames,
   idleFrame: keepAliveFrame,
 };

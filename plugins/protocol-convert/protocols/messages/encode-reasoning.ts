@@ -79,5 +79,6 @@ function lacksThinking(messages: Messages['messages']): boolean {
 
 /** The results of the last calls are all that the user has to say. */
 function isMidStep(messages: Messages['messages']): boolean {
-  return messages.at(-1)?.content.some((block) => block['type'] === 'tool_result') === true;
+  const last = messages.findLast((message) => message.role === 'user');
+  return last?.content.some((block) => block['type'] === 'tool_result') === true;
 }

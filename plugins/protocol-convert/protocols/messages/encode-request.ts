@@ -1,6 +1,6 @@
 /** Words a Prompt as a request for an upstream of the messages protocol. Pure. */
 import type { Prompt } from '../../canon.ts';
-import type { EncodeContext, EncodedRequest } from '../../codec.ts';
+import type { EncodeContext, EncodedRequest, WayBack } from '../../codec.ts';
 import type { JsonObject } from '../../json.ts';
 import { ToolNamer } from '../../wording/tool-names.ts';
 import { placeCacheMarks } from './cache-marks.ts';
@@ -26,46 +26,49 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
   const mayPrefill = traits.prefill === true && !wantsThinking;
   const turns = encodeTurns(prompt.turns, { target: context, namer }, mayPrefill);
   const reasoning = encodeReasoning(prompt.reasoning, context, maxTokens, turns.messages);
-  const mustHide = prompt.reasoning?.visible === false && reasoning.thinking?.['display'] !== 'omitted';
   const output = encodeOutput(prompt, declared, reasoning, namer, context);
   const stubs = output.tools.length === 0 ? stubTools(prompt, namer) : [];
-  const { request, lost } = placeCacheMarks(
-    { ...turns, tools: [...output.tools, ...stubs] },
-    traits.cache_marks ?? true,
-  );
-  if (lost) context.losses.drop('cacheMarks');
-  const system = [...request.system, ...output.instructions.map((text) => ({ type: 'text', text }))];
-  const stop = (prompt.stop ?? []).filter((text) => text.trim() !== '');
-  const blank = (prompt.stop ?? []).filter((text) => text.trim() === '');
-  const config = {
-    ...(reasoning.effort === undefined ? {} : { effort: reasoning.effort }),
-    ...(output.format === undefined ? {} : { format: output.format }),
-  };
+  const marks = placeCacheMarks({ ...turns, tools: [...output.tools, ...stubs] }, traits.cache_marks ?? true);
+  if (marks.lost) context.losses.drop('cacheMarks');
+  const { messages, tools } = marks.request;
+  // Behind the last mark: what is said of this answer alone must not change what the cache holds.
+  const system = [...marks.request.system, ...output.instructions.map((text) => ({ type: 'text', text }))];
+  const [stop, blankStop] = stopsOf(prompt);
   const body = {
     model: target.model,
     max_tokens: maxTokens,
     ...(system.length === 0 ? {} : { system }),
-    messages: request.messages,
-    ...(request.tools.length === 0 ? {} : { tools: request.tools }),
-    ...choiceJson(stubs.length > 0 ? { type: 'none' } : output.choice, prompt, request.tools.length > 0),
+    messages,
+    ...(tools.length === 0 ? {} : { tools }),
+    ...choiceJson(stubs.length > 0 ? { type: 'none' } : output.choice, prompt, tools.length > 0),
     ...(reasoning.thinking === undefined ? {} : { thinking: reasoning.thinking }),
-    ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
+    ...configJson(reasoning.effort, output.format),
     ...(stop.length === 0 ? {} : { stop_sequences: stop }),
     ...samplingOf(prompt, reasoning.isOn, context),
     ...userOf(prompt, context),
     ...serviceTierOf(prompt, context),
     ...(context.stream ? { stream: true } : {}),
   };
+  const mustHide = prompt.reasoning?.visible === false && reasoning.thinking?.['display'] !== 'omitted';
+  const way: WayBack = {
+    names: namer.names,
+    wrapped: namer.wrapped,
+    ...(output.answerTool === undefined ? {} : { answerTool: output.answerTool }),
+    ...(blankStop.length === 0 ? {} : { stop: blankStop }),
+    ...(mustHide ? { hideReasoning: true } : {}),
+  };
+  return { path: '/v1/messages', body: withoutFields(body, target.upstream.dropFields['messages'] ?? []), way };
+}
+
+/** Texts that the upstream stops at; and those of white space alone, which it refuses. */
+function stopsOf({ stop = [] }: Prompt): [told: string[], blank: string[]] {
+  return [stop.filter((text) => text.trim() !== ''), stop.filter((text) => text.trim() === '')];
+}
+
+function configJson(effort: string | undefined, format: JsonObject | undefined): JsonObject {
+  if (effort === undefined && format === undefined) return {};
   return {
-    path: '/v1/messages',
-    body: withoutFields(body, target.upstream.dropFields['messages'] ?? []),
-    way: {
-      names: namer.names,
-      wrapped: namer.wrapped,
-      ...(output.answerTool === undefined ? {} : { answerTool: output.answerTool }),
-      ...(blank.length === 0 ? {} : { stop: blank }),
-      ...(mustHide ? { hideReasoning: true } : {}),
-    },
+    output_config: { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) },
   };
 }
 

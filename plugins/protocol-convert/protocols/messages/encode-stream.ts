@@ -115,7 +115,8 @@ export class MessagesEncoder implements ReplyEncoder {
   }
 
   #find(number: number): OutBlock | undefined {
-    return this.#waiting.find((block) => block.number === number);
+    for (const block of this.#waiting) if (block.number === number) return block;
+    return undefined;
   }
 
   #add(block: OutBlock): string {

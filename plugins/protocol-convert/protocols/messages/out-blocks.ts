@@ -60,10 +60,15 @@ class GrowingBlock implements OutBlock {
 
   write(indexes: Indexes): string {
     if (this.isEmpty) return '';
-    let frames = this.open(indexes);
-    if (this.#held !== '') frames += this.#head + JSON.stringify(this.#held) + deltaTail;
-    this.#held = '';
+    const frames = this.open(indexes) + this.tell();
     return this.ended ? frames + blockStopFrame(this.index) : frames;
+  }
+
+  /** What is held, in one frame. */
+  protected tell(): string {
+    const held = this.#held;
+    this.#held = '';
+    return held === '' ? '' : this.#head + JSON.stringify(held) + deltaTail;
   }
 
   protected open(indexes: Indexes): string {
@@ -118,9 +123,7 @@ export class ThinkingBlock extends GrowingBlock {
     if (!this.ended) return super.write(indexes);
     if (this.#redacted && this.isEmpty)
       return wholeBlockFrames(indexes.next++, redactedBlock(this.#keepsake, this.#seal));
-    this.ended = false;
-    const frames = this.open(indexes) + super.write(indexes);
-    this.ended = true;
+    const frames = this.open(indexes) + this.tell();
     const signature = this.#seal(this.#keepsake ?? '');
     return frames + deltaFrame(this.index, 'signature_delta', signature) + blockStopFrame(this.index);
   }
@@ -136,8 +139,9 @@ export class ToolBlock implements OutBlock {
   readonly #isEager: boolean;
   readonly #seal: Seal;
   ended = false;
+  /** What of the arguments has not been told. */
   #input = '';
-  #told = 0;
+  #isTold = false;
   #index = -1;
   #keepsake: string | undefined;
   #isCut = false;
@@ -174,16 +178,17 @@ export class ToolBlock implements OutBlock {
     if (this.#isCut && this.#index === -1) return '';
     if (this.#keepsake !== undefined && this.#index === -1) frames += this.#signature(indexes.next++, this.#keepsake);
     frames += this.#open(indexes);
-    if (this.#told === 0 && !this.#isCut)
+    if (!this.#isTold && !this.#isCut)
       frames += deltaFrame(this.#index, 'input_json_delta', inputObjectJson(this.#input, this.#call.custom));
     return frames + blockStopFrame(this.#index);
   }
 
   #writeEagerly(indexes: Indexes): string {
     const frames = this.#open(indexes);
-    const more = this.#input.slice(this.#told);
-    if (more === '' || !this.#input.trimStart().startsWith('{')) return frames;
-    this.#told = this.#input.length;
+    const more = this.#input;
+    if (more === '' || !(this.#isTold || more.trimStart().startsWith('{'))) return frames;
+    this.#isTold = true;
+    this.#input = '';
     return frames + deltaFrame(this.#index, 'input_json_delta', more);
   }
 

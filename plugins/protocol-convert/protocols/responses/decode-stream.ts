@@ -3,13 +3,15 @@ import type { ReplyDecoder } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
-import { createReader, type Ear, type ItemReader, logprobsOf } from './read-items.ts';
+import { logprobsOf } from './read-details.ts';
+import { createReader, type Ear, type ItemReader } from './read-items.ts';
 
 /** Keeps items apart by `output_index`: some upstreams change an item's id between its events. */
 export class ResponsesDecoder implements ReplyDecoder {
   readonly #events: ReplyEvents;
   readonly #ear: Ear;
-  readonly #items = new Map<number, ItemReader>();
+  /** By `output_index`, with the item's type. */
+  readonly #items = new Map<number, { readonly type: string; readonly reader: ItemReader }>();
   #ended = false;
 
   constructor(events: ReplyEvents) {
@@ -57,7 +59,10 @@ export class ResponsesDecoder implements ReplyDecoder {
   /** A whole response object: tells what has not been told yet, and the end. */
   response(response: JsonObject, isIncomplete = response['status'] === 'incomplete'): void {
     this.#begin(response);
-    for (const [index, item] of listOf(response['output']).entries()) this.#item(index, objectOf(item), true);
+    const output = listOf(response['output']);
+    // Where all of it has been told, the list may be in another order.
+    const isTold = this.#items.size >= output.length && [...this.#items.values()].every(({ reader }) => reader.isDone);
+    if (!isTold) for (const [index, item] of output.entries()) this.#item(index, objectOf(item), true);
     this.#flush();
     const reason = textOf(objectOf(response['incomplete_details'])?.['reason']);
     this.#stop(stopOf(reason, isIncomplete));
@@ -91,34 +96,35 @@ export class ResponsesDecoder implements ReplyDecoder {
   /** The reader of the event's item; one is made where `output_item.added` was left out. */
   #reader(json: JsonObject, itemType: string): ItemReader | undefined {
     const index = indexOf(json);
-    let reader = this.#items.get(index);
-    if (reader === undefined) {
-      reader = createReader(itemType, this.#ear, index);
-      if (reader !== undefined) this.#items.set(index, reader);
-    }
+    const known = this.#items.get(index);
+    return known === undefined ? this.#open(index, itemType) : known.reader;
+  }
+
+  #open(index: number, type: string): ItemReader | undefined {
+    const reader = createReader(type, this.#ear, index);
+    if (reader !== undefined) this.#items.set(index, { type, reader });
     return reader;
   }
 
   #item(index: number, item: JsonObject | undefined, isDone: boolean): void {
     if (item === undefined) return;
-    let reader = this.#items.get(index);
-    if (reader === undefined) {
-      reader = createReader(textOf(item['type']) ?? '', this.#ear, index);
-      if (reader === undefined) return;
-      this.#items.set(index, reader);
-    }
-    if (isDone) reader.done(item);
-    else reader.added(item);
+    const type = textOf(item['type']) ?? '';
+    const known = this.#items.get(index);
+    // Another item in the same place: its number is not to be trusted.
+    if (known !== undefined && known.type !== type) return;
+    const reader = known?.reader ?? this.#open(index, type);
+    if (isDone) reader?.done(item);
+    else reader?.added(item);
   }
 
   /** Ends what never got its done event, with what came of it. */
   #flush(): void {
-    for (const reader of this.#items.values()) reader.flush();
+    for (const { reader } of this.#items.values()) reader.flush();
   }
 
   #stop(reason: StopReason): void {
     this.#ended = true;
-    const refused = [...this.#items.values()].some(({ hasRefused }) => hasRefused);
+    const refused = [...this.#items.values()].some(({ reader }) => reader.hasRefused);
     this.#events.stop(0, refused && reason === 'stop' && !this.#events.hasCalls(0) ? 'refusal' : reason);
   }
 }

@@ -25,7 +25,9 @@ export function encodeReply(reply: Reply, context: ReplyContext): JsonObject {
   const hasRefusal = choice?.parts.some(({ kind }) => kind === 'refusal') ?? false;
   const ending = endingOf(choice?.stop, hasRefusal);
   const output = choice === undefined ? [] : new ItemList(context, choice, ending.status).items;
-  return { ...responseBase(context, reply), ...endingMembers(ending, context.usage()), output };
+  const response = { ...responseBase(context, reply), ...endingMembers(ending, context.usage()), output };
+  context.onResponse?.(JSON.stringify(response));
+  return response;
 }
 
 interface OpenText {

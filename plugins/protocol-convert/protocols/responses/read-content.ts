@@ -3,7 +3,7 @@ import type { CacheMark, MediaPart, Part, Source, TextPart } from '../../canon.t
 import { invalid } from '../../checks.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import { bytesSource, kindOfMedia, mediaTypeOfName, parseDataUrl, urlSource } from '../../wording/media.ts';
-import { citationOf } from './read-items.ts';
+import { citationOf } from './read-details.ts';
 
 /** A message's content: a string or a list of parts. `field`: its name, as `input[2].content`. */
 export function readContent(content: unknown, field: string): Part[] {

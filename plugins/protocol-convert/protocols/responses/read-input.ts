@@ -7,7 +7,7 @@ import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { bytesSource } from '../../wording/media.ts';
 import { ownerOf } from './keepsakes.ts';
 import { readContent, readCustomOutput, readOutput } from './read-content.ts';
-import { searchOf } from './read-items.ts';
+import { searchOf } from './read-details.ts';
 import { readTools } from './read-tools.ts';
 
 /** Maker of the keepsakes that are the gateway's own summaries of a conversation. */

@@ -1,11 +1,13 @@
 /** Reads the items of an answer, whole or as they grow: each byte is told once. Pure. */
-import type { Citation, SearchPart, TokenLogprob } from '../../canon.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import type { TokenLogprob } from '../../canon.ts';
+import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { bytesSource } from '../../wording/media.ts';
+import { citationOf, logprobsOf, searchOf } from './read-details.ts';
 
 /** One item of the answer. `part`: its `content_index` or `summary_index`. */
 export interface ItemReader {
+  readonly isDone: boolean;
   readonly hasRefused: boolean;
   added(item: JsonObject): void;
   delta(type: string, text: string, part: number, logprobs: readonly TokenLogprob[] | undefined): void;
@@ -46,7 +48,7 @@ export function createReader(type: string, ear: Ear, index: number): ItemReader 
 abstract class Reader implements ItemReader {
   readonly #ear: Ear;
   hasRefused = false;
-  protected isDone = false;
+  isDone = false;
 
   constructor(ear: Ear) {
     this.#ear = ear;
@@ -96,7 +98,8 @@ class MessageReader extends Reader {
   override annotation(annotation: unknown, part: number): void {
     const citation = citationOf(annotation);
     this.#part(part).annotations++;
-    if (citation !== undefined) this.events.citation(0, citation);
+    // Where another item has spoken since, its text cannot be cited any more.
+    if (citation !== undefined && this.isSpeaker) this.events.citation(0, citation);
   }
 
   protected override read(item: JsonObject): void {
@@ -250,52 +253,4 @@ class PieceReader extends Reader {
     const source = bytesSource(base64, `image/${textOf(item['output_format']) ?? 'png'}`);
     this.events.media(0, { kind: 'image', source });
   }
-}
-
-/** A `web_search_call` item; also one of a client's history. */
-export function searchOf(item: JsonObject): SearchPart {
-  const action = objectOf(item['action']) ?? {};
-  const queries = listOf(action['queries']).filter((query) => typeof query === 'string');
-  const query = textOf(action['query']);
-  const opened = textOf(action['url']);
-  const sources = listOf(action['sources']).flatMap((source) => textOf(objectOf(source)?.['url']) ?? []);
-  return {
-    kind: 'search',
-    id: textOf(item['id']) ?? '',
-    queries: queries.length > 0 || query === undefined ? queries : [query],
-    results: (opened === undefined ? sources : [opened, ...sources]).map((url) => ({ url, title: '' })),
-  };
-}
-
-/** An annotation as a citation; undefined: it cites nothing that can be named. */
-export function citationOf(annotation: unknown): Citation | undefined {
-  if (!isObject(annotation)) return undefined;
-  const url = textOf(annotation['url']);
-  const title = textOf(annotation['title']) ?? textOf(annotation['filename']);
-  if (url === undefined && title === undefined) return undefined;
-  const { start_index: start, end_index: end } = annotation;
-  return {
-    ...(url === undefined ? {} : { url }),
-    ...(title === undefined ? {} : { title }),
-    ...(typeof start === 'number' && typeof end === 'number' ? { start, end } : {}),
-  };
-}
-
-/** undefined: none were told. */
-export function logprobsOf(value: unknown): readonly TokenLogprob[] | undefined {
-  const told = listOf(value).flatMap((entry) => logprobOf(entry) ?? []);
-  return told.length === 0 ? undefined : told;
-}
-
-function logprobOf(value: unknown): TokenLogprob | undefined {
-  if (!isObject(value)) return undefined;
-  const { token, logprob, bytes, top_logprobs: top } = value;
-  if (typeof token !== 'string' || typeof logprob !== 'number') return undefined;
-  const others = listOf(top).flatMap((entry) => logprobOf(entry) ?? []);
-  return {
-    token,
-    logprob,
-    ...(Array.isArray(bytes) ? { bytes: bytes.filter((byte) => typeof byte === 'number') } : {}),
-    ...(others.length === 0 ? {} : { top: others }),
-  };
 }

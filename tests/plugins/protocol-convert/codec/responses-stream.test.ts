@@ -217,3 +217,36 @@ test('pitfall 106: text, call and text stay in their order', () => {
   const order = (endOf(streamOf(events))['output'] as JsonObject[]).map(({ type }) => type);
   assert.deepEqual(order, ['message', 'function_call', 'message']);
 });
+
+test('an end that lists the items in another order tells nothing twice', () => {
+  const message = { type: 'message', content: [{ type: 'output_text', text: 'Hi' }] };
+  const item = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  const frames = [added(0, item), done(0, item), textDelta('Hi', 2), done(2, message), completed([message, item])];
+  const events = eventsOf(frames);
+  assert.equal(types(events).filter((type) => type === 'text-delta').length, 1);
+  assert.equal(types(events).filter((type) => type === 'tool-start').length, 1);
+});
+
+test('an annotation that comes after another item has spoken opens no text of its own', () => {
+  const annotation = { type: 'url_citation', url: 'https://a.example', start_index: 0, end_index: 1 };
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  const late = event('response.output_text.annotation.added', { output_index: 0, content_index: 0, annotation });
+  const inTime = eventsOf([textDelta('Hi'), late, completed(null)]);
+  assert.ok(types(inTime).includes('citation'));
+  const tooLate = eventsOf([textDelta('Hi'), added(1, call), late, completed(null)]);
+  assert.equal(types(tooLate).filter((type) => type === 'text-start').length, 1);
+});
+
+test('pitfall 032: a call without an id gets one that is the same in all its events', () => {
+  const frames = [
+    added(0, { type: 'function_call', name: 'f' }),
+    event('response.function_call_arguments.delta', { output_index: 0, delta: '{}' }),
+    done(0, { type: 'function_call', name: 'f', arguments: '{}' }),
+    completed(null),
+  ];
+  const starts = eventsOf(frames).filter((one) => one.type === 'tool-start');
+  assert.deepEqual(
+    starts.map(({ id }) => id),
+    ['call_seed_0'],
+  );
+});

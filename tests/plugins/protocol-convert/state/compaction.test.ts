@@ -184,7 +184,12 @@ function replyOf(text: string): Reply {
 }
 
 test('a whole answer that was to compact is a response with one item', () => {
-  const response = compactionItemWords(seal, noFailure).encodeReply(replyOf('Sum.'), contextFor());
+  let kept = '';
+  const onResponse = (text: string) => {
+    kept = text;
+  };
+  const response = compactionItemWords(seal, noFailure).encodeReply(replyOf('Sum.'), contextFor({ onResponse }));
+  assert.deepEqual(JSON.parse(kept), response);
   assert.deepEqual([response['object'], response['status']], ['response', 'completed']);
   assert.deepEqual(response['output'], [
     { id: 'cmp_ex_0', type: 'compaction', encrypted_content: seal(sealedSummary('Sum.')!) },

@@ -1,0 +1,43 @@
+/** What an operator may set about protocols and their translation. */
+import { count, duration, size, z } from '../../core/schema.ts';
+import { stateSchema } from './state/index.ts';
+
+export const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
+
+export const configSchema = z.strictObject({
+  expose: z
+    .array(z.enum(protocolNames))
+    .default([...protocolNames])
+    .describe('Protocols whose endpoints this gateway offers.'),
+  on_loss: z
+    .enum(['report', 'refuse'])
+    .default('report')
+    .describe(
+      'What happens to request fields that the target does not take: "report" leaves them out and names them in the header x-gateway-dropped, "refuse" answers with an error.',
+    ),
+  seal_secret: z
+    .string()
+    .refine((secret) => secret === '' || secret.length >= 16, 'must have at least 16 characters')
+    .default('')
+    .describe(
+      "Secret that vendors' signatures are sealed with before they go to clients; the same for all processes of a gateway. Empty: made once and kept in the data directory.",
+    ),
+  state: stateSchema
+    .prefault({})
+    .describe('How answers of the responses protocol are kept that clients come back to by id.'),
+  media: z
+    .strictObject({
+      fetch: z.boolean().default(true).describe('Fetch media given by URL for models that take only bytes.'),
+      max_bytes: size().prefault('20MB').describe('Largest medium that is fetched.'),
+      timeout: duration().prefault('20s').describe('Time in which a medium must have come.'),
+      per_request: count().prefault(20).describe('Most media that are fetched for one request.'),
+      allow_private: z
+        .boolean()
+        .default(false)
+        .describe('Fetch from private addresses too: for tests alone, as clients could read what is not theirs.'),
+    })
+    .prefault({})
+    .describe('How media are fetched that clients give by URL.'),
+});
+
+export type ProtocolConvertConfig = z.output<typeof configSchema>;

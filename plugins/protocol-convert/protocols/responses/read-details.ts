@@ -1,0 +1,51 @@
+/** Reads what answers and histories have in common: searches, citations, probabilities of tokens. Pure. */
+import type { Citation, SearchPart, TokenLogprob } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+
+/** A `web_search_call` item; also one of a client's history. */
+export function searchOf(item: JsonObject): SearchPart {
+  const action = objectOf(item['action']) ?? {};
+  const queries = listOf(action['queries']).filter((query) => typeof query === 'string');
+  const query = textOf(action['query']);
+  const opened = textOf(action['url']);
+  const sources = listOf(action['sources']).flatMap((source) => textOf(objectOf(source)?.['url']) ?? []);
+  return {
+    kind: 'search',
+    id: textOf(item['id']) ?? '',
+    queries: queries.length > 0 || query === undefined ? queries : [query],
+    results: (opened === undefined ? sources : [opened, ...sources]).map((url) => ({ url, title: '' })),
+  };
+}
+
+/** An annotation as a citation; undefined: it cites nothing that can be named. */
+export function citationOf(annotation: unknown): Citation | undefined {
+  if (!isObject(annotation)) return undefined;
+  const url = textOf(annotation['url']);
+  const title = textOf(annotation['title']) ?? textOf(annotation['filename']);
+  if (url === undefined && title === undefined) return undefined;
+  const { start_index: start, end_index: end } = annotation;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(title === undefined ? {} : { title }),
+    ...(typeof start === 'number' && typeof end === 'number' ? { start, end } : {}),
+  };
+}
+
+/** undefined: none were told. */
+export function logprobsOf(value: unknown): readonly TokenLogprob[] | undefined {
+  const told = listOf(value).flatMap((entry) => logprobOf(entry) ?? []);
+  return told.length === 0 ? undefined : told;
+}
+
+function logprobOf(value: unknown): TokenLogprob | undefined {
+  if (!isObject(value)) return undefined;
+  const { token, logprob, bytes, top_logprobs: top } = value;
+  if (typeof token !== 'string' || typeof logprob !== 'number') return undefined;
+  const others = listOf(top).flatMap((entry) => logprobOf(entry) ?? []);
+  return {
+    token,
+    logprob,
+    ...(Array.isArray(bytes) ? { bytes: bytes.filter((byte) => typeof byte === 'number') } : {}),
+    ...(others.length === 0 ? {} : { top: others }),
+  };
+}

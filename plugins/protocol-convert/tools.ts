@@ -1,0 +1,45 @@
+/** What the handling of a call needs of the house: made once when the gateway starts. */
+import type { Clock, Exchange } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { caller } from '../../core/vocabulary.ts';
+import type { Prompt } from './canon.ts';
+import type { Codec } from './codec.ts';
+import type { ProtocolConvertConfig } from './config.ts';
+import { defaultFetchOptions, fetchMedia } from './fetch-media.ts';
+import type { KeepsakeMemory } from './keepsake-memory.ts';
+import type { Sealer } from './seal.ts';
+import type { Keeper } from './state/keeper.ts';
+
+export interface Tools {
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly memory: KeepsakeMemory;
+  readonly keeper: Keeper;
+  readonly config: ProtocolConvertConfig;
+}
+
+/** Turns media given by URL into bytes. Throws invalid_request that names the URL. */
+export function withBytes(
+  prompt: Prompt,
+  kinds: Codec['needsBytes'],
+  { media }: ProtocolConvertConfig,
+  signal: AbortSignal,
+): Promise<Prompt> {
+  if (!media.fetch) return Promise.resolve(prompt);
+  const { allow_private: allowPrivate, max_bytes: maxBytes, timeout: timeoutMs, per_request: maxFiles } = media;
+  const maxTotalBytes = Math.max(maxBytes, defaultFetchOptions.maxTotalBytes);
+  const options = { ...defaultFetchOptions, allowPrivate, maxBytes, maxTotalBytes, timeoutMs, maxFiles };
+  return fetchMedia(prompt, kinds, options, signal);
+}
+
+/** Throws when something is lost and the operator wants that refused. */
+export function checkLosses(dropped: readonly string[], { on_loss: onLoss }: ProtocolConvertConfig): void {
+  const field = dropped[0];
+  if (onLoss === 'report' || field === undefined) return;
+  throw new GatewayError('unsupported', `The field "${field}" is not taken by this model.`, { field });
+}
+
+/** Whose sealed texts and kept answers these are; without `auth` they are everybody's. */
+export function accountOf(exchange: Exchange): string {
+  return exchange.find(caller)?.accountId ?? '';
+}

@@ -1,0 +1,106 @@
+/** Answers that clients come back to by id, through the whole gateway: continued, read, listed, deleted; nobody else's. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import OpenAI from 'openai';
+import { type Customer, startHouse, usdInNano } from './house.ts';
+
+const house = await startHouse();
+after(() => house.stop());
+
+const clientOf = ({ key }: Customer) => new OpenAI({ apiKey: key, baseURL: `${house.origin}/v1`, maxRetries: 0 });
+const anna = await house.customer({ nanoUsd: usdInNano });
+const bert = await house.customer({ nanoUsd: usdInNano });
+
+const notFound = { status: 404, type: 'invalid_request_error' };
+const lost = { status: 400, code: 'previous_response_not_found', param: 'previous_response_id' };
+
+const told = (id: string) => {
+  const response = { id, object: 'response', created_at: 1, status: 'completed', model: 'replay', output: [] };
+  const usage = { input_tokens: 500, output_tokens: 20, total_tokens: 520 };
+  return JSON.stringify({ ...response, usage });
+};
+const streamOf = (id: string) => {
+  const frame = (type: string, response: string) =>
+    `event: ${type}\ndata: {"type":"${type}","sequence_number":0,"response":${response}}\n\n`;
+  return frame('response.created', told(id)) + frame('response.completed', told(id));
+};
+const json = { headers: { 'content-type': 'application/json' } };
+
+test('a streamed answer that was relayed can be continued right after its end, by its account alone', async () => {
+  const client = clientOf(anna);
+  house.replay.play(
+    { headers: { 'content-type': 'text/event-stream' }, body: streamOf('resp_1') },
+    { ...json, body: told('resp_2') },
+  );
+  const { id } = await client.responses.stream({ model: 'replay', input: 'one' }).finalResponse();
+  const next = { model: 'replay', input: 'two', previous_response_id: id };
+  await assert.rejects(clientOf(bert).responses.create(next), lost);
+  await assert.rejects(clientOf(bert).responses.retrieve(id), notFound);
+  await assert.rejects(clientOf(bert).responses.inputItems.list(id), notFound);
+  const answer = await client.responses.create(next);
+  assert.equal(answer.id, 'resp_2');
+  const sent = house.replay.requests.at(-1)!;
+  assert.deepEqual(JSON.parse(sent.body.toString()), next);
+  const { detail } = (await house.books(anna, 2)).ledger.filter(({ kind }) => kind === 'SETTLE').at(-1)!;
+  assert.equal(detail.usage?.input, 500);
+});
+
+test('a relayed answer is read and deleted at its vendor, free of charge', async () => {
+  const client = clientOf(anna);
+  house.replay.play({ ...json, body: told('resp_3') });
+  await client.responses.create({ model: 'replay', input: 'one' });
+  await house.books(anna, 3);
+  const before = await house.balance(anna);
+  assert.equal((await client.responses.retrieve('resp_3')).id, 'resp_3');
+  assert.equal(house.replay.requests.at(-1)!.method, 'GET');
+  assert.equal(house.replay.requests.at(-1)!.url, '/v1/responses/resp_3');
+  await client.responses.delete('resp_3');
+  assert.equal(house.replay.requests.at(-1)!.method, 'DELETE');
+  await assert.rejects(client.responses.retrieve('resp_3'), notFound);
+  assert.equal(await house.balance(anna), before);
+});
+
+test('an id that nobody was given is refused before anything is sent or held', async () => {
+  const client = clientOf(anna);
+  const before = house.sandbox.bill();
+  await assert.rejects(
+    client.responses.create({ model: 'sandbox', input: 'x', previous_response_id: 'resp_no' }),
+    lost,
+  );
+  await assert.rejects(client.responses.retrieve('resp_no'), notFound);
+  await assert.rejects(client.responses.delete('resp_no'), notFound);
+  await assert.rejects(client.responses.cancel('resp_no'), notFound);
+  assert.deepEqual(house.sandbox.bill(), before);
+});
+
+test('reading needs a key, as every other call does', async () => {
+  const answer = await fetch(`${house.origin}/v1/responses/resp_x`);
+  assert.equal(answer.status, 401);
+});
+
+test('counting a prompt of responses is free and answered by the vendor', async () => {
+  const client = clientOf(anna);
+  const before = await house.balance(anna);
+  const { input_tokens: tokens, object } = await client.responses.inputTokens.count({
+    model: 'sandbox',
+    input: 'hello there',
+  });
+  assert.equal(object, 'response.input_tokens');
+  assert.ok(tokens > 0);
+  assert.equal(await house.balance(anna), before);
+});
+
+test('the account and its answers stay apart in the database', async () => {
+  const client = clientOf(anna);
+  const { id } = await client.responses.create({ model: 'sandbox', input: 'kept' });
+  for (let tries = 0; tries < 40; tries++) {
+    const rows = await house.rows<{ id: string; account_id: string; kind: string }>('kept_responses');
+    const row = rows.find((one) => one.id === id);
+    if (row !== undefined) {
+      assert.deepEqual([row.account_id, row.kind], [anna.accountId, 'relayed']);
+      return;
+    }
+    await new Promise((resolve) => void setTimeout(resolve, 100));
+  }
+  assert.fail('the answer was never written');
+});
