@@ -38,9 +38,9 @@ export default definePlugin<ProtocolConvertConfig>({
     const exposed = protocols.filter((protocol) => config.expose.some((name) => name === protocol.name));
     const keeping = exposed.find((protocol) => protocol.name === 'responses');
     const state = openState(host, config.state, keeping ?? protocolNamed('responses')!);
-    const own = new Map<Endpoint, ProtocolEndpoint>();
+    const own = new Set<Endpoint>();
     for (const protocol of exposed) {
-      for (const endpoint of protocol.endpoints) own.set(endpointOf(protocol, endpoint, state.resolver), endpoint);
+      for (const endpoint of protocol.endpoints) own.add(endpointOf(protocol, endpoint, state.resolver));
     }
     const secret = config.seal_secret === '' ? undefined : config.seal_secret;
     const tools: Tools = {
@@ -51,7 +51,7 @@ export default definePlugin<ProtocolConvertConfig>({
       config,
     };
     return {
-      endpoints: [...own.keys(), ...(keeping === undefined ? [] : state.endpoints)],
+      endpoints: [...own, ...(keeping === undefined ? [] : state.endpoints)],
       applies: (endpoint) => own.has(endpoint),
       async handle(exchange, next) {
         const request = exchange.get(opened);
@@ -61,7 +61,7 @@ export default definePlugin<ProtocolConvertConfig>({
         let answer: Answer;
         if (mustCount(request, to)) answer = await countCall(exchange, request, upstream, to, tools, next);
         else if (mustTranslate(request, to)) answer = await translateCall(exchange, request, upstream, to, tools, next);
-        else answer = await relayCall(exchange, request, own.get(exchange.endpoint)!, to, tools, next);
+        else answer = await relayCall(exchange, request, to, tools, next);
         // Nothing is tried again from here on: the parsed body need not be kept for as long as the answer streams.
         exchange.set(opened, { protocol: request.protocol, call: request.call, json: {}, prepare: spent });
         return answer;

@@ -1,38 +1,40 @@
 /** A call for an upstream of the client's own protocol: byte for byte there and back. */
 import { type Answer, type Exchange, type Next, upstreamRequest } from '../../core/contract.ts';
 import type { Target } from '../../core/vocabulary.ts';
-import { readRequestBody } from './checks.ts';
-import type { Opened, ProtocolEndpoint } from './protocol.ts';
+import { isObject, tryParseBytes } from './json.ts';
+import type { Opened, Prepared } from './protocol.ts';
 import { relayAnswer } from './relay.ts';
 import { sealPrefix } from './seal.ts';
 import { accountOf, checkLosses, type Tools } from './tools.ts';
 import { wordUpstreamRequest } from './upstream-request.ts';
 
-/** Throws as `relayAnswer` does. `endpoint` opens the request again where it must not go out as it came. */
+/** Throws as `relayAnswer` does. */
 export async function relayCall(
   exchange: Exchange,
   opened: Opened,
-  endpoint: ProtocolEndpoint,
   target: Target,
   tools: Tools,
   next: Next,
 ): Promise<Answer> {
-  const request = withoutSeals(exchange, opened, endpoint, tools);
-  const prepared = request.prepare(target);
+  const { protocol, call } = opened;
+  const prepared = withoutSeals(exchange, opened, opened.prepare(target), tools);
   checkLosses(prepared.dropped, tools.config);
-  const { protocol, call } = request;
   exchange.set(upstreamRequest, wordUpstreamRequest(protocol, exchange.request, prepared, target, call.stream));
-  const ended = tools.keeper.relaying(exchange, request, target);
-  return relayAnswer(exchange, request, prepared, await next(), tools.clock, ended);
+  const ended = tools.keeper.relaying(exchange, opened, target);
+  return relayAnswer(exchange, opened, prepared, await next(), tools.clock, ended);
 }
 
-/** What the gateway sealed into earlier, translated answers is of no use to a vendor, which would refuse it. */
-function withoutSeals(exchange: Exchange, opened: Opened, endpoint: ProtocolEndpoint, { sealer }: Tools): Opened {
-  const { codec } = opened.protocol;
-  const { body } = exchange.request;
-  const mark = `"${codec.sealMark ?? sealPrefix}`;
-  if (!Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(mark)) return opened;
+/**
+ * What the gateway sealed into earlier, translated answers is of no use to a vendor, which would refuse it. Without any
+ * the body stays as it is, byte for byte.
+ */
+function withoutSeals(exchange: Exchange, { protocol }: Opened, prepared: Prepared, { sealer }: Tools): Prepared {
+  const { codec } = protocol;
+  const { buffer, byteOffset, byteLength } = prepared.body;
+  if (!Buffer.from(buffer, byteOffset, byteLength).includes(`"${codec.sealMark ?? sealPrefix}`)) return prepared;
+  const json = tryParseBytes(prepared.body);
+  if (!isObject(json)) return prepared;
   const account = accountOf(exchange);
-  const json = codec.withoutSeals(opened.json, (text) => sealer.open(text, account));
-  return endpoint.open(readRequestBody(Buffer.from(JSON.stringify(json))), exchange);
+  const clean = codec.withoutSeals(json, (text) => sealer.open(text, account));
+  return { ...prepared, body: Buffer.from(JSON.stringify(clean)) };
 }

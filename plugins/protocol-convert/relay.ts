@@ -19,7 +19,8 @@ export const nothingUsed: UsageReport = {
 
 /**
  * The answer for the client, and its usage stated as a fact. Throws an UpstreamRefusal for whatever is no answer of the protocol, as long as nothing
- * has reached the client. Bodies of errors are read as far as they could be handed on. `ended` is told the tap when the answer is over.
+ * has reached the client. Bodies of errors are read as far as they could be handed on. `ended` is told the tap when the answer
+ * is complete, before the client knows it.
  */
 export async function relayAnswer(
   exchange: Exchange,
@@ -84,7 +85,6 @@ async function relayStream(
   // Stated before anything is pulled: a client may leave at any moment, and a body that nobody pulls runs no code.
   exchange.set(usageReport, report);
   form?.begin?.(report);
-  if (ended !== undefined) exchange.defer(() => ended(tap));
   const source = isWhole(answer.body) ? [asBytes(answer.body)].values() : answer.body[Symbol.asyncIterator]();
   const stream = new RelayStream({
     source,
@@ -97,6 +97,7 @@ async function relayStream(
     report,
     clock,
     meter: exchange.find(meter),
+    ended: () => ended?.(tap),
   });
   const reshape = await stream.open();
   const type = answer.headers['content-type'];

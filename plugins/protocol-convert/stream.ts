@@ -28,6 +28,8 @@ export interface RelayStreamOptions {
   readonly report: LiveReport;
   readonly clock: Clock;
   readonly meter: Meter | undefined;
+  /** Called when the answer is complete, before its last frame goes out. */
+  readonly ended: () => void;
 }
 
 /** The body of a streamed answer. One object and one promise for each chunk: this is the hottest path of the gateway. */
@@ -222,6 +224,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #endWell(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#options.ended();
     void this.#drain();
   }
 
@@ -253,6 +256,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const rest = this.#tap.error === undefined ? this.#reshape?.finish?.() : undefined;
     if (rest !== undefined) this.#held.push(rest);
     this.#ended = true;
+    this.#options.ended();
   }
 
   /** The last frame without its blank line goes out as it came, if it is whole; half a frame is of no use to a client. */

@@ -8,6 +8,7 @@ import { foreignRefusal } from './foreign-error.ts';
 import { Losses } from './losses.ts';
 import type { Opened, Prepared, Protocol } from './protocol.ts';
 import { protocolNamed } from './protocols/index.ts';
+import { compactionMaker } from './protocols/responses/read-input.ts';
 import { relayAnswer } from './relay.ts';
 import { compactionPrompt } from './state/compaction.ts';
 import { compactionAnswerWords, compactionItemWords, type ReplyWords } from './state/compaction-reply.ts';
@@ -20,9 +21,6 @@ import { wordUpstreamRequest } from './upstream-request.ts';
 export function makerOf({ protocol, provider, model: name }: Target): string {
   return `${protocol}/${provider}/${name}`;
 }
-
-/** The maker of summaries that stand for a conversation. */
-const summaryMaker = 'gateway:compaction';
 
 /** Where protocols differ, or the ways to answer (streamed, whole), or the upstream lacks what its protocol has elsewhere. */
 export function mustTranslate(opened: Opened, target: Target): boolean {
@@ -132,7 +130,7 @@ function translationOf(
 function replyWords(exchange: Exchange, { compaction, protocol, json }: Opened, { sealer }: Tools): ReplyWords {
   if (compaction === undefined) return protocol.codec;
   const account = accountOf(exchange);
-  const seal = (value: string) => sealer.seal({ maker: summaryMaker, value }, account);
+  const seal = (value: string) => sealer.seal({ maker: compactionMaker, value }, account);
   return compaction === 'answer'
     ? compactionAnswerWords(json, seal)
     : compactionItemWords(seal, (error) => exchange.fail(error));

@@ -134,8 +134,9 @@ async function settled(
     if (rows.length > earlier && report.requests > billedBefore) {
       const { usage: stated = {}, estimated = false } = rows[0]!.detail;
       const usage = Object.fromEntries(Object.entries(stated).filter(([, count]) => count > 0)) as Usage;
-      const due = cost(usage, gateway.find(catalog)!.find(model)!.price!);
-      return { usage, estimated, due, paid: before - (await balance()), entry: report.recent.at(-1)! };
+      const entry = report.recent.at(-1)!;
+      const due = cost(usage, gateway.find(catalog)!.find(entry.model)!.price!);
+      return { usage, estimated, due, paid: before - (await balance()), entry };
     }
     if (Date.now() > deadline) throw new Error('the call was not settled within three seconds');
     await pause(10);

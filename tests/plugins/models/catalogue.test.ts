@@ -90,24 +90,18 @@ test('open-weight models can be called with chat and with messages', async () =>
   }
 });
 
-test('in the demo no vendor’s own address and no real key survives the merge', () => {
-  const protocols = new Set(Object.values(shared).flatMap((provider) => Object.keys(provider.speaks)));
+test('in the demo each vendor speaks what it speaks in earnest, inside this process and without a real key', () => {
   assert.deepEqual(Object.keys(demo).sort(), Object.keys(shared).sort());
   for (const [name, provider] of Object.entries(demo)) {
-    for (const protocol of protocols)
-      assert.match(provider.speaks[protocol] ?? 'nothing', /^sandbox:(\/|$)/, `${name} ${protocol}`);
+    assert.deepEqual(Object.keys(provider.speaks).sort(), Object.keys(shared[name]!.speaks).sort());
+    for (const [protocol, address] of Object.entries(provider.speaks))
+      assert.match(address, /^sandbox:(\/|$)/, `${name} ${protocol}`);
     assert.equal(provider.keys, 'sandbox');
   }
 });
 
-test('the demo serves every model, and every chat model in all four protocols', async () => {
-  const list = (await shipped(demo)).list();
-  assert.equal(list.length, 40);
-  for (const model of list.filter((entry) => entry.kind === 'chat')) {
-    for (const { provider } of model.targets) {
-      for (const protocol of ['chat', 'responses', 'messages', 'gemini']) assert.ok(protocol in demo[provider]!.speaks);
-    }
-  }
+test('the demo serves every model', async () => {
+  assert.equal((await shipped(demo)).list().length, 40);
 });
 
 test('the gateways list their plugins in an order in which each finds what it needs', () => {

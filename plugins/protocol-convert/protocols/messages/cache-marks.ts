@@ -39,8 +39,12 @@ function blocksOf({ tools, system, messages }: Marked): JsonObject[] {
   ]);
 }
 
-/** The end of the tools, of the system prompt, and of the last two things the user said. */
+/**
+ * The end of the tools, of the system prompt, and of the last two things the user said. Nothing of a prompt without tools
+ * and history: it may never come again, and what is written to a cache costs more than what is not.
+ */
 function usualPlaces({ tools, system, messages }: Marked): JsonObject[] {
+  if (tools.length === 0 && !messages.some((message) => message.role === 'assistant')) return [];
   const users = messages.filter((message) => message.role === 'user').slice(-markedUserTurns);
   const places = [tools.at(-1), system.at(-1), ...users.map((message) => message.content.at(-1))];
   return places.filter((block) => block !== undefined && !unmarkable.has(String(block['type']))) as JsonObject[];
