@@ -1,6 +1,7 @@
 /** Plays one cell of the matrix for real: a client of one protocol, the gateway, a vendor of another. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { streamOracles, wholeOracles } from '../helpers/oracles.ts';
 import type { Script } from '../helpers/vendor.ts';
 import { nextObserved } from '../relay/probe.ts';
 import { clients } from './clients/index.ts';
@@ -52,6 +53,9 @@ class Cell {
   }
 
   async play(): Promise<CellResult> {
+    const { needs } = this.#scenario;
+    if (needs !== undefined && this.#client.lacks.has(needs))
+      return { verdict: 'cannot ask', note: undefined, dropped: [] };
     const refused = await this.#run();
     const { client, vendor } = this.#between;
     const emulated = this.#scenario.emulated?.(this.#between);
@@ -143,9 +147,21 @@ class Cell {
       }
       const seen = this.#read(told);
       assertSeen(seen, round.told?.(this.#between) ?? play, ask, this.#between);
+      if (!this.#isSame) await this.#assertAccepted(told, seen);
       before = { seen, play };
     }
     return undefined;
+  }
+
+  /** The official clients take the answer too, and read the same text out of it. */
+  async #assertAccepted({ body, type }: Told, seen: Seen): Promise<void> {
+    const { client, isStream } = this.#between;
+    const answer = { body, contentType: type };
+    for (const oracle of (isStream ? streamOracles : wholeOracles)[client]) {
+      const { text, refusal } = await oracle.understand(answer);
+      const isMixed = isStream && seen.second !== '' && oracle.name === 'ai-sdk';
+      if (!isMixed) assert.equal(text + refusal, seen.text + seen.refusal, `the text, read by ${oracle.name}`);
+    }
   }
 
   /** What the client keeps of an answer for its next request. */

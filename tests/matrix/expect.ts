@@ -34,6 +34,8 @@ export function assertArrived(
   assert.deepEqual(arrived.stop, canStop ? ask.stop : undefined, 'the stop sequences');
   assert.deepEqual(arrived.schema, ask.schema, 'the schema of the answer');
   assert.equal(arrived.effort, ask.reasons ? 'high' : undefined, 'the effort of reasoning');
+  if (ask.hints) assert.equal(arrived.temperature, 0.5, 'the temperature');
+  assert.equal(arrived.choices ?? 1, ask.twice && !sides.client.lacks.has('choices') ? 2 : 1, 'the number of answers');
   const parts = arrived.turns.flatMap(({ by, parts }) => parts.map((part) => ({ ...part, by })));
   assertTexts(parts, ask, earlier, scenario.moreText ?? false);
   assertCalls(parts, ask, earlier);
@@ -69,7 +71,7 @@ function withoutId({ name, input }: { readonly name: string; readonly input: unk
 }
 
 interface Media {
-  readonly kind: 'image' | 'file';
+  readonly kind: 'image' | 'file' | 'audio';
   readonly mediaType: string;
   readonly base64: string;
   readonly name?: string;
@@ -83,7 +85,7 @@ function assertMedia(parts: readonly Placed[], ask: Ask, sides: Sides): void {
     .flatMap((turn) => (turn.by === 'user' ? turn.parts : []))
     .filter((part) => part.kind !== 'text');
   const came = parts.flatMap((part): Media[] => {
-    if (part.kind === 'image' || part.kind === 'file') return [part];
+    if (part.kind === 'image' || part.kind === 'file' || part.kind === 'audio') return [part];
     return part.kind === 'result' ? part.images.map((image) => ({ kind: 'image', ...image })) : [];
   });
   const bytes = ({ kind, mediaType, base64 }: Media) => [kind, mediaType, base64];
@@ -148,6 +150,7 @@ export function assertSeen(seen: Seen, play: Play, asked: Ask, between: Between)
     assert.equal(seen.text, play.text ?? '', 'the text');
     assert.equal(seen.refusal, '', 'no refusal');
   } else assert.equal(seen.text + seen.refusal, play.refusal, 'what was said in place of an answer');
+  assert.equal(seen.second, play.second ?? '', 'the second answer');
   if (asked.reasons) assert.equal(seen.reasoning, play.reasoning?.text ?? '', 'the reasoning');
   assertToldCalls(seen.calls, play.calls ?? [], isSame);
   const doesTell = !vendor.lacks.has('stop-sequence') || vendor.lacks.has('stop');

@@ -60,9 +60,15 @@ export function wordMatrix(cells: readonly PlayedCell[]): string {
   ].join('\n');
 }
 
+function wordOf(verdict: CellResult['verdict']): string {
+  return verdict === 'cannot ask' ? '–' : verdict;
+}
+
 /** One word where whole and streamed agree. */
 function entryOf(cells: readonly PlayedCell[]): string {
-  const verdicts = [...new Set(cells.map(({ verdict, dropped }) => (dropped.length > 0 ? `${verdict} *` : verdict)))];
+  const verdicts = [
+    ...new Set(cells.map(({ verdict, dropped }) => (dropped.length > 0 ? `${verdict} *` : wordOf(verdict)))),
+  ];
   return verdicts.length === 1 ? verdicts[0]! : cells.map(({ verdict }) => verdict).join(' / ');
 }
 

@@ -16,6 +16,10 @@ export interface Ask {
   readonly schema?: object;
   /** Reason hard, and show it. */
   readonly reasons?: boolean;
+  /** Two answers at once. */
+  readonly twice?: boolean;
+  /** Every hint that the protocol has words for: sampling, names, bias. */
+  readonly hints?: boolean;
 }
 
 export type AskTurn =
@@ -28,6 +32,7 @@ export type AskTurn =
 export type AskPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'image'; readonly mediaType: string; readonly base64: string }
+  | { readonly kind: 'audio'; readonly mediaType: string; readonly base64: string }
   | { readonly kind: 'file'; readonly mediaType: string; readonly base64: string; readonly name: string };
 
 export interface AskTool {
@@ -60,6 +65,8 @@ export interface Play {
   readonly sequence?: string;
   /** The prompt itself was refused: nothing is said. */
   readonly isBlocked?: boolean;
+  /** Text of a second answer. */
+  readonly second?: string;
   readonly usage: PlayUsage;
 }
 
@@ -94,6 +101,9 @@ export interface Arrived {
   readonly stop: readonly string[] | undefined;
   readonly schema: object | undefined;
   readonly effort: string | undefined;
+  readonly temperature: number | undefined;
+  /** Answers asked for. */
+  readonly choices: number | undefined;
 }
 
 export interface ArrivedTurn {
@@ -103,7 +113,12 @@ export interface ArrivedTurn {
 
 export type ArrivedPart =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'image' | 'file'; readonly mediaType: string; readonly base64: string; readonly name?: string }
+  | {
+      readonly kind: 'image' | 'file' | 'audio';
+      readonly mediaType: string;
+      readonly base64: string;
+      readonly name?: string;
+    }
   | { readonly kind: 'reasoning'; readonly text: string; readonly signature: string | undefined }
   | {
       readonly kind: 'call';
@@ -124,6 +139,8 @@ export type ArrivedPart =
 /** An answer as the client reads it. */
 export interface Seen {
   readonly text: string;
+  /** Of a second answer. */
+  readonly second: string;
   readonly refusal: string;
   readonly reasoning: string;
   readonly calls: readonly PlayCall[];
@@ -184,6 +201,8 @@ export interface VendorWords {
 
 export type Lack =
   | 'stop'
+  | 'audio'
+  | 'choices'
   | 'stop-sequence'
   | 'cache-write'
   | 'signature'

@@ -1,9 +1,9 @@
 /** The rows of the matrix: what is asked and what is answered, the same for all protocols. */
 import { hash } from 'node:crypto';
-import type { Ask, AskTool, AskTurn, Play, PlayCall, PlayUsage, ProtocolName, Seen } from './scenario.ts';
+import type { Ask, AskTool, AskTurn, Lack, Play, PlayCall, PlayUsage, ProtocolName, Seen } from './scenario.ts';
 
 /** What becomes of a request. */
-export type Verdict = 'exact' | 'mapped' | 'emulated' | 'refused';
+export type Verdict = 'exact' | 'mapped' | 'emulated' | 'refused' | 'cannot ask';
 
 export interface Between {
   readonly client: ProtocolName;
@@ -20,6 +20,8 @@ export interface Scenario {
   readonly rounds: readonly Round[];
   /** Where something stands in for what the other side lacks: why. */
   readonly emulated?: (between: Between) => string | undefined;
+  /** What is asked for: clients whose protocol lacks it cannot ask. */
+  readonly needs?: Lack;
   /** A client leaves everything out of its history that its official types do not name. */
   readonly forgets?: true;
   /** Texts beside the asked ones may arrive: they introduce what stands elsewhere than it was asked. */
@@ -51,6 +53,12 @@ export const words = {
 export const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 export const pdf = Buffer.from(
   '%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF\n',
+).toString('base64');
+
+/** A sound of no length. */
+export const wav = Buffer.from(
+  'RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0@\x1f\0\0\x80>\0\0\x02\0\x10\0data\0\0\0\0',
+  'latin1',
 ).toString('base64');
 
 const usage: PlayUsage = { input: 31, cacheRead: 0, cacheWrite: 0, output: 17, reasoning: 0 };
@@ -234,6 +242,25 @@ export const scenarios: readonly Scenario[] = [
     ),
   ),
   row(
+    'audio in',
+    'a sound beside a text',
+    plain(
+      {
+        turns: [
+          {
+            by: 'user',
+            parts: [
+              { kind: 'text', text: 'What is said?' },
+              { kind: 'audio', mediaType: 'audio/wav', base64: wav },
+            ],
+          },
+        ],
+      },
+      { text: 'Nothing.' },
+    ),
+    { needs: 'audio' },
+  ),
+  row(
     'structured output',
     'an answer that follows a JSON schema',
     plain({ turns: [says('Weather as JSON?')], schema: answerSchema }, { text: '{"city":"Zürich","degrees":21.5}' }),
@@ -254,6 +281,17 @@ export const scenarios: readonly Scenario[] = [
       emulated: ({ client, vendor }) =>
         vendor === 'responses' && client !== 'responses' ? 'the gateway finds the text and ends the answer' : undefined,
     },
+  ),
+  row(
+    'two answers',
+    'two answers at once (`n`, `candidateCount`)',
+    plain({ turns: [says('Heads or tails?')], twice: true }, { text: 'Heads.', second: 'Tails.' }),
+    { needs: 'choices' },
+  ),
+  row(
+    'hints',
+    'temperature and every other hint that the client has words for',
+    plain({ turns: [says('Hello?')], hints: true }, { text: 'Hi.' }),
   ),
   row(
     'length stop',

@@ -72,7 +72,8 @@ export const chatClient: Client = {
     assert.ok(choice?.message, 'a choice with a message');
     assert.equal(choice.message.role, 'assistant');
     assert.notEqual(choice.message.content, undefined, 'content is there, if null');
-    return seen(choice.message, choice.finish_reason, body.usage ?? undefined);
+    const second = body.choices[1]?.message?.content ?? '';
+    return { ...seen(choice.message, choice.finish_reason, body.usage ?? undefined), second };
   },
 
   readStream(text) {
@@ -82,17 +83,30 @@ export const chatClient: Client = {
     const payloads = frames.filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data) as Body);
     const broken = payloads.find((payload) => payload.error);
     const chunks = payloads.filter((payload) => !payload.error);
-    const folded = fold(chunks);
+    const folded = fold(chunks, 0);
     if (broken !== undefined) {
       assert.ok(!folded.finish, 'nothing pretends that the answer is whole');
       return { ...seen(folded.message, null, undefined), error: errorOf(broken) };
     }
     assert.equal(last.data, '[DONE]');
     assert.equal(frames.filter(({ data }) => data === '[DONE]').length, 1);
-    return seen(folded.message, folded.finish, folded.usage);
+    const second = fold(chunks, 1).message.content ?? '';
+    return { ...seen(folded.message, folded.finish, folded.usage), second };
   },
 
   readError: (body) => errorOf(JSON.parse(body)),
+};
+
+const hints = {
+  temperature: 0.5,
+  top_p: 0.9,
+  seed: 7,
+  frequency_penalty: 0.1,
+  presence_penalty: 0.2,
+  logit_bias: { 50256: -100 },
+  verbosity: 'low',
+  safety_identifier: 'user-1',
+  metadata: { team: 'blue' },
 };
 
 function optionsOf(ask: Ask): object {
@@ -100,6 +114,8 @@ function optionsOf(ask: Ask): object {
     ...(ask.maxOutputTokens === undefined ? {} : { max_completion_tokens: ask.maxOutputTokens }),
     ...(ask.stop === undefined ? {} : { stop: ask.stop }),
     ...(ask.reasons ? { reasoning_effort: 'high' } : {}),
+    ...(ask.twice ? { n: 2 } : {}),
+    ...(ask.hints ? hints : {}),
     ...(ask.tools === undefined
       ? {}
       : {
@@ -148,6 +164,7 @@ function partOf(part: AskPart): unknown {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const url = `data:${part.mediaType};base64,${part.base64}`;
   if (part.kind === 'image') return { type: 'image_url', image_url: { url } };
+  if (part.kind === 'audio') return { type: 'input_audio', input_audio: { data: part.base64, format: 'wav' } };
   return { type: 'file', file: { filename: part.name, file_data: url } };
 }
 
@@ -161,8 +178,11 @@ function assertHead({ id, created, model }: Body): void {
   assert.equal(typeof model, 'string');
 }
 
-/** Folds chunks as the official SDK does, and throws where it would. */
-function fold(chunks: readonly Body[]): { message: Message; finish: string | null; usage: ChatUsage | undefined } {
+/** Folds the chunks of one choice as the official SDK does, and throws where it would. */
+function fold(
+  chunks: readonly Body[],
+  choice: number,
+): { message: Message; finish: string | null; usage: ChatUsage | undefined } {
   const text = { content: '', refusal: '', reasoning: '' };
   const details: unknown[] = [];
   const calls: { id: string; name: string; arguments: string; extra?: unknown }[] = [];
@@ -175,7 +195,7 @@ function fold(chunks: readonly Body[]): { message: Message; finish: string | nul
     assert.equal(chunk.id, chunks[0]!.id);
     usage = chunk.usage ?? usage;
     for (const { index, delta, finish_reason: reason } of chunk.choices) {
-      assert.equal(index, 0);
+      if (index !== choice) continue;
       assert.ok(delta, 'a delta');
       assert.equal(finish, null, 'nothing comes after the finish reason');
       if (isFirst) assert.equal(delta.role, 'assistant');
@@ -226,6 +246,7 @@ function foldCall(calls: { id: string; name: string; arguments: string; extra?: 
 function seen(message: Message, finish: string | null, usage: ChatUsage | undefined): Seen {
   return {
     text: message.content ?? '',
+    second: '',
     refusal: message.refusal ?? '',
     reasoning: message.reasoning_content ?? '',
     calls: (message.tool_calls ?? []).map(({ id, function: call }) => ({

@@ -73,10 +73,14 @@ export const geminiClient: Client = {
   readError: (body) => errorOf(JSON.parse(body)),
 };
 
+const hints = { temperature: 0.5, topP: 0.9, topK: 5, seed: 7, frequencyPenalty: 0.1, presencePenalty: 0.2 };
+
 function configOf(ask: Ask): object {
   return {
     ...(ask.maxOutputTokens === undefined ? {} : { maxOutputTokens: ask.maxOutputTokens }),
     ...(ask.stop === undefined ? {} : { stopSequences: ask.stop }),
+    ...(ask.twice ? { candidateCount: 2 } : {}),
+    ...(ask.hints ? hints : {}),
     ...(ask.reasons ? { thinkingConfig: { includeThoughts: true, thinkingLevel: 'HIGH' } } : {}),
     ...(ask.schema === undefined ? {} : { responseMimeType: 'application/json', responseJsonSchema: ask.schema }),
   };
@@ -127,11 +131,15 @@ function responseOf({ callId, name, text, image, isError }: AskResult): unknown 
 }
 
 function finishOf(body: Body): string | undefined {
-  return body.candidates?.[0]?.finishReason ?? body.promptFeedback?.blockReason;
+  return candidateOf(body, 0)?.finishReason ?? body.promptFeedback?.blockReason;
 }
 
-function partsOf(bodies: readonly Body[]): Part[] {
-  return bodies.flatMap((body) => body.candidates?.[0]?.content?.parts ?? []);
+function candidateOf(body: Body, choice: number) {
+  return body.candidates?.find(({ index }) => (index ?? 0) === choice);
+}
+
+function partsOf(bodies: readonly Body[], choice = 0): Part[] {
+  return bodies.flatMap((body) => candidateOf(body, choice)?.content?.parts ?? []);
 }
 
 function seen(bodies: readonly Body[]): Seen {
@@ -146,12 +154,14 @@ function seen(bodies: readonly Body[]): Seen {
   assert.ok(usage, 'the last body tells the usage');
   const told = meanings[finishes[0]!] ?? [];
   // There is no word for calls: they end with STOP.
-  return { ...read, meanings: read.calls.length > 0 ? ['tool-calls'] : told, usage: usageOf(usage) };
+  const second = soFar(partsOf(bodies, 1)).text;
+  return { ...read, second, meanings: read.calls.length > 0 ? ['tool-calls'] : told, usage: usageOf(usage) };
 }
 
 function soFar(parts: readonly Part[]): Seen {
   return {
     text: parts.map((part) => (part.thought ? '' : (part.text ?? ''))).join(''),
+    second: '',
     refusal: '',
     reasoning: parts.map((part) => (part.thought ? (part.text ?? '') : '')).join(''),
     calls: parts

@@ -54,7 +54,7 @@ interface Payload {
 
 export const messagesClient: Client = {
   protocol: 'messages',
-  lacks: new Set(),
+  lacks: new Set(['audio', 'choices']),
 
   word(ask, { model, isStream }) {
     const body = {
@@ -105,6 +105,7 @@ function optionsOf(ask: Ask): object {
     ...(ask.schema === undefined ? {} : { format: { type: 'json_schema', schema: ask.schema } }),
   };
   return {
+    ...(ask.hints ? { temperature: 0.5, top_k: 5, metadata: { user_id: 'user-1' } } : {}),
     ...(ask.stop === undefined ? {} : { stop_sequences: ask.stop }),
     ...(ask.reasons ? { thinking: { type: 'adaptive', display: 'summarized' } } : {}),
     ...(Object.keys(output).length === 0 ? {} : { output_config: output }),
@@ -134,6 +135,7 @@ function messageOf(turn: AskTurn): unknown {
 }
 
 function partOf(part: AskPart): unknown {
+  if (part.kind === 'audio') throw new Error('there is no word for a sound');
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const source = { type: 'base64', media_type: part.mediaType, data: part.base64 };
   return part.kind === 'image' ? { type: 'image', source } : { type: 'document', source, title: part.name };
@@ -237,6 +239,7 @@ function takeDelta(folding: Folding, block: Block, delta: NonNullable<Payload['d
 
 const empty: Seen = {
   text: '',
+  second: '',
   refusal: '',
   reasoning: '',
   calls: [],

@@ -56,7 +56,7 @@ interface Payload {
 
 export const responsesClient: Client = {
   protocol: 'responses',
-  lacks: new Set(['stop', 'stop-sequence', 'result-error']),
+  lacks: new Set(['audio', 'choices', 'stop', 'stop-sequence', 'result-error']),
 
   word(ask, { model, isStream }) {
     const body = {
@@ -102,12 +102,23 @@ export const responsesClient: Client = {
   },
 };
 
+const hints = {
+  temperature: 0.5,
+  top_p: 0.9,
+  text: { verbosity: 'low' },
+  safety_identifier: 'user-1',
+  prompt_cache_key: 'conversation-1',
+  metadata: { team: 'blue' },
+  truncation: 'auto',
+};
+
 function optionsOf(ask: Ask): object {
   return {
     ...(ask.maxOutputTokens === undefined ? {} : { max_output_tokens: ask.maxOutputTokens }),
     ...(ask.reasons
       ? { reasoning: { effort: 'high', summary: 'auto' }, include: ['reasoning.encrypted_content'] }
       : {}),
+    ...(ask.hints ? hints : {}),
     ...(ask.tools === undefined
       ? {}
       : {
@@ -153,6 +164,7 @@ function itemsOf(turn: AskTurn): readonly unknown[] {
 }
 
 function partOf(part: AskPart): unknown {
+  if (part.kind === 'audio') throw new Error('there is no word for a sound');
   if (part.kind === 'text') return { type: 'input_text', text: part.text };
   const url = `data:${part.mediaType};base64,${part.base64}`;
   if (part.kind === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
@@ -291,6 +303,7 @@ function soFar(output: readonly Item[]): Seen {
   const contents = output.flatMap((item) => item.content ?? []);
   return {
     text: contents.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),
+    second: '',
     refusal: contents.map((part) => part.refusal ?? '').join(''),
     reasoning: output.flatMap((item) => (item.summary ?? []).map((part) => part.text)).join(''),
     calls: [],

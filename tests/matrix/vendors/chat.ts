@@ -34,7 +34,12 @@ export const chatVendor: VendorWords = {
       object: 'chat.completion',
       created: head.created,
       model,
-      choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(play) }],
+      choices: [
+        { index: 0, message, logprobs: null, finish_reason: finishOf(play) },
+        ...(play.second === undefined
+          ? []
+          : [{ index: 1, message: { ...message, content: play.second }, logprobs: null, finish_reason: 'stop' }]),
+      ],
       usage: usageOf(play),
       service_tier: 'default',
       system_fingerprint: 'fp_1',
@@ -43,19 +48,20 @@ export const chatVendor: VendorWords = {
   },
 
   stream(play, model) {
-    const chunk = (delta: object, finish: string | null = null) =>
+    const chunk = (delta: object, finish: string | null = null, index = 0) =>
       frame({
         ...head,
         object: 'chat.completion.chunk',
         model,
         service_tier: 'default',
-        choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+        choices: [{ index, delta, logprobs: null, finish_reason: finish }],
         usage: null,
         obfuscation: 'x1y2z',
       });
     return [
       chunk({ role: 'assistant', content: play.calls ? null : '', refusal: null }),
       ...pieces(play.reasoning?.text ?? '').map((piece) => chunk({ reasoning_content: piece })),
+      ...(play.second === undefined ? [] : [chunk({ role: 'assistant', content: play.second }, null, 1)]),
       ...pieces(play.text ?? '').map((piece) => chunk({ content: piece })),
       ...pieces(play.refusal ?? '').map((piece) => chunk({ refusal: piece })),
       ...(play.calls ?? []).flatMap(({ id, name, input }, index) => [
@@ -65,6 +71,7 @@ export const chatVendor: VendorWords = {
         ),
       ]),
       chunk({}, finishOf(play)),
+      ...(play.second === undefined ? [] : [chunk({}, 'stop', 1)]),
       frame({ ...head, object: 'chat.completion.chunk', model, choices: [], usage: usageOf(play) }),
       'data: [DONE]\n\n',
     ];
@@ -122,7 +129,8 @@ function usageOf({ usage }: Play): object {
 const known = [
   ...['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'stop', 'n'],
   ...['tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'reasoning_effort', 'store', 'metadata'],
-  ...['safety_identifier', 'prompt_cache_key', 'user'],
+  ...['safety_identifier', 'prompt_cache_key', 'user', 'temperature', 'top_p', 'seed', 'logit_bias', 'verbosity'],
+  ...['frequency_penalty', 'presence_penalty'],
 ];
 
 function read({ url, headers, body }: Received): Arrived {
@@ -157,6 +165,8 @@ function read({ url, headers, body }: Received): Arrived {
     stop: json['stop'] as string[] | undefined,
     schema: schemaOf(json['response_format']),
     effort: json['reasoning_effort'] as string | undefined,
+    temperature: json['temperature'] as number | undefined,
+    choices: json['n'] as number | undefined,
   };
 }
 
@@ -185,6 +195,10 @@ function userParts(message: Json): ArrivedPart[] {
     if (part['type'] === 'text') return { kind: 'text', text: text(part['text'], 'text') };
     if (part['type'] === 'image_url')
       return { kind: 'image', ...dataUrl(object(part['image_url'], 'image_url')['url']) };
+    if (part['type'] === 'input_audio') {
+      const { data, format } = object(part['input_audio'], 'input_audio');
+      return { kind: 'audio', mediaType: `audio/${text(format, 'format')}`, base64: text(data, 'data') };
+    }
     assert.equal(part['type'], 'file');
     const file = object(part['file'], 'file');
     return { kind: 'file', ...dataUrl(file['file_data']), name: text(file['filename'], 'filename') };

@@ -64,10 +64,14 @@ function partsOf(play: Play, form: 'whole' | 'pieces'): object[] {
 
 function bodyOf(play: Play, model: string, parts: readonly object[], isLast: boolean): object {
   const finish = isLast ? { finishReason: reasons[play.meaning] } : {};
+  const second =
+    isLast && play.second !== undefined
+      ? [{ content: { parts: [{ text: play.second }], role: 'model' }, finishReason: 'STOP', index: 1 }]
+      : [];
   return {
     ...(play.isBlocked
       ? { promptFeedback: { blockReason: 'SAFETY', safetyRatings: [] } }
-      : { candidates: [{ content: { parts, role: 'model' }, ...finish, index: 0 }] }),
+      : { candidates: [{ content: { parts, role: 'model' }, ...finish, index: 0 }, ...second] }),
     usageMetadata: usageOf(play, isLast),
     modelVersion: model,
     responseId: 'QH4kaZ_0L7',
@@ -92,7 +96,8 @@ function usageOf({ usage }: Play, isLast: boolean): object {
 const known = ['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'safetySettings'];
 const knownConfig = [
   ...['maxOutputTokens', 'stopSequences', 'thinkingConfig', 'responseMimeType', 'responseJsonSchema'],
-  ...['responseSchema', 'candidateCount', 'temperature', 'topP', 'topK'],
+  ...['responseSchema', 'candidateCount', 'temperature', 'topP', 'topK', 'seed'],
+  ...['frequencyPenalty', 'presencePenalty'],
 ];
 
 function read({ url, headers, body }: Received): Arrived {
@@ -117,6 +122,8 @@ function read({ url, headers, body }: Received): Arrived {
     maxOutputTokens: config['maxOutputTokens'] as number | undefined,
     stop: config['stopSequences'] as string[] | undefined,
     schema: schemaOf(config),
+    temperature: config['temperature'] as number | undefined,
+    choices: config['candidateCount'] as number | undefined,
     effort: (thinking['thinkingLevel'] as string | undefined)?.toLowerCase(),
   };
 }
@@ -143,7 +150,8 @@ function partOf(part: Json, role: string): ArrivedPart {
   if (part['text'] !== undefined) return { kind: 'text', text: text(part['text'], 'text') };
   if (part['inlineData'] !== undefined) {
     const inline = inlineOf(part);
-    return { kind: inline.mediaType.startsWith('image/') ? 'image' : 'file', ...inline };
+    const kind = /^(image|audio)\//.exec(inline.mediaType)?.[1] as 'image' | 'audio' | undefined;
+    return { kind: kind ?? 'file', ...inline };
   }
   if (part['functionCall'] !== undefined) {
     assert.equal(role, 'model');

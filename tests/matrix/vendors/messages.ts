@@ -14,7 +14,7 @@ const reasons: Readonly<Record<Meaning, string>> = {
 
 export const messagesVendor: VendorWords = {
   protocol: 'messages',
-  lacks: new Set(['file-ending']),
+  lacks: new Set(['audio', 'choices', 'file-ending']),
 
   whole(play, model) {
     const content = [
@@ -139,7 +139,7 @@ function outputOf({ usage }: Play): object {
 
 const known = [
   ...['model', 'messages', 'max_tokens', 'system', 'stream', 'stop_sequences', 'thinking', 'output_config', 'tools'],
-  ...['tool_choice', 'metadata', 'cache_control'],
+  ...['tool_choice', 'metadata', 'cache_control', 'temperature', 'top_p', 'top_k', 'service_tier'],
 ];
 
 function read({ url, headers, body }: Received): Arrived {
@@ -163,6 +163,8 @@ function read({ url, headers, body }: Received): Arrived {
     stop: json['stop_sequences'] as string[] | undefined,
     schema: schemaOf(output['format']),
     effort: output['effort'] as string | undefined,
+    temperature: json['temperature'] as number | undefined,
+    choices: undefined,
   };
 }
 

@@ -6,7 +6,7 @@ import { dataUrl, type Json, list, object, onlyMembers, pieces, text, toolName }
 
 export const responsesVendor: VendorWords = {
   protocol: 'responses',
-  lacks: new Set(['stop', 'stop-sequence', 'result-error']),
+  lacks: new Set(['audio', 'choices', 'stop', 'stop-sequence', 'result-error']),
 
   whole: (play, model) => `${JSON.stringify(responseOf(play, model, 'done'), null, 2)}\n`,
 
@@ -191,7 +191,17 @@ function partFrames(part: Json, at: object, frame: Framer): string[] {
 
 const known = [
   ...['model', 'input', 'instructions', 'stream', 'store', 'include', 'max_output_tokens', 'tools', 'tool_choice'],
-  ...['parallel_tool_calls', 'text', 'reasoning', 'metadata', 'safety_identifier', 'prompt_cache_key'],
+  ...[
+    'parallel_tool_calls',
+    'text',
+    'reasoning',
+    'metadata',
+    'safety_identifier',
+    'prompt_cache_key',
+    'temperature',
+    'top_p',
+  ],
+  ...['truncation'],
 ];
 
 function read({ url, headers, body }: Received): Arrived {
@@ -220,6 +230,8 @@ function read({ url, headers, body }: Received): Arrived {
     maxOutputTokens: limit,
     stop: undefined,
     schema: schemaOf(form),
+    temperature: json['temperature'] as number | undefined,
+    choices: undefined,
     effort: json['reasoning'] === undefined ? undefined : (object(json['reasoning'], 'reasoning')['effort'] as string),
   };
 }
