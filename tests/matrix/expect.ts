@@ -158,6 +158,16 @@ export function assertSeen(seen: Seen, play: Play, asked: Ask, between: Between)
   assert.ok(seen.meanings.includes(meaning), `the stop means ${meaning}, not ${seen.meanings.join(' or ')}`);
   if (meaning === 'stop-sequence' && !client.lacks.has('stop-sequence')) assert.equal(seen.sequence, play.sequence);
   assertUsage(seen, play, client, vendor);
+  if (!isSame && !vendor.lacks.has('signature')) assertSealed(seen, play);
+}
+
+/** A vendor's signature is handed out under the gateway's seal, in the place that the client's protocol has for one. */
+function assertSealed({ echo }: Seen, { reasoning }: Play): void {
+  const text = JSON.stringify(echo);
+  if (reasoning === undefined) return;
+  // One protocol words it in base64.
+  assert.match(text, /"(?:gw1\.|Z3cxL)/, 'the client gets a sealed signature');
+  assert.ok(!text.includes(reasoning.signature), 'the client does not get the signature itself');
 }
 
 function assertToldCalls(came: readonly PlayCall[], played: readonly PlayCall[], isSame: boolean): void {

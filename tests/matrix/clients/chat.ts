@@ -24,6 +24,7 @@ interface Message {
   readonly reasoning_content?: string | null;
   readonly reasoning_details?: readonly unknown[];
   readonly tool_calls?: readonly ToolCall[];
+  readonly extra_content?: unknown;
 }
 interface ChatUsage {
   readonly prompt_tokens: number;
@@ -187,6 +188,7 @@ function fold(
   const details: unknown[] = [];
   const calls: { id: string; name: string; arguments: string; extra?: unknown }[] = [];
   let finish: string | null = null;
+  let extra: unknown;
   let usage: ChatUsage | undefined;
   let isFirst = true;
   for (const chunk of chunks) {
@@ -205,6 +207,7 @@ function fold(
       text.reasoning += delta.reasoning_content ?? '';
       details.push(...(delta.reasoning_details ?? []));
       for (const call of delta.tool_calls ?? []) foldCall(calls, call);
+      extra = delta.extra_content ?? extra;
       finish = reason ?? finish;
     }
   }
@@ -214,6 +217,7 @@ function fold(
     refusal: text.refusal === '' ? null : text.refusal,
     ...(text.reasoning === '' ? {} : { reasoning_content: text.reasoning }),
     ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...(extra === undefined ? {} : { extra_content: extra }),
     ...(calls.length === 0
       ? {}
       : {
