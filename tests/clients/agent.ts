@@ -4,12 +4,19 @@
 export interface Asked {
   readonly model: string | undefined;
   readonly stream: boolean;
-  /** Names of the tools on offer. */
-  readonly tools: readonly string[];
+  readonly tools: readonly Offer[];
   /** What the last tool result of the conversation says. */
   readonly result: string | undefined;
   /** JSON Schema that the answer must follow. */
   readonly schema: Schema | undefined;
+}
+
+/** A tool on offer. */
+export interface Offer {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  /** It takes free text. */
+  readonly custom?: boolean;
 }
 
 export interface Schema {
@@ -19,7 +26,8 @@ export interface Schema {
 
 export type Move =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'call'; readonly tool: string; readonly input: object };
+  /** `input` is a text for tools that take free text. */
+  | { readonly kind: 'call'; readonly tool: Offer; readonly input: object | string };
 
 /** What the model thinks before it calls; its signature is what only this vendor may be given back. */
 export const thought = 'The file must be read first.';
@@ -31,16 +39,25 @@ export const reported = { input: 1_200, cached: 200, output: 50, reasoning: 10 }
 /** Reads the file with the first tool that can; quotes the result; answers side requests (a title) in the form asked for. */
 export function moveFor({ tools, result, schema }: Asked, file: string): Move {
   if (result !== undefined) return { kind: 'text', text: `The file says: ${result}` };
-  for (const [tool, input] of waysToRead(file)) if (tools.includes(tool)) return { kind: 'call', tool, input };
+  for (const [name, input] of waysToRead(file)) {
+    const tool = tools.find((offer) => offer.name === name || offer.name.endsWith(`__${name}`));
+    if (tool === undefined) continue;
+    // A free-text tool may be offered as a function of one text.
+    const isWrapped = typeof input === 'string' && tool.custom !== true;
+    return { kind: 'call', tool, input: isWrapped ? { input } : input };
+  }
   return { kind: 'text', text: schema === undefined ? 'Reading a file' : JSON.stringify(exampleOf(schema)) };
 }
 
-function waysToRead(file: string): readonly (readonly [string, object])[] {
+/** `exec` runs a script that may call other tools. */
+function waysToRead(file: string): readonly (readonly [string, object | string])[] {
+  const script = `const shown = await tools.exec_command({ cmd: ${JSON.stringify(`cat ${file}`)} });\ntext(shown.output);`;
   return [
     ['Read', { file_path: file }],
     ['Bash', { command: `cat ${file}`, description: 'Show the file' }],
     ['exec_command', { cmd: `cat ${file}` }],
     ['shell', { command: ['cat', file] }],
+    ['exec', script],
   ];
 }
 

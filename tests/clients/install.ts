@@ -60,6 +60,8 @@ export async function install(name: ClientName): Promise<string> {
       '--ignore-scripts',
       '--no-audit',
       '--no-fund',
+      '--fetch-retries=1',
+      '--loglevel=error',
       specification,
     ];
     await promisify(execFile)('npm', words, { timeout: 300_000 });

@@ -62,19 +62,19 @@ const claudeCode: Client = {
   answerIn: (stdout) => (JSON.parse(stdout) as { result: string }).result,
 };
 
-const codex: Client = {
-  name: 'Codex CLI',
+const codex = (name: string, model: string): Client => ({
+  name,
   protocol: 'responses',
-  model: 'gpt-5.5',
+  model,
   async prepare({ home, prompt, origin, key }) {
     await mkdir(join(home, '.codex'));
-    await writeFile(join(home, '.codex/config.toml'), codexConfig(origin, codex.model));
+    await writeFile(join(home, '.codex/config.toml'), codexConfig(origin, model));
     const words = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', prompt];
     return { words: [process.env['CODEX_BINARY']!, ...words], environment: { GATEWAY_KEY: key } };
   },
   // Its answer alone goes to the standard output; what it does meanwhile goes to the other.
   answerIn: (stdout) => stdout,
-};
+});
 
 /** WebSockets are offered, so that the client tries them first and must fall back. Plugins would be fetched from elsewhere. */
 function codexConfig(origin: string, model: string): string {
@@ -95,7 +95,12 @@ supports_websockets = true
 `;
 }
 
-export const clients: readonly Client[] = [claudeCode, codex];
+/** With newer models Codex declares its tools in namespaces within the input, and works by scripts: a tool of free text. */
+export const clients: readonly Client[] = [
+  claudeCode,
+  codex('Codex CLI', 'gpt-5.5'),
+  codex('Codex CLI with scripts', 'gpt-6.1-sol'),
+];
 
 /** One turn in `directory`, with nothing of this process's environment but the path. */
 export async function run(client: Client, directory: string, turn: Omit<Turn, 'home'>): Promise<Finished> {

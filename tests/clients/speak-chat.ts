@@ -41,11 +41,11 @@ type Call = Extract<Move, { kind: 'call' }>;
 const wholeCall = ({ tool, input }: Call) => ({
   id: 'call_1',
   type: 'function',
-  function: { name: tool, arguments: JSON.stringify(input) },
+  function: { name: tool.name, arguments: JSON.stringify(input) },
 });
 
 function callDeltas(move: Call): Json[] {
-  const start = { index: 0, ...wholeCall(move), function: { name: move.tool, arguments: '' } };
+  const start = { index: 0, ...wholeCall(move), function: { name: move.tool.name, arguments: '' } };
   const more = pieces(JSON.stringify(move.input)).map((text) => ({ index: 0, function: { arguments: text } }));
   return [start, ...more];
 }
@@ -69,14 +69,14 @@ function read(body: Json): Asked {
       open.push(call.id);
     }
   }
-  const tools = (body.tools ?? []).map((tool: Json) => tool.function.name);
+  const tools = (body.tools ?? []).map((tool: Json): string => tool.function.name);
   for (const name of tools) must(/^[\w-]{1,64}$/.test(name), `the tool's name ${name} is not allowed`);
   must(new Set(tools).size === tools.length, 'two tools have one name');
   if (body.stream) must(body.stream_options?.include_usage === true, 'nobody asked for usage');
   return {
     model: body.model,
     stream: body.stream === true,
-    tools,
+    tools: tools.map((name: string) => ({ name })),
     result,
     schema: body.response_format?.json_schema?.schema,
   };

@@ -37,7 +37,10 @@ function chunk(parts: Json[], more: Json): Json {
 function partsOf(move: Move): Json[] {
   const thoughts = pieces(thought).map((text) => ({ text, thought: true }));
   if (move.kind === 'text') return [...thoughts, ...pieces(move.text).map((text) => ({ text }))];
-  return [...thoughts, { functionCall: { name: move.tool, args: move.input, id: 'fn1' }, thoughtSignature: signature }];
+  return [
+    ...thoughts,
+    { functionCall: { name: move.tool.name, args: move.input, id: 'fn1' }, thoughtSignature: signature },
+  ];
 }
 
 function read(body: Json, url: URL): Asked {
@@ -69,7 +72,7 @@ function read(body: Json, url: URL): Asked {
   return {
     model,
     stream,
-    tools: declared.map(({ name }) => name),
+    tools: declared.map(({ name }) => ({ name })),
     result,
     schema: responseJsonSchema ?? responseSchema,
   };

@@ -41,7 +41,7 @@ export const messages: Speech = {
     const said =
       move.kind === 'text'
         ? { type: 'text', text: move.text }
-        : { type: 'tool_use', id: 'toolu_1', name: move.tool, input: move.input };
+        : { type: 'tool_use', id: 'toolu_1', name: move.tool.name, input: move.input };
     const content = [{ type: 'thinking', thinking: thought, signature }, said];
     return { ...head, content, stop_reason: reasonOf(move), stop_sequence: null, usage };
   },
@@ -62,7 +62,7 @@ function blocksOf(move: Move): { begin: Json; deltas: Json[] }[] {
     const deltas = pieces(move.text).map((text) => ({ type: 'text_delta', text }));
     return [thinking, { begin: { type: 'text', text: '' }, deltas }];
   }
-  const begin = { type: 'tool_use', id: 'toolu_1', name: move.tool, input: {} };
+  const begin = { type: 'tool_use', id: 'toolu_1', name: move.tool.name, input: {} };
   const parts = pieces(JSON.stringify(move.input));
   return [thinking, { begin, deltas: parts.map((text) => ({ type: 'input_json_delta', partial_json: text })) }];
 }
@@ -95,8 +95,9 @@ function read(body: Json): Asked {
       if (told.length > 0) result = textOf(told.at(-1).content);
     } else if (role === 'assistant') open = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id);
   }
-  const tools = (body.tools ?? []).map(({ name }: Json) => name);
-  must(new Set(tools).size === tools.length, 'tools: Tool names must be unique.');
+  const names = (body.tools ?? []).map(({ name }: Json) => name);
+  const tools = names.map((name: string) => ({ name }));
+  must(new Set(names).size === names.length, 'tools: Tool names must be unique.');
   for (const tool of body.tools ?? [])
     must(tool.type !== undefined || tool.input_schema?.type === 'object', `tools: ${tool.name} has no input_schema`);
   return { model: body.model, stream: body.stream === true, tools, result, schema: body.output_config?.format?.schema };

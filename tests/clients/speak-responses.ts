@@ -1,5 +1,5 @@
 /** Responses as the loopback vendor reads and speaks them. */
-import { type Asked, type Move, must, pieces, reported, signature, thought } from './agent.ts';
+import { type Asked, type Move, must, type Offer, pieces, reported, signature, thought } from './agent.ts';
 import type { Json, Speech } from './vendor.ts';
 
 const head = { id: 'resp_1', object: 'response', created_at: 1_790_000_000, model: 'vendors-own-model' };
@@ -45,13 +45,15 @@ const messageItem = (text: string) => ({
   status: 'completed',
   content: [{ type: 'output_text', text, annotations: [] }],
 });
-const callItem = ({ tool, input }: Call) => ({
-  type: 'function_call',
+const callItem = ({ tool: { name, namespace }, input }: Call) => ({
   id: 'fc_1',
   call_id: 'call_1',
-  name: tool,
-  arguments: JSON.stringify(input),
+  name,
+  ...(namespace === undefined ? {} : { namespace }),
   status: 'completed',
+  ...(typeof input === 'string'
+    ? { type: 'custom_tool_call', input }
+    : { type: 'function_call', arguments: JSON.stringify(input) }),
 });
 
 function itemsOf(move: Move): Json[] {
@@ -91,11 +93,14 @@ class Teller {
   call(move: Call): void {
     const item = callItem(move);
     const place = { item_id: item.id, output_index: 1 };
-    const begun = { ...item, status: 'in_progress', arguments: '' };
+    const [growing, text, event] =
+      typeof move.input === 'string'
+        ? ['input', move.input, 'response.custom_tool_call_input']
+        : ['arguments', JSON.stringify(move.input), 'response.function_call_arguments'];
+    const begun = { ...item, status: 'in_progress', [growing]: '' };
     this.tell('response.output_item.added', { output_index: 1, item: begun });
-    for (const delta of pieces(item.arguments))
-      this.tell('response.function_call_arguments.delta', { ...place, delta });
-    this.tell('response.function_call_arguments.done', { ...place, arguments: item.arguments });
+    for (const delta of pieces(text)) this.tell(`${event}.delta`, { ...place, delta });
+    this.tell(`${event}.done`, { ...place, [growing]: text });
     this.tell('response.output_item.done', { output_index: 1, item });
   }
 }
@@ -104,9 +109,8 @@ function read(body: Json): Asked {
   const items: Json[] = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : body.input;
   must(Array.isArray(items) && items.length > 0, 'input is missing');
   const calls = new Set<string>();
-  const tools: string[] = (body.tools ?? [])
-    .filter((tool: Json) => tool.type === 'function')
-    .map(({ name }: Json) => name);
+  const moreTools = items.flatMap((item) => (item.type === 'additional_tools' ? item.tools : []));
+  const tools = offersIn([...(body.tools ?? []), ...moreTools]);
   let result: string | undefined;
   for (const item of items) {
     if (item.type === 'reasoning')
@@ -118,9 +122,19 @@ function read(body: Json): Asked {
     } else if (item.type === 'message' || item.type === undefined) checkContent(item);
   }
   must(calls.size === 0, `No tool output found for function call ${[...calls][0]}.`);
-  for (const name of tools) must(/^[\w-]{1,64}$/.test(name), `the tool's name ${name} is not allowed`);
-  must(new Set(tools).size === tools.length, 'two tools have one name');
+  for (const { name } of tools) must(/^[\w-]{1,64}$/.test(name), `the tool's name ${name} is not allowed`);
+  const names = new Set(tools.map(({ namespace, name }) => `${namespace}.${name}`));
+  must(names.size === tools.length, 'two tools have one name');
   return { model: body.model, stream: body.stream === true, tools, result, schema: body.text?.format?.schema };
+}
+
+/** The tools that the client runs, those in namespaces too. */
+function offersIn(tools: readonly Json[], namespace?: string): Offer[] {
+  return tools.flatMap((tool): Offer[] => {
+    if (tool.type === 'namespace') return offersIn(tool.tools, tool.name);
+    if (tool.type !== 'function' && tool.type !== 'custom') return [];
+    return [{ name: tool.name, namespace, custom: tool.type === 'custom' }];
+  });
 }
 
 function checkContent({ role, content }: Json): void {

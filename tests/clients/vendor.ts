@@ -107,11 +107,11 @@ function answerTo(speech: Speech, url: URL, body: Json, file: string): Answer {
     const asked = speech.read(body, url);
     must(asked.model === upstreamModel, `the model is called ${asked.model}`);
     const move = moveFor(asked, file);
-    const outcome = move.kind === 'call' ? `called ${move.tool}` : move.text;
+    const outcome = move.kind === 'call' ? `called ${move.tool.name}` : move.text;
     if (!asked.stream) return json(200, speech.whole(move), outcome);
     return { status: 200, type: 'text/event-stream', text: speech.stream(move), outcome };
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refused)) return json(500, { error: { message: 'broken' } }, `broken: ${error}`);
     const refusal = { message: error.message, type: 'invalid_request_error', code: 400, status: 'INVALID_ARGUMENT' };
     return json(400, { type: 'error', error: refusal }, `refused: ${error.message}`);
   }

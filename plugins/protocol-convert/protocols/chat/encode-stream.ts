@@ -26,16 +26,6 @@ interface ChoiceState {
   blockStart: number;
 }
 
-/** A call whose arguments grow. */
-interface OpenCall {
-  /** What stands before and behind a piece of the arguments. */
-  readonly head: string;
-  readonly tail: string;
-  readonly index: number;
-  /** The member of the arguments, with none. */
-  readonly empty: string;
-}
-
 export class ChatEncoder implements ReplyEncoder {
   readonly #context: ReplyContext;
   readonly #asksUsage: boolean;
@@ -49,7 +39,7 @@ export class ChatEncoder implements ReplyEncoder {
   #frame: string | undefined;
   readonly #choices: ChoiceState[] = [];
   /** Head of the deltas of each open call, by block. */
-  readonly #calls = new Map<number, OpenCall>();
+  readonly #calls = new Map<number, { readonly head: string; readonly tail: string }>();
 
   constructor(context: ReplyContext) {
     const { request } = context;
@@ -196,8 +186,6 @@ export class ChatEncoder implements ReplyEncoder {
     this.#calls.set(block, {
       head: `${state.head}"tool_calls":[{"index":${index},"${kind}":{"${input}":`,
       tail: `}}]${this.#tail}`,
-      index,
-      empty: `"${kind}":{"${input}":""}`,
     });
     const call = `{"index":${index},"id":${JSON.stringify(id)},"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}}`;
     return opening + this.#delta(choice, `"tool_calls":[${call}]`);
@@ -206,21 +194,16 @@ export class ChatEncoder implements ReplyEncoder {
   /** The old form has room for one call. */
   #functionStart(state: ChoiceState, block: number, index: number, name: string): string {
     if (index > 0) return '';
-    this.#calls.set(block, {
-      head: `${state.head}"function_call":{"arguments":`,
-      tail: `}${this.#tail}`,
-      index,
-      empty: '',
-    });
+    this.#calls.set(block, { head: `${state.head}"function_call":{"arguments":`, tail: `}${this.#tail}` });
     return `${state.head}"function_call":{"name":${JSON.stringify(name)},"arguments":""}${this.#tail}`;
   }
 
-  #toolEnd({ block, choice, keepsake }: Event & { type: 'tool-end' }): string {
+  #toolEnd({ block, keepsake }: Event & { type: 'tool-end' }): string {
     const call = this.#calls.get(block);
     this.#calls.delete(block);
     if (call === undefined || keepsake === undefined || this.#isLegacy) return '';
-    // With empty arguments: some clients insist on the member in every piece of a call.
-    return this.#delta(choice, `"tool_calls":[{"index":${call.index},${call.empty},${this.#extra(keepsake)}}]`);
+    // With one more, empty piece of the arguments: some clients refuse a delta of a call that has none.
+    return `${call.head}""},${this.#extra(keepsake)}${call.tail.slice(1)}`;
   }
 
   #extra(keepsake: string): string {
