@@ -29,6 +29,8 @@ export interface Protocol {
   renderError(error: GatewayError, exchange: Exchange): Answer;
   /** The frames that tell a client of a running stream that it broke. */
   streamError(error: GatewayError, stream: BrokenStream): string;
+  /** The frame that ends a stream, for clients of upstreams that forget it. Needed where a tap says `overdue`. */
+  readonly streamEnd?: string;
   /** To and from the common tongue. */
   readonly codec: Codec;
 }
@@ -132,8 +134,9 @@ export interface TapOptions {
 /**
  * What a frame means to the relay. `pass`: nothing special. `last`: the protocol's end. `withhold`: not for this client.
  * `error`: it tells of an error, other frames may follow. `failed`: the protocol's end, and it tells of an error.
+ * `overdue`: the answer is all there, and the protocol's end, which this frame is not, does not come.
  */
-export type Verdict = 'pass' | 'last' | 'withhold' | 'error' | 'failed';
+export type Verdict = 'pass' | 'last' | 'withhold' | 'error' | 'failed' | 'overdue';
 
 /** Watches an answer go by, whole or in frames, and knows at any time what it has consumed. Keeps no bytes, changes none. */
 export interface Tap {

@@ -186,10 +186,12 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       this.#lastFrame = raw;
       if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw));
       else if (verdict === 'withhold') this.#outbox.skip(raw, end);
+      else if (verdict === 'overdue')
+        this.#outbox.replace(raw, end, Buffer.from(this.#options.protocol.streamEnd ?? ''));
       else this.#outbox.pass(raw, end);
     }
-    if (verdict !== 'last' && verdict !== 'failed') return;
-    if (verdict === 'last') this.#outbox.add(this.#reshape?.finish?.());
+    if (verdict !== 'last' && verdict !== 'failed' && verdict !== 'overdue') return;
+    if (verdict !== 'failed') this.#outbox.add(this.#reshape?.finish?.());
     this.#endWell();
   }
 

@@ -69,6 +69,22 @@ test('pitfall 009: the answer ends with its terminal event although the socket s
   }
 });
 
+test('pitfall 010: a messages stream that has told its reason and then only pings is ended for it', {
+  timeout: 5_000,
+}, async () => {
+  const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
+  const endless = [streamOf('messages').replace(/event: message_stop[\s\S]*$/, ''), ping, ping, ping];
+  for (const client of protocolNames) {
+    const seen = await streamed({ client, vendor: 'messages' }, endless, { end: 'hang' });
+    assert.equal(seen.text, hello.text, client);
+    assert.ok(seen.meanings.includes('stop'), client);
+  }
+  // One ping may stand before the end.
+  const late = streamOf('messages').replace('event: message_stop', `${ping}$&`);
+  const bytes = await bytesOf({ client: 'messages', vendor: 'messages' }, [late]);
+  assert.equal(bytes.toString(), late);
+});
+
 test('pitfall 011: a chat stream that closes after its finish reason has ended, and chat clients get their [DONE]', async () => {
   for (const client of protocolNames.filter((name) => name !== 'chat')) {
     const seen = await streamed({ client, vendor: 'chat' }, streamOf('chat').replace('data: [DONE]\n\n', ''));

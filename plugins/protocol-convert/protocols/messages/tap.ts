@@ -12,7 +12,9 @@ const textNames = new Set(['text', 'thinking']);
 const opaqueNames = new Set(['input']);
 /** Blocks that the model wrote; results of the vendor's own tools are input. */
 const writtenBlocks = new Set(['text', 'thinking', 'tool_use', 'server_tool_use']);
-const silentEvents = new Set(['ping', 'content_block_start', 'content_block_stop']);
+const silentEvents = new Set(['content_block_start', 'content_block_stop']);
+/** So many pings after the reason to stop, and the end is not coming: it follows that reason at once. */
+const pingsOfPatience = 2;
 
 export class MessagesTap implements Tap {
   readonly text = new TextMeter();
@@ -21,6 +23,8 @@ export class MessagesTap implements Tap {
   upstreamId: string | undefined;
   finish: string | undefined;
   readonly #counts = new Counts();
+  /** Pings since the stream told its reason to stop; undefined: it has not. */
+  #pingsAfterReason: number | undefined;
 
   get reading(): Reading {
     return this.#counts.reading(readUsage);
@@ -32,6 +36,7 @@ export class MessagesTap implements Tap {
       this.text.add(textBytes(asLatin1(raw), deltaText));
       return 'pass';
     }
+    if (named === 'ping') return this.#ping();
     if (named !== undefined && silentEvents.has(named)) return 'pass';
     const event = parseFrame(raw);
     const payload = event === undefined ? undefined : tryParse(event.data);
@@ -52,6 +57,7 @@ export class MessagesTap implements Tap {
   #payload(payload: JsonObject, type: string | undefined, raw: Buffer): Verdict {
     if (type === 'content_block_delta') this.text.add(textBytes(asLatin1(raw), deltaText));
     else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
+    else if (type === 'ping') return this.#ping();
     else if (type === 'message_delta') this.#delta(payload);
     else if (type === 'message_stop') {
       this.complete = true;
@@ -63,6 +69,13 @@ export class MessagesTap implements Tap {
     return 'pass';
   }
 
+  /** Some upstreams keep a stream alive that has said all but its end. */
+  #ping(): Verdict {
+    if (this.#pingsAfterReason === undefined || ++this.#pingsAfterReason < pingsOfPatience) return 'pass';
+    this.complete = true;
+    return 'overdue';
+  }
+
   #message(message: JsonObject): void {
     this.upstreamId ??= textOf(message['id']);
     this.finish = textOf(message['stop_reason']) ?? this.finish;
@@ -70,6 +83,7 @@ export class MessagesTap implements Tap {
   }
 
   #delta(payload: JsonObject): void {
+    if (textOf(objectOf(payload['delta'])?.['stop_reason']) !== undefined) this.#pingsAfterReason = 0;
     this.finish = textOf(objectOf(payload['delta'])?.['stop_reason']) ?? this.finish;
     this.#takeUsage(payload['usage']);
   }
