@@ -136,7 +136,7 @@ class Cell {
       const received = this.#stage.vendors[this.#between.vendor].requests;
       const count = received.length;
       const told = await this.#ask(wording, script);
-      if (told.status === 422 && received.length === count) return this.#refusedField(told);
+      if (told.status === 400 && received.length === count) return this.#refusedField(told);
       assert.equal(told.status, 200, `the status; ${told.body.slice(0, 300)}`);
       assert.equal(received.length, count + 1, 'the vendor was asked once');
       const arrived = this.#vendor.read(received.at(-1)!);

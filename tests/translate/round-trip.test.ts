@@ -46,7 +46,8 @@ function worded(prompt: Prompt, to: Protocol, asker: Protocol): Worded | Gateway
     });
     return { ...encoded, losses };
   } catch (error) {
-    if (error instanceof GatewayError && error.kind === 'unsupported' && error.field !== undefined) return error;
+    if (error instanceof GatewayError && error.code === 'unsupported_by_model' && error.field !== undefined)
+      return error;
     throw error;
   }
 }
