@@ -1,12 +1,16 @@
 /** A thousand streams at the pace of tokens: what share of one core they take, and how late their chunks come. */
-import type { CrowdLoad, CrowdResult } from './crowd-load.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type CrowdLoad, type CrowdResult, lookedAt } from './crowd-load.ts';
 import { median } from './measure.ts';
 import { chunksPerSecond } from './pacer.ts';
 import { load, processorMs, type Started } from './processes.ts';
 import { type ProtocolName, wordsOf } from './words.ts';
 
 const streams = 1_000;
-const seconds = 2 * Number(process.env['BENCH_SECONDS'] ?? 4);
+const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
+/** Until all streams run, and after the measurement until the first of them ends. */
+const openingSeconds = 4;
+const closingSeconds = 1;
 const rounds = 2;
 
 /** Relayed, then translated. */
@@ -17,33 +21,41 @@ const pairs: readonly (readonly [client: ProtocolName, upstream: ProtocolName])[
   ['responses', 'chat'],
 ];
 
-/** One figure for a stream's whole life: opening and closing it are in it. */
 export async function crowd(gateway: Started, upstream: Started): Promise<void> {
-  console.log(`\n${streams} streams at once, ${chunksPerSecond} chunks a second each, for ${seconds} s`);
-  const direct = await ask(upstream, 'chat', 'chat');
-  console.log(`  ${'no gateway'.padEnd(22)} chunks come ${late(direct)}`);
+  console.log(`\n${streams} streams at once, ${chunksPerSecond} chunks a second each`);
+  await measure('no gateway', upstream, 'chat', 'chat');
   for (let round = 0; round < rounds; round++) {
-    for (const [client, name] of pairs) {
-      const before = processorMs(gateway);
-      const result = await ask(gateway, client, name);
-      const share = (processorMs(gateway) - before) / result.milliseconds;
-      const pace = (streams * seconds * chunksPerSecond) / (result.milliseconds / 1_000);
-      console.log(
-        `  ${`${client} from ${name}`.padEnd(22)} ${share.toFixed(2)} of one core at ${Math.round(pace)} chunks/s; chunks come ${late(result)}`,
-      );
-    }
+    for (const [client, name] of pairs) await measure(`${client} from ${name}`, gateway, client, name);
   }
 }
 
-async function ask({ port, key }: Started, client: ProtocolName, upstream: ProtocolName): Promise<CrowdResult> {
-  const asked = wordsOf(client, upstream).ask(`chunks=${seconds * chunksPerSecond} paced`);
-  const options: CrowdLoad = { port, key, ...asked, connections: streams };
-  const result = await load<CrowdResult>(options, 'crowd-load.ts');
-  if (result.failures > 0) throw new Error(`${client} from ${upstream}: ${result.failures} failures`);
-  return result;
+/** Of the time in which all streams run. */
+async function measure(name: string, asked: Started, client: ProtocolName, upstream: ProtocolName): Promise<void> {
+  const answers = ask(asked, client, upstream);
+  await pause(openingSeconds * 1_000);
+  const [startedAt, usedBefore] = [performance.now(), processorMs(asked)];
+  const from = process.hrtime.bigint();
+  await pause(seconds * 1_000);
+  const share = (processorMs(asked) - usedBefore) / (performance.now() - startedAt);
+  const to = process.hrtime.bigint();
+  const { failures, chunks } = await answers;
+  if (failures > 0) throw new Error(`${name}: ${failures} failures`);
+  const seen = chunks.filter(({ at }) => at >= Number(from / 1_000n) && at < Number(to / 1_000n));
+  const pace = Math.round((seen.length * lookedAt) / (Number(to - from) / 1e9));
+  const late = seen.map(({ late }) => late / 1_000).sort((left, right) => left - right);
+  const slow = late[Math.floor(late.length * 0.99)] ?? Number.NaN;
+  console.log(
+    `  ${name.padEnd(22)} ${share.toFixed(2)} of one core for ${pace} chunks/s; they come ${median(late).toFixed(1)} ms after they were written, 99 of 100 within ${slow.toFixed(1)} ms`,
+  );
 }
 
-function late({ lateMs }: CrowdResult): string {
-  const worst = lateMs.toSorted((left, right) => left - right)[Math.floor(lateMs.length * 0.99)]!;
-  return `${median(lateMs).toFixed(1)} ms after they were written, 99 of 100 within ${worst.toFixed(1)} ms`;
+function ask({ port, key }: Started, client: ProtocolName, upstream: ProtocolName): Promise<CrowdResult> {
+  const chunks = (openingSeconds + seconds + closingSeconds) * chunksPerSecond;
+  const options: CrowdLoad = {
+    port,
+    key,
+    ...wordsOf(client, upstream).ask(`chunks=${chunks} paced`),
+    connections: streams,
+  };
+  return load<CrowdResult>(options, 'crowd-load.ts');
 }
