@@ -56,17 +56,16 @@ async function measure(
   };
 }
 
-/** `against` names the reference of each subject. */
-export function report(title: string, costs: Costs, against: (name: string) => string): void {
+/** `against` names the references of each subject. */
+export function report(title: string, costs: Costs, against: (name: string) => readonly string[]): void {
   console.log(`\n${title}`);
   for (const [name, { perSecond, microsecondsEach }] of Object.entries(costs)) {
-    const reference = costs[against(name)];
-    const ratio =
-      reference === undefined
-        ? ''
-        : `, ${(reference.microsecondsEach / microsecondsEach).toFixed(2)} of ${against(name)}`;
+    const ratios = against(name).map((reference) => {
+      const ratio = costs[reference]!.microsecondsEach / microsecondsEach;
+      return `, ${ratio.toFixed(2)} of ${reference}`;
+    });
     console.log(
-      `  ${name.padEnd(22)} ${Math.round(perSecond).toString().padStart(8)}/s, ${microsecondsEach.toFixed(1).padStart(6)} µs of one core each${ratio}`,
+      `  ${name.padEnd(22)} ${Math.round(perSecond).toString().padStart(8)}/s, ${microsecondsEach.toFixed(1).padStart(6)} µs of one core each${ratios.join('')}`,
     );
   }
 }

@@ -85,12 +85,12 @@ const chunks = 400;
 const only = process.env['BENCH_ONLY'] ?? 'whole,streams,translated,crowd,first-byte,memory';
 if (only.includes('whole')) {
   const costs = await compare(subjects(whole), 1, 32);
-  report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', costs, () => 'bare forwarder');
+  report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', costs, () => ['bare forwarder']);
 }
 if (only.includes('streams')) {
   const costs = await compare(subjects(streamOf(`chunks=${chunks} ${prompt}`).body), chunks, 16);
   const title = `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`;
-  report(title, costs, () => (hasNginx ? 'nginx' : 'bare forwarder'));
+  report(title, costs, () => [hasNginx ? 'nginx' : 'bare forwarder']);
 }
 if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
 if (only.includes('crowd')) await crowd(gateway, upstream);

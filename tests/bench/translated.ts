@@ -1,4 +1,4 @@
-/** Streams that are translated, beside the same upstream's streams relayed. */
+/** Streams that are translated, beside those of the same upstream and those of the same client relayed. */
 import { compare, report, type Subject } from './measure.ts';
 import type { Started } from './processes.ts';
 import { names, type ProtocolName, wordsOf } from './words.ts';
@@ -24,10 +24,15 @@ export async function translatedStreams(gateway: Started, chunks: number, prompt
       subjects[nameOf(client, upstream)] = { started: gateway, ...asked };
     }
   }
-  const title = `Streams of ${chunks} chunks, 16 at a time, translated (client from upstream) beside the upstream's relayed`;
-  report(title, await compare(subjects, chunks, 16), (name) => name.replace(/^.* from (.*)$/, '$1, relayed'));
+  const title = `Streams of ${chunks} chunks, 16 at a time, translated (client from upstream) beside relayed ones of either protocol`;
+  report(title, await compare(subjects, chunks, 16), referencesOf);
 }
 
 function nameOf(client: ProtocolName, upstream: ProtocolName): string {
-  return client === upstream ? `${upstream}, relayed` : `${client} from ${upstream}`;
+  return client === upstream ? `${upstream} relayed` : `${client} from ${upstream}`;
+}
+
+function referencesOf(name: string): readonly string[] {
+  const [client, upstream] = name.split(' from ') as [ProtocolName, ProtocolName?];
+  return upstream === undefined ? [] : [nameOf(upstream, upstream), nameOf(client, client)];
 }

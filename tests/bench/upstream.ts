@@ -7,11 +7,22 @@ import { names, type ProtocolName, wordsOf } from './words.ts';
 interface Script {
   readonly head: Buffer;
   readonly chunk: Buffer;
-  readonly tail: Buffer;
+  /** After so many chunks; made once for each number. */
+  readonly tail: (chunks: number) => Buffer;
   readonly pacer: Pacer;
 }
 
 const text = 'abcdefghij'.repeat(12);
+
+function once(make: (chunks: number) => Buffer): (chunks: number) => Buffer {
+  const made = new Map<number, Buffer>();
+  return (chunks) => {
+    const known = made.get(chunks) ?? make(chunks);
+    made.set(chunks, known);
+    return known;
+  };
+}
+
 const scripts = Object.fromEntries(
   names.map((name) => {
     const { head, delta, tail } = wordsOf(name);
@@ -20,7 +31,7 @@ const scripts = Object.fromEntries(
     const script: Script = {
       head: Buffer.from(head('text') + chunk),
       chunk: Buffer.from(chunk),
-      tail: Buffer.from(tail),
+      tail: once((chunks) => Buffer.from(tail(text.repeat(chunks)))),
       pacer: new Pacer(stamped),
     };
     return [name, script];
@@ -46,7 +57,7 @@ function scriptFor(path: string): Script {
 
 /** Writes as fast as it is taken, four chunks in each turn: a burst would be glued together on the way. */
 function send({ chunk, tail }: Script, outgoing: ServerResponse, chunks: number): void {
-  let left = chunks;
+  let left = chunks - 1;
   const turn = () => {
     for (; left > 0; left--) {
       if (!outgoing.write(chunk)) {
@@ -60,7 +71,7 @@ function send({ chunk, tail }: Script, outgoing: ServerResponse, chunks: number)
         return;
       }
     }
-    outgoing.end(tail);
+    outgoing.end(tail(chunks));
   };
   turn();
 }
@@ -85,9 +96,9 @@ const server = createServer((incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
     outgoing.write(script.head);
     if (wanted === null) return;
-    const chunks = Number(wanted[1]) - 1;
+    const chunks = Number(wanted[1]);
     if (wanted[2] === undefined) send(script, outgoing, chunks);
-    else script.pacer.add(outgoing, chunks, script.tail);
+    else script.pacer.add(outgoing, chunks - 1, script.tail(chunks));
   });
 });
 server.keepAliveTimeout = 60_000;

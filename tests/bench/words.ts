@@ -13,8 +13,8 @@ export interface Words {
   readonly head: (kind: Kind) => string;
   /** One frame. Where calls come whole, undefined. */
   readonly delta: (kind: Kind, words: string) => string | undefined;
-  /** What ends the answer after deltas of text, usage and all. */
-  readonly tail: string;
+  /** What ends the answer after deltas of text, usage and all. `text`: all of it, which one protocol tells again. */
+  readonly tail: (text: string) => string;
 }
 
 /** The model of which the gateway's only upstream speaks this protocol. */
@@ -78,12 +78,21 @@ const responseDeltas = {
   call: ['response.function_call_arguments.delta', {}],
 } as const;
 const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm' };
-const responseEnd = {
-  ...response,
-  status: 'completed',
-  output: [],
-  usage: { input_tokens: 100, output_tokens: 200, total_tokens: 300 },
-};
+
+function responseTail(text: string): string {
+  const part = { type: 'output_text', annotations: [], logprobs: [], text };
+  const done = { ...responseItems.text, status: 'completed', content: [part] };
+  const responseUsage = { input_tokens: 100, output_tokens: 200, total_tokens: 300 };
+  return (
+    named('response.output_text.done', { ...item, content_index: 0, text, logprobs: [], sequence_number: 3 }) +
+    named('response.content_part.done', { ...item, content_index: 0, part, sequence_number: 4 }) +
+    named('response.output_item.done', { output_index: 0, item: done, sequence_number: 5 }) +
+    named('response.completed', {
+      response: { ...response, status: 'completed', output: [done], usage: responseUsage },
+      sequence_number: 6,
+    })
+  );
+}
 
 function geminiFrame(parts: object[], more: object = {}): string {
   const usageMetadata = { promptTokenCount: 100, candidatesTokenCount: 200, totalTokenCount: 300 };
@@ -107,7 +116,7 @@ const all: Record<ProtocolName, (model: string) => Words> = {
     }),
     head: (kind) => (kind === 'call' ? chatDelta(chatCall) : chatDelta({ role: 'assistant', content: '' })),
     delta: (kind, words) => chatDelta(chatDeltas[kind](words)),
-    tail: `${chatDelta({}, 'stop')}${chatFrame([], { usage })}data: [DONE]\n\n`,
+    tail: () => `${chatDelta({}, 'stop')}${chatFrame([], { usage })}data: [DONE]\n\n`,
   }),
   messages: (model) => ({
     ask: (prompt) => ({
@@ -118,7 +127,7 @@ const all: Record<ProtocolName, (model: string) => Words> = {
       named('message_start', { message }) +
       named('content_block_start', { index: 0, content_block: messageBlocks[kind] }),
     delta: (kind, words) => named('content_block_delta', { index: 0, delta: messageDeltas[kind](words) }),
-    tail:
+    tail: () =>
       named('content_block_stop', { index: 0 }) +
       named('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 200 } }) +
       named('message_stop', {}),
@@ -132,7 +141,7 @@ const all: Record<ProtocolName, (model: string) => Words> = {
       const [type, more] = responseDeltas[kind];
       return named(type, { ...item, ...more, delta: words, sequence_number: 2 });
     },
-    tail: named('response.completed', { response: responseEnd, sequence_number: 3 }),
+    tail: responseTail,
   }),
   gemini: (model) => ({
     ask: (prompt) => ({
@@ -144,6 +153,6 @@ const all: Record<ProtocolName, (model: string) => Words> = {
       if (kind === 'call') return undefined;
       return geminiFrame([kind === 'text' ? { text: words } : { text: words, thought: true }]);
     },
-    tail: geminiFrame([{ text: '.' }], { finishReason: 'STOP' }),
+    tail: () => geminiFrame([{ text: '.' }], { finishReason: 'STOP' }),
   }),
 };

@@ -30,9 +30,12 @@ async function written(
 function answerOf(upstream: ProtocolName): Buffer[] {
   const { head, delta, tail } = wordsOf(upstream);
   const texts = (...words: string[]) => words.map((word) => delta('text', word)).join('');
-  return [head('text') + texts('one '), texts('two ', 'three ', 'four '), texts('five'), tail].map((text) =>
-    Buffer.from(text),
-  );
+  return [
+    head('text') + texts('one '),
+    texts('two ', 'three ', 'four '),
+    texts('five'),
+    tail('one two three four five'),
+  ].map((text) => Buffer.from(text));
 }
 
 const pairs = names.flatMap((client) =>
