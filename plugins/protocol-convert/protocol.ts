@@ -7,6 +7,7 @@ import type { OnFrame } from '../../core/sse.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Codec } from './codec.ts';
 import type { Reading } from './counts.ts';
+import type { ReadFrame } from './frame.ts';
 import type { JsonObject } from './json.ts';
 import type { LiveReport } from './report.ts';
 
@@ -113,8 +114,10 @@ export interface Reshape {
   /** Content type of a whole body; absent: the upstream's. */
   readonly wholeType?: string;
   whole(json: JsonObject): Uint8Array;
-  /** One frame of the upstream's stream in the client's form; undefined when nothing is left of it. */
-  frame(raw: Buffer): Uint8Array | undefined;
+  /** `frame` wants each frame parsed; the tap is then asked with `payload`. */
+  readonly readsFrames?: true;
+  /** One frame of the upstream's stream in the client's form; undefined when nothing is left of it. `read`: as `readsFrames` says. */
+  frame(raw: Buffer, read?: ReadFrame): Uint8Array | undefined;
   /** The answer is there: where its usage is found. */
   begin?(report: LiveReport): void;
   /** The upstream's answer is complete: what is still to be said. */
@@ -141,6 +144,8 @@ export type Verdict = 'pass' | 'last' | 'withhold' | 'error' | 'failed' | 'overd
 /** Watches an answer go by, whole or in frames, and knows at any time what it has consumed. Keeps no bytes, changes none. */
 export interface Tap {
   frame(raw: Buffer): Verdict;
+  /** The same for a frame that was parsed anyway. */
+  payload(json: JsonObject, event: string | undefined): Verdict;
   whole(json: JsonObject): void;
   /** The answer may end here: its terminal event came, or all that its protocol requires before a clean end. */
   readonly complete: boolean;

@@ -90,28 +90,34 @@ export class ReplyEvents {
   }
 
   text(choice: number, text: string, logprobs?: readonly TokenLogprob[]): void {
-    if ((text === '' && logprobs === undefined) || this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'text');
+    if (text === '' && logprobs === undefined) return;
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'text');
     this.#sink({ type: 'text-delta', block, choice, text, logprobs });
   }
 
   refusal(choice: number, text: string): void {
-    if (text === '' || this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'refusal');
+    if (text === '') return;
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'refusal');
     this.#sink({ type: 'refusal-delta', block, choice, text });
   }
 
   /** `''` opens the block and says nothing: some models only sign. */
   reasoning(choice: number, text: string): void {
-    if (this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'reasoning');
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'reasoning');
     if (text !== '') this.#sink({ type: 'reasoning-delta', block, choice, text });
   }
 
   /** To the open text block, or to one that is opened for it. */
   citation(choice: number, citation: Citation): void {
-    if (this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'text');
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'text');
     this.#sink({ type: 'citation', block, choice, citation });
   }
 
@@ -219,8 +225,7 @@ export class ReplyEvents {
     return this.#blocks++;
   }
 
-  #enter(choice: number, kind: 'text' | 'refusal' | 'reasoning'): number {
-    const state = this.#state(choice);
+  #enter(choice: number, state: ChoiceState, kind: 'text' | 'refusal' | 'reasoning'): number {
     if (state.open === kind) return state.block;
     this.#closeOpen(choice, state);
     state.open = kind;

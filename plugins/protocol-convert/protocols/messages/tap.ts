@@ -1,13 +1,14 @@
 /** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
-import { parseFrame } from '../../../../core/sse.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { readFrame } from '../../frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
-const deltaText = textPattern('text', 'thinking', 'partial_json');
+const deltaNames = new Set(['text', 'thinking', 'partial_json']);
+const deltaText = textPattern(...deltaNames);
 const textNames = new Set(['text', 'thinking']);
 const opaqueNames = new Set(['input']);
 /** Blocks that the model wrote; results of the vendor's own tools are input. */
@@ -38,9 +39,8 @@ export class MessagesTap implements Tap {
     }
     if (named === 'ping') return this.#ping();
     if (named !== undefined && silentEvents.has(named)) return 'pass';
-    const event = parseFrame(raw);
-    const payload = event === undefined ? undefined : tryParse(event.data);
-    return isObject(payload) ? this.#payload(payload, textOf(payload['type']) ?? named, raw) : 'pass';
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.payload(read.json, named);
   }
 
   whole(json: JsonObject): void {
@@ -54,8 +54,9 @@ export class MessagesTap implements Tap {
     this.complete = true;
   }
 
-  #payload(payload: JsonObject, type: string | undefined, raw: Buffer): Verdict {
-    if (type === 'content_block_delta') this.text.add(textBytes(asLatin1(raw), deltaText));
+  payload(payload: JsonObject, event: string | undefined): Verdict {
+    const type = textOf(payload['type']) ?? event;
+    if (type === 'content_block_delta') this.text.add(textBytesIn(payload['delta'], deltaNames));
     else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
     else if (type === 'ping') return this.#ping();
     else if (type === 'message_delta') this.#delta(payload);
