@@ -34,7 +34,15 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
     ...present('reasoning', readReasoning(updated(json, reader, 'reasoning'), context)),
     ...present('output', readFormat(text['format'])),
     ...labels(json),
+    ...imageOptions(json['tools']),
   };
+}
+
+/** How pictures are to be, which the tool that draws them says here. */
+function imageOptions(tools: unknown): Partial<Prompt> {
+  const tool = listOf(tools).find((given) => objectOf(given)?.['type'] === 'image_generation');
+  const { type: _type, ...options } = objectOf(tool) ?? {};
+  return Object.keys(options).length === 0 ? {} : { imageOptions: options };
 }
 
 /** What the gateway keeps is put in place before a request is read; what is still named here is not known. */
