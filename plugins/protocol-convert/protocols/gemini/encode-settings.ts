@@ -116,7 +116,9 @@ function outputKinds(prompt: Prompt, makesImages: boolean, { losses }: EncodeCon
   const modalities = [...(isImage ? ['TEXT', 'IMAGE'] : []), ...(kinds.has('audio') ? ['AUDIO'] : [])];
   const imageConfig = imageConfigOf(prompt.imageOptions ?? {});
   const voiceName = textOf(prompt.audioOptions?.['voice']);
-  if (prompt.imageOptions !== undefined && imageConfig === undefined) losses.drop('imageOptions');
+  const wanted = Object.keys(prompt.imageOptions ?? {});
+  const isWhole = wanted.every((name) => ['aspectRatio', 'imageSize', 'imageConfig', 'size'].includes(name));
+  if (wanted.length > 0 && (imageConfig === undefined || !isWhole)) losses.drop('imageOptions');
   if (prompt.audioOptions !== undefined && voiceName === undefined) losses.drop('audioOptions');
   return {
     ...(modalities.length === 0 ? {} : { responseModalities: modalities }),
