@@ -191,7 +191,7 @@ test('pitfall 193, 199: media are of the kind that their bytes tell, in any alph
   });
   assert.deepEqual(files[0]!.parts, [
     { kind: 'document', source: { form: 'url', url: 'https://a.example/x.pdf?y=z', mediaType: 'application/pdf' } },
-    { kind: 'video', source: { form: 'file', id: 'gs://b/c' } },
+    { kind: 'video', source: { form: 'file', id: 'gs://b/c', mediaType: 'video/mp4' } },
   ]);
 });
 
@@ -598,7 +598,7 @@ test('settings keep within what the model takes, and members that the provider d
     logprobs: 2,
   });
   assert.equal(body.serviceTier, undefined);
-  assert.deepEqual(dropped, ['generationConfig.temperature']);
+  assert.deepEqual(dropped, ['generationConfig.temperature', 'serviceTier']);
   assert.deepEqual(encode({ temperature: 1 }, { traits: { sampling: false } }).dropped, [
     'generationConfig.temperature',
   ]);
