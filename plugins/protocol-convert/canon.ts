@@ -181,6 +181,8 @@ export interface Citation {
   readonly start?: number;
   readonly end?: number;
   readonly keepsake?: Keepsake;
+  /** A place in a document, in the words of the one protocol that has them; only in answers. */
+  readonly place?: JsonObject;
 }
 
 export interface TokenLogprob {

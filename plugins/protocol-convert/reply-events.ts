@@ -35,6 +35,8 @@ interface ChoiceState {
   /** Open text, refusal or reasoning block. */
   open: 'text' | 'refusal' | 'reasoning' | undefined;
   block: number;
+  /** Of the open text block, told at its end: some vendors cite before they write the words that the place is counted by. */
+  cited: Citation[];
   calls: Map<string | number, OpenCall>;
   last: OpenCall | undefined;
   callCount: number;
@@ -117,8 +119,8 @@ export class ReplyEvents {
   citation(choice: number, citation: Citation): void {
     const state = this.#state(choice);
     if (state.stopped) return;
-    const block = this.#enter(choice, state, 'text');
-    this.#sink({ type: 'citation', block, choice, citation });
+    this.#enter(choice, state, 'text');
+    state.cited.push(citation);
   }
 
   /** Ends the open block; `keepsake` goes with a text or reasoning block. Nothing open: nothing happens. */
@@ -126,8 +128,10 @@ export class ReplyEvents {
     const state = this.#state(choice);
     const { open, block } = state;
     state.open = undefined;
-    if (open === 'text') this.#sink({ type: 'text-end', block, choice, keepsake });
-    else if (open === 'refusal') this.#sink({ type: 'refusal-end', block, choice });
+    if (open === 'text') {
+      for (const citation of state.cited.splice(0)) this.#sink({ type: 'citation', block, choice, citation });
+      this.#sink({ type: 'text-end', block, choice, keepsake });
+    } else if (open === 'refusal') this.#sink({ type: 'refusal-end', block, choice });
     else if (open === 'reasoning') this.#sink({ type: 'reasoning-end', block, choice, keepsake, redacted: false });
   }
 
@@ -215,7 +219,10 @@ export class ReplyEvents {
     this.start();
     let state = this.#choices.get(choice);
     if (state === undefined) {
-      state = { open: undefined, block: -1, calls: new Map(), last: undefined, callCount: 0, stopped: false };
+      state = {
+        ...{ open: undefined, block: -1, cited: [], calls: new Map() },
+        ...{ last: undefined, callCount: 0, stopped: false },
+      };
       this.#choices.set(choice, state);
     }
     return state;

@@ -3,6 +3,7 @@ import type { GatewayError } from '../../core/errors.ts';
 import type { Codec, ReplyContext, ReplyDecoder, ReplyEncoder, WayBack } from './codec.ts';
 import { Collector } from './collect.ts';
 import { emulating } from './emulate.ts';
+import { foreignError } from './foreign-error.ts';
 import type { ReadFrame } from './frame.ts';
 import type { JsonObject } from './json.ts';
 import type { KeepsakeCollector } from './keepsake-memory.ts';
@@ -89,8 +90,8 @@ export class Translation implements Reshape {
   fail(error: GatewayError): Uint8Array | undefined {
     if (this.#isFinished) return undefined;
     this.#isFinished = true;
-    this.#failure = error;
-    if (this.#encoder !== undefined) this.#out += this.#encoder.fail(error);
+    this.#failure = foreignError(error);
+    if (this.#encoder !== undefined) this.#out += this.#encoder.fail(this.#failure);
     return this.#flush();
   }
 
