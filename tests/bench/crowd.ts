@@ -21,10 +21,11 @@ const pairs: readonly (readonly [client: ProtocolName, upstream: ProtocolName])[
   ['responses', 'chat'],
 ];
 
-export async function crowd(gateway: Started, upstream: Started): Promise<void> {
+export async function crowd(gateway: Started, bare: Started, upstream: Started): Promise<void> {
   console.log(`\n${streams} streams at once, ${chunksPerSecond} chunks a second each`);
   await measure('no gateway', upstream, 'chat', 'chat');
   for (let round = 0; round < rounds; round++) {
+    await measure('bare forwarder', bare, 'chat', 'chat');
     for (const [client, name] of pairs) await measure(`${client} from ${name}`, gateway, client, name);
   }
 }

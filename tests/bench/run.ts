@@ -24,8 +24,9 @@ const whole = JSON.stringify({ model: modelOf('chat'), messages: [{ role: 'user'
 
 const upstream = await start('upstream.ts', [], otherCore);
 const gateway = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
+const bare = await start('bare.ts', [String(upstream.port)], measuredCore);
 const others: Record<string, Started> = {
-  'bare forwarder': await start('bare.ts', [String(upstream.port)], measuredCore),
+  'bare forwarder': bare,
   'passthrough gateway': await start('gateway.ts', [String(upstream.port), 'passthrough'], measuredCore),
   ...(hasNginx ? { nginx: await startNginx(upstream.port) } : {}),
 };
@@ -93,7 +94,7 @@ if (only.includes('streams')) {
   report(title, costs, () => [hasNginx ? 'nginx' : 'bare forwarder']);
 }
 if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
-if (only.includes('crowd')) await crowd(gateway, upstream);
+if (only.includes('crowd')) await crowd(gateway, bare, upstream);
 if (only.includes('first-byte')) await addedFirstByte();
 if (only.includes('memory')) await idleStreams(1_000, 2_000);
 for (const started of [...Object.values(others), gateway, upstream]) stop(started);
