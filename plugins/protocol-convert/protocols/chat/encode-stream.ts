@@ -24,6 +24,7 @@ interface ChoiceState {
   /** UTF-16 length of all text, and where the open block begins in it. */
   textLength: number;
   blockStart: number;
+  readonly annotations: JsonObject[];
 }
 
 export class ChatEncoder implements ReplyEncoder {
@@ -128,7 +129,16 @@ export class ChatEncoder implements ReplyEncoder {
   /** The first chunk of a choice. */
   #open(choice: number): string {
     const head = `${this.#frame}{"index":${choice},"delta":{`;
-    this.#choices[choice] = { head, calls: 0, images: 0, reasoning: '', details: 0, textLength: 0, blockStart: 0 };
+    this.#choices[choice] = {
+      head,
+      calls: 0,
+      images: 0,
+      reasoning: '',
+      details: 0,
+      textLength: 0,
+      blockStart: 0,
+      annotations: [],
+    };
     return `${head}"role":"assistant","content":""${this.#tail}`;
   }
 
@@ -158,7 +168,8 @@ export class ChatEncoder implements ReplyEncoder {
   #citation(choice: number, citation: Citation): string {
     const { blockStart, textLength } = this.#choices[choice]!;
     const annotation = annotationOf(citation, blockStart, textLength);
-    return annotation === undefined ? '' : this.#delta(choice, `"annotations":[${JSON.stringify(annotation)}]`);
+    if (annotation !== undefined) this.#choices[choice]!.annotations.push(annotation);
+    return '';
   }
 
   #reasoningDelta(choice: number, text: string): string {
@@ -232,8 +243,10 @@ export class ChatEncoder implements ReplyEncoder {
 
   #stop({ choice, reason }: Event & { type: 'stop' }): string {
     const opening = this.#choices[choice] === undefined ? this.#open(choice) : '';
-    const { head } = this.#choices[choice]!;
+    const { head, annotations } = this.#choices[choice]!;
     const word = finishReasonOf(reason, this.#isLegacy);
-    return `${opening}${head}},"logprobs":null,"finish_reason":"${word}"}${this.#close}`;
+    // All at once: clients keep the last list of a member that they are told twice.
+    const cited = annotations.length === 0 ? '' : this.#delta(choice, `"annotations":${JSON.stringify(annotations)}`);
+    return `${opening}${cited}${head}},"logprobs":null,"finish_reason":"${word}"}${this.#close}`;
   }
 }
