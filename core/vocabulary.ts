@@ -1,8 +1,7 @@
 /** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
-import type { Money, Ratio } from './money.ts';
-import type { PlanOffer } from './pool.ts';
+import type { Ratio } from './money.ts';
 import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
 import type { Usage } from './usage.ts';
@@ -55,32 +54,6 @@ export interface Caller {
   readonly multiplier?: Ratio;
 }
 export const caller = defineFact<Caller>('caller');
-
-/** What the caller's plan allows. Absent member: no such limit. */
-export interface PlanTerms {
-  readonly name: string;
-  readonly limits: Limits;
-  /** Models the plan allows; undefined: all. */
-  readonly models: ReadonlySet<string> | undefined;
-  /** Price ratio of the plan; undefined: 1. */
-  readonly multiplier: Ratio | undefined;
-  /** Money that the plan brings for each period; it expires with the period. */
-  readonly grant?: PlanGrant | undefined;
-  /** How much of that money may be spent within each window. */
-  readonly windows?: { readonly [K in WindowName]?: Money | undefined } | undefined;
-}
-export interface PlanGrant {
-  readonly amount: Money;
-  readonly every: 'day' | 'week' | 'month';
-}
-export type WindowName = '5h' | 'day' | 'week' | 'month';
-export interface Limits {
-  readonly rpm?: number;
-  readonly rpd?: number;
-  readonly tpm?: number;
-  readonly concurrency?: number;
-}
-export const plan = defineFact<PlanTerms>('plan');
 
 /** One way to serve a model. */
 export interface ModelTarget {
@@ -254,36 +227,6 @@ export interface Accounts {
   ): Promise<{ id: string; key: string; prefix: string }>;
 }
 export const accounts = defineService<Accounts>('accounts');
-
-export interface Plans {
-  /** Name of the plan of accounts that chose none. */
-  readonly default: string;
-  /** Terms by name; the default plan's when the name is unknown. */
-  terms(name: string): PlanTerms;
-  has(name: string): boolean;
-  /** Every plan on offer. */
-  list(): readonly PlanTerms[];
-  /** What the plan of this name is sold for; undefined when there is none. */
-  offer(name: string): PlanOffer | undefined;
-}
-export const plans = defineService<Plans>('plans');
-
-export interface Ledger {
-  /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
-  credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
-  balance(accountId: string): Promise<Money>;
-  /** How a request ended, as far as the database knows: by which row, not yet (`open`), or undefined: it knows of none. */
-  endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'EXPIRE' | 'open' | undefined>;
-}
-export interface CreditOptions {
-  readonly kind: string;
-  readonly reason: string;
-  /** Names the event that the money came by. */
-  readonly reference: string;
-  /** Wall-clock milliseconds after which what is left of it lapses; absent: it does not expire. */
-  readonly expiresAt?: number | undefined;
-}
-export const ledger = defineService<Ledger>('ledger');
 
 export interface Catalog {
   find(id: string): Model | undefined;

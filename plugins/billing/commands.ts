@@ -1,10 +1,12 @@
 /** The operator's commands about the books: show an account's ledger, check the invariants. */
 import type { Command, CommandResult } from '../../core/contract.ts';
-import { formatUsd, unitPrice } from '../../core/money.ts';
-import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
+import { formulaOf } from '../../core/formula.ts';
+import { formatUsd } from '../../core/money.ts';
+import { readCount, type Usage } from '../../core/usage.ts';
 import type { PoolView } from '../../core/vocabulary.ts';
 import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
 import { moneyCommands } from './money-commands.ts';
+import { decodePrice } from './records.ts';
 import type { StoredRow } from './rows.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {

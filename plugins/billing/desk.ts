@@ -6,7 +6,7 @@ import { readCount } from '../../core/usage.ts';
 import type { Attempt, PlanTerms } from '../../core/vocabulary.ts';
 import type { Shares } from './absorbed.ts';
 import type { Backlog } from './backlog.ts';
-import { boundOf, chargeFor } from './charge.ts';
+import { boundOf, type Charge, chargeFor } from './charge.ts';
 import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { OpenHolds } from './holds.ts';
@@ -72,11 +72,14 @@ export class Desk {
   }
 
   async #holdLater(terms: Terms, amount: Money): Promise<Hold> {
-    const { purses } = this.#options;
+    const { purses, flusher } = this.#options;
     const purse = await purses.acquire(terms.accountId);
     try {
       await this.#keepUp(purse, terms.plan);
-      if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
+      // Money may have come in a moment ago, by another process.
+      if (!purses.covers(purse, amount)) await flusher.freshen(purse);
+      // Of all that wait for one reading each looks again in the turn in which it takes: the one before may have taken the rest.
+      if (!purses.covers(purse, amount)) throw notCovered(purses.bindingWindow(purse, amount));
     } catch (error) {
       purses.release(purse);
       throw error;
@@ -119,13 +122,6 @@ export class Desk {
         'what is due to an account could not be given; it is tried again',
       );
     }
-  }
-
-  /** Money may have come in a moment ago, by another process. */
-  async #recheck(purse: Purse, amount: Money): Promise<void> {
-    const { purses, flusher } = this.#options;
-    if ((await flusher.freshen(purse)) && purses.covers(purse, amount)) return;
-    throw notCovered(purses.bindingWindow(purse, amount));
   }
 
   /** Before an attempt is handed to a socket: resolves when hold and departure are in the journal. */
@@ -197,17 +193,9 @@ export class Desk {
     let spent = zero;
     if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
     else {
-      const charge = chargeFor(hold.terms, verdict.usage, verdict, shares.notes);
-      const absurd = charge.cost > absurdCost;
-      if (absurd) this.#tellAbsurd(hold, charge.cost, verdict);
-      spent = absurd ? hold.held : charge.cost;
-      const [told, sum] = absurd
-        ? [
-            { ...verdict, estimated: true },
-            { ...charge, cost: spent, own: undefined },
-          ]
-        : [verdict, charge];
-      journal.append(settleRecord(hold, at, told, sum, shares));
+      const { told, charge } = this.#charged(hold, verdict, shares);
+      spent = charge.cost;
+      journal.append(settleRecord(hold, at, told, charge, shares));
     }
     this.#open.delete(hold);
     const { purse } = hold;
@@ -218,9 +206,13 @@ export class Desk {
     }
   }
 
-  #tellAbsurd({ terms }: Hold, exact: Money, { usage }: Settlement): void {
-    const fields = { id: terms.id, cost: exact.toString(), usage };
+  /** What the usage comes to; where that is absurd, the hold. */
+  #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { told: Settlement; charge: Charge } {
+    const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
+    if (charge.cost <= absurdCost) return { told: verdict, charge };
+    const fields = { id: hold.terms.id, cost: charge.cost.toString(), usage: verdict.usage };
     this.#options.log.error(fields, 'an absurd cost: the hold is charged');
+    return { told: { ...verdict, estimated: true }, charge: { ...charge, cost: hold.held, own: undefined } };
   }
 
   /** Keeps a hold of an earlier run. */

@@ -1,5 +1,5 @@
 /** What a hold and its settlement cost beside the journal: `node --import tsx tests/bench/hold.ts`. Prints nanoseconds for both together. */
-import { one, oneTool, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
+import { one, oneTool, parseRatio, parseUsd, type Ratio, zero } from '../../core/money.ts';
 import { flatBook, type PriceBook, type PriceContext, PriceVersion } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
 import type { Model } from '../../core/vocabulary.ts';
@@ -13,7 +13,7 @@ const rounds = 9;
 /** Journal, backlog and purses that do nothing: what is left is the desk's own work. */
 function idleDesk(): Desk {
   let sequence = 0;
-  const purse = {};
+  const purse = { upkeepAt: Number.POSITIVE_INFINITY };
   const parts = {
     journal: { accepting: () => true, append: () => ++sequence, writtenSequence: 0 },
     backlog: { rows: 0, bytes: 0, post: () => {}, postEnd: () => {} },
@@ -41,7 +41,8 @@ const tiered: PriceBook = [
   }),
 ];
 const attempt = { number: 1, provider: 'vendor', model: 'm', credential: 'c', protocol: 'chat', startedAt: 0 };
-const attempts: AttemptNote[] = [{ ...attempt, result: 'answered' }];
+const notes: AttemptNote[] = [{ ...attempt, result: 'answered', bearer: 'client' }];
+const shares = { notes, absorbed: zero };
 
 function measure(name: string, book: PriceBook, context: PriceContext, ratio: Ratio, cost?: PriceBook): void {
   const desk = idleDesk();
@@ -53,7 +54,7 @@ function measure(name: string, book: PriceBook, context: PriceContext, ratio: Ra
     const terms: Terms = { ...fixed, ...size, prices: book[0]!, context, ratio };
     const usage: Usage = { input: 900 + (index & 1_023), cache_read: 100, output: 300, reasoning: 20 };
     const verdict = { kind: 'SETTLE', reason: 'answered', usage, estimated: false, terminal: true } as const;
-    desk.end(desk.hold(terms) as Hold, verdict, attempts);
+    desk.end(desk.hold(terms) as Hold, verdict, shares);
   };
   for (let index = 0; index < runs; index++) once(index);
   const nanoseconds: number[] = [];

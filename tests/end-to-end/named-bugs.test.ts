@@ -21,6 +21,7 @@ const elsewhere: Record<string, string> = {
   'price by name prefix': 'tests/core/money.test.ts',
   'double charge on retry': 'tests/end-to-end/absorbed.test.ts',
   'leaked hold': 'tests/plugins/billing/recovery.test.ts',
+  'redeem race': 'tests/plugins/shop/codes.test.ts',
   'float drift': 'tests/core/money.test.ts',
   'cache overwrites balance': 'tests/plugins/billing/billing.test.ts',
   'cache-key collision': 'tests/plugins/idempotency/calls.test.ts',

@@ -229,9 +229,9 @@ const longAnswer = '[[sandbox: tokens=3000 chunks=1500 chunk_delay=1ms]]';
 
 /** Can pay for the prompt's upper bound and 200 tokens of output. */
 async function poorCustomer(name: DialectName, model: string): Promise<{ customer: Customer; credit: bigint }> {
-  const { price } = house.gateway.gateway.find(catalog)!.find(model)!;
+  const { price } = house.gateway.gateway.find(catalog)!.find(model)!.prices![0]!.priced(0, {});
   const bytes = JSON.stringify(dialects[name].body({ model, prompt: longAnswer, stream: true })).length;
-  const credit = costBound(Math.ceil(bytes / 2), 200, price!);
+  const credit = costBound(Math.ceil(bytes / 2), 200, price);
   return { customer: await house.customer({ nanoUsd: credit }), credit };
 }
 

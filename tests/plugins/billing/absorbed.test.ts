@@ -4,8 +4,8 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import type { Outcome } from '../../../core/contract.ts';
-import { cost } from '../../../core/money.ts';
-import { flatBook, versionAt } from '../../../core/prices.ts';
+import { cost, parseRatio, parseUsd } from '../../../core/money.ts';
+import { flatBook, PriceVersion, versionAt } from '../../../core/prices.ts';
 import { type Attempt, usageReport } from '../../../core/vocabulary.ts';
 import { share } from '../../../plugins/billing/absorbed.ts';
 import { attemptNotes, judge } from '../../../plugins/billing/outcome.ts';
@@ -87,6 +87,27 @@ test('what an attempt was seen to consume counts; else, where it may have run, t
     ],
   );
   assert.equal(absorbed, cost({ input: 1_007, output: 3 }, price));
+});
+
+test('an attempt is absorbed at the price of its own length and of the service that was asked for, with the request and without ratio', () => {
+  const usd = (input: string) => ({ input: parseUsd(input), request: parseUsd('0.5') });
+  const prices = new PriceVersion({
+    name: 'v1',
+    base: usd('1'),
+    tiers: [
+      { name: '>2k', above: 2_000, price: { input: parseUsd('4') } },
+      { name: 'flex', service: 'flex', times: parseRatio('0.5') },
+    ],
+  });
+  const long = { ...attemptOf('unknown', 1), consumed: { usage: { input: 3_000 }, estimated: false } };
+  const attempts = [long, attemptOf('unknown', 2)];
+  const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
+  const asked = { inputTokens: 1_000, prices, at: 0, context: { services: { tier: 'flex' } } };
+  const { notes } = share(attemptNotes(attempts, sent), attempts, { kind: 'VOID', reason: 'unknown' }, asked);
+  assert.deepEqual(
+    notes.map(({ absorbed }) => absorbed),
+    [String(parseUsd('0.506')), String(parseUsd('0.5005'))],
+  );
 });
 
 test('the ledger books it beside the charge, its attempts say which, and the audit finds what does not fit', async () => {

@@ -186,6 +186,19 @@ test('money that another process brings in is seen at the announcement, and at t
   await world.stop();
 });
 
+test('overdraft by race: of calls that wait for one reading of the balance, as many are admitted as it covers', async () => {
+  const world = await newWorld();
+  await world.credit('0.001');
+  await refusal(enter(world, newCall()));
+  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
+  await command.credit('0.029');
+  world.host.advance(1_000);
+  const told = await Promise.allSettled(Array.from({ length: 40 }, () => enter(world, newCall())));
+  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 10);
+  assert.equal(await world.balance(), 0n);
+  await world.stop();
+});
+
 test('cache overwrites balance: a batch leaves a credit of another process standing, in the database and in memory', async () => {
   const world = await newWorld();
   await world.credit('1');

@@ -38,6 +38,8 @@ interface Running {
   readonly at: number;
   held: bigint;
   seen: number;
+  /** It was stopped, and what was seen of it is charged however it ends. */
+  unpaid: boolean;
 }
 
 class History {
@@ -138,7 +140,15 @@ const enterStep = (inputTokens: number, maxOutputTokens: number): Step =>
       return;
     }
     history.account.held += bound;
-    history.running.push({ id: exchange.id, exchange, inputTokens, at: history.now, held: bound, seen: 0 });
+    history.running.push({
+      id: exchange.id,
+      exchange,
+      inputTokens,
+      at: history.now,
+      held: bound,
+      seen: 0,
+      unpaid: false,
+    });
     await send(exchange);
   };
 
@@ -155,6 +165,7 @@ const observeStep = (index: number, tokens: number): Step =>
     const needed = costBound(call.inputTokens, call.seen, price);
     assert.equal(goesOn, needed <= call.held + taken);
     if (!goesOn) assert.ok(needed - call.held > spendable);
+    call.unpaid ||= !goesOn;
     call.held += taken;
     history.account.held += taken;
   };
@@ -168,7 +179,8 @@ const endStep = (index: number, answered: boolean, output: number): Step =>
     attempt!.result = answered ? 'answered' : 'refused';
     if (answered) call.exchange.set(usageReport, report(usage));
     await call.exchange.end({ kind: 'complete' });
-    history.close(call, answered ? cost(usage, price) : 0n);
+    const seen = { input: call.inputTokens, output: call.seen };
+    history.close(call, answered ? cost(usage, price) : call.unpaid ? cost(seen, price) : 0n);
   };
 
 /** The same, and the database's answer to the charge is lost. */

@@ -30,7 +30,8 @@ async function start(models: Record<string, object>, offers: Partial<PlanTerms>[
     ...offer,
   }));
   const terms = () => list[0]!;
-  if (list.length > 0) host.provide(plans, { default: 'p0', terms, has: () => true, list: () => list });
+  if (list.length > 0)
+    host.provide(plans, { default: 'p0', terms, offer: () => undefined, has: () => true, list: () => list });
   const sections = Object.entries(models).map(([id, model]) => [id, { owned_by: 'acme', targets: ['acme'], ...model }]);
   const part = await setUp(modelsPlugin, host, Object.fromEntries(sections));
   return { host, part };
