@@ -1,6 +1,7 @@
 /** Billing as a plugin: admission, settlement, money that comes in, and what stays when it stops. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { parseRatio, parseUsd } from '../../../core/money.ts';
@@ -91,6 +92,38 @@ test('price, version and ratio are those of the hold, whatever changes before th
   await answer(exchange, { input: 1_000, output: 100 });
   assert.equal(await world.balance(), usd('0.994'));
   await world.stop();
+});
+
+test('rows keep the plan that a call was made on, of one that a crash cut off too', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const on = (name: string): [typeof plan, unknown][] => [
+    [plan, { name, limits: {}, models: undefined, multiplier: undefined }],
+  ];
+  const finished = newCall({ facts: on('pro') });
+  await enter(world, finished);
+  await answer(finished, { input: 1_000, output: 100 });
+  const cut = newCall({ facts: on('free') });
+  await enter(world, cut);
+  await send(cut);
+  const none = newCall();
+  await enter(world, none);
+  await answer(none, { input: 1_000, output: 100 });
+  await setImmediate();
+  const again = await world.crash();
+  const rows = await again.rows<{ plan: string | null; told: string | null }>(
+    sql`select plan, detail->>'plan' as told from ${again.table('usage')} as usage
+        join ${again.table('ledger')} as ledger on ledger.request_id = usage.request_id and kind = 'SETTLE' order by plan`,
+  );
+  assert.deepEqual(
+    rows.map((row) => [row.plan, row.told]),
+    [
+      ['free', 'free'],
+      ['pro', 'pro'],
+      [null, null],
+    ],
+  );
+  await again.stop();
 });
 
 test('the plan’s multiplier counts where nobody states a ratio', async () => {
@@ -261,6 +294,10 @@ test('an absurd cost is charged as held, so that one answer cannot stop the ledg
   await answer(exchange, { input: 1_000, output: 900_000_000_000 });
   await world.stop();
   assert.equal(await world.balance(), usd('0.1'));
+  const rows = await world.rows<{ reason: string }>(
+    sql`select detail->>'reason' as reason from ${world.table('ledger')} where kind = 'SETTLE'`,
+  );
+  assert.deepEqual(rows, [{ reason: 'absurd' }]);
   assert.equal((await world.audit()).ok, true);
 });
 
