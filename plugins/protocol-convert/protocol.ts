@@ -51,7 +51,11 @@ export interface BrokenStream {
   readonly createdAt: number;
   /** The last frame that went out. */
   readonly lastFrame: Buffer | undefined;
+  /** Members of the gateway's own error bodies: the error event carries them where its clients still read it as one. */
+  readonly shape: ShapeMembers | undefined;
 }
+
+export type ShapeMembers = Readonly<Record<string, string>>;
 
 /** An address of a protocol. `open` reads the request; it throws GatewayErrors that name the field. */
 export interface ProtocolEndpoint extends Pick<Endpoint, 'path' | 'operation'> {
