@@ -25,6 +25,8 @@ export interface BootOptions {
 export interface Gateway {
   readonly file: GatewayFile;
   readonly log: Log;
+  /** Its database schema. */
+  readonly schema: string;
   readonly endpoints: readonly Endpoint[];
   readonly commands: readonly Command[];
   /** What the plugins want an operator to know of this configuration. */
@@ -125,6 +127,7 @@ class House {
     return {
       file: this.#file,
       log: this.#log,
+      schema: this.#schema,
       endpoints: this.endpoints,
       commands: this.seats.flatMap(({ part }) => part.commands ?? []),
       notices: () => this.seats.flatMap(({ part }) => part.notices?.() ?? []),
@@ -140,11 +143,16 @@ class House {
     };
   }
 
+  get #schema(): string {
+    const { schema, gateway } = this.#file.settings;
+    return schema ?? gateway.replaceAll('-', '_');
+  }
+
   #hostFor(plugin: Plugin): Host {
     const { settings, directory } = this.#file;
     return {
       gateway: settings.gateway,
-      schema: settings.schema ?? settings.gateway.replaceAll('-', '_'),
+      schema: this.#schema,
       directory,
       mode: this.#options.mode,
       log: this.#log,

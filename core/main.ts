@@ -28,11 +28,32 @@ async function serve(files: readonly string[]): Promise<void> {
     createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
     process.exit(1);
   });
-  for (const file of files) {
-    const gateway = await boot(file, { mode: 'serve' });
-    gateways.push(gateway);
-    const port = await gateway.serve();
-    gateway.log.info({ gateway: gateway.file.settings.gateway, port }, 'listening');
+  try {
+    // All are set up before any is called: a mistake in one file is told before another's clients are served.
+    for (const file of files) gateways.push(await boot(file, { mode: 'serve' }));
+    refuseTwins(gateways);
+    for (const gateway of gateways) {
+      const port = await gateway.serve();
+      gateway.log.info({ gateway: gateway.file.settings.gateway, port }, 'listening');
+    }
+  } catch (error) {
+    await Promise.all(gateways.map((gateway) => gateway.stop(0)));
+    throw error;
+  }
+}
+
+/** Two gateways with one schema would be one gateway with two opinions. */
+function refuseTwins(gateways: readonly Gateway[]): void {
+  const files = new Map<string, string>();
+  for (const { file, schema } of gateways) {
+    const place = `${file.directory} ${schema}`;
+    const twin = files.get(place);
+    if (twin !== undefined)
+      throw new GatewayError(
+        'conflict',
+        `${twin} and ${file.file} have the same schema "${schema}": give each its own.`,
+      );
+    files.set(place, file.file);
   }
 }
 
@@ -159,7 +180,8 @@ main(process.argv.slice(2)).catch((error: unknown) => {
 function lastWords(error: unknown): string {
   if (error instanceof GatewayError || error instanceof ConfigError) return error.message;
   const { code, port } = error as { code?: string; port?: number };
-  if (code === 'EADDRINUSE') return `Port ${port} is in use: set PORT, or "listen" in the file, to another one.`;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is in use: set PORT (the second gateway's: ALT_PORT), or "listen" in the file, to another one.`;
   const deliberate =
     error instanceof Error && error.constructor === Error && code === undefined && error.cause === undefined;
   return deliberate ? error.message : JSON.stringify(describeError(error), undefined, 2);

@@ -25,6 +25,10 @@ export interface Call {
   readonly choices: number;
   /** What kind of model the endpoint takes; absent: chat. */
   readonly kind?: Model['kind'];
+  /** Images that are made at most; absent: none. */
+  readonly images?: number;
+  /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
+  readonly media?: readonly string[];
 }
 export const call = defineFact<Call>('call');
 
@@ -168,6 +172,8 @@ export interface UsageReport {
   readonly upstreamId: string | undefined;
   /** `stop`, `length`, `tool_calls` …, as the upstream worded it. */
   readonly finish: string | undefined;
+  /** What it says of what it made; over `Call.media`. */
+  readonly media?: readonly string[];
 }
 export const usageReport = defineFact<UsageReport>('usage');
 
@@ -242,6 +248,13 @@ export interface Catalog {
   list(): readonly Model[];
 }
 export const catalog = defineService<Catalog>('catalog');
+
+/** Whoever multiplies prices tells how low it goes, so that no sale below the own cost is configured. */
+export interface Multipliers {
+  /** The lowest ratio on this model's price that any plan comes to, without the account's own. */
+  lowest(modelId: string): Ratio;
+}
+export const multipliers = defineService<Multipliers>('multipliers');
 
 /** A configured vendor. */
 export interface Provider {
