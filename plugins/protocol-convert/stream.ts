@@ -1,14 +1,14 @@
 /** Relays a stream: the upstream's own bytes in whole frames, a tap looking on, and a true ending whatever happens. */
 import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import { isObject, tryParse } from '../../core/json.ts';
+import { classifyFrame, notAnAnswer } from '../../core/refusals.ts';
+import { maxScrubbedBytes, scrubBytes } from '../../core/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
 import type { Call, Meter } from '../../core/vocabulary.ts';
-import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
 import type { Protocol, Reshape, ShapeMembers, StreamReader, Tap, Verdict } from './protocol.ts';
-import { classifyFrame, notAnAnswer } from './refusals.ts';
 import type { LiveReport } from './report.ts';
-import { maxScrubbedBytes, scrubBytes } from './scrub.ts';
 import { brokeOff, isComment, isWholeFrame } from './stream-frames.ts';
 
 /** How long comments alone may hold back the head of an answer that could still turn out to be an error. */

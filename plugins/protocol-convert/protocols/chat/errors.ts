@@ -1,8 +1,8 @@
 /** Words errors in the chat protocol, before an answer and inside a stream. Pure. */
 import type { Answer } from '../../../../core/contract.ts';
+import { envelope } from '../../../../core/error-envelope.ts';
 import type { GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
-import { envelope } from '../../error-envelope.ts';
 import type { BrokenStream } from '../../protocol.ts';
 
 export function renderError(error: GatewayError): Answer {

@@ -1,9 +1,9 @@
 /** Words errors in the responses protocol, before an answer and inside a stream. Pure. */
 import type { Answer } from '../../../../core/contract.ts';
+import { envelope } from '../../../../core/error-envelope.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
+import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import { formatFrame, parseFrame } from '../../../../core/sse.ts';
-import { envelope } from '../../error-envelope.ts';
-import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
 import { responseId } from './response-object.ts';
 
