@@ -56,7 +56,9 @@ export default definePlugin({
         if (demands.length === 0) return next();
         const verdict = limiter.take(exchange.id, demands);
         if (verdict.granted) for (const demand of demands) returnAtEnd(limiter, exchange, demand);
-        const headers = limitHeaders(asked?.protocol, verdict.standings, host.clock.now());
+        // Protocols of images have no words of their own for it.
+        const dialect = asked?.kind === undefined ? asked?.protocol : undefined;
+        const headers = limitHeaders(dialect, verdict.standings, host.clock.now());
         if (verdict.refusedBy !== undefined)
           throw overLimit(terms.name, verdict.refusedBy, verdict.retryAfterMs, headers);
         const answer = await next();

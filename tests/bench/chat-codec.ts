@@ -1,6 +1,7 @@
 /** Measures what a translated chat chunk costs: parse, event, encode. Run: `node --import tsx tests/bench/chat-codec.ts`. */
-import type { ReplyContext } from '../../plugins/protocol-convert/codec.ts';
+
 import type { JsonObject } from '../../core/json.ts';
+import type { ReplyContext } from '../../plugins/protocol-convert/codec.ts';
 import { chatCodec } from '../../plugins/protocol-convert/protocols/chat/codec.ts';
 import { ReplyEvents } from '../../plugins/protocol-convert/reply-events.ts';
 
