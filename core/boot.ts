@@ -111,7 +111,7 @@ class House {
   constructor(file: GatewayFile, options: BootOptions) {
     this.#file = file;
     this.#options = options;
-    this.#log = options.log ?? createLog(file.settings.log);
+    this.#log = options.log ?? createLog(file.settings.log, undefined, file.settings.gateway);
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
   }

@@ -34,7 +34,7 @@ async function serve(files: readonly string[]): Promise<void> {
     refuseTwins(gateways);
     for (const gateway of gateways) {
       const port = await gateway.serve();
-      gateway.log.info({ gateway: gateway.file.settings.gateway, port }, 'listening');
+      gateway.log.info({ port }, 'listening');
     }
   } catch (error) {
     await Promise.all(gateways.map((gateway) => gateway.stop(0)));
