@@ -16,5 +16,6 @@ export function renderError(error: GatewayError): Answer {
 /** An error object in place of a chunk, and no `[DONE]`: official SDKs throw on it, and show what stands in `error`. */
 export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
   const told = envelope(error);
-  return formatFrame(JSON.stringify(shape === undefined ? told : { ...shape, error: { ...told.error, ...shape } }));
+  const body = shape === undefined ? told : { error: { ...told.error, ...shape } };
+  return formatFrame(JSON.stringify({ ...body, ...shape, ...body }));
 }

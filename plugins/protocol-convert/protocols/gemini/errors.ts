@@ -27,15 +27,15 @@ const statuses: Readonly<Record<ErrorKind, string>> = {
 
 function errorBody(error: GatewayError, shape?: ShapeMembers): string {
   const details = detailsOf(error);
-  return JSON.stringify({
-    ...shape,
+  const body = {
     error: {
       code: error.status,
       message: error.message,
       status: statuses[error.kind],
       ...(details.length === 0 ? {} : { details }),
     },
-  });
+  };
+  return JSON.stringify({ ...body, ...shape, ...body });
 }
 
 /** The reason, the field and the waiting time, each in the type that official clients look for. */
