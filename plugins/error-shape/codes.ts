@@ -24,11 +24,11 @@ const byKind = {
 } as const satisfies Readonly<Record<ErrorKind, string>>;
 
 /** Where one kind has cases that a client must tell apart. */
-const byReason: Readonly<Record<string, string>> = {
-  model_not_found: 'MODEL_NOT_FOUND',
-  model_not_priced: 'MODEL_NOT_FOUND',
-};
+const byReason = new Map([
+  ['model_not_found', 'MODEL_NOT_FOUND'],
+  ['model_not_priced', 'MODEL_NOT_FOUND'],
+]);
 
 export function codeOf({ kind, code }: GatewayError): string {
-  return (kind === 'not_found' && code !== undefined ? byReason[code] : undefined) ?? byKind[kind];
+  return (kind === 'not_found' && code !== undefined ? byReason.get(code) : undefined) ?? byKind[kind];
 }

@@ -3,13 +3,13 @@ import type { Answer } from '../../core/contract.ts';
 import { isObject, tryParseBytes } from '../../core/json.ts';
 import { classify, classifyBody, notAnAnswer } from '../../core/refusals.ts';
 import { maxScrubbedBytes } from '../../core/scrub.ts';
-import type { Call, UsageReport } from '../../core/vocabulary.ts';
-import { reportOf } from './usage.ts';
+import type { UsageReport } from '../../core/vocabulary.ts';
+import { type Question, reportOf } from './usage.ts';
 
 /** `now` is wall-clock milliseconds; `key` is the vendor's, which its words may quote. Throws an UpstreamRefusal. */
 export async function readAnswer(
   answer: Answer,
-  call: Call,
+  question: Question,
   now: number,
   key: string,
 ): Promise<{ answer: Answer; report: UsageReport }> {
@@ -25,7 +25,7 @@ export async function readAnswer(
     throw notAnAnswer('the answer holds no images', true);
   }
   const headers = { 'content-type': answer.headers['content-type'] ?? 'application/json' };
-  return { answer: { status: answer.status, headers, body }, report: reportOf(json, data, call) };
+  return { answer: { status: answer.status, headers, body }, report: reportOf(json, data, question) };
 }
 
 /** Reads no further than `maxBytes` and a chunk. */

@@ -12,7 +12,11 @@ const referenceTokens = 5_000;
  * (https://platform.openai.com/docs/guides/image-generation#calculating-costs). Others, and what the vendor chooses
  * itself, count as twice the dearest.
  */
-const tokensPerMegapixel: Readonly<Record<string, number>> = { low: 300, medium: 1_100, high: 4_200 };
+const tokensPerMegapixel = new Map([
+  ['low', 300],
+  ['medium', 1_100],
+  ['high', 4_200],
+]);
 const otherTokensPerMegapixel = 8_400;
 const megapixel = 1024 * 1024;
 /** The largest of the usual sizes (1536 × 1024), where the client names none in pixels. */
@@ -26,7 +30,7 @@ export function promptTokensAtMost(prompt: string, references: number): number {
 
 /** Of one image. Small ones are charged nearly as a megapixel. */
 export function imageTokensAtMost(size: string | undefined, quality: string | undefined): number {
-  const known = quality === undefined ? undefined : tokensPerMegapixel[quality];
+  const known = quality === undefined ? undefined : tokensPerMegapixel.get(quality);
   const megapixels = Math.min(Math.max(1, megapixelsOf(size)), mostMegapixels);
   return Math.ceil((known ?? otherTokensPerMegapixel) * megapixels);
 }

@@ -60,7 +60,7 @@ export default definePlugin({
         if (to.protocol !== protocol) throw new Error(`route chose a protocol that is not spoken: ${to.protocol}`);
         const { sending, dropped } = wordUpstreamRequest(request.body, to, timeout);
         exchange.set(upstreamRequest, sending);
-        const { answer, report } = await readAnswer(await next(), request.call, host.clock.now(), to.key.reveal());
+        const { answer, report } = await readAnswer(await next(), request, host.clock.now(), to.key.reveal());
         exchange.set(usageReport, report);
         if (dropped.length > 0) answer.headers['x-gateway-dropped'] = dropped.join(', ');
         return answer;

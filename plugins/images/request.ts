@@ -12,8 +12,16 @@ const mostReferences = 14;
 /** Members that the gateway charges by: sent twice, the vendor could read others. */
 const singleMembers = new Set(['model', 'prompt', 'n', 'size', 'quality', 'resolution', 'stream', 'image_urls']);
 
+/** What the client itself has chosen, in lower case; the rest the vendor chooses. */
+export interface Stated {
+  readonly size: string | undefined;
+  readonly quality: string | undefined;
+  readonly resolution: string | undefined;
+}
+
 export interface Asked {
   readonly call: Call;
+  readonly stated: Stated;
   readonly body: RequestBody;
 }
 export const asked = defineFact<Asked>('image request');
@@ -26,23 +34,37 @@ export function openRequest(bytes: Uint8Array, protocol: string): Asked {
   const prompt = requiredText(json, 'prompt');
   refuseStream(json);
   const images = imagesOf(json);
-  const made = ['size', 'quality', 'resolution'].map((field) => optionalText(json, field)?.toLowerCase());
-  const media = made.filter((word) => word !== undefined);
+  const stated = statedIn(json);
   return {
     body,
+    stated,
     call: {
       protocol,
       model,
       stream: false,
       billable: true,
       inputTokens: promptTokensAtMost(prompt, referencesOf(json)),
-      maxOutputTokens: imageTokensAtMost(made[0], made[1]),
+      maxOutputTokens: imageTokensAtMost(stated.size, stated.quality),
       choices: images,
       kind: 'image',
       images,
-      ...(media.length === 0 ? {} : { media }),
+      ...mediaOf(stated),
     },
   };
+}
+
+function statedIn(json: JsonObject): Stated {
+  const chosen = (field: string) => {
+    const word = optionalText(json, field)?.toLowerCase();
+    return word === 'auto' ? undefined : word;
+  };
+  return { size: chosen('size'), quality: chosen('quality'), resolution: chosen('resolution') };
+}
+
+/** Only where nothing is left to the vendor is it known beforehand what is made; else its own words tell, afterwards. */
+function mediaOf({ size, quality, resolution }: Stated): Pick<Call, 'media'> {
+  if (size === undefined || quality === undefined) return {};
+  return { media: [size, quality, ...(resolution === undefined ? [] : [resolution])] };
 }
 
 function requiredText(json: JsonObject, field: string): string {

@@ -2,20 +2,30 @@
 import { isObject, type JsonObject, objectOf, textOf } from '../../core/json.ts';
 import { readCount, type Usage } from '../../core/usage.ts';
 import type { Call, UsageReport } from '../../core/vocabulary.ts';
+import type { Asked } from './request.ts';
+
+export type Question = Pick<Asked, 'call' | 'stated'>;
 
 /** Without the vendor's count of tokens, as of models that are sold by the image, tokens are estimated from sizes. */
-export function reportOf(json: JsonObject, data: readonly unknown[], call: Call): UsageReport {
+export function reportOf(json: JsonObject, data: readonly unknown[], { call, stated }: Question): UsageReport {
   const image = data.filter(isImage).length;
   const counted = tokensOf(objectOf(json['usage']));
-  const media = [textOf(json['size']), textOf(json['quality'])].filter((word) => word !== undefined);
+  const media = [wordOf(json['size'], stated.size), wordOf(json['quality'], stated.quality), stated.resolution].filter(
+    (word) => word !== undefined,
+  );
   return {
     usage: { image, ...(counted ?? estimated(image, call)) },
     estimated: counted === undefined,
     terminal: true,
     upstreamId: undefined,
     finish: undefined,
-    ...(media.length === 0 ? {} : { media: media.map((word) => word.toLowerCase()) }),
+    ...(media.length === 0 ? {} : { media }),
   };
+}
+
+/** What the vendor says that it made; the client's choice where it says nothing. */
+function wordOf(told: unknown, stated: string | undefined): string | undefined {
+  return textOf(told)?.toLowerCase() ?? stated;
 }
 
 /** One that failed stands in the list without a picture. */

@@ -19,7 +19,11 @@ const usualSize = '1024x1024';
 const usualQuality = 'medium';
 
 /** Tokens of one image of 1024 × 1024. */
-const tokensByQuality: Readonly<Record<string, number>> = { low: 272, medium: 1_056, high: 4_160 };
+const tokensByQuality = new Map([
+  ['low', 272],
+  ['medium', 1_056],
+  ['high', 4_160],
+]);
 const usualPixels = 1024 * 1024;
 
 /** Throws a 400 fault for what this vendor would refuse. */
@@ -31,8 +35,7 @@ export function readImageAsk(body: JsonObject): ImageAsk {
   const size = chosen(body, 'size', usualSize);
   if (!/^[1-9]\d{1,3}x[1-9]\d{1,3}$/.test(size)) throw badRequest(`Invalid value: '${size}'.`, 'size', 'invalid_value');
   const quality = chosen(body, 'quality', usualQuality);
-  if (tokensByQuality[quality] === undefined)
-    throw badRequest(`Invalid value: '${quality}'.`, 'quality', 'invalid_value');
+  if (!tokensByQuality.has(quality)) throw badRequest(`Invalid value: '${quality}'.`, 'quality', 'invalid_value');
   return { model: required(body, 'model'), prompt, count, size, quality, directives };
 }
 
@@ -55,5 +58,5 @@ export function inputTokens({ prompt }: ImageAsk): number {
 /** Of all images together. */
 export function imageTokens({ size, quality, count }: ImageAsk): number {
   const [width, height] = size.split('x').map(Number) as [number, number];
-  return count * Math.ceil((tokensByQuality[quality]! * width * height) / usualPixels);
+  return count * Math.ceil((tokensByQuality.get(quality)! * width * height) / usualPixels);
 }

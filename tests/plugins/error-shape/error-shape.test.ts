@@ -30,6 +30,7 @@ test('a model that is not there is told apart from a path that is not there', ()
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'model_not_found' })), 'MODEL_NOT_FOUND');
   assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'unknown_url' })), 'NOT_FOUND');
   assert.equal(codeOf(new GatewayError('forbidden', 'x', { code: 'model_not_found' })), 'FORBIDDEN');
+  assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'constructor' })), 'NOT_FOUND');
 });
 
 test("the shape comes before the protocol's and a vendor's own words, and headers stay", async () => {

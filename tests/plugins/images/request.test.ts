@@ -37,6 +37,8 @@ test('a request is stated as what it asks for', () => {
   });
   const plain = open({ ...least, n: null, size: null, stream: false });
   assert.deepEqual([plain.images, plain.choices, plain.media], [1, 1, undefined]);
+  for (const chosen of [{ size: '1024x1024' }, { quality: 'high' }, { size: 'auto', quality: 'auto' }])
+    assert.equal(open({ ...least, ...chosen }).media, undefined, 'what the vendor chooses is not known beforehand');
 });
 
 test('what is wrong is named by its field', () => {

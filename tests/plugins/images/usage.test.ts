@@ -18,11 +18,13 @@ const call: Call = {
   kind: 'image',
   images: 2,
 };
+const nothing = { size: undefined, quality: undefined, resolution: undefined };
+const asked = { call, stated: nothing };
 const image = { b64_json: 'aGVsbG8=' };
 
 test("a recorded answer's usage is told class by class, and what was made by size and quality", () => {
   const json = JSON.parse(recording('images', 'openai-gpt-image-1-mini-image-out-fd50').response.toString());
-  assert.deepEqual(reportOf(json, json.data, call), {
+  assert.deepEqual(reportOf(json, json.data, asked), {
     usage: { image: 1, input: 14, cache_read: 0, input_image: 0, output: 0, output_image: 272 },
     estimated: false,
     terminal: true,
@@ -44,7 +46,7 @@ test('images, cached tokens and words are counted apart', () => {
     output_tokens: 415,
     output_tokens_details: { image_tokens: 272, text_tokens: 143 },
   };
-  assert.deepEqual(reportOf({ usage }, [image, image], call).usage, {
+  assert.deepEqual(reportOf({ usage }, [image, image], asked).usage, {
     image: 2,
     input: 80,
     cache_read: 80,
@@ -56,14 +58,21 @@ test('images, cached tokens and words are counted apart', () => {
 
 test('what did not come is not counted, and without the count of tokens they are estimated and marked', () => {
   const data = [image, { url: 'https://example.com/a.png' }, { error: { code: 'blocked' } }, null, {}];
-  const report = reportOf({}, data, call);
+  const report = reportOf({}, data, asked);
   assert.deepEqual(report.usage, { image: 2, input: 40, output_image: 2_200 });
   assert.equal(report.estimated, true);
-  assert.deepEqual(reportOf({ usage: { input_tokens: -1, output_tokens: 'x' } }, [], call).usage, {
+  assert.deepEqual(reportOf({ usage: { input_tokens: -1, output_tokens: 'x' } }, [], asked).usage, {
     image: 0,
     input: 40,
     output_image: 0,
   });
+});
+
+test("what was made is told in the vendor's words, and in the client's where it says nothing", () => {
+  const stated = { size: '2k', quality: 'low', resolution: '2k' };
+  assert.deepEqual(reportOf({ quality: 'HIGH' }, [image], { call, stated }).media, ['2k', 'high', '2k']);
+  assert.deepEqual(reportOf({ size: '1024x1024' }, [image], asked).media, ['1024x1024']);
+  assert.equal(reportOf({}, [image], asked).media, undefined);
 });
 
 test("the classes add up to the vendor's totals, whatever it says of their parts", () => {
@@ -84,7 +93,7 @@ test("the classes add up to the vendor's totals, whatever it says of their parts
           output_tokens: output,
           output_tokens_details: { text_tokens: parts[3] },
         };
-        const told = reportOf({ usage }, [image], call).usage;
+        const told = reportOf({ usage }, [image], asked).usage;
         const counts = tokenClasses.map((name) => told[name] ?? 0);
         assert.ok(counts.every((value) => Number.isSafeInteger(value) && value >= 0));
         assert.equal(
