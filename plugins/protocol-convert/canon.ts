@@ -1,7 +1,6 @@
 /** The common tongue between protocols, the asking: a Prompt of turns, parts and tools. Types alone; answers are in reply.ts. */
-
-import type { JsonObject } from '../../core/json.ts';
 import type { Effort } from '../../core/traits.ts';
+import type { JsonObject } from './json.ts';
 
 /** A request, whatever protocol it came in. Absent members were not asked for; nothing is filled in. */
 export interface Prompt {

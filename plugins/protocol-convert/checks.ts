@@ -1,6 +1,7 @@
 /** Reads a request's body and checks what the gateway itself needs of it; unknown members pass. Pure. */
-import type { JsonObject } from '../../core/json.ts';
+
 import { invalid, type RequestBody, readBody } from '../../core/request-body.ts';
+import type { JsonObject } from './json.ts';
 
 export { invalid };
 

@@ -1,9 +1,9 @@
 /** What a protocol's folder offers to translation: its words for the common tongue, both ways. Types. */
 import type { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
 import type { Traits } from '../../core/traits.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Keepsake, MediaPart, Prompt } from './canon.ts';
+import type { JsonObject } from './json.ts';
 import type { Losses, Spelling } from './losses.ts';
 import type { ShapeMembers } from './protocol.ts';
 import type { Event, Reply, UsageSeen } from './reply.ts';

@@ -1,7 +1,6 @@
 /** Does for an upstream what it cannot do itself: opens wrappers, stops at texts, hides reasoning. Filters of events. Pure. */
-
-import { isObject, tryParse } from '../../core/json.ts';
 import type { WayBack } from './codec.ts';
+import { isObject, tryParse } from './json.ts';
 import type { Event, Sink } from './reply.ts';
 
 /** The sink to tell an upstream's events to, so that `sink` gets what the client asked for. The same one if nothing is needed. */

@@ -1,5 +1,5 @@
 /** Sizes turned into tokens where no vendor has counted: upper-biased, so that a hold covers the bill. Pure. */
-import { isObject, type JsonObject, listOf, textOf } from '../../core/json.ts';
+import { isObject, type JsonObject, listOf, textOf } from './json.ts';
 
 /**
  * A prompt's text is taken as one token for each two bytes of its JSON. Measured texts need fewer (English about one for

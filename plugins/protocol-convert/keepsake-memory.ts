@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/contract.ts';
-import { tryParse } from '../../core/json.ts';
 import type { Keepsake, Part, ReasoningPart, ToolCallPart, Turn } from './canon.ts';
+import { tryParse } from './json.ts';
 import type { Event } from './reply.ts';
 import { legalCallId } from './wording/tool-ids.ts';
 

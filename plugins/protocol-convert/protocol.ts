@@ -2,12 +2,12 @@
 import type { Answer, Endpoint, Exchange } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../core/json.ts';
 import type { RequestBody } from '../../core/request-body.ts';
 import type { OnFrame } from '../../core/sse.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Codec } from './codec.ts';
 import type { Reading } from './counts.ts';
+import type { JsonObject } from './json.ts';
 import type { LiveReport } from './report.ts';
 
 export type { RequestBody };

@@ -1,7 +1,7 @@
 /** A call for an upstream of the client's own protocol: byte for byte there and back. */
 import { type Answer, type Exchange, type Next, upstreamRequest } from '../../core/contract.ts';
-import { isObject, tryParseBytes } from '../../core/json.ts';
 import type { Target } from '../../core/vocabulary.ts';
+import { isObject, tryParseBytes } from './json.ts';
 import type { Opened, Prepared } from './protocol.ts';
 import { relayAnswer } from './relay.ts';
 import { sealPrefix } from './seal.ts';

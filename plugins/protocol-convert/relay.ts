@@ -1,9 +1,9 @@
 /** The way back of a relayed answer: an error becomes a refusal, a success passes byte for byte while a tap looks. */
 import type { Answer, Exchange, Headers } from '../../core/contract.ts';
-import { isObject, tryParseBytes } from '../../core/json.ts';
 import { classify, classifyBody, notAnAnswer } from '../../core/refusals.ts';
 import { maxScrubbedBytes } from '../../core/scrub.ts';
 import { meter, target, type UsageReport, usageReport } from '../../core/vocabulary.ts';
+import { isObject, tryParseBytes } from './json.ts';
 import type { Opened, Prepared, Tap } from './protocol.ts';
 import { LiveReport } from './report.ts';
 import { RelayStream } from './stream.ts';

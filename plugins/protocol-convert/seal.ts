@@ -2,8 +2,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Random } from '../../core/contract.ts';
-import { isObject, tryParse } from '../../core/json.ts';
 import type { Keepsake } from './canon.ts';
+import { isObject, tryParse } from './json.ts';
 import { readOrMakeSecret } from './seal-secret.ts';
 
 /** What every sealed text begins with. */

@@ -1,7 +1,7 @@
 /** What a relayed stream's frames are to the relay, and what breaks one as its client is told. Pure. */
 import { GatewayError, toGatewayError } from '../../core/errors.ts';
-import { tryParse } from '../../core/json.ts';
 import { parseFrame } from '../../core/sse.ts';
+import { tryParse } from './json.ts';
 
 /** What the client is told: in a running stream nothing may be tried again by itself. */
 export function brokeOff(cause: unknown): GatewayError {

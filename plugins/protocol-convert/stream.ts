@@ -1,11 +1,11 @@
 /** Relays a stream: the upstream's own bytes in whole frames, a tap looking on, and a true ending whatever happens. */
 import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
-import { isObject, tryParse } from '../../core/json.ts';
 import { classifyFrame, notAnAnswer } from '../../core/refusals.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../core/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
 import type { Call, Meter } from '../../core/vocabulary.ts';
+import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
 import type { Protocol, Reshape, ShapeMembers, StreamReader, Tap, Verdict } from './protocol.ts';
 import type { LiveReport } from './report.ts';

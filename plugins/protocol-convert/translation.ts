@@ -1,11 +1,11 @@
 /** The way back of a translated answer: an upstream's frames or body in, the client's out. */
 import type { GatewayError } from '../../core/errors.ts';
-import { isObject, type JsonObject, tryParse } from '../../core/json.ts';
 import { notAnAnswer } from '../../core/refusals.ts';
 import { parseFrame } from '../../core/sse.ts';
 import type { Codec, ReplyContext, ReplyDecoder, ReplyEncoder, WayBack } from './codec.ts';
 import { Collector } from './collect.ts';
 import { emulating } from './emulate.ts';
+import { isObject, type JsonObject, tryParse } from './json.ts';
 import type { KeepsakeCollector } from './keepsake-memory.ts';
 import type { Reshape } from './protocol.ts';
 import type { Event, Reply, Sink, UsageSeen } from './reply.ts';

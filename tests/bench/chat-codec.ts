@@ -1,7 +1,6 @@
 /** Measures what a translated chat chunk costs: parse, event, encode. Run: `node --import tsx tests/bench/chat-codec.ts`. */
-
-import type { JsonObject } from '../../core/json.ts';
 import type { ReplyContext } from '../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../plugins/protocol-convert/json.ts';
 import { chatCodec } from '../../plugins/protocol-convert/protocols/chat/codec.ts';
 import { ReplyEvents } from '../../plugins/protocol-convert/reply-events.ts';
 

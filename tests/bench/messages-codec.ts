@@ -1,8 +1,7 @@
 /** Measures what a translated messages chunk costs: parse, event, encode. Run: `node --import tsx tests/bench/messages-codec.ts`. */
-
-import type { JsonObject } from '../../core/json.ts';
 import { parseFrame } from '../../core/sse.ts';
 import type { ReplyContext } from '../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../plugins/protocol-convert/json.ts';
 import { messagesCodec } from '../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { ReplyEvents } from '../../plugins/protocol-convert/reply-events.ts';
 

@@ -1,6 +1,6 @@
 /** Measures one chunk of a translated stream, responses on both sides: parse, decode, encode. `node --import tsx tests/bench/responses-codec.ts` */
 
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../plugins/protocol-convert/json.ts';
 import { responsesCodec } from '../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { ReplyEvents } from '../../plugins/protocol-convert/reply-events.ts';
 import { replyContext } from '../plugins/protocol-convert/codec/responses-helpers.ts';

@@ -1,6 +1,6 @@
 /** Words a count of tokens as each protocol's own counting endpoint does. Pure. */
 import type { Answer } from '../../../core/contract.ts';
-import type { JsonObject } from '../../../core/json.ts';
+import type { JsonObject } from '../json.ts';
 
 const shapes: Readonly<Record<string, (tokens: number) => JsonObject>> = {
   messages: (tokens) => ({ input_tokens: tokens }),

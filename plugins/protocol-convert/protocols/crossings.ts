@@ -1,5 +1,5 @@
 /** Requests of one protocol at another's address: a chat-shaped compaction, and a responses-shaped chat. */
-import type { JsonObject } from '../../../core/json.ts';
+import type { JsonObject } from '../json.ts';
 import type { Opened, Protocol, ProtocolEndpoint, RequestBody } from '../protocol.ts';
 import { chat } from './chat/index.ts';
 import { asResponsesRequest, isResponsesRequest } from './responses/from-chat.ts';

@@ -1,7 +1,7 @@
 /** Words a model's summary as the compaction item that the client asked for, in a stream, a response or a compaction object. Pure. */
 import { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../core/json.ts';
 import type { Codec, ReplyContext, ReplyEncoder } from '../codec.ts';
+import type { JsonObject } from '../json.ts';
 import { failureFrames } from '../protocols/responses/errors.ts';
 import { Frames } from '../protocols/responses/frames.ts';
 import { userMessages } from '../protocols/responses/input-items.ts';

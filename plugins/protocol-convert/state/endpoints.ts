@@ -1,8 +1,8 @@
 /** The addresses of kept answers: read, list what they were given for, delete. Those of an upstream are asked for there. */
 import type { Answer, Endpoint, Exchange, Next } from '../../../core/contract.ts';
-import { isObject, listOf, tryParse } from '../../../core/json.ts';
 import { caller } from '../../../core/vocabulary.ts';
 import { invalid } from '../checks.ts';
+import { isObject, listOf, tryParse } from '../json.ts';
 import type { Protocol } from '../protocol.ts';
 import { listPage } from './listing.ts';
 import { responseNotFound } from './lost.ts';

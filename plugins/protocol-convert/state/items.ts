@@ -1,5 +1,5 @@
 /** Input items as they are kept and listed: each with a type, an id, and its content in parts. Pure. */
-import { isObject, type JsonObject, textOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, textOf } from '../json.ts';
 
 const prefixes: Readonly<Record<string, string>> = {
   message: 'msg',

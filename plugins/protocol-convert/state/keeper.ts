@@ -1,8 +1,8 @@
 /** Keeps answers that the client may come back to, or where they are kept. Off the client's path, before its next request. */
 import type { Clock, Exchange, Log } from '../../../core/contract.ts';
-import { listOf, objectOf, tryParse } from '../../../core/json.ts';
 import { totalTokens } from '../../../core/usage.ts';
 import { caller, type Target } from '../../../core/vocabulary.ts';
+import { listOf, objectOf, tryParse } from '../json.ts';
 import type { Opened, Tap } from '../protocol.ts';
 import { inputItems } from '../protocols/responses/input-items.ts';
 import { keptItems } from './items.ts';

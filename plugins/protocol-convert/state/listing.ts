@@ -1,7 +1,6 @@
 /** Pages of a list of items, as the official API cuts them. Pure. */
-
-import type { JsonObject } from '../../../core/json.ts';
 import { invalid } from '../checks.ts';
+import type { JsonObject } from '../json.ts';
 
 const defaultLimit = 20;
 const largestLimit = 100;

@@ -1,8 +1,8 @@
 /** Finds what a request builds on, and states the request that can be handled: written out, or pinned to who keeps it. */
 import type { Exchange } from '../../../core/contract.ts';
-import { isObject, type JsonObject, listOf, textOf, tryParse } from '../../../core/json.ts';
 import { call, caller, pinned } from '../../../core/vocabulary.ts';
 import { invalid } from '../checks.ts';
+import { isObject, type JsonObject, listOf, textOf, tryParse } from '../json.ts';
 import { type BuiltOn, type Opened, opened } from '../protocol.ts';
 import { itemLost, previousResponseLost, scattered } from './lost.ts';
 import type { KeptResponse, RelayedResponse, ResponseRecord } from './record.ts';

@@ -1,5 +1,5 @@
 /** JSON Schemas for upstreams that hold an answer to them: what fits strict rules, and what is made to fit. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
 import { hinted, mapSubschemas, subschemas, typesOf } from './schema-walk.ts';
 
 /** Keywords of https://platform.openai.com/docs/guides/structured-outputs#supported-schemas and such that say nothing. */

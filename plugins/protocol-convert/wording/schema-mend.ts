@@ -1,5 +1,5 @@
 /** Mends schemas of tools that are no JSON Schema, as some tool servers send them; leaves right ones as they are. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
 import { holdsSchemas, mapSubschemas } from './schema-walk.ts';
 
 /** Type names of other languages. */

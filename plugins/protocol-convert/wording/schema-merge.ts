@@ -1,5 +1,5 @@
 /** Makes one flat schema of references and combinations, where a target knows neither. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
 import { typesOf } from './schema-walk.ts';
 
 /** The larger of both counts. */

@@ -1,5 +1,5 @@
 /** One schema without references and combinations, in the keywords of the OpenAPI subset. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
 import { hinted } from './schema-walk.ts';
 
 const kinds = {

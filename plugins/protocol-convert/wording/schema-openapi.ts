@@ -1,5 +1,5 @@
 /** JSON Schema in the words of the OpenAPI subset that function declarations of some upstreams take. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../json.ts';
 import { mendSchema, rootObject } from './schema-mend.ts';
 import { mergedSchemas, pointedAt, withOptional } from './schema-merge.ts';
 import { worded } from './schema-openapi-words.ts';

@@ -1,5 +1,5 @@
 /** Where schemas stand inside a JSON Schema: by position, so that a property may have any keyword's name. Pure. */
-import { isObject, type JsonObject } from '../../../core/json.ts';
+import { isObject, type JsonObject } from '../json.ts';
 
 /** Keywords whose value is a schema (`items` of old drafts: a list of them). */
 const single = new Set([

@@ -1,5 +1,5 @@
 /** JSON Schemas as each protocol wants them; every function walks by position, so that properties may have any name. Pure. */
-import { isObject, type JsonObject } from '../../../core/json.ts';
+import { isObject, type JsonObject } from '../json.ts';
 import { mapSubschemas, typesOf } from './schema-walk.ts';
 
 export { closedSchema, isStrict } from './schema-closed.ts';

@@ -1,5 +1,5 @@
 /** Tells the calls of one choice apart, however loosely a server numbers and names them. */
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 
 /** A call that holds several others, which some models write although nobody declared it. */

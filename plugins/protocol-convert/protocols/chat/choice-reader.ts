@@ -1,7 +1,6 @@
 /** Reads one choice of an answer, piece by piece or whole, whatever dialect of chat it is written in. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { Citation, TokenLogprob } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { bytesSource, plainMediaType, sniffMediaType, urlSource } from '../../wording/media.ts';

@@ -1,9 +1,8 @@
 /** Reads chat messages into turns, one for one. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { Part, ToolCallPart, Turn } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext, OpenSeal } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { cacheMark, decodeContent, decodeResult } from './decode-parts.ts';
 import { reasoningParts } from './decode-reasoning.ts';
 import { thoughtSignature } from './keepsakes.ts';

@@ -1,9 +1,8 @@
 /** Reads the content of chat messages, also in the forms of other protocols that clients mix in. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { CacheMark, MediaPart, Part, Source, TextPart, ToolResultPart } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { OpenSeal } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { bytesSource, kindOfMedia, mediaTypeOfName, urlSource } from '../../wording/media.ts';
 import { reasoningPart } from './decode-reasoning.ts';
 

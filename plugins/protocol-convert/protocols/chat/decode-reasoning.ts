@@ -1,10 +1,9 @@
 /** Reads how much a chat client wants a model to reason, and the reasoning that it hands back. Pure. */
-
-import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json.ts';
 import { type Effort, efforts } from '../../../../core/traits.ts';
 import type { ReasoningPart, ReasoningWish } from '../../canon.ts';
 import { countOf, invalid } from '../../checks.ts';
 import type { OpenSeal } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
 import { opaqueOf, readableOf } from './keepsakes.ts';
 import { booleanMember, objectMember, present, textMember } from './members.ts';
 

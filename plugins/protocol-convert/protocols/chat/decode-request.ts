@@ -1,9 +1,8 @@
 /** Reads a chat request into the common tongue: its settings; messages and tools have rooms of their own. */
-
-import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json.ts';
 import type { OutputForm, Prompt } from '../../canon.ts';
 import { countOf, invalid, requireList } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
 import { decodeMessages } from './decode-messages.ts';
 import { reasoningFields, reasoningWish } from './decode-reasoning.ts';

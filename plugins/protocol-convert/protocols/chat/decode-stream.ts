@@ -1,7 +1,6 @@
 /** Reads chat answers, streamed and whole, and tells them as events. */
-
-import { isObject, type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import type { ReplyDecoder } from '../../codec.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { ChoiceReader } from './choice-reader.ts';
 

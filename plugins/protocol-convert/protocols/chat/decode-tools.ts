@@ -1,8 +1,7 @@
 /** Reads the tools of a chat request and the choice among them. Pure. */
-
-import { isObject, type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
 import { cacheMark } from './decode-parts.ts';
 import { booleanMember, listMember, objectMember, present } from './members.ts';

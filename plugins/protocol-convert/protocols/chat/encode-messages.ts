@@ -1,8 +1,7 @@
 /** Words turns as chat messages: results first, thoughts only for whom they belong to, media where they may stand. */
-
-import { type JsonObject, objectOf, tryParse } from '../../../../core/json.ts';
 import type { MediaPart, Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart, Turn } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import { type JsonObject, objectOf, tryParse } from '../../json.ts';
 import { pairedTurns, withoutEmpty } from '../../wording/history.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';

@@ -1,8 +1,7 @@
 /** Asks a chat upstream for structured answers: by its own option, by a forced tool, or in words. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { OutputForm, Prompt } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { isStrict, rootObject } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { type EncodedTools, forcedText } from './encode-tools.ts';

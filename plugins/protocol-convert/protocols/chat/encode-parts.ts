@@ -1,8 +1,7 @@
 /** Words parts as chat content, as far as the upstream can take them. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { CacheMark, MediaPart, TextPart } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { audioFormat, dataUrl, plainText } from '../../wording/media.ts';
 
 const kindNames = { image: 'images', document: 'documents', audio: 'sounds', video: 'films' } as const;

@@ -1,8 +1,7 @@
 /** Asks a chat upstream to reason, in the way that it is declared to understand. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { ReasoningWish } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { budgetOf, effortOf, nearestEffort } from '../../wording/reasoning.ts';
 
 const defaultEfforts = ['low', 'medium', 'high'] as const;

@@ -1,8 +1,7 @@
 /** Words a whole answer as a chat completion. */
-
-import { type JsonObject, listOf } from '../../../../core/json.ts';
 import type { MediaPart, TokenLogprob, ToolCallPart } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
+import { type JsonObject, listOf } from '../../json.ts';
 import type { Choice, Reply } from '../../reply.ts';
 import { dataUrl } from '../../wording/media.ts';
 import { finishReasonOf } from './finish.ts';

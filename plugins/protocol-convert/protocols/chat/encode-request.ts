@@ -1,8 +1,7 @@
 /** Words a Prompt as a chat request for one upstream. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Prompt, Setting } from '../../canon.ts';
 import type { EncodeContext, EncodedRequest } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { ToolNamer } from '../../wording/tool-names.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { encodeOutput } from './encode-output.ts';

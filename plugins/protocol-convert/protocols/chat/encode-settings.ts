@@ -1,9 +1,8 @@
 /** Words the settings of a Prompt that stand alone: bounds, sampling, names, kinds of answer. */
-
-import type { JsonObject } from '../../../../core/json.ts';
-import { textOf } from '../../../../core/json.ts';
 import type { Prompt, Setting } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
+import { textOf } from '../../json.ts';
 import { shortHash } from '../../wording/hash.ts';
 
 const defaultMaxTemperature = 2;

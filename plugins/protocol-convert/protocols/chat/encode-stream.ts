@@ -1,8 +1,8 @@
 /** Words events as chat chunks: a role first, deltas, a reason for each choice, usage where asked for, `[DONE]`. */
 import type { GatewayError } from '../../../../core/errors.ts';
-import { type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
 import type { Citation } from '../../canon.ts';
 import type { ReplyContext, ReplyEncoder } from '../../codec.ts';
+import { type JsonObject, listOf, objectOf } from '../../json.ts';
 import type { Event } from '../../reply.ts';
 import { dataUrl } from '../../wording/media.ts';
 import { streamError } from './errors.ts';

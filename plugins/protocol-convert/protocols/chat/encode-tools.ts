@@ -1,8 +1,7 @@
 /** Words tools and the choice among them for a chat upstream. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { isStrict, rootObject } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { cacheMember } from './encode-parts.ts';

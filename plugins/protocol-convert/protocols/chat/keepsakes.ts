@@ -1,5 +1,5 @@
 /** The places where chat carries what a vendor wants back unread: `reasoning_details`, `thinking_blocks`, `extra_content`. Pure. */
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 
 /** The opaque slot of a call or a text, as compatible servers and their clients name it. */
 export function thoughtSignature(holder: JsonObject): string | undefined {

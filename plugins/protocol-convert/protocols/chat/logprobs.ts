@@ -1,7 +1,6 @@
 /** Log probabilities of tokens, to and from chat's words. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
 import type { TokenLogprob } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
 
 /** Of a choice's `logprobs`; undefined where it tells none. */
 export function readLogprobs(value: unknown): readonly TokenLogprob[] | undefined {

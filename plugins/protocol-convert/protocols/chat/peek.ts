@@ -1,9 +1,8 @@
 /** Reads what the gateway must know of a chat request. Pure. */
-
-import { objectOf } from '../../../../core/json.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { countOf, largest, modelOf, requireList, streamOf } from '../../checks.ts';
 import { measureMedia, promptTokens } from '../../estimate.ts';
+import { objectOf } from '../../json.ts';
 import type { RequestBody } from '../../protocol.ts';
 
 /** Throws invalid_request that names the field. */

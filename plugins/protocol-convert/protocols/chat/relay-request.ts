@@ -1,9 +1,9 @@
 /** Words a chat request for a chat upstream: bytes as they came, but for the alias, the dialect and the usage option. Pure. */
 
 import { editBody, nestedEdits } from '../../../../core/body-edits.ts';
-import { isObject } from '../../../../core/json.ts';
 import type { Changes, Edit } from '../../../../core/splice.ts';
 import type { Target } from '../../../../core/vocabulary.ts';
+import { isObject } from '../../json.ts';
 import type { Prepared, RequestBody } from '../../protocol.ts';
 
 export function relayRequest(body: RequestBody, stream: boolean, target: Target): Prepared {

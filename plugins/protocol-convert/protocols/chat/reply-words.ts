@@ -1,8 +1,7 @@
 /** Pieces of chat answers that streams and whole answers share. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Citation } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 
 const idPrefix = 'chatcmpl-';
 

@@ -1,5 +1,5 @@
 /** Takes the gateway's own sealed texts out of a chat request that is relayed: no vendor could read them. Pure. */
-import { isObject, type JsonObject, listOf } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf } from '../../json.ts';
 import { opaqueOf, thoughtSignature } from './keepsakes.ts';
 
 /** How every sealed text begins. */

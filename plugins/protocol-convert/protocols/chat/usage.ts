@@ -1,7 +1,6 @@
 /** Words usage as chat reports it: totals include what their details name. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Usage } from '../../../../core/usage.ts';
+import type { JsonObject } from '../../json.ts';
 
 export function wordUsage(usage: Usage): JsonObject {
   const of = (name: keyof Usage) => usage[name] ?? 0;

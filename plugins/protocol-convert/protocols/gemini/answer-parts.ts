@@ -1,8 +1,7 @@
 /** Words the pieces of an answer as parts for a client, with what the client must bring back. Pure. */
-
-import { isObject, type JsonObject, objectOf, tryParse } from '../../../../core/json.ts';
 import type { MediaPart } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
+import { isObject, type JsonObject, objectOf, tryParse } from '../../json.ts';
 import { type SlotEntry, wordSlot } from './signatures.ts';
 
 /** Whether the client asked to read thoughts: `includeThoughts`, in any of the three shapes of a request. */

@@ -1,7 +1,7 @@
 /** Chunks in the form in which this client reads them: official or the specification's members, SSE or one on each line. Pure. */
 import type { GatewayError } from '../../../../core/errors.ts';
-import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import { formatFrame } from '../../../../core/sse.ts';
+import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { ShapeMembers } from '../../protocol.ts';
 import { streamError } from './errors.ts';
 import { isSnake } from './flat-request.ts';

@@ -1,7 +1,6 @@
 /** Reads the conversation: contents, their parts, and which result belongs to which call. Pure. */
-
-import { isObject, type JsonObject, textOf } from '../../../../core/json.ts';
 import type { Keepsake, MediaPart, Part, ReasoningPart, TextPart, ToolResultPart, Turn } from '../../canon.ts';
+import { isObject, type JsonObject, textOf } from '../../json.ts';
 import { bytesSource, kindOfMedia, urlSource } from '../../wording/media.ts';
 import { madeCallId } from '../../wording/tool-ids.ts';
 import { executedCode } from './executed-code.ts';

@@ -1,9 +1,8 @@
 /** Reads a client's request, in any of the three shapes that clients write. Pure. */
-
-import { isObject, type JsonObject, objectOf } from '../../../../core/json.ts';
 import type { Part, Prompt, Turn } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, objectOf } from '../../json.ts';
 import { notTranslatable } from '../../losses.ts';
 import { ContentsReader } from './decode-contents.ts';
 import { decodeSettings } from './decode-settings.ts';

@@ -1,8 +1,7 @@
 /** Reads `generationConfig`: how the answer is to be made. Pure. */
-
-import { type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import { efforts } from '../../../../core/traits.ts';
 import type { OutputForm, Prompt, ReasoningWish } from '../../canon.ts';
+import { type JsonObject, objectOf, textOf } from '../../json.ts';
 import { notTranslatable } from '../../losses.ts';
 import { lowerCaseTypes } from '../../wording/schemas.ts';
 import type { Reading } from './reading.ts';

@@ -1,7 +1,6 @@
 /** Reads an upstream's chunks, and its whole answers: every one is a piece of the same shape. Pure. */
-
-import { isObject, type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import type { ReplyDecoder } from '../../codec.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { bytesSource, kindOfMedia, urlSource } from '../../wording/media.ts';
 import { executedCode } from './executed-code.ts';

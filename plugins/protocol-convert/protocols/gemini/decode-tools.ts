@@ -1,7 +1,6 @@
 /** Reads the tools that a client offers, and how they may be chosen. Pure. */
-
-import { isObject, type JsonObject, textOf } from '../../../../core/json.ts';
 import type { FunctionTool, HostedOptions, HostedTool, Tool, ToolChoice } from '../../canon.ts';
+import { isObject, type JsonObject, textOf } from '../../json.ts';
 import { notTranslatable } from '../../losses.ts';
 import { lowerCaseTypes } from '../../wording/schemas.ts';
 import type { Reading } from './reading.ts';

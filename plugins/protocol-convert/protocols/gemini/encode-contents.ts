@@ -1,8 +1,7 @@
 /** Words the conversation for an upstream: contents that alternate, begin with the user, and answer every call at once. Pure. */
-
-import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import type { Keepsake, MediaPart, Part, ToolCallPart, ToolResultPart, Turn } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import { mergedTurns, pairedTurns, withoutEmpty } from '../../wording/history.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { argsOf } from './answer-parts.ts';

@@ -1,8 +1,7 @@
 /** Words a whole answer for a client. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Part } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import type { Choice, Reply } from '../../reply.ts';
 import { argsOf, asksThoughts, mediaPart, PendingSlot } from './answer-parts.ts';
 import { ClientFrames } from './client-frames.ts';

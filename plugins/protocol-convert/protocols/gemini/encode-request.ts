@@ -1,8 +1,7 @@
 /** Words a request for an upstream of this protocol. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { OutputForm, Prompt } from '../../canon.ts';
 import type { EncodeContext, EncodedRequest } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { ToolNamer } from '../../wording/tool-names.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeSettings } from './encode-settings.ts';

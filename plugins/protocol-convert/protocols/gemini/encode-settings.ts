@@ -1,8 +1,7 @@
 /** Words `generationConfig` for an upstream. Pure. */
-
-import { type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import type { Prompt, ReasoningWish, Setting } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import { type JsonObject, objectOf, textOf } from '../../json.ts';
 import { budgetOf, effortOf, nearestEffort } from '../../wording/reasoning.ts';
 import { openApiSubset, withoutConst } from '../../wording/schemas.ts';
 

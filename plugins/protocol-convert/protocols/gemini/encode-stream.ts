@@ -1,8 +1,8 @@
 /** Words a stream for a client: text at once, calls when they are whole, reason and usage in the last chunk. */
 import type { GatewayError } from '../../../../core/errors.ts';
-import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import type { TokenLogprob } from '../../canon.ts';
 import type { ReplyContext, ReplyEncoder } from '../../codec.ts';
+import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { Event, StopReason } from '../../reply.ts';
 import { argsOf, asksThoughts, mediaPart, PendingSlot } from './answer-parts.ts';
 import { ClientFrames, dialectOf } from './client-frames.ts';

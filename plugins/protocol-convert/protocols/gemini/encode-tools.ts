@@ -1,8 +1,7 @@
 /** Words tools and their choice for an upstream. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { openApiSubset, rootObject, withoutConst } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 

@@ -1,5 +1,5 @@
 /** Code that the vendor ran by itself, as fenced text: other protocols have no place for it. Pure. */
-import { type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
+import { type JsonObject, objectOf, textOf } from '../../json.ts';
 
 /** The text of an `executableCode` or `codeExecutionResult` part; undefined for any other part. */
 export function executedCode(part: JsonObject): string | undefined {

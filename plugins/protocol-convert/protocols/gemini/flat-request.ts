@@ -1,5 +1,5 @@
 /** The specification's flat request (4.6) in the official shape. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
 import { rename, toCamel } from './names.ts';
 
 /** Members of the flat request that officially live in `generationConfig`. */

@@ -1,7 +1,6 @@
 /** What an answer rests on, between grounding metadata (offsets in bytes of UTF-8) and citations (UTF-16). Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { Citation, SearchPart, SearchResult } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { byteOffset, utf16Offset } from '../../wording/citations.ts';
 

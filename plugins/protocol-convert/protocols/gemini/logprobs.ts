@@ -1,7 +1,6 @@
 /** Probabilities of tokens, between `logprobsResult` and the common tongue. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
 import type { TokenLogprob } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
 
 /** undefined where the candidate tells none. */
 export function logprobsOf(result: unknown): TokenLogprob[] | undefined {

@@ -1,5 +1,5 @@
 /** Puts together the arguments of a call that arrive as values at JSON paths (`$.a.b[0]`). Pure. */
-import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
 
 type Container = Record<string, unknown> | unknown[];
 

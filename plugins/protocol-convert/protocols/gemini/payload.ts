@@ -1,7 +1,6 @@
 /** The JSON of one stream frame, whether it came as SSE or as an element of an array. Pure. */
-
-import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import { parseFrame } from '../../../../core/sse.ts';
+import { isObject, type JsonObject, tryParse } from '../../json.ts';
 
 /** The text of the frame's JSON; undefined when it carries none. */
 export function payloadText(raw: Buffer): string | undefined {

@@ -1,9 +1,9 @@
 /** Reads what the gateway must know of a generate-content request: model and method from the path, the rest from the body. Pure. */
 import { GatewayError } from '../../../../core/errors.ts';
-import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { countOf, invalid, largest, streamOf } from '../../checks.ts';
 import { measureMedia, promptTokens } from '../../estimate.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
 import type { RequestBody } from '../../protocol.ts';
 
 const methods = ['generateContent', 'streamGenerateContent', 'countTokens'] as const;

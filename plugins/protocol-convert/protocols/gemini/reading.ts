@@ -1,8 +1,8 @@
 /** What is at hand while a client's request is read, and the reading of single members. Pure. */
 import type { GatewayError } from '../../../../core/errors.ts';
-import { isObject, type JsonObject } from '../../../../core/json.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject } from '../../json.ts';
 import { isSnake } from './flat-request.ts';
 import { toSnake } from './names.ts';
 

@@ -1,8 +1,7 @@
 /** What stands in `thoughtSignature`: the vendor's own words upstream, sealed keepsakes in clients' hands. Pure. */
-
-import { isObject, type JsonObject, listOf } from '../../../../core/json.ts';
 import type { Keepsake } from '../../canon.ts';
 import type { OpenSeal } from '../../codec.ts';
+import { isObject, type JsonObject, listOf } from '../../json.ts';
 
 /** Tells an upstream that the signature of this call was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
 export const lostSignature = 'skip_thought_signature_validator';

@@ -1,5 +1,5 @@
 /** The official answer in the specification's shape (2.8): snake_case, with `created` and what it requires. Pure. */
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { rename, toSnake } from './names.ts';
 
 /** `model` and `createdAt` (Unix seconds) stand in where the upstream names none. Error objects keep their form. */

@@ -1,8 +1,7 @@
 /** Meters generate-content: every frame carries usage, so every frame is parsed. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 import { payloadOf } from './payload.ts';

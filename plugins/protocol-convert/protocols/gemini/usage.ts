@@ -1,7 +1,6 @@
 /** Words what was consumed as `usageMetadata`. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import { totalTokens, type Usage } from '../../../../core/usage.ts';
+import type { JsonObject } from '../../json.ts';
 
 /** The prompt includes what was read from or written to a cache; candidates exclude thoughts. `tier` as the common tongue names it. */
 export function usageMetadata(usage: Usage, tier: string | undefined): JsonObject {

@@ -1,7 +1,6 @@
 /** Words the blocks of an answer that look alike streamed and whole. Pure. */
-
-import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import type { MediaPart, SearchPart } from '../../canon.ts';
+import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
 import { shortHash } from '../../wording/hash.ts';
 import { dataUrl } from '../../wording/media.ts';

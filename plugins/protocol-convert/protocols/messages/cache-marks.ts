@@ -1,5 +1,5 @@
 /** Says what an upstream of the messages protocol is to keep in its prompt cache: the client's marks, or the usual ones. Pure. */
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../json.ts';
 import { marked } from './encode-blocks.ts';
 import type { Messages } from './encode-turns.ts';
 

@@ -1,7 +1,6 @@
 /** Words citations and search results of the messages protocol, both ways. Pure. */
-
-import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json.ts';
 import type { Citation, Keepsake, SearchResult } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
 
 /** Makes of an opaque text what may be kept of it. */
 export type Keep = (value: string) => Keepsake | undefined;

@@ -1,8 +1,7 @@
 /** The messages protocol's words for the common tongue, put together. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import { readCount } from '../../../../core/usage.ts';
 import type { Codec } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decodeReply, MessagesDecoder } from './decode-stream.ts';
 import { encodeReply } from './encode-reply.ts';

@@ -1,9 +1,8 @@
 /** Reads the content blocks of a messages request into parts. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { CacheMark, MediaPart, Part, SearchPart, Source, TextPart } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { bytesSource, urlSource } from '../../wording/media.ts';
 import { readCitations, readQueries, readSearchResults } from './citations.ts';
 

@@ -1,10 +1,9 @@
 /** Reads a request of the messages protocol into a Prompt. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import { type Effort, efforts } from '../../../../core/traits.ts';
 import type { OutputForm, Prompt, ReasoningWish } from '../../canon.ts';
 import { countOf, invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
 import { decodeToolChoice, decodeTools } from './decode-tools.ts';
 import { decodeConversation } from './decode-turns.ts';

@@ -1,7 +1,6 @@
 /** Reads answers of the messages protocol, streamed or whole, and tells them to ReplyEvents. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../core/json.ts';
 import type { ReplyDecoder } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { keepAsWorded, readCitation, readCitations, readQueries, readSearchResults } from './citations.ts';

@@ -1,9 +1,8 @@
 /** Reads the tools and the tool choice of a messages request. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { HostedOptions, HostedTool, Tool, ToolChoice } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { cacheMarkOf, requiredText } from './decode-blocks.ts';
 import type { ToolChange } from './decode-turns.ts';
 import { knownTool } from './typed-tools.ts';

@@ -1,9 +1,8 @@
 /** Reads the system prompt and the messages of a messages request into turns. Pure. */
-
-import { isObject, type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import type { Part, TextPart, Turn } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import { decodeContent, requiredText } from './decode-blocks.ts';
 
 /** Tools that come and go in mid-conversation, in their order. */

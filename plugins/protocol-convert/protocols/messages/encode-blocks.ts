@@ -1,6 +1,4 @@
 /** Words the parts of a Prompt as content blocks for an upstream of the messages protocol. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type {
   CacheMark,
   Citation,
@@ -12,6 +10,7 @@ import type {
   ToolResultPart,
 } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { noOutputText } from '../../wording/history.ts';
 import { documentTitle, plainText } from '../../wording/media.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';

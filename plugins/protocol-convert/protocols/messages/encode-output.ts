@@ -1,8 +1,7 @@
 /** Words what form the answer must have, and what that makes of tools and their choice. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { OutputForm, Prompt } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { closedSchema, rootObject } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import type { EncodedReasoning } from './encode-reasoning.ts';

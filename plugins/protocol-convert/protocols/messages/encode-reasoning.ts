@@ -1,9 +1,8 @@
 /** Words how much an upstream of the messages protocol is to reason, by what its models take. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import { type Effort, efforts } from '../../../../core/traits.ts';
 import type { ReasoningWish } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { budgetOf, effortOf, nearestEffort } from '../../wording/reasoning.ts';
 import type { Messages } from './encode-turns.ts';
 

@@ -1,9 +1,8 @@
 /** Words a whole answer for clients of the messages protocol. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
-import { tryParse } from '../../../../core/json.ts';
 import type { Citation, Part, ToolCallPart } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
+import { tryParse } from '../../json.ts';
 import type { Reply } from '../../reply.ts';
 import {
   endingOf,

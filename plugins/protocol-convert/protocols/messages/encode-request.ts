@@ -1,8 +1,7 @@
 /** Words a Prompt as a request for an upstream of the messages protocol. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Prompt } from '../../canon.ts';
 import type { EncodeContext, EncodedRequest, WayBack } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { ToolNamer } from '../../wording/tool-names.ts';
 import { placeCacheMarks } from './cache-marks.ts';
 import { encodeOutput } from './encode-output.ts';

@@ -1,7 +1,7 @@
 /** Words a stream for clients of the messages protocol: one block open at a time, whatever the upstream interleaves. */
 import type { GatewayError } from '../../../../core/errors.ts';
-import { isObject, listOf, textOf } from '../../../../core/json.ts';
 import type { ReplyContext, ReplyEncoder } from '../../codec.ts';
+import { isObject, listOf, textOf } from '../../json.ts';
 import type { Event, StopReason } from '../../reply.ts';
 import { endingOf, mediaText, messageHead, type Seal } from './answer-blocks.ts';
 import { citationJson } from './citations.ts';

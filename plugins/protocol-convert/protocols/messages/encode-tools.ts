@@ -1,8 +1,7 @@
 /** Words the tools and the tool choice of a Prompt for an upstream of the messages protocol. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { closedSchema, rootObject } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { marked } from './encode-blocks.ts';

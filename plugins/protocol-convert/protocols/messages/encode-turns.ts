@@ -1,8 +1,7 @@
 /** Words the turns of a Prompt as system prompt and messages, in the order and form that upstreams insist on. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { ReasoningPart, Turn } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { mergedTurns, pairedTurns, withoutEmpty } from '../../wording/history.ts';
 import { type BlockContext, encodePart, ownValue, resultMedia } from './encode-blocks.ts';
 

@@ -1,7 +1,6 @@
 /** Blocks of an answer on their way out: each holds what cannot be told yet, and words what can. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { SearchPart } from '../../canon.ts';
+import type { JsonObject } from '../../json.ts';
 import { inputObjectJson, redactedBlock, type Seal, searchBlocks, toolUseBlock } from './answer-blocks.ts';
 import {
   blockStartFrame,

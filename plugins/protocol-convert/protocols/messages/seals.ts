@@ -1,5 +1,5 @@
 /** Takes the gateway's own sealed texts out of a relayed request, which its vendor could not read. Pure. */
-import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
+import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
 
 /** How sealed texts begin. */
 const sealPrefix = 'gw1.';

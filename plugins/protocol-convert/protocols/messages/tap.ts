@@ -1,10 +1,9 @@
 /** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../core/json.ts';
 import { parseFrame } from '../../../../core/sse.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 

@@ -1,5 +1,5 @@
 /** Tools that the vendor knows by their type alone, as the plain functions that they are for anybody else. Data. */
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../json.ts';
 
 interface KnownTool {
   readonly description: string;

@@ -1,7 +1,6 @@
 /** Words usage for clients of the messages protocol. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Usage } from '../../../../core/usage.ts';
+import type { JsonObject } from '../../json.ts';
 
 /**
  * The protocol's counters: `input_tokens` excludes what the cache read and wrote, `output_tokens` includes thinking.

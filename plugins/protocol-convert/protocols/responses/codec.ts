@@ -1,9 +1,8 @@
 /** The responses protocol's words for the common tongue, put together. */
-
-import { type JsonObject, objectOf, textOf } from '../../../../core/json.ts';
 import { readCount } from '../../../../core/usage.ts';
 import { invalid } from '../../checks.ts';
 import type { Codec, OpenSeal } from '../../codec.ts';
+import { type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { Spelling } from '../../losses.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decodeReply, ResponsesDecoder } from './decode-stream.ts';

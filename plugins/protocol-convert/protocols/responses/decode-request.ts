@@ -1,10 +1,10 @@
 /** Reads a client's responses request into the common tongue. Throws invalid_request that names the field. */
 import { GatewayError } from '../../../../core/errors.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import { type Effort, efforts } from '../../../../core/traits.ts';
 import type { OutputForm, Prompt, ReasoningWish, Tool, ToolChoice } from '../../canon.ts';
 import { countOf, invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { notTranslatable } from '../../losses.ts';
 import { InputReader } from './read-input.ts';
 import { readToolChoice, readTools } from './read-tools.ts';

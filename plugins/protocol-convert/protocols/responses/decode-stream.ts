@@ -1,7 +1,6 @@
 /** Reads an upstream's responses stream, event by event; whole answers are read as a stream that is only its last event. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { ReplyDecoder } from '../../codec.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { logprobsOf } from './read-details.ts';

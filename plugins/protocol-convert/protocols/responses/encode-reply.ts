@@ -1,8 +1,7 @@
 /** Words a whole answer for a responses client. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Citation, MediaPart, Part, TextPart, ToolCallPart } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import type { Choice, Reply } from '../../reply.ts';
 import { keepsakeOfCall, keepsakeOfText } from './keepsakes.ts';
 import {

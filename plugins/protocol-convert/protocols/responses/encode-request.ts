@@ -1,8 +1,7 @@
 /** Words a prompt as a request to a responses upstream. Throws what `Losses.refuse` throws. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { OutputForm, Prompt, Setting } from '../../canon.ts';
 import type { EncodeContext, EncodedRequest } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { shortHash } from '../../wording/hash.ts';
 import { effortOf, nearestEffort } from '../../wording/reasoning.ts';
 import { isStrict } from '../../wording/schemas.ts';

@@ -2,8 +2,8 @@
 import type { Answer } from '../../../../core/contract.ts';
 import { envelope } from '../../../../core/error-envelope.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
-import { isObject, type JsonObject, tryParse } from '../../../../core/json.ts';
 import { formatFrame, parseFrame } from '../../../../core/sse.ts';
+import { isObject, type JsonObject, tryParse } from '../../json.ts';
 import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
 import { responseId } from './response-object.ts';
 

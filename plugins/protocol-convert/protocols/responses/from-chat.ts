@@ -1,7 +1,6 @@
 /** Responses requests as some editors send them to the chat address: chat's words among them become this protocol's. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import { invalid } from '../../checks.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 
 /** A body that brings `input` and no `messages`. */
 export function isResponsesRequest(json: JsonObject): boolean {

@@ -1,7 +1,6 @@
 /** A request's input items: what of earlier answers it builds on, the same with that in its own input, the order to compact. Pure. */
-
-import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json.ts';
 import { invalid } from '../../checks.ts';
+import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
 
 /** What a request refers to instead of sending it. */
 export interface References {

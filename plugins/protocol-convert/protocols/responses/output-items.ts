@@ -1,7 +1,6 @@
 /** Words the items of an answer: messages with their parts, reasoning, calls, searches, images. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Citation, MediaPart, SearchPart, TokenLogprob } from '../../canon.ts';
+import type { JsonObject } from '../../json.ts';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 

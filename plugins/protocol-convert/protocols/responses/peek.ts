@@ -1,9 +1,9 @@
 /** Reads what the gateway must know of a responses request. Pure. */
 import { GatewayError } from '../../../../core/errors.ts';
-import { type JsonObject, listOf, objectOf } from '../../../../core/json.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { countOf, invalid, modelOf, streamOf } from '../../checks.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../estimate.ts';
+import { type JsonObject, listOf, objectOf } from '../../json.ts';
 import type { RequestBody } from '../../protocol.ts';
 
 /** Members that bring a prompt which the vendor keeps. */

@@ -1,8 +1,7 @@
 /** Reads the content of a client's items: texts, images, files, refusals. Throws invalid_request that names the field. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../core/json.ts';
 import type { CacheMark, MediaPart, Part, Source, TextPart } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import { bytesSource, kindOfMedia, mediaTypeOfName, parseDataUrl, urlSource } from '../../wording/media.ts';
 import { citationOf } from './read-details.ts';
 

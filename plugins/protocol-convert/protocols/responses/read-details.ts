@@ -1,7 +1,6 @@
 /** Reads what answers and histories have in common: searches, citations, probabilities of tokens. Pure. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { Citation, SearchPart, TokenLogprob } from '../../canon.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 
 /** A `web_search_call` item; also one of a client's history. */
 export function searchOf(item: JsonObject): SearchPart {

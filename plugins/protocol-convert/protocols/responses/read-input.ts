@@ -1,9 +1,9 @@
 /** Reads a client's input items into turns, and the tools and settings that stand among them. Throws invalid_request that names the field. */
 import { GatewayError } from '../../../../core/errors.ts';
-import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { Keepsake, MediaPart, Part, TextPart, Tool, Turn } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
+import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { bytesSource } from '../../wording/media.ts';
 import { ownerOf } from './keepsakes.ts';
 import { readContent, readCustomOutput, readOutput } from './read-content.ts';

@@ -1,7 +1,6 @@
 /** Reads the items of an answer, whole or as they grow: each byte is told once. Pure. */
-
-import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { TokenLogprob } from '../../canon.ts';
+import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { bytesSource } from '../../wording/media.ts';
 import { citationOf, logprobsOf, searchOf } from './read-details.ts';

@@ -1,8 +1,7 @@
 /** Reads a client's tools and its choice among them. Throws invalid_request that names the field. */
-
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json.ts';
 import type { CustomTool, FunctionTool, HostedOptions, HostedTool, Tool, ToolChoice } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 
 /** Namespaces are flattened: each of their tools knows its own. `field`: `tools`, `input[0].tools`. */
 export function readTools(value: unknown, field: string): Tool[] {

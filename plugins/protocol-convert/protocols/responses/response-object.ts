@@ -1,7 +1,6 @@
 /** Words the response object that lifecycle events and whole answers carry: the client's request echoed, then what came of it. Pure. */
-
-import { isObject, type JsonObject, objectOf } from '../../../../core/json.ts';
 import type { ReplyContext } from '../../codec.ts';
+import { isObject, type JsonObject, objectOf } from '../../json.ts';
 import type { StopReason, UsageSeen } from '../../reply.ts';
 import { toolUsage, usageObject } from './usage.ts';
 

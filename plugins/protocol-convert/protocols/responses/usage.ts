@@ -1,7 +1,6 @@
 /** Words what was consumed as the responses protocol's `usage`. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Usage } from '../../../../core/usage.ts';
+import type { JsonObject } from '../../json.ts';
 
 /**
  * Token counts: `input_tokens` includes what was read from and written to a cache, `output_tokens` includes reasoning.

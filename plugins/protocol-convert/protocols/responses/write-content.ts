@@ -1,8 +1,7 @@
 /** Words texts, images and files as content of a responses upstream's items. Throws where it cannot see what it is given. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { CacheMark, MediaPart, Part, TextPart, ToolResultPart } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { dataUrl } from '../../wording/media.ts';
 
 /** A tool's output, and the media that must be shown apart. */

@@ -1,6 +1,4 @@
 /** Words a conversation as instructions and input items for a responses upstream. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type {
   MediaPart,
   Part,
@@ -12,6 +10,7 @@ import type {
   Turn,
 } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { callsById, pairedTurns, withoutEmpty } from '../../wording/history.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';

@@ -1,7 +1,6 @@
 /** Writes the other items of a stream: reasoning and calls that grow, searches and images that come whole. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { MediaPart, SearchPart } from '../../canon.ts';
+import type { JsonObject } from '../../json.ts';
 import type { Frames, Output } from './frames.ts';
 import { type CallHead, callItem, imageItem, reasoningItem, searchItem, summaryPart } from './output-items.ts';
 

@@ -1,7 +1,6 @@
 /** Writes one message item of a stream: its parts, deltas and annotations, each begun and ended once. Pure. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Citation, TokenLogprob } from '../../canon.ts';
+import type { JsonObject } from '../../json.ts';
 import type { Frames, Output } from './frames.ts';
 import {
   annotationOf,

@@ -1,8 +1,7 @@
 /** Words tools and the choice among them for a responses upstream. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
+import type { JsonObject } from '../../json.ts';
 import { rootObject } from '../../wording/schemas.ts';
 import { ToolNamer } from '../../wording/tool-names.ts';
 

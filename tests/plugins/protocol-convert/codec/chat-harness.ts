@@ -1,11 +1,10 @@
 /** What the tests of the chat codec share: contexts, decoding of frames into events and replies, encoding back. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import { FrameReader, parseFrame } from '../../../../core/sse.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import type { Call, Target } from '../../../../core/vocabulary.ts';
 import type { Citation, Keepsake, Part, Prompt, TokenLogprob } from '../../../../plugins/protocol-convert/canon.ts';
 import type { DecodeContext, EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';

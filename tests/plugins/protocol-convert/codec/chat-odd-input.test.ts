@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { collect, decode, encode, encodeStream, replyContext, streamEvents } from './chat-harness.ts';
 
 const odd = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('', null, 'a', 0, [], {}));

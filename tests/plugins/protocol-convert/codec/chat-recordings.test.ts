@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import type { Choice, Reply } from '../../../../plugins/protocol-convert/reply.ts';
 import { recordings } from '../../../helpers/recordings.ts';

@@ -1,8 +1,8 @@
 /** Whole chat answers both ways, and relayed requests without sealed texts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import type { Choice } from '../../../../plugins/protocol-convert/reply.ts';
 import { collect, open, replyContext, replyEvents, sealed } from './chat-harness.ts';

@@ -1,12 +1,11 @@
 /** What the tests of the generate-content codec share: requests and answers read and worded with plain stand-ins. */
-
-import type { JsonObject } from '../../../../core/json.ts';
 import { FrameReader } from '../../../../core/sse.ts';
 import type { Traits } from '../../../../core/traits.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import type { Target } from '../../../../core/vocabulary.ts';
 import type { Prompt, Turn } from '../../../../plugins/protocol-convert/canon.ts';
 import type { OpenSeal, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { JsonArrayReader } from '../../../../plugins/protocol-convert/protocols/gemini/json-array.ts';

@@ -1,13 +1,13 @@
 /** Runs the messages codec in tests: recorded answers to events, events to frames, frames through the official SDK. */
 import Anthropic from '@anthropic-ai/sdk';
 import type { Message } from '@anthropic-ai/sdk/resources/messages';
-import type { JsonObject } from '../../../../core/json.ts';
 import { FrameReader, parseFrame } from '../../../../core/sse.ts';
 import type { Traits } from '../../../../core/traits.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import type { Target } from '../../../../core/vocabulary.ts';
 import type { Keepsake, Part, Prompt } from '../../../../plugins/protocol-convert/canon.ts';
 import type { EncodeContext, EncodedRequest, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';

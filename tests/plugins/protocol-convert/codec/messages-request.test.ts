@@ -1,7 +1,7 @@
 /** The messages codec on requests of clients: what they send is understood. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import { decoded, maker, open } from './messages-harness.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Prompt } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { decoded, word } from './messages-harness.ts';
 import { marksIn } from './messages-words.ts';

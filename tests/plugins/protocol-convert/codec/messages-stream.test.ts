@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { MessagesTap } from '../../../../plugins/protocol-convert/protocols/messages/tap.ts';
 import type { Event } from '../../../../plugins/protocol-convert/reply.ts';

@@ -1,8 +1,8 @@
 /** The messages codec on requests to upstreams, tools and settings: what models take, in the way they take it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Part, Prompt } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { promptOf, word } from './messages-harness.ts';
 import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-words.ts';

@@ -1,8 +1,8 @@
 /** The messages codec on requests to upstreams, the conversation: in the order and form that they insist on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Part, Turn } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { maker, promptOf, word } from './messages-harness.ts';
 import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-words.ts';
 

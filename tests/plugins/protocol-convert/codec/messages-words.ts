@@ -1,7 +1,7 @@
 /** Words that the tests of messages requests share: bodies, turns, parts, and what refusals look like. */
 import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Part, Turn } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 
 export const body = (more: object = {}): JsonObject => ({
   model: 'm',

@@ -1,7 +1,7 @@
 /** What terminal clients send: both forms of their bodies, summaries, phases, tools that they run themselves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { openSeal } from './responses-helpers.ts';
 import { dataUrl, decode, encode, png, refusal, result, system, user } from './responses-words.ts';

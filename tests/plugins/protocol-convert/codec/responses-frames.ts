@@ -1,5 +1,5 @@
 /** Frames of upstreams, for tests of the responses decoder. */
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import type { Event } from '../../../../plugins/protocol-convert/reply.ts';
 import type { Frame } from './responses-helpers.ts';
 

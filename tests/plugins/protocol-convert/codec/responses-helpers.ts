@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import OpenAI from 'openai';
-import { isObject, type JsonObject, listOf, tryParse } from '../../../../core/json.ts';
 import type { Target } from '../../../../core/vocabulary.ts';
 import type { Keepsake, Part } from '../../../../plugins/protocol-convert/canon.ts';
 import type { EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
+import { isObject, type JsonObject, listOf, tryParse } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/protocol-convert/reply.ts';

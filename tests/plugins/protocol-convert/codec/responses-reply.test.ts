@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
 import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import type { Event } from '../../../../plugins/protocol-convert/reply.ts';

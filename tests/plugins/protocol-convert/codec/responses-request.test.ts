@@ -1,8 +1,8 @@
 /** Requests that responses clients send: read whole, or refused by the name of the field. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { openSeal } from './responses-helpers.ts';
 import { decode, encode, refusal, result, system, user } from './responses-words.ts';
 

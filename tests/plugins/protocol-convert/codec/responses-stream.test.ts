@@ -1,7 +1,7 @@
 /** Streams and answers of responses upstreams: recordings are read without loss, and odd ones as they are meant. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { added, argumentsOf, completed, done, event, textDelta, types } from './responses-frames.ts';
 import {

@@ -1,10 +1,10 @@
 /** Requests that responses upstreams get: what they take, in the words that they take it in. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Traits } from '../../../../core/traits.ts';
 import type { Target } from '../../../../core/vocabulary.ts';
 import type { Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canon.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { encodeContext } from './responses-helpers.ts';
 import { assistant, call, dataUrl, decode, encode, png, refusal, result, system, user } from './responses-words.ts';

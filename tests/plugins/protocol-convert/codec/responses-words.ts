@@ -1,10 +1,10 @@
 /** Short words for tests of responses requests: turns, and both ways of the codec. */
 import assert from 'node:assert/strict';
 import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { Traits } from '../../../../core/traits.ts';
 import type { Keepsake, Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canon.ts';
 import type { EncodedRequest } from '../../../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { decodeContext, encodeContext } from './responses-helpers.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
 import { call } from '../../../../core/vocabulary.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
 import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode-request.ts';
 import { mustEmulate, mustEstimate } from '../../../../plugins/protocol-convert/state/emulation.ts';

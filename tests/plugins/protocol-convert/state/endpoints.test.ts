@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError, UpstreamRefusal } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
 import { endpointMatches } from '../../../../core/vocabulary.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { message, user, world } from './world.ts';
 
 const relayedAnswer = { id: 'resp_up', object: 'response', status: 'completed', output: [message('x', 'msg_up')] };

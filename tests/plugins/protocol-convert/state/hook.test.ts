@@ -1,8 +1,8 @@
 /** The responses encoders tell their final object to whoever keeps it, streamed and whole, exactly as the client gets it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../core/json.ts';
 import type { ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { encodeReply } from '../../../../plugins/protocol-convert/protocols/responses/encode-reply.ts';
 import { ResponsesEncoder } from '../../../../plugins/protocol-convert/protocols/responses/encode-stream.ts';
 import type { Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../core/json.ts';
 import { call } from '../../../../core/vocabulary.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { targetFor } from '../harness.ts';
 import { message, user, type World, world } from './world.ts';
 

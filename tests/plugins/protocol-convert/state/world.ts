@@ -1,9 +1,9 @@
 /** The memory of earlier answers on a fake host: requests opened as the plugin opens them, answers kept as it keeps them. */
 import type { Answer, UpstreamRequest } from '../../../../core/contract.ts';
 import { upstreamRequest } from '../../../../core/contract.ts';
-import type { JsonObject } from '../../../../core/json.ts';
 import { caller, type Pinned, pinned, providers, type Target } from '../../../../core/vocabulary.ts';
 import { readRequestBody } from '../../../../plugins/protocol-convert/checks.ts';
+import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { type Opened, opened } from '../../../../plugins/protocol-convert/protocol.ts';
 import { chatWithInput, responsesWithChat } from '../../../../plugins/protocol-convert/protocols/crossings.ts';
 import { ResponsesTap } from '../../../../plugins/protocol-convert/protocols/responses/tap.ts';
