@@ -242,6 +242,7 @@ test('the same call costs exactly twice of what it costs at the main gateway, or
 const picture = (content: string, more: object = {}) => ({
   model: 'gpt-image-2',
   prompt: content,
+  size: '1024x1024',
   quality: 'low',
   ...more,
 });
