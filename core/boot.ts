@@ -2,7 +2,7 @@
 import { BodyReader } from './body.ts';
 import { compileChain, type Seat } from './chain.ts';
 import { systemClock } from './clock.ts';
-import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
+import { ConfigError, type GatewayFile, readGatewayFile, readSections, schemaOf } from './config.ts';
 import type { Clock, Command, Endpoint, Fact, Host, Log, Notice, Part, Plugin, Random, Service } from './contract.ts';
 import { createForward, type Forward } from './forward.ts';
 import { createLog } from './log.ts';
@@ -25,8 +25,6 @@ export interface BootOptions {
 export interface Gateway {
   readonly file: GatewayFile;
   readonly log: Log;
-  /** Its database schema. */
-  readonly schema: string;
   readonly endpoints: readonly Endpoint[];
   readonly commands: readonly Command[];
   /** What the plugins want an operator to know of this configuration. */
@@ -127,7 +125,6 @@ class House {
     return {
       file: this.#file,
       log: this.#log,
-      schema: this.#schema,
       endpoints: this.endpoints,
       commands: this.seats.flatMap(({ part }) => part.commands ?? []),
       notices: () => this.seats.flatMap(({ part }) => part.notices?.() ?? []),
@@ -143,16 +140,11 @@ class House {
     };
   }
 
-  get #schema(): string {
-    const { schema, gateway } = this.#file.settings;
-    return schema ?? gateway.replaceAll('-', '_');
-  }
-
   #hostFor(plugin: Plugin): Host {
     const { settings, directory } = this.#file;
     return {
       gateway: settings.gateway,
-      schema: this.#schema,
+      schema: schemaOf(settings),
       directory,
       mode: this.#options.mode,
       log: this.#log,

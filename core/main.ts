@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Command } from 'commander';
 import { boot, type Gateway } from './boot.ts';
-import { ConfigError } from './config.ts';
+import { ConfigError, readGatewayFile, schemaOf } from './config.ts';
 import type { CommandResult, Command as PluginCommand } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { configSchema } from './json-schema.ts';
@@ -28,10 +28,10 @@ async function serve(files: readonly string[]): Promise<void> {
     createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
     process.exit(1);
   });
+  refuseTwins(files);
   try {
     // All are set up before any is called: a mistake in one file is told before another's clients are served.
     for (const file of files) gateways.push(await boot(file, { mode: 'serve' }));
-    refuseTwins(gateways);
     for (const gateway of gateways) {
       const port = await gateway.serve();
       gateway.log.info({ port }, 'listening');
@@ -43,17 +43,15 @@ async function serve(files: readonly string[]): Promise<void> {
 }
 
 /** Two gateways with one schema would be one gateway with two opinions. */
-function refuseTwins(gateways: readonly Gateway[]): void {
-  const files = new Map<string, string>();
-  for (const { file, schema } of gateways) {
-    const place = `${file.directory} ${schema}`;
-    const twin = files.get(place);
+function refuseTwins(files: readonly string[]): void {
+  const places = new Map<string, string>();
+  for (const file of files) {
+    const { directory, settings } = readGatewayFile(file);
+    const schema = schemaOf(settings);
+    const twin = places.get(`${directory} ${schema}`);
     if (twin !== undefined)
-      throw new GatewayError(
-        'conflict',
-        `${twin} and ${file.file} have the same schema "${schema}": give each its own.`,
-      );
-    files.set(place, file.file);
+      throw new GatewayError('conflict', `${twin} and ${file} have the same schema "${schema}": give each its own.`);
+    places.set(`${directory} ${schema}`, file);
   }
 }
 
