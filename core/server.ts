@@ -9,7 +9,7 @@ import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
-import { newProgress, type Progress, writeAnswer } from './writer.ts';
+import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
 
 export interface ServerLimits {
   readonly maxHeaderBytes: number;
@@ -217,7 +217,7 @@ export class GatewayServer {
         if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
       } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
         const frame = progress.idleFrame();
-        if (frame !== undefined) exchange.outgoing.write(frame);
+        if (frame !== undefined) writePart(exchange.outgoing, frame, progress);
         progress.lastByteAt = now;
       }
     });

@@ -14,6 +14,8 @@ export interface Progress {
   /** Set while the socket takes nothing more. */
   blockedSince: number | undefined;
   idleFrame: (() => Uint8Array | undefined) | undefined;
+  /** The body goes out in chunks that are framed here, not by Node. */
+  isChunked: boolean;
 }
 
 export function newProgress(now: number): Progress {
@@ -24,6 +26,7 @@ export function newProgress(now: number): Progress {
     lastByteAt: now,
     blockedSince: undefined,
     idleFrame: undefined,
+    isChunked: false,
   };
 }
 
@@ -46,6 +49,7 @@ export async function writeAnswer(
   if (isStream(answer.body)) {
     delete headers['content-length'];
     outgoing.writeHead(answer.status, headers);
+    progress.isChunked = takeFraming(outgoing);
     progress.idleFrame = answer.idleFrame;
     await pump(exchange, answer.body, progress, clock);
     return;
@@ -76,7 +80,7 @@ async function pump(
     for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) {
       if (outgoing.destroyed) break;
       if (progress.firstByteAt === undefined) clearImmediate(flush);
-      const taken = outgoing.write(step.value);
+      const taken = writePart(outgoing, step.value, progress);
       progress.bytesOut += step.value.length;
       progress.lastByteAt = clock.monotonic();
       progress.firstByteAt ??= progress.lastByteAt;
@@ -91,7 +95,36 @@ async function pump(
     // Tells the body that nobody reads on; after its own end this does nothing.
     await iterator.return?.();
   }
-  outgoing.end();
+  outgoing.end(progress.isChunked ? lastChunk : undefined);
+}
+
+/** A part of a stream. As `outgoing.write`: false asks to wait for `drain`. */
+export function writePart(outgoing: ServerResponse, bytes: Uint8Array, { isChunked }: Progress): boolean {
+  if (bytes.length === 0) return true;
+  return outgoing.write(isChunked ? chunkOf(bytes) : bytes);
+}
+
+const lastChunk = '0\r\n\r\n';
+
+/**
+ * Whether the body must be chunked, which Node decides by the client's version of HTTP. Node frames a chunk by four writes
+ * that are gathered into one `writev`; framed here it is one `write` of one buffer, which spares a fifth of what relaying a
+ * small chunk costs.
+ */
+function takeFraming(outgoing: ServerResponse): boolean {
+  const isChunked = outgoing.chunkedEncoding;
+  outgoing.chunkedEncoding = false;
+  return isChunked;
+}
+
+/** RFC 9112, section 7.1: the length in hexadecimal digits, CR LF, the bytes, CR LF. */
+function chunkOf(bytes: Uint8Array): Buffer {
+  const head = `${bytes.length.toString(16)}\r\n`;
+  const chunk = Buffer.allocUnsafe(head.length + bytes.length + 2);
+  chunk.write(head, 0, 'latin1');
+  chunk.set(bytes, head.length);
+  chunk.write('\r\n', head.length + bytes.length, 'latin1');
+  return chunk;
 }
 
 /** Resolves when the socket takes more, or is gone. */

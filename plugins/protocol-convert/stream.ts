@@ -5,11 +5,12 @@ import { classifyFrame, notAnAnswer } from '../../core/refusals.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../core/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
 import type { Call, Meter } from '../../core/vocabulary.ts';
+import { brokeOff } from './broke-off.ts';
+import { isComment, isWholeFrame, type ReadFrame, readFrame } from './frame.ts';
 import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
 import type { Protocol, Reshape, ShapeMembers, StreamReader, Tap, Verdict } from './protocol.ts';
 import type { LiveReport } from './report.ts';
-import { brokeOff, isComment, isWholeFrame } from './stream-frames.ts';
 
 /** How long comments alone may hold back the head of an answer that could still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
@@ -189,17 +190,29 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (this.#reshape === undefined) this.#outbox.pass(raw, end);
       return;
     }
-    const verdict = this.#tap.frame(raw);
+    const read = this.#read(raw);
+    const verdict = this.#look(raw, read);
     if (verdict === 'error' || verdict === 'failed') this.#tell(raw, end);
     else {
       this.#lastFrame = raw;
-      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw));
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw, read));
       else if (verdict === 'withhold') this.#outbox.skip(raw, end);
+      else if (verdict === 'overdue')
+        this.#outbox.replace(raw, end, Buffer.from(this.#options.protocol.streamEnd ?? ''));
       else this.#outbox.pass(raw, end);
     }
-    if (verdict !== 'last' && verdict !== 'failed') return;
-    if (verdict === 'last') this.#outbox.add(this.#reshape?.finish?.());
+    if (verdict !== 'last' && verdict !== 'failed' && verdict !== 'overdue') return;
+    if (verdict !== 'failed') this.#outbox.add(this.#reshape?.finish?.());
     this.#endWell();
+  }
+
+  /** A frame that the client's form is made of is parsed once, for the tap too; others only where the tap must. */
+  #read(raw: Buffer): ReadFrame | undefined {
+    return this.#reshape?.readsFrames ? readFrame(raw) : undefined;
+  }
+
+  #look(raw: Buffer, read: ReadFrame | undefined): Verdict {
+    return read === undefined ? this.#tap.frame(raw) : this.#tap.payload(read.json, read.event);
   }
 
   /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
@@ -274,7 +287,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const rest = this.#reader.end();
     if (rest === undefined) return;
     const data = parseFrame(rest)?.data;
-    const verdict: Verdict = this.#tap.frame(rest);
+    const read = this.#read(rest);
+    const verdict = this.#look(rest, read);
     if (verdict === 'error' || verdict === 'failed') {
       this.#tell(rest, 0);
       if (data === undefined && this.#reshape === undefined && !this.#isTold) {
@@ -283,7 +297,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
         this.#outbox.add(scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#tap.error))), this.#options.key()));
       }
     } else if (isWholeFrame(rest, data)) {
-      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest));
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read));
       else if (verdict !== 'withhold') this.#outbox.pass(rest, 0);
     }
     const out = this.#outbox.flush();

@@ -103,7 +103,7 @@ const wrong: readonly [what: string, path: string, body: unknown, field: string 
   ['a model that stands twice', chat, '{"model":"cheap","messages":[],"mod\\u0065l":"dear"}', 'model'],
   ['an upstream of the client', chat, { model: 'm', messages: turn, api_base: 'http://x' }, 'api_base'],
   ['a key of the client', messages, { model: 'm', max_tokens: 1, messages: turn, api_key: 'k' }, 'api_key'],
-  ['a background answer', responses, { model: 'm', input: 'x', background: true }, 'background', 'unsupported'],
+  ['a background answer', responses, { model: 'm', input: 'x', background: true }, 'background', 'invalid_request'],
   ['an unknown method', '/v1beta/models/gem:embedContent', {}, undefined, 'not_found'],
   ['no method', '/v1beta/models/gem', {}, undefined, 'not_found'],
 ];

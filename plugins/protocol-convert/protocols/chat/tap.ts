@@ -1,9 +1,9 @@
 /** Meters chat completions: usage, end and errors, parsing only the frames that can carry them. Pure. */
-import { parseFrame } from '../../../../core/sse.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { readFrame } from '../../frame.ts';
 import { asLatin1, textBytes, textPattern, valuePattern } from '../../glances.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, TapOptions, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
@@ -58,11 +58,13 @@ export class ChatTap implements Tap {
     const latin1 = asLatin1(raw);
     this.text.add(textBytes(latin1, deltaText));
     if (!this.#isFirst && !matters.test(latin1)) return 'pass';
-    const event = parseFrame(raw);
-    const payload = event === undefined ? undefined : tryParse(event.data);
-    if (!isObject(payload)) return 'pass';
-    this.#isFirst = false;
-    return this.#payload(payload);
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.#take(read.json);
+  }
+
+  payload(json: JsonObject): Verdict {
+    this.text.add(textBytesIn(json['choices'], textNames));
+    return this.#take(json);
   }
 
   whole(json: JsonObject): void {
@@ -74,7 +76,8 @@ export class ChatTap implements Tap {
     this.#isDone = true;
   }
 
-  #payload(payload: JsonObject): Verdict {
+  #take(payload: JsonObject): Verdict {
+    this.#isFirst = false;
     this.upstreamId ??= textOf(payload['id']);
     this.#readChoices(payload);
     const reported = this.#takeUsage(payload);

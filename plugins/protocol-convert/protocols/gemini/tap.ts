@@ -35,7 +35,10 @@ export class GeminiTap implements Tap {
 
   frame(raw: Buffer): Verdict {
     const payload = payloadOf(raw);
-    if (payload === undefined) return 'pass';
+    return payload === undefined ? 'pass' : this.payload(payload);
+  }
+
+  payload(payload: JsonObject): Verdict {
     this.#answer(payload);
     if (!payload['error']) return 'pass';
     this.error = payload;

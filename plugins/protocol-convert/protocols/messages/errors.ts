@@ -2,6 +2,7 @@
 import type { Answer, Exchange } from '../../../../core/contract.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
+import { contextOverflow, overflowWords } from '../../foreign-error.ts';
 import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
 
 const types: Readonly<Record<ErrorKind, string>> = {
@@ -29,7 +30,8 @@ const types: Readonly<Record<ErrorKind, string>> = {
 function errorBody(error: GatewayError, exchangeId: string, shape?: ShapeMembers): string {
   const type = types[error.kind];
   const details = error.code === undefined ? {} : { details: { error_code: error.code } };
-  const told = { type, message: error.message, ...details, ...shape };
+  const message = error.code === contextOverflow ? overflowWords(error.message) : error.message;
+  const told = { type, message, ...details, ...shape };
   const body = { type: 'error', error: told, request_id: `req_${exchangeId}` };
   return JSON.stringify({ ...body, ...shape, type: 'error', error: { ...told, type } } satisfies object);
 }

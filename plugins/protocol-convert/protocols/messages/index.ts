@@ -1,6 +1,6 @@
 /** The messages protocol, put together. */
-
 import { editBody } from '../../../../core/body-edits.ts';
+import { formatFrame } from '../../../../core/sse.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
 import { messagesCodec } from './codec.ts';
@@ -29,5 +29,6 @@ export const messages: Protocol = {
   createTap: () => new MessagesTap(),
   renderError,
   streamError,
+  streamEnd: formatFrame(JSON.stringify({ type: 'message_stop' }), 'message_stop'),
   codec: messagesCodec,
 };

@@ -1,18 +1,21 @@
 /** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
-import { parseFrame } from '../../../../core/sse.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { readFrame } from '../../frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
-const deltaText = textPattern('text', 'thinking', 'partial_json');
+const deltaNames = new Set(['text', 'thinking', 'partial_json']);
+const deltaText = textPattern(...deltaNames);
 const textNames = new Set(['text', 'thinking']);
 const opaqueNames = new Set(['input']);
 /** Blocks that the model wrote; results of the vendor's own tools are input. */
 const writtenBlocks = new Set(['text', 'thinking', 'tool_use', 'server_tool_use']);
-const silentEvents = new Set(['ping', 'content_block_start', 'content_block_stop']);
+const silentEvents = new Set(['content_block_start', 'content_block_stop']);
+/** So many pings after the reason to stop, and the end is not coming: it follows that reason at once. */
+const pingsOfPatience = 2;
 
 export class MessagesTap implements Tap {
   readonly text = new TextMeter();
@@ -21,6 +24,8 @@ export class MessagesTap implements Tap {
   upstreamId: string | undefined;
   finish: string | undefined;
   readonly #counts = new Counts();
+  /** Pings since the stream told its reason to stop; undefined: it has not. */
+  #pingsAfterReason: number | undefined;
 
   get reading(): Reading {
     return this.#counts.reading(readUsage);
@@ -32,10 +37,10 @@ export class MessagesTap implements Tap {
       this.text.add(textBytes(asLatin1(raw), deltaText));
       return 'pass';
     }
+    if (named === 'ping') return this.#ping();
     if (named !== undefined && silentEvents.has(named)) return 'pass';
-    const event = parseFrame(raw);
-    const payload = event === undefined ? undefined : tryParse(event.data);
-    return isObject(payload) ? this.#payload(payload, textOf(payload['type']) ?? named, raw) : 'pass';
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.payload(read.json, named);
   }
 
   whole(json: JsonObject): void {
@@ -49,9 +54,11 @@ export class MessagesTap implements Tap {
     this.complete = true;
   }
 
-  #payload(payload: JsonObject, type: string | undefined, raw: Buffer): Verdict {
-    if (type === 'content_block_delta') this.text.add(textBytes(asLatin1(raw), deltaText));
+  payload(payload: JsonObject, event: string | undefined): Verdict {
+    const type = textOf(payload['type']) ?? event;
+    if (type === 'content_block_delta') this.text.add(textBytesIn(payload['delta'], deltaNames));
     else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
+    else if (type === 'ping') return this.#ping();
     else if (type === 'message_delta') this.#delta(payload);
     else if (type === 'message_stop') {
       this.complete = true;
@@ -63,6 +70,13 @@ export class MessagesTap implements Tap {
     return 'pass';
   }
 
+  /** Some upstreams keep a stream alive that has said all but its end. */
+  #ping(): Verdict {
+    if (this.#pingsAfterReason === undefined || ++this.#pingsAfterReason < pingsOfPatience) return 'pass';
+    this.complete = true;
+    return 'overdue';
+  }
+
   #message(message: JsonObject): void {
     this.upstreamId ??= textOf(message['id']);
     this.finish = textOf(message['stop_reason']) ?? this.finish;
@@ -70,6 +84,7 @@ export class MessagesTap implements Tap {
   }
 
   #delta(payload: JsonObject): void {
+    if (textOf(objectOf(payload['delta'])?.['stop_reason']) !== undefined) this.#pingsAfterReason = 0;
     this.finish = textOf(objectOf(payload['delta'])?.['stop_reason']) ?? this.finish;
     this.#takeUsage(payload['usage']);
   }

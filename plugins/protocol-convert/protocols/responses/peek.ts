@@ -13,7 +13,7 @@ const keptState = ['previous_response_id', 'conversation', 'prompt'];
 export function peekResponses({ json, bytes }: RequestBody): Call {
   if (json['background'] === true) {
     throw new GatewayError(
-      'unsupported',
+      'invalid_request',
       'The field "background" is not supported: an answer is charged when it is given. Leave it out.',
       { field: 'background' },
     );

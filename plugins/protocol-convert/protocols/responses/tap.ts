@@ -1,8 +1,8 @@
 /** Meters the responses protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
-import { parseFrame } from '../../../../core/sse.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { readFrame } from '../../frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
@@ -36,9 +36,8 @@ export class ResponsesTap implements Tap {
     }
     if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named))
       return 'pass';
-    const event = parseFrame(raw);
-    const payload = event === undefined ? undefined : tryParse(event.data);
-    return isObject(payload) ? this.#payload(payload, textOf(payload['type']) ?? named ?? '') : 'pass';
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.payload(read.json, named);
   }
 
   whole(json: JsonObject): void {
@@ -49,7 +48,8 @@ export class ResponsesTap implements Tap {
     this.complete = true;
   }
 
-  #payload(payload: JsonObject, type: string): Verdict {
+  payload(payload: JsonObject, event: string | undefined): Verdict {
+    const type = textOf(payload['type']) ?? event ?? '';
     if (type.endsWith('.delta')) {
       this.text.add(Buffer.byteLength(textOf(payload['delta']) ?? ''));
       return 'pass';
