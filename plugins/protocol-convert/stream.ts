@@ -10,13 +10,11 @@ import { isComment, isWholeFrame, type ReadFrame, readFrame } from './frame.ts';
 import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
 import type { Protocol, Reshape, ShapeMembers, StreamReader, Tap, Verdict } from './protocol.ts';
+import { readOut } from './read-out.ts';
 import type { LiveReport } from './report.ts';
 
 /** How long comments alone may hold back the head of an answer that could still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
-/** How much and how long an upstream may go on after its terminal event before its socket is given up. */
-const maxDrainBytes = 64 * 1024;
-const maxDrainMs = 2_000;
 
 export interface RelayStreamOptions {
   readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
@@ -248,23 +246,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     if (this.#ended) return;
     this.#ended = true;
     this.#options.ended();
-    void this.#drain();
-  }
-
-  /** Reads the rest that belongs to nobody, so that the socket can serve the next request. */
-  async #drain(): Promise<void> {
-    const { clock } = this.#options;
-    const startedAt = clock.monotonic();
-    let bytes = 0;
-    try {
-      for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
-        bytes += step.value.length;
-        if (bytes > maxDrainBytes || clock.monotonic() - startedAt > maxDrainMs) break;
-      }
-    } catch {
-      // The answer was complete; how the upstream closes is its own affair.
-    }
-    await this.#giveUp();
+    void readOut(this.#source, this.#options.clock).then(() => this.#giveUp());
   }
 
   /** The upstream has closed in good order. */
