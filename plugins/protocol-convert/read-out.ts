@@ -6,7 +6,7 @@ const maxRestBytes = 64 * 1024;
 const maxRestMs = 2_000;
 
 /** Resolves at the end of the body, when it breaks, or when reading on costs more than a new socket does. */
-export async function readOut(source: AsyncIterator<Uint8Array>, clock: Clock): Promise<void> {
+export async function readOut(source: AsyncIterator<Uint8Array> | Iterator<Uint8Array>, clock: Clock): Promise<void> {
   const startedAt = clock.monotonic();
   let bytes = 0;
   try {

@@ -13,6 +13,8 @@ import type { Protocol, Reshape, ShapeMembers, StreamReader, Tap, Verdict } from
 import { readOut } from './read-out.ts';
 import type { LiveReport } from './report.ts';
 
+/** What of a body that is no stream is read, to tell what it says. */
+const maxOddBytes = 64 * 1024;
 /** How long comments alone may hold back the head of an answer that could still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
 
@@ -164,7 +166,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
       chunks.push(step.value);
       bytes += step.value.length;
-      if (bytes > maxDrainBytes) break;
+      if (bytes > maxOddBytes) break;
     }
     return Buffer.concat(chunks).toString('utf8');
   }
