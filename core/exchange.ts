@@ -60,6 +60,10 @@ export class LiveExchange implements Exchange {
   readonly outgoing: ServerResponse;
   /** Set when a stream's error went out inside the stream. */
   failure: GatewayError | undefined;
+  /** A request of this exchange was handed to an upstream. */
+  hasSent = false;
+  /** Set when the client has left and what it asked for is finished all the same. */
+  left: GatewayError | undefined;
   /** Bytes of the body that count against the server's budget. */
   heldBytes = 0;
   readonly #facts: unknown[] = [];
@@ -145,6 +149,12 @@ export class LiveExchange implements Exchange {
     this.#aborted = reason;
     this.#controller?.abort(reason);
     this.#onAbort?.(reason);
+  }
+
+  /** The client is gone: all stops, unless it was sent already and the endpoint outlives its clients. */
+  leave(): void {
+    if (this.hasSent && this.endpoint.outlivesClient === true) this.left = clientLeft();
+    else this.abort(clientLeft());
   }
 
   /** One listener at a time: the running attempt. Called at once when the exchange is aborted already. */

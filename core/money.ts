@@ -111,10 +111,21 @@ export function cost(usage: Usage, price: Price, ratio: Ratio = one): Money {
   return rounded(millionths, ratio);
 }
 
-/** An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest output class. */
-export function costBound(inputTokens: number, outputTokens: number, price: Price, ratio: Ratio = one): Money {
+/**
+ * An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest
+ * output class, and every image.
+ */
+export function costBound(
+  inputTokens: number,
+  outputTokens: number,
+  price: Price,
+  ratio: Ratio = one,
+  images = 0,
+): Money {
   const { units, input, output } = tariffOf(price);
-  return rounded(wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.call, ratio);
+  let millionths = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.call;
+  if (images !== 0) millionths += wholeCount(images) * units.image;
+  return rounded(millionths, ratio);
 }
 
 function wholeCount(count: number): bigint {

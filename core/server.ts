@@ -2,12 +2,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { plainError, renderError } from './answers.ts';
+import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
-import { clientLeft, deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
+import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
 import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
 
@@ -67,7 +67,7 @@ export class GatewayServer {
     // Node would drop headers past its own count in silence; ours are counted and refused.
     this.#server.maxHeadersCount = 0;
     this.#server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
-    this.#server.on('clientError', refuseBrokenRequest);
+    this.#server.on('clientError', (error, socket) => refuseBrokenRequest(error, socket, options.errorShapes));
     this.#server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket));
   }
 
@@ -129,7 +129,7 @@ export class GatewayServer {
       checkHead(incoming, this.#options.limits.maxHeaders);
       match = matched(router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
-      return this.#answerPlainly(outgoing, renderError(error, undefined, []).answer);
+      return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
     }
     const { endpoint, run } = match.route;
     const request = new IncomingRequest(incoming, path, mark === -1 ? '' : target.slice(mark), match.params);
@@ -232,11 +232,11 @@ function statusAnswer(status: number, value: object): Answer {
   };
 }
 
-/** Resolves when the response is over; a client that left before that aborts the exchange at once. */
+/** Resolves when the response is over; a client that left before that is told to the exchange at once. */
 function closed(exchange: LiveExchange): Promise<void> {
   return new Promise((resolve) => {
     exchange.outgoing.once('close', () => {
-      if (!exchange.outgoing.writableFinished) exchange.abort(clientLeft());
+      if (!exchange.outgoing.writableFinished) exchange.leave();
       resolve();
     });
   });
@@ -244,7 +244,9 @@ function closed(exchange: LiveExchange): Promise<void> {
 
 function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
   const finished = exchange.outgoing.writableFinished;
-  const left = !finished && exchange.aborted?.kind === 'client_left' && exchange.failure === undefined;
+  // What went on without its client and then broke has failed; else the client's leaving is how it ended.
+  const gone = exchange.aborted?.kind === 'client_left' || (exchange.left !== undefined && error === undefined);
+  const left = !finished && gone && exchange.failure === undefined;
   const broke = exchange.failure ?? (finished ? undefined : error);
   const firstByte = progress.firstByteAt;
   return {
@@ -286,11 +288,11 @@ const parserErrors: Record<string, GatewayError> = {
   ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),
 };
 
-function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shapes: readonly Part[]): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const answer = plainError(
-    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.'),
-  );
+  const refusal =
+    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.');
+  const { answer } = renderError(refusal, undefined, shapes);
   const body = answer.body as string;
   socket.end(
     `HTTP/1.1 ${answer.status} Error\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,

@@ -1,6 +1,7 @@
 /** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { defineFact, defineService, type Endpoint } from './contract.ts';
+import type { GatewayError } from './errors.ts';
 import type { Money, Ratio } from './money.ts';
 import type { Traits } from './traits.ts';
 import type { Price, Usage } from './usage.ts';
@@ -24,6 +25,10 @@ export interface Call {
   readonly choices: number;
   /** What kind of model the endpoint takes; absent: chat. */
   readonly kind?: Model['kind'];
+  /** Images that are made at most; absent: none. */
+  readonly images?: number;
+  /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
+  readonly media?: readonly string[];
 }
 export const call = defineFact<Call>('call');
 
@@ -167,6 +172,8 @@ export interface UsageReport {
   readonly upstreamId: string | undefined;
   /** `stop`, `length`, `tool_calls` …, as the upstream worded it. */
   readonly finish: string | undefined;
+  /** What it says of what it made; over `Call.media`. */
+  readonly media?: readonly string[];
 }
 export const usageReport = defineFact<UsageReport>('usage');
 
@@ -242,6 +249,13 @@ export interface Catalog {
 }
 export const catalog = defineService<Catalog>('catalog');
 
+/** Whoever multiplies prices tells how low it goes, so that no sale below the own cost is configured. */
+export interface Multipliers {
+  /** The lowest ratio on this model's price that any plan comes to, without the account's own. */
+  lowest(modelId: string): Ratio;
+}
+export const multipliers = defineService<Multipliers>('multipliers');
+
 /** A configured vendor. */
 export interface Provider {
   readonly name: string;
@@ -286,6 +300,13 @@ export interface Translations {
   can(from: string, to: string): boolean;
 }
 export const translations = defineService<Translations>('translations');
+
+/** The members of the gateway's own error bodies; whoever words errors inside a running stream puts them there too. */
+export interface ErrorShape {
+  /** `requestId` is the gateway's own id of the request. */
+  members(error: GatewayError, requestId: string): Readonly<Record<string, string>>;
+}
+export const errorShape = defineService<ErrorShape>('error shape');
 
 /** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
 export interface LocalUpstreams {

@@ -59,7 +59,7 @@ export class Desk {
   hold(terms: Terms): Hold | Promise<Hold> {
     const { journal, purses } = this.#options;
     if (!this.accepting()) throw journal.refusal();
-    const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio);
+    const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio, terms.images);
     const purse = purses.find(terms.accountId);
     if (purse === undefined || !purses.covers(purse, amount)) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, purses.use(purse));
@@ -133,7 +133,7 @@ export class Desk {
     if (hold.ended || purse === undefined) return false;
     for (let step = stepTokens; ; step = Math.floor(step / 2)) {
       const output = hold.seenOutput + step;
-      const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio);
+      const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio, terms.images);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
       if (purses.covers(purse, amount)) {
         this.#postExtension(hold, purse, output, amount);

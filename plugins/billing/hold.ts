@@ -29,6 +29,8 @@ export interface Terms {
   readonly inputTokens: number;
   /** Output tokens that the first hold covers. */
   readonly outputTokens: number;
+  /** Images that it covers. */
+  readonly images?: number | undefined;
 }
 
 export interface Hold {

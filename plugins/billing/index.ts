@@ -194,6 +194,7 @@ function termsOf(exchange: Exchange, longestOutput: number): Terms {
     ratio: exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one,
     inputTokens: request.inputTokens,
     outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
+    images: request.images,
   };
 }
 
