@@ -1,0 +1,41 @@
+/** What becomes of an exchange whose client leaves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../core/clock.ts';
+import type { Endpoint } from '../../core/contract.ts';
+import { deadlinePassed, LiveExchange } from '../../core/exchange.ts';
+
+function exchange(outlivesClient: boolean): LiveExchange {
+  const endpoint: Endpoint = {
+    method: 'POST',
+    path: '/',
+    operation: 'x',
+    ...(outlivesClient ? { outlivesClient } : {}),
+  };
+  return new LiveExchange('id', endpoint, undefined as never, undefined as never, undefined as never, systemClock);
+}
+
+test('all stops when the client leaves', () => {
+  const live = exchange(false);
+  live.hasSent = true;
+  live.leave(0);
+  assert.equal(live.aborted?.kind, 'client_left');
+  assert.ok(live.signal.aborted);
+});
+
+test('what was sent for an endpoint that outlives its clients goes on, until its deadline', () => {
+  const live = exchange(true);
+  live.hasSent = true;
+  live.leave(0);
+  assert.equal(live.left?.kind, 'client_left');
+  assert.ok(!live.signal.aborted);
+  assert.ok(live.readsOn(1e9, 1e9));
+  live.abort(deadlinePassed());
+  assert.equal(live.aborted?.kind, 'upstream_timeout');
+});
+
+test('what was not sent yet is not sent any more', () => {
+  const live = exchange(true);
+  live.leave(0);
+  assert.equal(live.aborted?.kind, 'client_left');
+});
