@@ -48,8 +48,6 @@ export class IncomingRequest implements ClientRequest {
 const emptyBody = new Uint8Array(0);
 /** Shared: nobody has a reason to write into a request's query. */
 const noQuery = new URLSearchParams();
-/** The exchange's deadline holds all the same. */
-const toItsEnd: DrainBounds = { longestMs: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
 
 /** The exchange as the core holds it: the contract's face, and what only the server and the centre may touch. */
 export class LiveExchange implements Exchange {
@@ -165,8 +163,7 @@ export class LiveExchange implements Exchange {
   /** The client is gone: all stops, unless something was sent whose answer is read on. `now` is monotonic. */
   leave(now: number): void {
     if (this.left !== undefined || this.#aborted !== undefined) return;
-    const unbounded = this.endpoint.outlivesClient === true ? toItsEnd : undefined;
-    const bounds = unbounded ?? this.#outlives ?? this.find(upstreamRequest)?.drain;
+    const bounds = this.#outlives ?? this.find(upstreamRequest)?.drain;
     if (!this.hasSent || bounds === undefined) {
       this.abort(clientLeft());
       return;

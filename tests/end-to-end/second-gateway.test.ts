@@ -227,11 +227,8 @@ test('the same call costs exactly twice of what it costs at the main gateway, or
       ledger.reduce((sum, { amount }) => sum + amount, 0n),
       await desk.balance(customer),
     );
-    const { price } = priceFor(
-      running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!.prices!,
-      Date.now(),
-      row!.classes,
-    )!;
+    const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!;
+    const { price } = priceFor(prices!, Date.now(), row!.classes)!;
     return { cost: row!.cost, official: (ratio = one) => cost(row!.classes, price, ratio) };
   };
   const official = await paid(main, 'free');
@@ -253,8 +250,8 @@ const picture = (content: string, more: object = {}) => ({
 });
 /** By the catalogue, twice over. */
 const perImage = () => {
-  const book = running[1]!.gateway.find(catalog)!.find('gpt-image-2')!.prices!;
-  return 2n * priceFor(book, Date.now(), {}, { media: ['low', '1024x1024'] })!.price.image!;
+  const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-image-2')!;
+  return 2n * priceFor(prices!, Date.now(), {}, { media: ['1024x1024', 'low'] })!.price.image!;
 };
 
 async function bill(): Promise<BillReport> {

@@ -21,9 +21,9 @@ function hostWith(...offers: PlanTerms[]) {
     host.provide(plans, {
       default: offers[0]!.name,
       terms: (name) => offers.find((offer) => offer.name === name) ?? offers[0]!,
-      offer: () => undefined,
       has: (name) => offers.some((offer) => offer.name === name),
       list: () => offers,
+      offer: () => undefined,
     });
   return host;
 }
