@@ -38,13 +38,14 @@ export function startParameters(): string[] {
   return [...own, '-c', 'wal_sync_method=fsync', '-c', 'wal_keep_size=96MB'];
 }
 
-/** The directory at `path`, to be given to PGlite. `onSafe` is told of each step of the write-ahead log. */
+/** The directory at `path`, to be given to PGlite. */
 export class SafeFiles extends NodeFS {
-  readonly #onSafe: (point: LogPoint) => void;
+  #onSafe: ((point: LogPoint) => void) | undefined;
   #written: LogPoint = { name: '', bytes: 0 };
 
-  constructor(path: string, onSafe: (point: LogPoint) => void) {
-    super(path);
+  /** `onSafe` is told of each further step of the write-ahead log. Before, whole log files may be put in place at once. */
+  follow(onSafe: (point: LogPoint) => void): void {
+    this.#written = { name: '', bytes: 0 };
     this.#onSafe = onSafe;
   }
 
@@ -69,7 +70,7 @@ export class SafeFiles extends NodeFS {
         // Postgres then stops at once rather than believe a second try.
         throw new FS.ErrnoError(inputOutputError);
       }
-      if (stream.node.name === this.#written.name) this.#onSafe(this.#written);
+      if (stream.node.name === this.#written.name) this.#onSafe?.(this.#written);
       return 0;
     };
   }

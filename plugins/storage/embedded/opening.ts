@@ -105,7 +105,7 @@ async function openChecked(directory: string): Promise<Opened> {
 async function open(directory: string): Promise<Opened & { beginMark(): void }> {
   const { live } = pathsOf(directory);
   let writer: MarkWriter | undefined;
-  const files = new SafeFiles(live, (point) => writer?.note(point));
+  const files = new SafeFiles(live);
   const pglite = await PGlite.create({ fs: files, startParams: startParameters() }).catch((error: Error) => {
     throw new Error(`${live} cannot be opened: ${error.message}`, { cause: error });
   });
@@ -113,12 +113,13 @@ async function open(directory: string): Promise<Opened & { beginMark(): void }> 
     pglite,
     // Only once it is known to be whole: before, the steps of its recovery would hide what is missing.
     beginMark: () => {
-      writer = new MarkWriter(directory);
+      const begun = new MarkWriter(directory);
+      writer = begun;
+      files.follow((point) => begun.note(point));
     },
     close: async () => {
       await pglite.close();
       writer?.close();
-      writer = undefined;
     },
   };
 }
