@@ -48,6 +48,13 @@ export function replay(files: Files, directory: string, applied: number, positio
       `${path}: records ${last + 1} to ${position.synced} are missing, which stood in it or in a file behind it: ${advice}`,
     );
   }
+  const reach = segments[0]?.first ?? position?.kept ?? 1;
+  if (position !== undefined && applied + 1 < reach) {
+    throw new Error(
+      `${segmentPath(directory, reach)} begins at record ${reach}, but the database has them up to ${applied} alone: it is an ` +
+        'older copy; restore a newer one, or move the journal away and run audit',
+    );
+  }
   const next = Math.max((segments.at(-1)?.last ?? 0) + 1, applied + 1, (position?.synced ?? 0) + 1);
   return { segments, next, stretches, open: [...open.values()], epoch, cut };
 }
