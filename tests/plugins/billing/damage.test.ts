@@ -94,12 +94,12 @@ function harm(directory: string, { kind, file, place, bit }: Damage): string {
   return path;
 }
 
-test('any history with any damage to a file of the journal: exact books, or no start and the place is named', {
+test('any history with or without damage to a file of the journal: exact books, or no start and the place is named', {
   timeout: 180_000,
 }, async () => {
   const outcomes = { exact: 0, refused: 0 };
   await fc.assert(
-    fc.asyncProperty(steps, fc.array(damages, { minLength: 1, maxLength: 2 }), async (history, harms) => {
+    fc.asyncProperty(steps, fc.array(damages, { maxLength: 2 }), async (history, harms) => {
       const world = await newWorld({ section: { journal: { segment: '1KB' } } });
       const expected = await play(world, history);
       for (const damage of harms) harm(journalOf(world), damage);
