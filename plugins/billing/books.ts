@@ -1,14 +1,13 @@
 /** The serving half of billing: journal, purses, flusher and desk put together, recovered at the start, flushed at the stop. */
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
-import { type Money, money } from '../../core/money.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
 import { applyBatch } from './batch.ts';
 import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
-import { readBalances } from './grants.ts';
+import { readFunds } from './funds.ts';
 import { Journal } from './journal.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
@@ -23,6 +22,8 @@ export interface BooksOptions {
   readonly journalBytes: number;
   readonly backlogLimit: number;
   readonly accountLimit: number;
+  /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
+  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
 
 /** An audit that reads the journal after the rows finds the holds that ended in between. */
@@ -116,10 +117,9 @@ function assemble(assembly: Assembly): Books {
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten, position });
-  const balancesOf = (accountIds: readonly string[]) => readBalances(orm, schema, accountIds);
-  const balanceOf = async (accountId: string): Promise<Money> =>
-    (await balancesOf([accountId])).get(accountId) ?? money(0n);
-  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, balanceOf });
+  const fundsOf = (accountIds: readonly string[]) => readFunds(orm, schema, accountIds, clock.now());
+  const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
+  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
   const flusher = new Flusher({
     backlog,
     purses,
@@ -131,9 +131,10 @@ function assemble(assembly: Assembly): Books {
       await journal.secure(reached);
       return applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached });
     },
-    balancesOf,
+    fundsOf,
   });
-  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit });
+  const { upkeep } = options;
+  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
   if (database.onCopy !== undefined) {
     retention.awaitCopies();
@@ -167,10 +168,12 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
   const { desk, backlog, flusher, journal } = books;
   for (const stretch of stretches) backlog.restore(stretch);
   const rows = backlog.rows;
-  for (const hold of open) {
+  for (const found of open) {
+    const entry = host.find(catalog)?.find(found.terms.model);
+    const hold = { ...found, terms: { ...found.terms, entry } };
     desk.adopt(hold);
-    const { verdict, attempts } = judgeInterrupted(hold);
-    desk.end(hold, verdict, attempts);
+    const { verdict, shares } = judgeInterrupted(hold);
+    desk.end(hold, verdict, shares);
   }
   journal.write();
   await journal.tick();
