@@ -58,11 +58,10 @@ async function openOrRestore(directory: string, tell: Tell): Promise<Opened> {
   try {
     return await openChecked(directory);
   } catch (error) {
-    if (!existsSync(copy)) throw final(directory, error);
+    // A log that breaks off gives no more from the copy on than it gave here.
+    if (!existsSync(copy) || error instanceof BehindError) throw error;
     await restore(directory);
-    const opened = await openChecked(directory).catch((again: unknown) => {
-      throw final(directory, again);
-    });
+    const opened = await openChecked(directory);
     tell(
       `${live} did not open whole and has been restored from the last copy and the log since then; what was there is ` +
         `kept as ${brokenPath(directory)}. It had said: ${(error as Error).message}`,
@@ -77,17 +76,11 @@ class BehindError extends Error {
 
   constructor(directory: string) {
     super(
-      `${pathsOf(directory).live} lacks commits that were acknowledged, and so does what its last copy and log give: ` +
-        `restore a backup of it that has them, or go on without and enter money that came in since again; in both ` +
-        `cases delete ${markPath(directory)} before the start`,
+      `${pathsOf(directory).live} lacks commits that were acknowledged: its log breaks off before them. Restore a backup ` +
+        'that has them, or go on without and enter money that came in since again; in both cases delete ' +
+        `${markPath(directory)} before the start`,
     );
   }
-}
-
-/** Every start moves the log on a little: what is missing now must not count as reached after many of them. */
-function final(directory: string, error: unknown): unknown {
-  if (error instanceof BehindError) keepBehind(directory);
-  return error;
 }
 
 async function openChecked(directory: string): Promise<Opened> {
@@ -98,6 +91,8 @@ async function openChecked(directory: string): Promise<Opened> {
     opened.beginMark();
     return opened;
   }
+  // Every start moves the log on a little: what is missing must not count as reached after a few of them.
+  keepBehind(directory);
   await opened.close();
   throw new BehindError(directory);
 }
