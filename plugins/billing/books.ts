@@ -2,17 +2,15 @@
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import { type Money, money } from '../../core/money.ts';
-import type { Database } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
-import { applyBatch, claimCursor } from './batch.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
-import { readBalances } from './grants.ts';
 import { Journal } from './journal.ts';
-import { type Lock, takeLock } from './lock.ts';
+import type { Lock } from './lock.ts';
 import { Purses } from './purses.ts';
 import { judgeInterrupted, type Replay, replay } from './recovery.ts';
 import type { Files } from './segments.ts';
+import type { Store } from './store.ts';
 
 export interface BooksOptions {
   readonly stepTokens: number;
@@ -44,17 +42,17 @@ export function journalDirectory(host: Host): string {
 }
 
 /** Opens the journal, recovers what an earlier run left, and resolves when all of it is in the database. */
-export async function openBooks(host: Host, database: Database, files: Files, options: BooksOptions): Promise<Books> {
+export async function openBooks(host: Host, store: Store, files: Files, options: BooksOptions): Promise<Books> {
   const directory = journalDirectory(host);
   files.ensure(directory);
   const token = host.random.bytes(8).toString('hex');
-  const lock = takeLock(join(directory, 'lock'));
+  const lock = files.lock(join(directory, 'lock'));
   try {
     const name = journalName(host, files, directory);
-    const applied = await claimCursor(database.orm, database.schema, name, token);
+    const applied = await store.claim(name, token);
     const replayed = replay(files, directory, applied);
     const cursor = { journal: name, owner: token };
-    const books = assemble({ host, database, files, options, directory, applied, replayed, cursor, lock });
+    const books = assemble({ host, store, files, options, directory, applied, replayed, cursor, lock });
     await recover(host, books, replayed);
     return books;
   } catch (error) {
@@ -81,7 +79,7 @@ function journalName(host: Host, files: Files, directory: string): string {
 
 interface Assembly {
   readonly host: Host;
-  readonly database: Database;
+  readonly store: Store;
   readonly files: Files;
   readonly options: BooksOptions;
   readonly directory: string;
@@ -91,8 +89,7 @@ interface Assembly {
   readonly lock: Lock;
 }
 
-function assemble({ host, database, files, options, directory, applied, replayed, cursor, lock }: Assembly): Books {
-  const { orm, schema } = database;
+function assemble({ host, store, files, options, directory, applied, replayed, cursor, lock }: Assembly): Books {
   const { clock, log } = host;
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
@@ -100,9 +97,8 @@ function assemble({ host, database, files, options, directory, applied, replayed
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten });
-  const balancesOf = (accountIds: readonly string[]) => readBalances(orm, schema, accountIds);
   const balanceOf = async (accountId: string): Promise<Money> =>
-    (await balancesOf([accountId])).get(accountId) ?? money(0n);
+    (await store.balances([accountId])).get(accountId) ?? money(0n);
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, balanceOf });
   const flusher = new Flusher({
     backlog,
@@ -110,8 +106,8 @@ function assemble({ host, database, files, options, directory, applied, replayed
     clock,
     log,
     applied,
-    apply: (text, accountIds, reached) => applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached }),
-    balancesOf,
+    apply: (text, accountIds, reached) => store.apply(text, accountIds, { ...cursor, applied: reached }),
+    balancesOf: (accountIds) => store.balances(accountIds),
   });
   const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit });
   const apply = async () => {

@@ -27,11 +27,12 @@ import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
-import { creditAccount, readBalances, readLedger } from './grants.ts';
+import { readLedger } from './grants.ts';
 import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
 import { availableIn } from './purses.ts';
 import { type Files, nodeFiles } from './segments.ts';
+import { type Store, sqlStore } from './store.ts';
 
 const configSchema = z.strictObject({
   hold: z
@@ -79,12 +80,18 @@ export default definePlugin<Config>({
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
 
-/** The plugin's setup with the file functions of the caller's choice. */
-export async function setUpBilling(host: Host, config: Config, files: Files): Promise<Part> {
+/** The plugin's setup with the file functions and the ledger of the caller's choice. */
+export async function setUpBilling(
+  host: Host,
+  config: Config,
+  files: Files,
+  storeOf: (store: Database) => Store = sqlStore,
+): Promise<Part> {
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
+  const rows = storeOf(store);
   let books: Books | undefined;
-  const account = ledgerOf(host, store, () => books);
+  const account = ledgerOf(host, store, rows, () => books);
   host.provide(ledger, account);
   return {
     handle: async (exchange, next) => {
@@ -110,7 +117,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       }),
     ready: () => books?.desk.accepting() ?? false,
     start: async () => {
-      const running = await openBooks(host, store, files, {
+      const running = await openBooks(host, rows, files, {
         stepTokens: config.hold.output_tokens,
         segmentBytes: config.journal.segment,
         journalBytes: config.journal.limit,
@@ -197,10 +204,10 @@ function termsOf(exchange: Exchange, longestOutput: number): Terms {
   };
 }
 
-function ledgerOf(host: Host, store: Database, books: () => Books | undefined): Ledger {
+function ledgerOf(host: Host, store: Database, rows: Store, books: () => Books | undefined): Ledger {
   return {
     credit: async (accountId, amount, grant) => {
-      const balance = await creditAccount(store.orm, store.schema, accountId, amount, grant, host.clock.now());
+      const balance = await rows.credit(accountId, amount, grant, host.clock.now());
       const running = books();
       if (running?.purses.knows(accountId)) await running.flusher.refresh(accountId);
       // The money is in: that others hear of it a little later must not look like a failure, which would be repeated.
@@ -212,7 +219,7 @@ function ledgerOf(host: Host, store: Database, books: () => Books | undefined): 
     balance: async (accountId) => {
       const purse = books()?.purses.find(accountId);
       if (purse !== undefined) return availableIn(purse);
-      return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
+      return (await rows.balances([accountId])).get(accountId)!;
     },
   };
 }

@@ -1,0 +1,188 @@
+/** Follows every request from the vendor's and the client's side and knows what the books must come to. */
+import type { GatewayError } from '../../core/errors.ts';
+import type { Outcome } from '../../core/contract.ts';
+import type { Disk, CrashKind } from './disk.ts';
+import type { LimitsOracle } from './limits-oracle.ts';
+import type { Life, Schedule } from './schedule.ts';
+import type { Story, Try } from './story.ts';
+import { costOf, coverOf } from './tariff.ts';
+import type { Violations } from './violations.ts';
+
+/** What the oracle knows of an account. */
+export interface AccountView {
+  readonly id: string;
+  /** All money that came in, and all that finished calls cost. */
+  credited: bigint;
+  settled: bigint;
+  /** What running calls may cost so far. */
+  covered: bigint;
+  readonly open: Set<Story>;
+  mostOpen: number;
+  /** The most that one of its calls can cost. */
+  dearestCall: bigint;
+}
+
+export class Oracle {
+  readonly stories = new Map<string, Story>();
+  readonly accounts = new Map<string, AccountView>();
+  readonly limits: LimitsOracle;
+  readonly violations: Violations;
+  readonly #schedule: Schedule;
+  /** References of credits that the database has, and those that somebody was told of. */
+  readonly committed = new Map<string, { account: string; amount: bigint }>();
+  readonly acknowledged = new Set<string>();
+  /** Stories of processes that live, those that have ended included until they are beyond a crash. */
+  readonly #byLife = new Map<Life, Set<Story>>();
+  /** Stories that a crash cut off and that no recovery has told of yet. */
+  readonly uncertain = new Set<Story>();
+
+  constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
+    this.#schedule = schedule;
+    this.violations = violations;
+    this.limits = limits;
+  }
+
+  view(account: string): AccountView {
+    let view = this.accounts.get(account);
+    if (view === undefined) {
+      view = { id: account, credited: 0n, settled: 0n, covered: 0n, open: new Set(), mostOpen: 0, dearestCall: 0n };
+      this.accounts.set(account, view);
+    }
+    return view;
+  }
+
+  // ----------------------------------------------------------------------------------------------------- processes
+
+  begun(life: Life): void {
+    this.#byLife.set(life, new Set());
+    this.limits.begun(life);
+  }
+
+  /** Progress that is noted from here on outlives a crash as soon as the journal has another line. */
+  noting(life: Life, line: number): void {
+    for (const story of this.#byLife.get(life)!) {
+      if (story.ended) continue;
+      if (story.noting !== undefined && story.noting.line < line) story.noted = story.noting.seen;
+      story.noting = { seen: story.seen, line };
+    }
+  }
+
+  /** A process died. Calls whose end is not safe in its journal have an end that only its recovery can tell. */
+  died(life: Life, kind: CrashKind, disk: Disk): void {
+    const safeLine = kind === 'process' ? disk.writes : disk.safeWrites;
+    for (const story of this.#byLife.get(life) ?? []) {
+      if (story.ended && story.endedLine < safeLine) continue;
+      if (story.noting !== undefined && story.noting.line < safeLine) story.noted = story.noting.seen;
+      const view = this.view(story.account);
+      if (story.ended) view.settled -= story.expected!;
+      else this.#close(view, story);
+      story.crash = { kind, safeLine };
+      this.uncertain.add(story);
+    }
+    this.#byLife.delete(life);
+    this.limits.died(life);
+  }
+
+  // -------------------------------------------------------------------------------------------------------- money in
+
+  creditCommitted(account: string, amount: bigint, reference: string): void {
+    if (this.committed.has(reference)) return;
+    this.committed.set(reference, { account, amount });
+    this.view(account).credited += amount;
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ calls
+
+  arrived(story: Story, longestOutput: number): void {
+    this.stories.set(story.id, story);
+    this.#byLife.get(story.life)!.add(story);
+    const view = this.view(story.account);
+    const most = coverOf(story.inputTokens, longestOutput, story.list, story.ratio);
+    if (most > view.dearestCall) view.dearestCall = most;
+  }
+
+  /** A try begins: whoever comes here has passed the limiter and has money set aside. */
+  aimed(story: Story, credential: string, model: string): void {
+    this.limits.passed(story);
+    this.limits.aimed(story, credential, model);
+    if (story.admitted) return;
+    story.admitted = true;
+    const view = this.view(story.account);
+    view.open.add(story);
+    view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
+    this.#cover(view, story, coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio), 'M6');
+  }
+
+  received(story: Story, attempt: Try): void {
+    this.#schedule.trace(attempt.billed ? 2 : 1);
+    if (story.tries.filter(({ billed }) => billed).length > 1) {
+      this.violations.add('M10', story.id, 'two tries of one request stand on vendors’ bills');
+    }
+    if (story.departed === 0) this.violations.add('M16', story.id, 'sent before the hold was in the journal');
+  }
+
+  turnedAway(story: Story, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
+    this.limits.turnedAway(story, credential, model, status, retryAfterMs);
+  }
+
+  /** The client got an error instead of an answer. */
+  refused(story: Story, error: GatewayError): void {
+    this.#schedule.trace(error.status);
+    const byLimiter = error.kind === 'rate_limited' && error.code !== 'upstream' && story.tries.length === 0;
+    if (byLimiter) this.limits.stopped(story, error.code);
+    else this.limits.passed(story);
+    if (error.kind === 'internal') this.violations.add('start', story.id, `an internal error: ${String(error.cause)}`);
+  }
+
+  /** Tokens were shown to the meter. true: they are paid for. */
+  observed(story: Story, goesOn: boolean): void {
+    if (!goesOn) return;
+    const view = this.view(story.account);
+    this.#cover(view, story, coverOf(story.inputTokens, story.seen, story.list, story.ratio), 'M7');
+  }
+
+  #cover(view: AccountView, story: Story, amount: bigint, rule: string): void {
+    if (amount <= story.cover) return;
+    view.covered += amount - story.cover;
+    story.cover = amount;
+    const left = view.credited - view.settled - view.covered;
+    if (left < 0n) this.violations.add(rule, view.id, `let in ${-left} nano-USD more than the account has`);
+  }
+
+  #close(view: AccountView, story: Story): void {
+    if (!view.open.delete(story)) return;
+    view.covered -= story.cover;
+    story.cover = 0n;
+  }
+
+  ended(story: Story, outcome: Outcome['kind']): void {
+    const view = this.view(story.account);
+    this.#close(view, story);
+    this.limits.ended(story);
+    story.expected = this.#costOf(story, outcome);
+    this.#schedule.trace(Number(story.expected & 0xffffffn));
+    this.charge(view, story.expected);
+  }
+
+  charge(view: AccountView, cost: bigint): void {
+    view.settled += cost;
+    const overdraft = view.settled - view.credited;
+    const bound = view.dearestCall * BigInt(view.mostOpen);
+    if (overdraft > bound) this.violations.add('M7', view.id, `${overdraft} nano-USD below zero, ${bound} are possible`);
+  }
+
+  /** The outcome table, from what truly happened. */
+  #costOf(story: Story, outcome: Outcome['kind']): bigint {
+    const last = story.tries.at(-1);
+    const seen = { input: story.inputTokens, output: story.seen };
+    switch (last?.state) {
+      case 'answered':
+        return costOf(story.told ?? seen, story.list, story.ratio);
+      case 'flying':
+        // The client left while the vendor was at work: it pays for the prompt that it had us send.
+        return outcome === 'client_left' && last.received ? costOf(seen, story.list, story.ratio) : 0n;
+      default:
+        return 0n;
+    }
+  }
+}

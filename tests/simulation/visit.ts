@@ -1,0 +1,249 @@
+/** One request on its way: plays the client, the server that renders, the tap that counts, and the wire to a vendor. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Answer, defineFact, type Outcome } from '../../core/contract.ts';
+import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import { clientLeft, type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
+import {
+  type Call,
+  type Caller,
+  call,
+  caller,
+  type Model,
+  meter,
+  model,
+  type PlanTerms,
+  plan,
+  priceRatio,
+  type Target,
+  target,
+  usageReport,
+} from '../../core/vocabulary.ts';
+import type { Chance } from './chance.ts';
+import type { Oracle } from './oracle.ts';
+import { endpoint, type Process } from './process.ts';
+import type { Schedule } from './schedule.ts';
+import type { Story, Try } from './story.ts';
+import type { Counts, Fraction } from './tariff.ts';
+import { drawFate, type Fate, type VendorAnswer, type VendorProfile } from './vendors.ts';
+
+export interface Setting {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly oracle: Oracle;
+  readonly vendors: VendorProfile;
+  /** The line that the process's journal has come to. */
+  readonly line: () => number;
+}
+
+/** What the client asks, and on which terms. */
+export interface Ask {
+  readonly caller: Caller;
+  readonly plan: PlanTerms;
+  readonly model: Model;
+  readonly ratio: Fraction | undefined;
+  readonly call: Call;
+  /** The client closes the connection after so long, if the answer is not whole by then. */
+  readonly leavesAfterMs: number | undefined;
+}
+
+const visit = defineFact<Visit>('simulated visit');
+const noRequest = {} as IncomingRequest;
+const noSocket = {} as IncomingMessage & ServerResponse;
+
+/** The centre: finds the visit and hands over to it. */
+export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get(visit).forward();
+
+export class Visit {
+  readonly story: Story;
+  readonly #setting: Setting;
+  readonly #process: Process;
+  readonly #exchange: LiveExchange;
+  readonly #ask: Ask;
+  readonly #credentialModel: () => Target;
+  #answer: VendorAnswer | undefined;
+  #chunk = 0;
+
+  constructor(setting: Setting, process: Process, story: Story, exchange: LiveExchange, ask: Ask) {
+    this.#setting = setting;
+    this.#process = process;
+    this.#exchange = exchange;
+    this.#ask = ask;
+    this.story = story;
+    this.#credentialModel = () => exchange.get(target);
+  }
+
+  static exchangeOf(process: Process): LiveExchange {
+    return new LiveExchange(process.newId(), endpoint, noRequest, noSocket, noSocket, process.host.clock);
+  }
+
+  begin(): void {
+    const { schedule } = this.#setting;
+    const exchange = this.#exchange;
+    const { leavesAfterMs, ratio } = this.#ask;
+    exchange.set(visit, this);
+    exchange.set(call, this.#ask.call);
+    exchange.set(caller, this.#ask.caller);
+    exchange.set(plan, this.#ask.plan);
+    exchange.set(model, this.#ask.model);
+    if (ratio !== undefined) exchange.set(priceRatio, ratio);
+    if (leavesAfterMs !== undefined)
+      schedule.after(leavesAfterMs, this.#process.life, 'client leaves', () => this.#leave());
+    this.#process.handle(exchange).then(
+      () => this.#stream(),
+      (error: unknown) => this.#refused(toGatewayError(error)),
+    );
+  }
+
+  // ------------------------------------------------------------------------------------------------------- the wire
+
+  /** As core/forward.ts does it: hold and departure first, then the socket. */
+  async forward(): Promise<Answer> {
+    const { oracle, line } = this.#setting;
+    const { story } = this;
+    const exchange = this.#exchange;
+    const { credential, model: name } = this.#credentialModel();
+    const attempt: Try = { credential, state: 'waiting', received: false, billed: false };
+    story.tries.push(attempt);
+    oracle.aimed(story, credential, name);
+    const ready = exchange.readyToSend();
+    if (ready !== undefined) await ready;
+    story.departed += 1;
+    story.departedLine = line();
+    if (exchange.aborted !== undefined) throw exchange.aborted;
+    attempt.state = 'flying';
+    return this.#dispatch(attempt, name);
+  }
+
+  #dispatch(attempt: Try, name: string): Promise<Answer> {
+    const { schedule, chance, vendors, oracle } = this.#setting;
+    const exchange = this.#exchange;
+    const { inputTokens, maxOutputTokens } = this.#ask.call;
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => {
+        exchange.onAbort(undefined);
+        reject(error);
+      };
+      exchange.onAbort((reason) => {
+        if (!attempt.received) attempt.state = 'unsent';
+        fail(new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason }));
+      });
+      schedule.after(chance.delay(5), undefined, 'connect', () => {
+        if (attempt.state === 'unsent') return;
+        const fate = drawFate(chance, vendors, inputTokens, maxOutputTokens ?? vendors.longestOutput);
+        if (fate.kind === 'unreachable') attempt.state = 'unsent';
+        else attempt.received = true;
+        attempt.billed = fate.kind === 'answer' || (fate.kind === 'broken' && fate.billed);
+        oracle.received(this.story, attempt);
+        schedule.after(fate.afterMs, this.#process.life, fate.kind, () => {
+          if (exchange.aborted === undefined) this.#arrive(attempt, name, fate, resolve, fail);
+        });
+      });
+    });
+  }
+
+  /** The vendor's word comes back. */
+  #arrive(attempt: Try, name: string, fate: Fate, resolve: (answer: Answer) => void, fail: (error: Error) => void): void {
+    if (fate.kind === 'unreachable') return fail(new UpstreamError('connect', 'connection refused'));
+    if (fate.kind === 'answer') {
+      attempt.state = 'answered';
+      this.#answer = fate.answer;
+      resolve({ status: 200, headers: {}, body: '' });
+      return;
+    }
+    const { status } = fate;
+    if (fate.kind === 'broken') {
+      attempt.state = 'broken';
+      return fail(status === undefined ? new UpstreamError('sent', 'reset') : refusalOf(status, undefined, true));
+    }
+    attempt.state = 'refused';
+    this.#setting.oracle.turnedAway(this.story, attempt.credential, name, fate.status, fate.retryAfterMs);
+    fail(refusalOf(fate.status, fate.retryAfterMs, false));
+  }
+
+  // ---------------------------------------------------------------------------------------------------- the way out
+
+  #refused(error: GatewayError): void {
+    const left = this.#exchange.aborted?.kind === 'client_left';
+    this.story.status = left ? 499 : error.status;
+    this.#setting.oracle.refused(this.story, error);
+    this.#end(left ? 'client_left' : 'complete');
+  }
+
+  #stream(): void {
+    this.story.status = 200;
+    this.#next();
+  }
+
+  #next(): void {
+    const { schedule, chance } = this.#setting;
+    const { chunkMeanMs } = this.#answer!;
+    schedule.after(chance.delay(chunkMeanMs), this.#process.life, 'chunk', () => this.#pull());
+  }
+
+  #pull(): void {
+    const { story } = this;
+    const { chunks, cutAfter } = this.#answer!;
+    if (story.ended) return;
+    if (this.#exchange.aborted !== undefined) return this.#end('client_left');
+    if (cutAfter === this.#chunk) return this.#break(new GatewayError('upstream_failed', 'cut'));
+    if (this.#chunk === chunks.length) return this.#finish();
+    story.firstByte = true;
+    if (this.#ask.call.stream) {
+      story.seen += chunks[this.#chunk]!;
+      const goesOn = this.#exchange.get(meter).observe(story.seen);
+      this.#setting.oracle.observed(story, goesOn);
+      if (!goesOn) return this.#break(new GatewayError('insufficient_balance', 'used up'));
+    }
+    this.#chunk += 1;
+    this.#next();
+  }
+
+  /** The protocol's terminal event has come. */
+  #finish(): void {
+    const { usage, chunks } = this.#answer!;
+    const { inputTokens } = this.#ask.call;
+    this.story.firstByte = true;
+    // A tap that was told nothing estimates by what it saw of the text, as a rule a little more than there is.
+    const guess = { input: inputTokens, output: chunks.reduce((sum, tokens) => sum + tokens, 0) };
+    this.#report(usage ?? guess, usage === undefined, true);
+    this.#end('complete');
+  }
+
+  #break(error: GatewayError): void {
+    const { chance } = this.#setting;
+    const { seen, inputTokens } = this.story;
+    this.#exchange.fail(error);
+    if (chance.oneIn(2)) this.#report({ input: inputTokens, output: seen }, chance.oneIn(2), false);
+    this.#end('failed');
+  }
+
+  #leave(): void {
+    const { story } = this;
+    if (story.ended) return;
+    story.clientLeft = true;
+    this.#exchange.abort(clientLeft());
+    // Before the head the rejected attempt ends it; a body's reader learns of it at once.
+    if (this.#answer !== undefined) this.#end('client_left');
+  }
+
+  #report(usage: Counts, estimated: boolean, terminal: boolean): void {
+    this.story.told = usage;
+    this.#exchange.set(usageReport, { usage, estimated, terminal, upstreamId: undefined, finish: 'stop' });
+  }
+
+  #end(kind: Outcome['kind']): void {
+    const { story } = this;
+    if (story.ended) return;
+    const { oracle, line } = this.#setting;
+    story.ended = true;
+    story.endedLine = line();
+    oracle.ended(story, kind);
+    void this.#exchange.end({ kind, status: story.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
+  }
+}
+
+function refusalOf(status: number, retryAfterMs: number | undefined, mayRun: boolean): UpstreamRefusal {
+  const kind = status === 429 ? 'rate_limited' : status < 500 ? 'invalid_request' : 'upstream_failed';
+  const keyAtFault = status === 401 || status === 402 || status === 403;
+  return new UpstreamRefusal(new GatewayError(kind, `status ${status}`), { status, retryAfterMs, mayRun, keyAtFault });
+}
