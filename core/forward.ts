@@ -42,7 +42,9 @@ export function createForward(maxAnswerBytes: number): Forward {
     const sending = exchange.get(upstreamRequest);
     const ready = exchange.readyToSend();
     if (ready !== undefined) await ready;
-    if (exchange.aborted !== undefined) throw exchange.aborted;
+    const { aborted } = exchange;
+    // Nothing has left, and nobody must pay as if it had.
+    if (aborted !== undefined) throw new UpstreamError('connect', aborted.message, { cause: aborted });
     const attempt = new UpstreamAttempt();
     exchange.onAbort((reason) => attempt.abort(reason));
     const url = parsed(sending.url);

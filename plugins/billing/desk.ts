@@ -66,15 +66,18 @@ export class Desk {
   }
 
   async #holdLater(terms: Terms, amount: Money): Promise<Hold> {
-    const { purses } = this.#options;
+    const { purses, flusher } = this.#options;
     const purse = await purses.acquire(terms.accountId);
     try {
-      if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
+      // Money may have come in a moment ago, by another process.
+      if (!purses.covers(purse, amount)) await flusher.freshen(purse);
+      // Asked in the same breath in which it is taken: of several calls that waited, each must see what the others took.
+      if (!purses.covers(purse, amount)) throw notCovered();
+      return this.#take(terms, amount, purse);
     } catch (error) {
       purses.release(purse);
       throw error;
     }
-    return this.#take(terms, amount, purse);
   }
 
   #take(terms: Terms, amount: Money, purse: Purse): Hold {
@@ -85,16 +88,6 @@ export class Desk {
     backlog.post(purse, money(-amount));
     this.#open.add(hold);
     return hold;
-  }
-
-  /** Money may have come in a moment ago, by another process. */
-  async #recheck(purse: Purse, amount: Money): Promise<void> {
-    const { purses, flusher } = this.#options;
-    if ((await flusher.freshen(purse)) && purses.covers(purse, amount)) return;
-    throw new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
-      code: 'insufficient_balance',
-      shouldRetry: false,
-    });
   }
 
   /** Before an attempt is handed to a socket: resolves when hold and departure are in the journal. */
@@ -199,4 +192,11 @@ export class Desk {
       journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });
     });
   }
+}
+
+function notCovered(): GatewayError {
+  return new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
+    code: 'insufficient_balance',
+    shouldRetry: false,
+  });
 }

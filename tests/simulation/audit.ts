@@ -92,8 +92,10 @@ export class Audit {
   #checkUsage(story: Story, rows: readonly Row[]): void {
     const charge = rows.find(({ kind }) => kind === 'SETTLE');
     const usage = this.#ledger.usage.get(story.id);
-    if ((charge === undefined) !== (usage === undefined)) this.#fault('M4', story.id, 'a charge without usage, or usage without a charge');
-    if (usage !== undefined && charge?.revenue !== BigInt(usage.cost)) this.#fault('M17', story.id, 'usage and charge differ');
+    if ((charge === undefined) !== (usage === undefined))
+      this.#fault('M4', story.id, 'a charge without usage, or usage without a charge');
+    if (usage !== undefined && charge?.revenue !== BigInt(usage.cost))
+      this.#fault('M17', story.id, 'usage and charge differ');
     const isLost = story.crash !== undefined && story.departedLine > story.crash.safeLine;
     if (story.firstByte && story.status === 200 && charge === undefined && !isLost) {
       this.#fault('M4', story.id, 'answered, and nothing was charged');
@@ -104,7 +106,8 @@ export class Audit {
     if (rows.length === 0) return;
     const known = story.tries.map((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
     const count = known.filter(Boolean).length;
-    if (count > story.departed) this.#fault('M5', story.id, `${count} attempts in the books, ${story.departed} were sent`);
+    if (count > story.departed)
+      this.#fault('M5', story.id, `${count} attempts in the books, ${story.departed} were sent`);
     story.tries.forEach(({ received }, index) => {
       if (received && !known[index] && story.crash?.kind !== 'power') {
         this.#fault('M5', story.id, `try ${index + 1} reached a vendor and is not in the books`);
@@ -122,7 +125,8 @@ export class Audit {
     if (available + held + revenue + funding !== 0n) this.#fault('M1', 'totals', 'the sides do not add up to zero');
     let sum = 0n;
     for (const balance of balancesByAccount.values()) sum += balance;
-    if (sum !== available) this.#fault('M17', 'totals', `the balances are ${sum} together, the total says ${available}`);
+    if (sum !== available)
+      this.#fault('M17', 'totals', `the balances are ${sum} together, the total says ${available}`);
   }
 
   #chain(): void {
@@ -130,8 +134,10 @@ export class Audit {
     let revenue = 0n;
     for (const row of this.#ledger.rows) {
       const before = sums.get(row.account) ?? 0n;
-      if (before + row.amount !== row.balanceAfter) this.#fault('M1', `row ${row.seq}`, 'the balance after it is wrong');
-      if (row.amount + row.held + row.revenue + row.funding !== 0n) this.#fault('M1', `row ${row.seq}`, 'its sides are off');
+      if (before + row.amount !== row.balanceAfter)
+        this.#fault('M1', `row ${row.seq}`, 'the balance after it is wrong');
+      if (row.amount + row.held + row.revenue + row.funding !== 0n)
+        this.#fault('M1', `row ${row.seq}`, 'its sides are off');
       if (row.revenue < 0n) this.#fault('M9', `row ${row.seq}`, 'a charge below zero');
       sums.set(row.account, before + row.amount);
       revenue += row.revenue;

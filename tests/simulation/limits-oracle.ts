@@ -1,7 +1,6 @@
 /** Watches the limiter and the router from outside: nobody over a limit is let in, nobody under it is refused, no key that rests is used. */
 import type { Limits } from '../../core/vocabulary.ts';
-import type { Schedule } from './schedule.ts';
-import type { Life } from './schedule.ts';
+import type { Life, Schedule } from './schedule.ts';
 import type { Story } from './story.ts';
 import type { Violations } from './violations.ts';
 
@@ -20,6 +19,8 @@ export class LimitsOracle {
   readonly #violations: Violations;
   readonly #limits: ReadonlyMap<string, Limits>;
   readonly #gates = new Map<Life, Map<string, Gate>>();
+  /** What a call met when it came, until the limiter's word on it is known. */
+  readonly #entries = new Map<Story, { readonly running: number; readonly parts: number }>();
   readonly #startedAt = new Map<Life, number>();
   /** Virtual time until which a process must leave a credential alone, for one model (`credential model`) or for all. */
   readonly #rests = new Map<Life, Map<string, number>>();
@@ -41,19 +42,28 @@ export class LimitsOracle {
     this.#rests.delete(life);
   }
 
+  /** A call comes to the limiter, whose word on it is known within the same event. */
+  entered(story: Story): void {
+    const { rpm } = this.#limits.get(story.account) ?? {};
+    const gate = this.#gateOf(story);
+    gate.running.add(story);
+    if (rpm !== undefined) {
+      this.#drain(gate, story.life, rpm);
+      gate.parts += minuteMs;
+    }
+    this.#entries.set(story, { running: gate.running.size, parts: gate.parts });
+  }
+
   /** The limiter let it in. */
   passed(story: Story): void {
+    const entry = this.#entries.get(story);
+    if (entry === undefined) return;
+    this.#entries.delete(story);
     const { rpm, concurrency } = this.#limits.get(story.account) ?? {};
-    const gate = this.#gateOf(story);
-    if (gate.running.has(story)) return;
-    gate.running.add(story);
-    if (concurrency !== undefined && gate.running.size > concurrency) {
-      this.#violations.add('limit', story.account, `${gate.running.size} calls at once, ${concurrency} are allowed`);
+    if (concurrency !== undefined && entry.running > concurrency) {
+      this.#violations.add('limit', story.account, `${entry.running} calls at once, ${concurrency} are allowed`);
     }
-    if (rpm === undefined) return;
-    this.#drain(gate, story.life, rpm);
-    gate.parts += minuteMs;
-    if (gate.parts > rpm * minuteMs) {
+    if (rpm !== undefined && entry.parts > rpm * minuteMs) {
       this.#violations.add('limit', story.account, `more than ${rpm} requests a minute were let in`);
     }
   }
@@ -62,12 +72,13 @@ export class LimitsOracle {
   stopped(story: Story, dimension: string | undefined): void {
     const { rpm, concurrency } = this.#limits.get(story.account) ?? {};
     const gate = this.#gateOf(story);
+    this.#entries.delete(story);
+    gate.running.delete(story);
+    if (rpm !== undefined) gate.parts -= minuteMs;
     if (dimension === 'concurrency' && gate.running.size < (concurrency ?? 0)) {
       this.#violations.add('limit', story.account, `refused with ${gate.running.size} of ${concurrency} calls running`);
     }
-    if (dimension !== 'rpm' || rpm === undefined) return;
-    this.#drain(gate, story.life, rpm);
-    if (gate.parts + minuteMs <= rpm * minuteMs) {
+    if (dimension === 'rpm' && rpm !== undefined && gate.parts + minuteMs <= rpm * minuteMs) {
       this.#violations.add('limit', story.account, `refused although ${rpm} requests a minute were not used up`);
     }
   }

@@ -91,7 +91,8 @@ export class MemoryLedger implements Store {
     }
     for (const record of given) checkUsage(record);
     const claimed = this.cursors.get(cursor.journal);
-    if (claimed?.owner !== cursor.owner) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
+    if (claimed?.owner !== cursor.owner)
+      throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
     // From here on nothing can fail: it is the commit.
     for (const [accountId, balance] of locked) this.balancesByAccount.set(accountId, balance);
     for (const row of rows) if (!this.#isKnown(row)) this.#insert(row);
@@ -118,7 +119,16 @@ export class MemoryLedger implements Store {
     this.grants.set(grant.reference, { ...grant, account, amount });
     const none = { request: undefined, part: 0, held: 0n, revenue: 0n, record: undefined };
     this.balancesByAccount.set(account, before);
-    this.#insert({ ...none, seq: 0, account, kind: 'CREDIT', grant, amount, funding: -amount, balanceAfter: before + amount });
+    this.#insert({
+      ...none,
+      seq: 0,
+      account,
+      kind: 'CREDIT',
+      grant,
+      amount,
+      funding: -amount,
+      balanceAfter: before + amount,
+    });
     return money(before + amount);
   }
 
@@ -182,5 +192,6 @@ function postingOf(record: PostingRecord): Draft {
 }
 
 function checkUsage(record: PostingRecord): void {
-  if (record.kind === 'SETTLE' && BigInt(record.cost) < 0n) throw new Error('violates check constraint "usage_cost_check"');
+  if (record.kind === 'SETTLE' && BigInt(record.cost) < 0n)
+    throw new Error('violates check constraint "usage_cost_check"');
 }

@@ -1,7 +1,8 @@
 /** Follows every request from the vendor's and the client's side and knows what the books must come to. */
-import type { GatewayError } from '../../core/errors.ts';
+
 import type { Outcome } from '../../core/contract.ts';
-import type { Disk, CrashKind } from './disk.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import type { CrashKind, Disk } from './disk.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
@@ -16,6 +17,8 @@ export interface AccountView {
   settled: bigint;
   /** What running calls may cost so far. */
   covered: bigint;
+  /** What finished calls cost beyond what was covered: the balance could not know before their end. */
+  excess: bigint;
   readonly open: Set<Story>;
   mostOpen: number;
   /** The most that one of its calls can cost. */
@@ -45,7 +48,16 @@ export class Oracle {
   view(account: string): AccountView {
     let view = this.accounts.get(account);
     if (view === undefined) {
-      view = { id: account, credited: 0n, settled: 0n, covered: 0n, open: new Set(), mostOpen: 0, dearestCall: 0n };
+      view = {
+        id: account,
+        credited: 0n,
+        settled: 0n,
+        covered: 0n,
+        excess: 0n,
+        open: new Set(),
+        mostOpen: 0,
+        dearestCall: 0n,
+      };
       this.accounts.set(account, view);
     }
     return view;
@@ -83,6 +95,13 @@ export class Oracle {
     this.limits.died(life);
   }
 
+  /** Calls that run. */
+  get running(): number {
+    let running = 0;
+    for (const stories of this.#byLife.values()) for (const { ended } of stories) if (!ended) running += 1;
+    return running;
+  }
+
   // -------------------------------------------------------------------------------------------------------- money in
 
   creditCommitted(account: string, amount: bigint, reference: string): void {
@@ -96,6 +115,7 @@ export class Oracle {
   arrived(story: Story, longestOutput: number): void {
     this.stories.set(story.id, story);
     this.#byLife.get(story.life)!.add(story);
+    this.limits.entered(story);
     const view = this.view(story.account);
     const most = coverOf(story.inputTokens, longestOutput, story.list, story.ratio);
     if (most > view.dearestCall) view.dearestCall = most;
@@ -110,7 +130,8 @@ export class Oracle {
     const view = this.view(story.account);
     view.open.add(story);
     view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
-    this.#cover(view, story, coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio), 'M6');
+    const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
+    this.#cover(view, story, amount, { rule: 'M6', excused: 0n });
   }
 
   received(story: Story, attempt: Try): void {
@@ -138,15 +159,17 @@ export class Oracle {
   observed(story: Story, goesOn: boolean): void {
     if (!goesOn) return;
     const view = this.view(story.account);
-    this.#cover(view, story, coverOf(story.inputTokens, story.seen, story.list, story.ratio), 'M7');
+    // It may have been set aside before other calls turned out dearer than what was covered.
+    const amount = coverOf(story.inputTokens, story.seen, story.list, story.ratio);
+    this.#cover(view, story, amount, { rule: 'M7', excused: view.excess });
   }
 
-  #cover(view: AccountView, story: Story, amount: bigint, rule: string): void {
+  #cover(view: AccountView, story: Story, amount: bigint, { rule, excused }: { rule: string; excused: bigint }): void {
     if (amount <= story.cover) return;
     view.covered += amount - story.cover;
     story.cover = amount;
     const left = view.credited - view.settled - view.covered;
-    if (left < 0n) this.violations.add(rule, view.id, `let in ${-left} nano-USD more than the account has`);
+    if (left + excused < 0n) this.violations.add(rule, view.id, `let in ${-left} nano-USD more than the account has`);
   }
 
   #close(view: AccountView, story: Story): void {
@@ -157,18 +180,22 @@ export class Oracle {
 
   ended(story: Story, outcome: Outcome['kind']): void {
     const view = this.view(story.account);
+    const { cover } = story;
     this.#close(view, story);
     this.limits.ended(story);
     story.expected = this.#costOf(story, outcome);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
+    if (story.expected > cover) view.excess += story.expected - cover;
+    if (view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
   }
 
   charge(view: AccountView, cost: bigint): void {
     view.settled += cost;
     const overdraft = view.settled - view.credited;
     const bound = view.dearestCall * BigInt(view.mostOpen);
-    if (overdraft > bound) this.violations.add('M7', view.id, `${overdraft} nano-USD below zero, ${bound} are possible`);
+    if (overdraft > bound)
+      this.violations.add('M7', view.id, `${overdraft} nano-USD below zero, ${bound} are possible`);
   }
 
   /** The outcome table, from what truly happened. */

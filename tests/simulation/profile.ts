@@ -18,6 +18,8 @@ export interface Profile {
   readonly arrivalMeanMs: number;
   readonly topUpMeanMs: number;
   readonly topUp: Money;
+  /** Of a hundred calls so many ask for a whole answer, which shows its length only at its end. */
+  readonly wholePercent: number;
   /** Mean times between faults of each kind; Infinity: never. */
   readonly crashMeanMs: number;
   readonly diskMeanMs: number;
@@ -41,11 +43,12 @@ export function drawProfile(chance: Chance): Profile {
     arrivalMeanMs: chance.pick([2, 5, 5, 20]),
     topUpMeanMs: chance.pick([50, 200, 1_000]),
     topUp: money(BigInt(chance.pick([200_000, 3_000_000, 40_000_000]))),
+    wholePercent: chance.pick([0, 25]),
     crashMeanMs: chance.pick([1_000, 5_000, 20_000]),
     diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
     outageMeanMs: chance.pick([Number.POSITIVE_INFINITY, 4_000]),
     clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
-    powerCuts: chance.oneIn(3),
+    powerCuts: false,
     databaseFaultOneIn: chance.pick([0, 10, 50]),
     vendors: { troublePercent: chance.pick([0, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
     billing: {

@@ -22,10 +22,11 @@ export class Schedule {
   now = 0;
   /** Operations so far. */
   operations = 0;
-  /** Whose code is running. */
+  /** Whose code is running; an event of nobody's sets it before it calls into a process. */
   current: Life | undefined;
   readonly #heap: Happening[] = [];
   readonly #labels = new Map<string, number>();
+  readonly #counts: number[] = [0];
   #orders = 0;
   #low = 0x811c9dc5;
   #high = 0x01000193;
@@ -48,6 +49,11 @@ export class Schedule {
   /** Two runs that did the same have the same fingerprint. */
   get fingerprint(): string {
     return [this.#low, this.#high].map((half) => (half >>> 0).toString(16).padStart(8, '0')).join('');
+  }
+
+  /** How often each kind of event has happened. */
+  get counts(): Map<string, number> {
+    return new Map(Array.from(this.#labels, ([label, number]) => [label, this.#counts[number]!]));
   }
 
   /** Runs one event after another until `done` says so or nothing is left. Rejects with what an event throws. */
@@ -83,6 +89,7 @@ export class Schedule {
       this.now = next.at;
       this.operations += 1;
       this.current = next.life;
+      this.#counts[next.label]! += 1;
       this.trace(next.label);
       this.trace(Math.floor(next.at * 1_000));
       next.work();
@@ -96,6 +103,7 @@ export class Schedule {
     if (number === undefined) {
       number = this.#labels.size + 1;
       this.#labels.set(label, number);
+      this.#counts.push(0);
     }
     return number;
   }

@@ -109,7 +109,8 @@ export class Visit {
     if (ready !== undefined) await ready;
     story.departed += 1;
     story.departedLine = line();
-    if (exchange.aborted !== undefined) throw exchange.aborted;
+    const { aborted } = exchange;
+    if (aborted !== undefined) throw new UpstreamError('connect', aborted.message, { cause: aborted });
     attempt.state = 'flying';
     return this.#dispatch(attempt, name);
   }
@@ -142,7 +143,13 @@ export class Visit {
   }
 
   /** The vendor's word comes back. */
-  #arrive(attempt: Try, name: string, fate: Fate, resolve: (answer: Answer) => void, fail: (error: Error) => void): void {
+  #arrive(
+    attempt: Try,
+    name: string,
+    fate: Fate,
+    resolve: (answer: Answer) => void,
+    fail: (error: Error) => void,
+  ): void {
     if (fate.kind === 'unreachable') return fail(new UpstreamError('connect', 'connection refused'));
     if (fate.kind === 'answer') {
       attempt.state = 'answered';

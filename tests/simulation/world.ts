@@ -25,9 +25,13 @@ export interface Result {
   readonly rows: number;
   readonly violations: readonly Violation[];
   readonly fingerprint: string;
+  /** Operations by kind. */
+  readonly counts: ReadonlyMap<string, number>;
 }
 
 const modelIds = ['small', 'large'] as const;
+/** Half seconds after which a world that has not come to rest is looked at as it is. */
+const longestRest = 120;
 const one = { numerator: 1n, denominator: 1n };
 
 /** Runs a seed's world for about so many operations. */
@@ -65,7 +69,11 @@ class World {
     this.#profile = drawProfile(this.#chance);
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.limits]));
-    this.#oracle = new Oracle(this.#schedule, this.#violations, new LimitsOracle(this.#schedule, this.#violations, limits));
+    this.#oracle = new Oracle(
+      this.#schedule,
+      this.#violations,
+      new LimitsOracle(this.#schedule, this.#violations, limits),
+    );
     this.#audit = new Audit(this.#oracle, this.#ledger);
     this.#store = this.#watched(mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger);
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
@@ -91,6 +99,7 @@ class World {
       rows: this.#ledger.rows.length,
       violations: this.#violations.list,
       fingerprint: this.#fingerprint(),
+      counts: schedule.counts,
     };
   }
 
@@ -122,6 +131,7 @@ class World {
     const node = this.#nodes[account.node]!;
     const { serving } = node;
     if (serving === undefined) return;
+    this.#schedule.current = serving.life;
     const exchange = this.#mutant.exchange?.(Visit.exchangeOf(serving), this.#chance) ?? Visit.exchangeOf(serving);
     const ask = this.#ask(account);
     const stepTokens = this.#profile.billing.hold.output_tokens;
@@ -153,7 +163,7 @@ class World {
       call: {
         protocol: 'chat',
         model: model.id,
-        stream: !chance.oneIn(4),
+        stream: chance.below(100) >= this.#profile.wholePercent,
         billable: true,
         inputTokens,
         maxOutputTokens,
@@ -173,7 +183,9 @@ class World {
   #pay(account: string, amount: Money, reference: string): void {
     const { serving } = this.#chance.pick(this.#nodes);
     const again = () =>
-      this.#schedule.after(this.#chance.delay(300), undefined, 'pay again', () => this.#pay(account, amount, reference));
+      this.#schedule.after(this.#chance.delay(300), undefined, 'pay again', () =>
+        this.#pay(account, amount, reference),
+      );
     if (serving === undefined) return again();
     let isDone = false;
     const done = (worked: boolean) => {
@@ -184,6 +196,7 @@ class World {
       // The provider of payments tells some payments twice.
       if (this.#chance.oneIn(10)) again();
     };
+    this.#schedule.current = serving.life;
     const grant = { kind: 'top-up', reason: 'simulation', reference };
     serving.ledger.credit(account, amount, grant).then(
       () => done(true),
@@ -233,7 +246,9 @@ class World {
     Object.assign(this.#faults, { down: false, faultOneIn: 0 });
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
     if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#crash(node);
-    await this.#pass(60_000);
+    for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
+    // The longest that a flusher waits after a failure.
+    await this.#pass(5_100);
     for (const node of this.#nodes) {
       if (node.serving === undefined) {
         this.#violations.add('start', `node ${node.index}`, `does not start: ${String(node.lastFailure)}`);
@@ -243,6 +258,10 @@ class World {
     for (const node of this.#nodes) void node.stop().then(() => (stopped += 1));
     await schedule.run(() => stopped === this.#nodes.length);
     this.#audit.finish();
+  }
+
+  #isQuiet(): boolean {
+    return this.#oracle.running === 0 && this.#nodes.every(({ serving }) => serving !== undefined);
   }
 
   async #pass(milliseconds: number): Promise<void> {
@@ -299,7 +318,10 @@ class World {
   async #announce(topic: string, subject: string): Promise<void> {
     if (this.#faults.down) throw new Error('the database is down');
     for (const node of this.#nodes) {
-      this.#schedule.after(this.#chance.delay(250), undefined, 'news', () => node.serving?.hear(topic, subject));
+      this.#schedule.after(this.#chance.delay(250), undefined, 'news', () => {
+        this.#schedule.current = node.serving?.life;
+        node.serving?.hear(topic, subject);
+      });
     }
   }
 
