@@ -111,7 +111,10 @@ export class LimitsOracle {
   #gateOf({ life, account }: Story): Gate {
     const gates = this.#gates.get(life)!;
     let gate = gates.get(account);
-    if (gate === undefined) gates.set(account, (gate = { running: new Set(), parts: 0, atMs: 0 }));
+    if (gate === undefined) {
+      gate = { running: new Set(), parts: 0, atMs: 0 };
+      gates.set(account, gate);
+    }
     return gate;
   }
 

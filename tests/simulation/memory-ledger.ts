@@ -149,7 +149,10 @@ export class MemoryLedger implements Store {
     this.totals.funding += row.funding;
     if (row.request === undefined) return;
     let known = this.#known.get(row.request);
-    if (known === undefined) this.#known.set(row.request, (known = { hold: false, ended: false, parts: [] }));
+    if (known === undefined) {
+      known = { hold: false, ended: false, parts: [] };
+      this.#known.set(row.request, known);
+    }
     if (row.kind === 'HOLD') known.hold = true;
     else if (row.kind === 'EXTEND') known.parts.push(row.part);
     else known.ended = true;

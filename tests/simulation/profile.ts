@@ -42,7 +42,7 @@ export function drawProfile(chance: Chance): Profile {
     accounts,
     arrivalMeanMs: chance.pick([2, 5, 5, 20]),
     topUpMeanMs: chance.pick([50, 200, 1_000]),
-    topUp: money(BigInt(chance.pick([200_000, 3_000_000, 40_000_000]))),
+    topUp: money(BigInt(chance.pick([1_000_000, 50_000_000, 5_000_000_000]))),
     wholePercent: chance.pick([0, 25]),
     crashMeanMs: chance.pick([1_000, 5_000, 20_000]),
     diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
@@ -60,9 +60,9 @@ export function drawProfile(chance: Chance): Profile {
 
 function drawAccount(chance: Chance, index: number, nodes: number): AccountProfile {
   const limits: { rpm?: number; tpm?: number; concurrency?: number } = {};
-  if (chance.oneIn(2)) limits.concurrency = chance.pick([1, 3, 20]);
-  if (chance.oneIn(3)) limits.rpm = chance.pick([10, 300, 3_000]);
-  if (chance.oneIn(4)) limits.tpm = chance.pick([20_000, 1_000_000]);
+  if (chance.oneIn(2)) limits.concurrency = chance.pick([1, 4, 20, 20]);
+  if (chance.oneIn(6)) limits.rpm = chance.pick([10, 300, 3_000]);
+  if (chance.oneIn(6)) limits.tpm = chance.pick([20_000, 1_000_000]);
   const ratios: readonly (Ratio | undefined)[] = [
     undefined,
     { numerator: 2n, denominator: 1n },

@@ -150,21 +150,21 @@ export class Visit {
     resolve: (answer: Answer) => void,
     fail: (error: Error) => void,
   ): void {
-    if (fate.kind === 'unreachable') return fail(new UpstreamError('connect', 'connection refused'));
-    if (fate.kind === 'answer') {
+    if (fate.kind === 'unreachable') {
+      fail(new UpstreamError('connect', 'connection refused'));
+    } else if (fate.kind === 'answer') {
       attempt.state = 'answered';
       this.#answer = fate.answer;
       resolve({ status: 200, headers: {}, body: '' });
-      return;
-    }
-    const { status } = fate;
-    if (fate.kind === 'broken') {
+    } else if (fate.kind === 'broken') {
       attempt.state = 'broken';
-      return fail(status === undefined ? new UpstreamError('sent', 'reset') : refusalOf(status, undefined, true));
+      const { status } = fate;
+      fail(status === undefined ? new UpstreamError('sent', 'reset') : refusalOf(status, undefined, true));
+    } else {
+      attempt.state = 'refused';
+      this.#setting.oracle.turnedAway(this.story, attempt.credential, name, fate.status, fate.retryAfterMs);
+      fail(refusalOf(fate.status, fate.retryAfterMs, false));
     }
-    attempt.state = 'refused';
-    this.#setting.oracle.turnedAway(this.story, attempt.credential, name, fate.status, fate.retryAfterMs);
-    fail(refusalOf(fate.status, fate.retryAfterMs, false));
   }
 
   // ---------------------------------------------------------------------------------------------------- the way out
@@ -188,21 +188,26 @@ export class Visit {
   }
 
   #pull(): void {
-    const { story } = this;
     const { chunks, cutAfter } = this.#answer!;
-    if (story.ended) return;
-    if (this.#exchange.aborted !== undefined) return this.#end('client_left');
-    if (cutAfter === this.#chunk) return this.#break(new GatewayError('upstream_failed', 'cut'));
-    if (this.#chunk === chunks.length) return this.#finish();
+    if (this.story.ended) return;
+    if (this.#exchange.aborted !== undefined) this.#end('client_left');
+    else if (cutAfter === this.#chunk) this.#break(new GatewayError('upstream_failed', 'cut'));
+    else if (this.#chunk === chunks.length) this.#finish();
+    else if (this.#show(chunks[this.#chunk]!)) {
+      this.#chunk += 1;
+      this.#next();
+    } else this.#break(new GatewayError('insufficient_balance', 'used up'));
+  }
+
+  /** A chunk goes to the client, past the meter if it is a stream. false: it must end. */
+  #show(tokens: number): boolean {
+    const { story } = this;
     story.firstByte = true;
-    if (this.#ask.call.stream) {
-      story.seen += chunks[this.#chunk]!;
-      const goesOn = this.#exchange.get(meter).observe(story.seen);
-      this.#setting.oracle.observed(story, goesOn);
-      if (!goesOn) return this.#break(new GatewayError('insufficient_balance', 'used up'));
-    }
-    this.#chunk += 1;
-    this.#next();
+    if (!this.#ask.call.stream) return true;
+    story.seen += tokens;
+    const goesOn = this.#exchange.get(meter).observe(story.seen);
+    this.#setting.oracle.observed(story, goesOn);
+    return goesOn;
   }
 
   /** The protocol's terminal event has come. */

@@ -132,7 +132,8 @@ class World {
     const { serving } = node;
     if (serving === undefined) return;
     this.#schedule.current = serving.life;
-    const exchange = this.#mutant.exchange?.(Visit.exchangeOf(serving), this.#chance) ?? Visit.exchangeOf(serving);
+    const exchange = Visit.exchangeOf(serving);
+    this.#mutant.exchange?.(exchange, this.#chance);
     const ask = this.#ask(account);
     const stepTokens = this.#profile.billing.hold.output_tokens;
     const story = newStory({
@@ -182,20 +183,20 @@ class World {
 
   #pay(account: string, amount: Money, reference: string): void {
     const { serving } = this.#chance.pick(this.#nodes);
-    const again = () =>
-      this.#schedule.after(this.#chance.delay(300), undefined, 'pay again', () =>
-        this.#pay(account, amount, reference),
-      );
-    if (serving === undefined) return again();
     let isDone = false;
     const done = (worked: boolean) => {
       if (isDone) return;
       isDone = true;
-      if (!worked) return again();
-      this.#oracle.acknowledged.add(reference);
+      if (worked) this.#oracle.acknowledged.add(reference);
       // The provider of payments tells some payments twice.
-      if (this.#chance.oneIn(10)) again();
+      if (worked && !this.#chance.oneIn(10)) return;
+      const again = () => this.#pay(account, amount, reference);
+      this.#schedule.after(this.#chance.delay(300), undefined, 'pay again', again);
     };
+    if (serving === undefined) {
+      done(false);
+      return;
+    }
     this.#schedule.current = serving.life;
     const grant = { kind: 'top-up', reason: 'simulation', reference };
     serving.ledger.credit(account, amount, grant).then(
