@@ -40,11 +40,15 @@ export function createForward(maxAnswerBytes: number): Forward {
 
   async function forward(exchange: LiveExchange): Promise<Answer> {
     const sending = exchange.get(upstreamRequest);
+    if (exchange.left !== undefined) throw exchange.left;
     const ready = exchange.readyToSend();
     if (ready !== undefined) await ready;
-    const { aborted } = exchange;
+    const stopped = exchange.aborted ?? exchange.left;
     // Nothing has left, and nobody must pay as if it had.
-    if (aborted !== undefined) throw new UpstreamError('connect', aborted.message, { cause: aborted });
+    if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
+    exchange.hasSent = true;
+    // Whatever an earlier attempt told of itself reached nobody.
+    exchange.failure = undefined;
     const attempt = new UpstreamAttempt();
     exchange.onAbort((reason) => attempt.abort(reason));
     const url = parsed(sending.url);

@@ -1,7 +1,7 @@
 /** The serving half of billing: journal, purses, flusher and desk put together, recovered at the start, flushed at the stop. */
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
-import { type Money, money } from '../../core/money.ts';
+import { catalog, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
@@ -18,6 +18,8 @@ export interface BooksOptions {
   readonly journalBytes: number;
   readonly backlogLimit: number;
   readonly accountLimit: number;
+  /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
+  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
 
 /** A power cut may take back what an embedded database committed in the last seconds; applied segments outlive that. */
@@ -97,9 +99,9 @@ function assemble({ host, store, files, options, directory, applied, replayed, c
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten });
-  const balanceOf = async (accountId: string): Promise<Money> =>
-    (await store.balances([accountId])).get(accountId) ?? money(0n);
-  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, balanceOf });
+  const fundsOf = (accountIds: readonly string[]) => store.funds(accountIds, clock.now());
+  const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
+  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
   const flusher = new Flusher({
     backlog,
     purses,
@@ -107,9 +109,10 @@ function assemble({ host, store, files, options, directory, applied, replayed, c
     log,
     applied,
     apply: (text, accountIds, reached) => store.apply(text, accountIds, { ...cursor, applied: reached }),
-    balancesOf: (accountIds) => store.balances(accountIds),
+    fundsOf,
   });
-  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit });
+  const { upkeep } = options;
+  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
   const apply = async () => {
     const worked = await flusher.drain();
     journal.release(flusher.appliedSequence, desk.oldestSequence);
@@ -137,10 +140,12 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
   const { desk, backlog, flusher, journal } = books;
   for (const stretch of stretches) backlog.restore(stretch);
   const rows = backlog.rows;
-  for (const hold of open) {
+  for (const found of open) {
+    const entry = host.find(catalog)?.find(found.terms.model);
+    const hold = { ...found, terms: { ...found.terms, entry } };
     desk.adopt(hold);
-    const { verdict, attempts } = judgeInterrupted(hold);
-    desk.end(hold, verdict, attempts);
+    const { verdict, shares } = judgeInterrupted(hold);
+    desk.end(hold, verdict, shares);
   }
   journal.write();
   await journal.tick();

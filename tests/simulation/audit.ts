@@ -36,8 +36,9 @@ export class Audit {
     this.#sums();
     this.#chain();
     this.#credits();
+    this.#pots();
     for (const view of this.#oracle.accounts.values()) {
-      const stored = this.#ledger.balancesByAccount.get(view.id) ?? 0n;
+      const stored = this.#ledger.accounts.get(view.id)?.balance ?? 0n;
       const right = view.credited - view.settled;
       if (stored !== right) this.#fault('M1', view.id, `the balance is ${stored}, it must be ${right}`);
     }
@@ -120,11 +121,12 @@ export class Audit {
 
   /** Sums that hold at any moment. */
   #sums(): void {
-    const { totals, balancesByAccount } = this.#ledger;
-    const { available, held, revenue, funding } = totals;
-    if (available + held + revenue + funding !== 0n) this.#fault('M1', 'totals', 'the sides do not add up to zero');
+    const { totals, accounts } = this.#ledger;
+    const { available, held, revenue, funding, absorbed } = totals;
+    if (available + held + revenue + funding + absorbed !== 0n)
+      this.#fault('M1', 'totals', 'the sides do not add up to zero');
     let sum = 0n;
-    for (const balance of balancesByAccount.values()) sum += balance;
+    for (const { balance } of accounts.values()) sum += balance;
     if (sum !== available)
       this.#fault('M17', 'totals', `the balances are ${sum} together, the total says ${available}`);
   }
@@ -136,14 +138,14 @@ export class Audit {
       const before = sums.get(row.account) ?? 0n;
       if (before + row.amount !== row.balanceAfter)
         this.#fault('M1', `row ${row.seq}`, 'the balance after it is wrong');
-      if (row.amount + row.held + row.revenue + row.funding !== 0n)
+      if (row.amount + row.held + row.revenue + row.funding + row.absorbed !== 0n)
         this.#fault('M1', `row ${row.seq}`, 'its sides are off');
       if (row.revenue < 0n) this.#fault('M9', `row ${row.seq}`, 'a charge below zero');
       sums.set(row.account, before + row.amount);
       revenue += row.revenue;
     }
     for (const [account, sum] of sums) {
-      const stored = this.#ledger.balancesByAccount.get(account);
+      const stored = this.#ledger.accounts.get(account)?.balance;
       if (stored !== sum) this.#fault('M1', account, `the rows add up to ${sum}, the balance is ${stored}`);
     }
     if (revenue !== this.#ledger.totals.revenue) this.#fault('M17', 'totals', 'the charges are not the rows’ sum');
@@ -152,13 +154,32 @@ export class Audit {
   /** M12 and M16 for money that comes in. */
   #credits(): void {
     const seen = new Set<string>();
-    for (const { kind, grant } of this.#ledger.rows) {
+    for (const { kind, grantId } of this.#ledger.rows) {
       if (kind !== 'CREDIT') continue;
-      if (seen.has(grant!.reference)) this.#fault('M12', grant!.reference, 'credited twice');
-      seen.add(grant!.reference);
+      const { reference } = this.#ledger.grantsById.get(grantId!)!;
+      if (seen.has(reference)) this.#fault('M12', reference, 'credited twice');
+      seen.add(reference);
     }
     for (const reference of this.#oracle.acknowledged) {
       if (!seen.has(reference)) this.#fault('M16', reference, 'an acknowledged credit is lost');
+    }
+  }
+
+  /** Nothing is drawn from a grant beyond what it brought, for another account, or after its end. */
+  #pots(): void {
+    const drawn = new Map<string, bigint>();
+    for (const { grantId, seq, amount, heldAt } of this.#ledger.pots.draws) {
+      drawn.set(grantId, (drawn.get(grantId) ?? 0n) + amount);
+      const { account, pot } = this.#ledger.pots.byGrant.get(grantId)!;
+      const row = this.#ledger.rows[Number(seq) - 1]!;
+      if (row.account !== account) this.#fault('M8', `row ${seq}`, 'paid by the grant of another account');
+      if (heldAt >= pot.expiresAt) this.#fault('M8', `row ${seq}`, 'paid by a grant that had expired');
+    }
+    for (const [grantId, { pot }] of this.#ledger.pots.byGrant) {
+      const { amount, reference } = this.#ledger.grantsById.get(grantId)!;
+      const lapsed = this.#oracle.lapsed.get(grantId) ?? 0n;
+      const left = amount - (drawn.get(grantId) ?? 0n) - lapsed;
+      if (left !== pot.remaining) this.#fault('M8', reference, `${pot.remaining} are left of it, it must be ${left}`);
     }
   }
 

@@ -1,7 +1,8 @@
 /** The way from a gateway to its database: slow, cut off before or after the commit, and late transactions of the dead. */
 import type { Money } from '../../core/money.ts';
 import type { Cursor } from '../../plugins/billing/batch.ts';
-import type { Grant } from '../../plugins/billing/grants.ts';
+import type { Entries } from '../../plugins/billing/entries.ts';
+import type { Funds } from '../../plugins/billing/funds.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
@@ -39,12 +40,13 @@ export class DatabaseLink implements Store {
     return this.#send('apply', () => this.#store.apply(text, accountIds, cursor));
   }
 
-  balances(accountIds: readonly string[]): Promise<Map<string, Money>> {
-    return this.#send('balances', () => this.#store.balances(accountIds));
+  funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>> {
+    return this.#send('funds', () => this.#store.funds(accountIds, at));
   }
 
-  credit(accountId: string, amount: Money, grant: Grant, at: number): Promise<Money> {
-    return this.#send('credit', () => this.#store.credit(accountId, amount, grant, at));
+  /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
+  transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
+    return this.#send('entry', () => this.#store.transact(accountId, at, work));
   }
 
   #send<T>(name: string, run: () => Promise<T>): Promise<T> {

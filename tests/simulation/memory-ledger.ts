@@ -2,10 +2,13 @@
  * The ledger's database in memory: the meaning of every statement of the store, nothing of its text. The conformance test
  * holds it against the embedded database and PostgreSQL.
  */
-import { GatewayError } from '../../core/errors.ts';
 import { type Money, money } from '../../core/money.ts';
+import type { Orm } from '../../core/vocabulary.ts';
 import { type Cursor, ShutOutError } from '../../plugins/billing/batch.ts';
-import type { Grant } from '../../plugins/billing/grants.ts';
+import { placeDraws } from '../../plugins/billing/draws.ts';
+import { Entries, type Grant } from '../../plugins/billing/entries.ts';
+import type { EntryRow, EntryRows, KnownEntry } from '../../plugins/billing/entry-rows.ts';
+import type { Funds, PoolState } from '../../plugins/billing/funds.ts';
 import type {
   AttemptNote,
   EndRecord,
@@ -15,32 +18,32 @@ import type {
   SettleRecord,
 } from '../../plugins/billing/records.ts';
 import type { Store } from '../../plugins/billing/store.ts';
+import { MemoryPots } from './memory-pots.ts';
 
 type PostingRecord = HoldRecord | ExtendRecord | EndRecord;
 
 export interface Row {
   readonly seq: number;
   readonly account: string;
-  readonly kind: PostingRecord['kind'] | 'CREDIT';
+  readonly kind: PostingRecord['kind'] | EntryRow['kind'];
   readonly request: string | undefined;
   readonly part: number;
-  readonly grant: Grant | undefined;
+  readonly grantId: string | undefined;
+  readonly reference: string | undefined;
   readonly amount: bigint;
   readonly held: bigint;
   readonly revenue: bigint;
   readonly funding: bigint;
+  readonly absorbed: bigint;
   readonly balanceAfter: bigint;
-  readonly record: PostingRecord | undefined;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
 }
 
 export interface StoredGrant extends Grant {
+  readonly id: string;
   readonly account: string;
   readonly amount: bigint;
-}
-
-export interface StoredAttempt {
-  readonly request: string;
-  readonly note: AttemptNote;
 }
 
 export interface Totals {
@@ -48,114 +51,174 @@ export interface Totals {
   held: bigint;
   revenue: bigint;
   funding: bigint;
+  absorbed: bigint;
+}
+
+export interface Balance {
+  balance: bigint;
+  held: bigint;
 }
 
 /** The rows of one request, by what the unique indexes know of them. */
 interface Known {
-  hold: boolean;
+  heldAt: number | undefined;
   ended: boolean;
   parts: number[];
 }
 
 type Draft = Omit<Row, 'seq' | 'balanceAfter'>;
 
+/** No account has bought a plan here: whoever asks for one finds none. */
+const noTerms = { execute: async () => [] } as unknown as Orm;
+
 export class MemoryLedger implements Store {
   readonly rows: Row[] = [];
-  readonly balancesByAccount = new Map<string, bigint>();
+  readonly accounts = new Map<string, Balance>();
+  /** By reference, and by id. */
   readonly grants = new Map<string, StoredGrant>();
+  readonly grantsById = new Map<string, StoredGrant>();
+  readonly pots = new MemoryPots();
   readonly usage = new Map<string, SettleRecord>();
-  readonly attempts = new Map<string, StoredAttempt>();
-  readonly totals: Totals = { available: 0n, held: 0n, revenue: 0n, funding: 0n };
+  /** By request and number. */
+  readonly attempts = new Map<string, AttemptNote>();
+  readonly totals: Totals = { available: 0n, held: 0n, revenue: 0n, funding: 0n, absorbed: 0n };
   readonly cursors = new Map<string, { owner: string; applied: number }>();
+  /** Told of the rows of each entry beside the calls, when it is committed. */
+  onEntry: (row: Row, grant: StoredGrant | undefined) => void = () => {};
   readonly #known = new Map<string, Known>();
+  readonly #references = new Map<string, Row>();
+  #grantCount = 0;
 
   async claim(journal: string, owner: string): Promise<number> {
-    const cursor = this.cursors.get(journal);
-    const applied = cursor?.applied ?? 0;
+    const applied = this.cursors.get(journal)?.applied ?? 0;
     this.cursors.set(journal, { owner, applied });
     return applied;
   }
 
   async apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {
     const given = recordsOf(text);
-    const fresh = given.map(postingOf).filter((draft) => !this.#isKnown(draft));
-    const locked = new Map(accountIds.map((id) => [id, this.balancesByAccount.get(id) ?? 0n]));
-    const running = new Map(locked);
+    const locked = new Map(accountIds.map((id) => [id, { ...(this.accounts.get(id) ?? { balance: 0n, held: 0n }) }]));
+    const running = new Map(Array.from(locked, ([id, { balance }]) => [id, balance]));
     const rows: Row[] = [];
-    for (const draft of fresh) {
+    for (const record of given) {
+      const draft = postingOf(record);
+      if (this.#isKnown(draft)) continue;
       const before = running.get(draft.account);
       if (before === undefined) throw new Error('null value in column "balance_after" violates not-null constraint');
       running.set(draft.account, before + draft.amount);
-      // Its number is given when it is inserted: of two alike in one statement the second is left out.
       rows.push({ ...draft, seq: 0, balanceAfter: before + draft.amount });
     }
     for (const record of given) checkUsage(record);
     const claimed = this.cursors.get(cursor.journal);
-    if (claimed?.owner !== cursor.owner)
-      throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
+    if (claimed?.owner !== cursor.owner) throw new ShutOutError(`journal ${cursor.journal} belongs to another process`);
     // From here on nothing can fail: it is the commit.
-    for (const [accountId, balance] of locked) this.balancesByAccount.set(accountId, balance);
-    for (const row of rows) if (!this.#isKnown(row)) this.#insert(row);
+    for (const [id, balance] of locked) if (!this.accounts.has(id)) this.accounts.set(id, { ...balance });
+    const charged: Row[] = [];
+    for (const row of rows) {
+      // Of two alike in one statement the second is left out.
+      if (this.#isKnown(row)) continue;
+      const inserted = this.#insert(row);
+      if (inserted.revenue > 0n && this.pots.isOpen(inserted.account)) charged.push(inserted);
+    }
     for (const record of given) this.#note(record);
+    if (charged.length > 0) this.#draw(charged, locked);
     claimed.applied = Math.max(claimed.applied, cursor.applied);
-    return new Map(accountIds.map((id) => [id, money(this.balancesByAccount.get(id)!)]));
+    return new Map(accountIds.map((id) => [id, money(this.accounts.get(id)!.balance)]));
   }
 
-  async balances(accountIds: readonly string[]): Promise<Map<string, Money>> {
-    return new Map(accountIds.map((id) => [id, money(this.balancesByAccount.get(id) ?? 0n)]));
+  async funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>> {
+    return new Map(
+      accountIds.map((id): [string, Funds] => {
+        const balance = money(this.accounts.get(id)?.balance ?? 0n);
+        return [id, { balance, pool: this.pots.pools([id], [at]).get(id), term: undefined }];
+      }),
+    );
   }
 
-  async credit(account: string, amount: Money, grant: Grant): Promise<Money> {
-    if (amount <= 0n || amount > 1_000_000_000_000_000_000n) {
-      throw new GatewayError('invalid_request', 'The amount must be above 0 and at most 1,000,000,000 USD.');
+  async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
+    const { balance, held } = this.accounts.get(accountId) ?? { balance: 0n, held: 0n };
+    const rows = new MemoryEntryRows(this, accountId);
+    const given = { accountId, at, balance: money(balance), held: money(held) };
+    try {
+      const result = await work(new Entries(noTerms, 'main', rows, given));
+      for (const { row, grant } of rows.posted) this.onEntry(row, grant);
+      return result;
+    } catch (error) {
+      for (const undo of rows.undo.reverse()) undo();
+      throw error;
     }
-    const before = this.balancesByAccount.get(account) ?? 0n;
-    const known = this.grants.get(grant.reference);
-    if (known !== undefined) {
-      if (known.account !== account || known.amount !== amount) throw new GatewayError('conflict', 'used before');
-      this.balancesByAccount.set(account, before);
-      return money(before);
-    }
-    this.grants.set(grant.reference, { ...grant, account, amount });
-    const none = { request: undefined, part: 0, held: 0n, revenue: 0n, record: undefined };
-    this.balancesByAccount.set(account, before);
-    this.#insert({
-      ...none,
-      seq: 0,
-      account,
-      kind: 'CREDIT',
-      grant,
-      amount,
-      funding: -amount,
-      balanceAfter: before + amount,
+  }
+
+  /** Adds a row that no call made. */
+  post(draft: Draft, balanceAfter: bigint): Row {
+    const { reference } = draft;
+    if (reference !== undefined && this.#references.has(reference)) throw new Error('duplicate key: ledger_reference');
+    if (!this.accounts.has(draft.account)) this.accounts.set(draft.account, { balance: 0n, held: 0n });
+    const row = this.#insert({ ...draft, seq: 0, balanceAfter });
+    if (reference !== undefined) this.#references.set(reference, row);
+    return row;
+  }
+
+  /** Takes the last row back, which nobody has seen. */
+  unpost(row: Row): void {
+    this.rows.pop();
+    if (row.reference !== undefined) this.#references.delete(row.reference);
+    this.#move(row, -1n);
+  }
+
+  entryOf(reference: string): Row | undefined {
+    return this.#references.get(reference);
+  }
+
+  newGrantId(): string {
+    this.#grantCount += 1;
+    return `00000000-0000-4000-8000-${this.#grantCount.toString(16).padStart(12, '0')}`;
+  }
+
+  #draw(charged: readonly Row[], locked: ReadonlyMap<string, Balance>): void {
+    const charges = charged.map((row) => {
+      const heldAt = this.#known.get(row.request!)?.heldAt ?? row.at;
+      return { seq: String(row.seq), accountId: row.account, cost: row.revenue, heldAt };
     });
-    return money(before + amount);
+    const ids = [...new Set(charges.map(({ accountId }) => accountId))];
+    const times = [...new Set(charges.map(({ heldAt }) => heldAt))];
+    const uncharged = new Map(Array.from(locked, ([id, { balance, held }]) => [id, balance + held]));
+    this.pots.draw(placeDraws(charges, this.pots.pools(ids, times), uncharged));
   }
 
   #isKnown({ request, kind, part }: Draft): boolean {
     const known = request === undefined ? undefined : this.#known.get(request);
     if (known === undefined) return false;
-    if (kind === 'HOLD') return known.hold;
+    if (kind === 'HOLD') return known.heldAt !== undefined;
     if (kind === 'EXTEND') return known.parts.includes(part);
     return known.ended;
   }
 
-  #insert(row: Row): void {
-    this.rows.push({ ...row, seq: this.rows.length + 1 });
-    this.balancesByAccount.set(row.account, this.balancesByAccount.get(row.account)! + row.amount);
-    this.totals.available += row.amount;
-    this.totals.held += row.held;
-    this.totals.revenue += row.revenue;
-    this.totals.funding += row.funding;
-    if (row.request === undefined) return;
+  #insert(draft: Row): Row {
+    const row = { ...draft, seq: this.rows.length + 1 };
+    this.rows.push(row);
+    this.#move(row, 1n);
+    if (row.request === undefined) return row;
     let known = this.#known.get(row.request);
     if (known === undefined) {
-      known = { hold: false, ended: false, parts: [] };
+      known = { heldAt: undefined, ended: false, parts: [] };
       this.#known.set(row.request, known);
     }
-    if (row.kind === 'HOLD') known.hold = true;
+    if (row.kind === 'HOLD') known.heldAt = row.at;
     else if (row.kind === 'EXTEND') known.parts.push(row.part);
     else known.ended = true;
+    return row;
+  }
+
+  #move(row: Row, sign: bigint): void {
+    const account = this.accounts.get(row.account)!;
+    account.balance += sign * row.amount;
+    account.held += sign * row.held;
+    this.totals.available += sign * row.amount;
+    this.totals.held += sign * row.held;
+    this.totals.revenue += sign * row.revenue;
+    this.totals.funding += sign * row.funding;
+    this.totals.absorbed += sign * row.absorbed;
   }
 
   /** Usage and attempts stand beside the rows, once each. */
@@ -164,12 +227,78 @@ export class MemoryLedger implements Store {
     if (record.kind === 'SETTLE' && !this.usage.has(record.id)) this.usage.set(record.id, record);
     for (const note of record.attempts) {
       const key = `${record.id} ${note.number}`;
-      if (!this.attempts.has(key)) this.attempts.set(key, { request: record.id, note });
+      if (!this.attempts.has(key)) this.attempts.set(key, note);
     }
   }
 }
 
-/** The records of journal lines `CRC FIRST [RECORD, …]` that make a row. */
+/** One account's rows inside one transaction, which can be taken back. */
+class MemoryEntryRows implements EntryRows {
+  readonly posted: { row: Row; grant: StoredGrant | undefined }[] = [];
+  readonly undo: (() => void)[] = [];
+  readonly #ledger: MemoryLedger;
+  readonly #account: string;
+
+  constructor(ledger: MemoryLedger, account: string) {
+    this.#ledger = ledger;
+    this.#account = account;
+  }
+
+  async pool(at: number): Promise<PoolState | undefined> {
+    return this.#ledger.pots.pools([this.#account], [at]).get(this.#account);
+  }
+
+  async addGrant(amount: Money, grant: Grant): Promise<string | undefined> {
+    const { grants, grantsById } = this.#ledger;
+    if (grants.has(grant.reference)) return undefined;
+    const id = this.#ledger.newGrantId();
+    const stored = { ...grant, id, account: this.#account, amount };
+    grants.set(grant.reference, stored);
+    grantsById.set(id, stored);
+    this.undo.push(() => {
+      grants.delete(grant.reference);
+      grantsById.delete(id);
+    });
+    return id;
+  }
+
+  async grantOf(reference: string): Promise<KnownEntry | undefined> {
+    const grant = this.#ledger.grants.get(reference);
+    return grant === undefined ? undefined : { accountId: grant.account, kind: grant.kind, amount: grant.amount };
+  }
+
+  async openPot(grantId: string, amount: Money, expiresAt: number): Promise<void> {
+    const { windows } = this.#ledger.grantsById.get(grantId)!;
+    this.undo.push(this.#ledger.pots.open(this.#account, { grantId, remaining: amount, expiresAt, windows }));
+  }
+
+  async emptyPot(grantId: string): Promise<void> {
+    this.undo.push(this.#ledger.pots.empty(grantId));
+  }
+
+  async draw(draws: Parameters<EntryRows['draw']>[0]): Promise<void> {
+    this.undo.push(this.#ledger.pots.draw(draws));
+  }
+
+  async post(given: EntryRow, balance: Money, at: number): Promise<string> {
+    const { kind, amount, revenue = 0n, funding = 0n, grantId, reference } = given;
+    const none = { request: undefined, part: 0, held: 0n, absorbed: 0n };
+    const row = this.#ledger.post(
+      { ...none, account: this.#account, kind, amount, revenue, funding, grantId, reference, at },
+      balance,
+    );
+    this.posted.push({ row, grant: grantId === undefined ? undefined : this.#ledger.grantsById.get(grantId) });
+    this.undo.push(() => this.#ledger.unpost(row));
+    return String(row.seq);
+  }
+
+  async entryOf(reference: string): Promise<KnownEntry | undefined> {
+    const row = this.#ledger.entryOf(reference);
+    return row === undefined ? undefined : { accountId: row.account, kind: row.kind, amount: row.amount };
+  }
+}
+
+/** The records of journal lines `CRC FIRST … [RECORD, …]` that make a row. */
 function recordsOf(text: string): PostingRecord[] {
   const found: PostingRecord[] = [];
   for (const line of text.split('\n')) {
@@ -182,16 +311,17 @@ function recordsOf(text: string): PostingRecord[] {
 }
 
 function postingOf(record: PostingRecord): Draft {
-  const { kind, id: request, account } = record;
-  const shared = { account, kind, request, grant: undefined, funding: 0n, record };
+  const { kind, id: request, account, at } = record;
+  const shared = { account, kind, request, grantId: undefined, reference: undefined, at };
   if (record.kind === 'HOLD' || record.kind === 'EXTEND') {
     const amount = BigInt(record.amount);
     const part = record.kind === 'EXTEND' ? record.part : 0;
-    return { ...shared, part, amount: -amount, held: amount, revenue: 0n };
+    return { ...shared, part, amount: -amount, held: amount, revenue: 0n, funding: 0n, absorbed: 0n };
   }
   const held = BigInt(record.held);
   const cost = record.kind === 'SETTLE' ? BigInt(record.cost) : 0n;
-  return { ...shared, part: 0, amount: held - cost, held: -held, revenue: cost };
+  const absorbed = BigInt(record.absorbed ?? 0);
+  return { ...shared, part: 0, amount: held - cost, held: -held, revenue: cost, funding: -absorbed, absorbed };
 }
 
 function checkUsage(record: PostingRecord): void {

@@ -4,6 +4,8 @@ import { UpstreamRefusal } from '../../core/errors.ts';
 import type { LiveExchange } from '../../core/exchange.ts';
 import { type Money, money } from '../../core/money.ts';
 import { meter } from '../../core/vocabulary.ts';
+import type { Entries } from '../../plugins/billing/entries.ts';
+import type { Funds } from '../../plugins/billing/funds.ts';
 import {
   encodeRecords,
   type JournalRecord,
@@ -37,8 +39,8 @@ function opened(store: Store): Store {
   return {
     claim: (journal, owner) => store.claim(journal, owner),
     apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
-    balances: (accountIds) => store.balances(accountIds),
-    credit: (account, amount, grant, at) => store.credit(account, amount, grant, at),
+    funds: (accountIds, at) => store.funds(accountIds, at),
+    transact: (accountId, at, work) => store.transact(accountId, at, work),
   };
 }
 
@@ -179,15 +181,23 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'a credit is acknowledged although its transaction failed',
     link: (store) => ({
       ...opened(store),
-      credit: (account, amount, grant, at) => store.credit(account, amount, grant, at).catch(() => money(0n)),
+      transact: <T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>) =>
+        store.transact(accountId, at, work).catch(() => money(0n) as T),
     }),
   },
   'credit-twice': {
     summary: 'a payment that is told twice is credited twice',
-    store: (store, chance) => ({
+    store: (store) => ({
       ...opened(store),
-      credit: (account, amount, grant, at) =>
-        store.credit(account, amount, { ...grant, reference: `${grant.reference} ${chance.next()}` }, at),
+      transact: (accountId, at, work) =>
+        store.transact(accountId, at, (entries) => {
+          const credit = entries.credit.bind(entries);
+          entries.credit = async (amount, grant) => {
+            const again = await entries.knowsGrant(grant.reference);
+            return credit(amount, again ? { ...grant, reference: `${grant.reference} again` } : grant);
+          };
+          return work(entries);
+        }),
     }),
   },
   'tried-again': {
@@ -204,12 +214,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'balance-cached': {
     summary: 'a balance is read from a cache that is older than the last batch',
     link: (store) => {
-      const cache = new Map<string, Money>();
+      const cache = new Map<string, Funds>();
       return {
         ...opened(store),
-        balances: async (accountIds) => {
-          const read = await store.balances(accountIds);
-          for (const [id, balance] of read) if (!cache.has(id)) cache.set(id, balance);
+        funds: async (accountIds, at) => {
+          const read = await store.funds(accountIds, at);
+          for (const [id, found] of read) if (!cache.has(id)) cache.set(id, found);
           return new Map(accountIds.map((id) => [id, cache.get(id)!]));
         },
       };

@@ -4,10 +4,14 @@ import type { Outcome } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { CrashKind, Disk } from './disk.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
+import type { Row, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { costOf, coverOf } from './tariff.ts';
 import type { Violations } from './violations.ts';
+
+/** What is left of a grant is taken off this long after its end, at the earliest. */
+const lapseAfterMs = 15 * 60_000;
 
 /** What the oracle knows of an account. */
 export interface AccountView {
@@ -31,8 +35,12 @@ export class Oracle {
   readonly limits: LimitsOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
-  /** References of credits that the database has, and those that somebody was told of. */
-  readonly committed = new Map<string, { account: string; amount: bigint }>();
+  /** What was paid by reference, and what each account's plan brings for a period. */
+  readonly payments = new Map<string, bigint>();
+  readonly planGrants = new Map<string, bigint>();
+  /** What was taken off at the end of grants, by their ids. */
+  readonly lapsed = new Map<string, bigint>();
+  /** Payments of which somebody was told that they are in. */
   readonly acknowledged = new Set<string>();
   /** Stories of processes that live, those that have ended included until they are beyond a crash. */
   readonly #byLife = new Map<Life, Set<Story>>();
@@ -104,10 +112,22 @@ export class Oracle {
 
   // -------------------------------------------------------------------------------------------------------- money in
 
-  creditCommitted(account: string, amount: bigint, reference: string): void {
-    if (this.committed.has(reference)) return;
-    this.committed.set(reference, { account, amount });
-    this.view(account).credited += amount;
+  /** The database has an entry that no call made. */
+  entry(row: Row, grant: StoredGrant | undefined): void {
+    const view = this.view(row.account);
+    view.credited += row.amount;
+    if (row.kind === 'LAPSE') {
+      const early = row.at < (grant!.expiresAt ?? Number.POSITIVE_INFINITY) + lapseAfterMs;
+      if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
+      this.lapsed.set(grant!.id, -row.amount);
+      return;
+    }
+    const { reference, kind } = grant!;
+    const due = kind === 'plan' ? this.planGrants.get(row.account) : this.payments.get(reference);
+    const isPlans = kind !== 'plan' || reference.startsWith(`plan:${row.account}:`);
+    if (row.kind !== 'CREDIT' || due !== row.amount || !isPlans) {
+      this.violations.add('M12', reference, `${row.amount} nano-USD were credited, ${due} are right`);
+    }
   }
 
   // ------------------------------------------------------------------------------------------------------------ calls

@@ -1,14 +1,16 @@
 /** What a seed's world is like: how many nodes and accounts, how busy, how poor, how unreliable. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
-import type { Limits, Model } from '../../core/vocabulary.ts';
+import { flatBook } from '../../core/prices.ts';
+import type { Model, PlanTerms } from '../../core/vocabulary.ts';
 import type { Chance } from './chance.ts';
+import type { PriceList } from './tariff.ts';
 import type { VendorProfile } from './vendors.ts';
 
 export interface AccountProfile {
   readonly id: string;
   /** Index of the process that serves it. */
   readonly node: number;
-  readonly limits: Limits;
+  readonly plan: PlanTerms;
   readonly ratio: Ratio | undefined;
 }
 
@@ -25,6 +27,8 @@ export interface Profile {
   readonly diskMeanMs: number;
   readonly outageMeanMs: number;
   readonly clockStepMeanMs: number;
+  /** Hours or days go by while nobody calls. */
+  readonly leapMeanMs: number;
   /** A crash may be a power cut. */
   readonly powerCuts: boolean;
   readonly databaseFaultOneIn: number;
@@ -47,6 +51,7 @@ export function drawProfile(chance: Chance): Profile {
     crashMeanMs: chance.pick([1_000, 5_000, 20_000]),
     diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
     outageMeanMs: chance.pick([Number.POSITIVE_INFINITY, 4_000]),
+    leapMeanMs: chance.pick([Number.POSITIVE_INFINITY, 1_000, 5_000]),
     clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
     powerCuts: false,
     databaseFaultOneIn: chance.pick([0, 10, 50]),
@@ -69,7 +74,17 @@ function drawAccount(chance: Chance, index: number, nodes: number): AccountProfi
     { numerator: 1_333n, denominator: 1_000n },
     { numerator: 7n, denominator: 11n },
   ];
-  return { id: `account-${index}`, node: index % nodes, limits, ratio: chance.pick(ratios) };
+  const plan = { name: `plan-${index}`, limits, models: undefined, multiplier: undefined, ...drawGrant(chance) };
+  return { id: `account-${index}`, node: index % nodes, plan, ratio: chance.pick(ratios) };
+}
+
+/** Money that a plan brings by itself, perhaps within windows. */
+function drawGrant(chance: Chance): Pick<PlanTerms, 'grant' | 'windows'> {
+  if (!chance.oneIn(3)) return {};
+  const amount = money(BigInt(chance.pick([2_000_000, 80_000_000, 3_000_000_000])));
+  const grant = { amount, every: chance.pick(['day', 'week', 'month'] as const) };
+  if (chance.oneIn(2)) return { grant };
+  return { grant, windows: { '5h': money(amount / 3n), ...(chance.oneIn(2) ? { day: money(amount / 2n) } : {}) } };
 }
 
 const vendorNames = ['north', 'east', 'west'] as const;
@@ -82,10 +97,16 @@ export const providerSections = Object.fromEntries(
   ]),
 );
 
+/** A catalogue entry, and the list that its price was made of. */
+export interface PricedModel {
+  readonly model: Model;
+  readonly price: PriceList;
+}
+
 /** A catalogue entry with a price list of its own; a new one stands for a change of prices. */
-export function drawModel(chance: Chance, id: string, version: number): Model {
+export function drawModel(chance: Chance, id: string, version: number): PricedModel {
   const perMillion = () => BigInt(chance.pick([0, 1, 333_333, 2_500_000_000, 15_000_000_001]));
-  const price = {
+  const price: PriceList = {
     input: perMillion(),
     output: perMillion(),
     ...(chance.oneIn(2) ? { cache_read: perMillion() } : {}),
@@ -93,7 +114,7 @@ export function drawModel(chance: Chance, id: string, version: number): Model {
     ...(chance.oneIn(4) ? { call: BigInt(chance.pick([1, 2_500_000])) } : {}),
   };
   const targets = vendorNames.map((provider) => ({ provider, model: `${id}-at-${provider}`, weight: chance.below(3) }));
-  return {
+  const model: Model = {
     id,
     ownedBy: 'simulation',
     created: 0,
@@ -102,7 +123,7 @@ export function drawModel(chance: Chance, id: string, version: number): Model {
     targets: targets.slice(0, chance.between(1, targets.length)),
     contextTokens: undefined,
     maxOutputTokens: 4_000,
-    price,
-    priceVersion: `v${version}`,
+    prices: flatBook(price, `v${version}`),
   };
+  return { model, price };
 }

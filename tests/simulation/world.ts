@@ -1,6 +1,5 @@
 /** A simulated world of one seed: nodes, clients, vendors, faults; run for so many operations, brought to rest, and audited. */
 import { type Money, money } from '../../core/money.ts';
-import type { Model } from '../../core/vocabulary.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import { Audit } from './audit.ts';
 import { Chance } from './chance.ts';
@@ -10,10 +9,9 @@ import { MemoryLedger } from './memory-ledger.ts';
 import { type Mutant, sound } from './mutants.ts';
 import { Node } from './node.ts';
 import { Oracle } from './oracle.ts';
-import { type AccountProfile, drawModel, drawProfile, type Profile } from './profile.ts';
+import { type AccountProfile, drawModel, drawProfile, type PricedModel, type Profile } from './profile.ts';
 import { Schedule, withFakeTurns } from './schedule.ts';
 import { newStory } from './story.ts';
-import type { PriceList } from './tariff.ts';
 import { type Violation, Violations } from './violations.ts';
 import { type Ask, Visit } from './visit.ts';
 
@@ -55,7 +53,7 @@ class World {
   readonly #oracle: Oracle;
   readonly #audit: Audit;
   readonly #nodes: Node[];
-  readonly #models = new Map<string, Model>();
+  readonly #models = new Map<string, PricedModel>();
   readonly #store: Store;
   #versions = 0;
   #references = 0;
@@ -68,14 +66,18 @@ class World {
     this.#chance = new Chance(seed);
     this.#profile = drawProfile(this.#chance);
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn };
-    const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.limits]));
+    const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
       this.#schedule,
       this.#violations,
       new LimitsOracle(this.#schedule, this.#violations, limits),
     );
+    for (const { id, plan } of this.#profile.accounts) {
+      if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
+    }
     this.#audit = new Audit(this.#oracle, this.#ledger);
-    this.#store = this.#watched(mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger);
+    this.#ledger.onEntry = (row, grant) => this.#oracle.entry(row, grant);
+    this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     for (const id of modelIds) this.#changePrices(id);
   }
@@ -106,7 +108,8 @@ class World {
   // ----------------------------------------------------------------------------------------------------- what happens
 
   #begin(): void {
-    const { arrivalMeanMs, topUpMeanMs, crashMeanMs, diskMeanMs, outageMeanMs, clockStepMeanMs } = this.#profile;
+    const { arrivalMeanMs, topUpMeanMs, crashMeanMs, diskMeanMs, outageMeanMs, clockStepMeanMs, leapMeanMs } =
+      this.#profile;
     for (const account of this.#profile.accounts) this.#topUp(account.id);
     this.#again('arrival', arrivalMeanMs, () => this.#arrive());
     this.#again('top-up', topUpMeanMs, () => this.#topUp(this.#chance.pick(this.#profile.accounts).id));
@@ -114,6 +117,7 @@ class World {
     this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
     this.#again('outage', outageMeanMs, () => this.#outage());
     this.#again('clock step', clockStepMeanMs, () => this.#stepClock(this.#chance.pick(this.#nodes)));
+    this.#again('leap in time', leapMeanMs, () => this.#leap());
     this.#again('new prices', 2_000, () => this.#changePrices(this.#chance.pick(modelIds)));
   }
 
@@ -140,7 +144,7 @@ class World {
       id: exchange.id,
       account: account.id,
       life: serving.life,
-      list: ask.model.price as PriceList,
+      list: this.#models.get(ask.model.id)!.price,
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
       heldOutput: Math.min(ask.call.maxOutputTokens ?? 4_000, stepTokens),
@@ -151,14 +155,14 @@ class World {
     new Visit({ ...setting, line: () => node.disk.writes }, serving, story, exchange, ask).begin();
   }
 
-  #ask({ id, limits, ratio }: AccountProfile): Ask {
+  #ask({ id, plan, ratio }: AccountProfile): Ask {
     const chance = this.#chance;
-    const model = this.#models.get(chance.pick(modelIds))!;
+    const { model } = this.#models.get(chance.pick(modelIds))!;
     const inputTokens = chance.pick([0, 1, 100, 3_000]);
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
     return {
-      caller: { accountId: id, keyId: `${id}-key`, plan: 'plan', models: undefined },
-      plan: { name: 'plan', limits, models: undefined, multiplier: undefined },
+      caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
+      plan,
       model,
       ratio,
       call: {
@@ -178,6 +182,7 @@ class World {
   #topUp(account: string): void {
     const amount = money(BigInt(this.#chance.between(1, 2 * Number(this.#profile.topUp))));
     this.#references += 1;
+    this.#oracle.payments.set(`payment-${this.#references}`, amount);
     this.#pay(account, amount, `payment-${this.#references}`);
   }
 
@@ -233,6 +238,12 @@ class World {
     node.wallMs += this.#chance.between(-reachMs, reachMs);
   }
 
+  /** For everybody at once; what monotonic clocks measure stands still meanwhile. */
+  #leap(): void {
+    const hours = this.#chance.pick([1, 6, 30, 200]);
+    for (const node of this.#nodes) node.wallMs += this.#chance.between(0, hours) * 3_600_000;
+  }
+
   #changePrices(id: string): void {
     this.#versions += 1;
     this.#models.set(id, drawModel(this.#chance, id, this.#versions));
@@ -277,7 +288,7 @@ class World {
       const told: bigint[] = [];
       void serving!.ledger.balance(id).then((balance) => told.push(balance));
       await this.#schedule.run(() => told.length > 0);
-      const stored = this.#ledger.balancesByAccount.get(id) ?? 0n;
+      const stored = this.#ledger.accounts.get(id)?.balance ?? 0n;
       if (told[0] !== stored) this.#violations.add('M1', id, `memory says ${told[0]}, the database ${stored}`);
     }
   }
@@ -300,20 +311,6 @@ class World {
         this.#audit.recovered(new Set(served.map(({ id }) => id)));
       },
     });
-  }
-
-  /** The oracle learns of each credit at its commit, whoever hears of that. */
-  #watched(store: Store): Store {
-    return {
-      claim: (journal, owner) => store.claim(journal, owner),
-      apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
-      balances: (accountIds) => store.balances(accountIds),
-      credit: (account, amount, grant, at) => {
-        const done = store.credit(account, amount, grant, at);
-        this.#oracle.creditCommitted(account, amount, grant.reference);
-        return done;
-      },
-    };
   }
 
   async #announce(topic: string, subject: string): Promise<void> {

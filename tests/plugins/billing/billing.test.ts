@@ -1,9 +1,11 @@
 /** Billing as a plugin: admission, settlement, money that comes in, and what stays when it stops. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { parseRatio, parseUsd } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
 import { attempts, ledger, type PlanTerms, plan, priceRatio, usageReport } from '../../../core/vocabulary.ts';
 import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
 
@@ -92,6 +94,38 @@ test('price, version and ratio are those of the hold, whatever changes before th
   await world.stop();
 });
 
+test('rows keep the plan that a call was made on, of one that a crash cut off too', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const on = (name: string): [typeof plan, unknown][] => [
+    [plan, { name, limits: {}, models: undefined, multiplier: undefined }],
+  ];
+  const finished = newCall({ facts: on('pro') });
+  await enter(world, finished);
+  await answer(finished, { input: 1_000, output: 100 });
+  const cut = newCall({ facts: on('free') });
+  await enter(world, cut);
+  await send(cut);
+  const none = newCall();
+  await enter(world, none);
+  await answer(none, { input: 1_000, output: 100 });
+  await setImmediate();
+  const again = await world.crash();
+  const rows = await again.rows<{ plan: string | null; told: string | null }>(
+    sql`select plan, detail->>'plan' as told from ${again.table('usage')} as usage
+        join ${again.table('ledger')} as ledger on ledger.request_id = usage.request_id and kind = 'SETTLE' order by plan`,
+  );
+  assert.deepEqual(
+    rows.map((row) => [row.plan, row.told]),
+    [
+      ['free', 'free'],
+      ['pro', 'pro'],
+      [null, null],
+    ],
+  );
+  await again.stop();
+});
+
 test('the plan’s multiplier counts where nobody states a ratio', async () => {
   const world = await newWorld();
   await world.credit('1');
@@ -105,16 +139,16 @@ test('the plan’s multiplier counts where nobody states a ratio', async () => {
 
 test('a model without a price is refused, and calls that run no inference pass without a hold', async () => {
   const world = await newWorld();
-  const error = await refusal(enter(world, newCall({ model: { price: undefined } })));
+  const error = await refusal(enter(world, newCall({ model: { prices: undefined } })));
   assert.deepEqual([error.status, error.code], [422, 'model_not_priced']);
-  await enter(world, newCall({ call: { billable: false }, model: { price: undefined } }));
+  await enter(world, newCall({ call: { billable: false }, model: { prices: undefined } }));
   await world.stop();
   assert.equal(world.journalText(), '');
 });
 
 test('a free model serves an empty account and still leaves its rows, at 0', async () => {
   const world = await newWorld();
-  const exchange = newCall({ model: { price: {} } });
+  const exchange = newCall({ model: { prices: flatBook({}, 'free') } });
   await enter(world, exchange);
   await answer(exchange, { input: 900, output: 50 });
   await world.stop();
@@ -185,6 +219,19 @@ test('money that another process brings in is seen at the announcement, and at t
   await world.stop();
 });
 
+test('overdraft by race: of calls that wait for one reading of the balance, as many are admitted as it covers', async () => {
+  const world = await newWorld();
+  await world.credit('0.001');
+  await refusal(enter(world, newCall()));
+  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
+  await command.credit('0.029');
+  world.host.advance(1_000);
+  const told = await Promise.allSettled(Array.from({ length: 40 }, () => enter(world, newCall())));
+  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 10);
+  assert.equal(await world.balance(), 0n);
+  await world.stop();
+});
+
 test('cache overwrites balance: a batch leaves a credit of another process standing, in the database and in memory', async () => {
   const world = await newWorld();
   await world.credit('1');
@@ -247,6 +294,10 @@ test('an absurd cost is charged as held, so that one answer cannot stop the ledg
   await answer(exchange, { input: 1_000, output: 900_000_000_000 });
   await world.stop();
   assert.equal(await world.balance(), usd('0.1'));
+  const rows = await world.rows<{ reason: string }>(
+    sql`select detail->>'reason' as reason from ${world.table('ledger')} where kind = 'SETTLE'`,
+  );
+  assert.deepEqual(rows, [{ reason: 'absurd' }]);
   assert.equal((await world.audit()).ok, true);
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { GatewayError } from '../../../core/errors.ts';
-import { creditAccount } from '../../../plugins/billing/grants.ts';
+import { Entries } from '../../../plugins/billing/entries.ts';
 import { closeEngine, enter, newCall, newWorld, usd } from './world.ts';
 
 after(closeEngine);
@@ -15,7 +15,9 @@ test('overdraft by race: of calls that wait for the same reading of the balance,
   world.host.advance(2_000);
   const { orm, schema } = world.database;
   const grant = { kind: 'top-up', reason: 'test', reference: `${schema}-elsewhere` };
-  await creditAccount(orm, schema, 'alice', usd('0.004'), grant, world.host.clock.now());
+  await Entries.transact(orm, schema, 'alice', world.host.clock.now(), (entries) =>
+    entries.credit(usd('0.004'), grant),
+  );
   // A hold of 0.003 USD each, and 0.005 USD in all.
   const calls = [newCall(), newCall(), newCall()];
   const statuses = await Promise.all(
