@@ -132,6 +132,7 @@ export async function setUpBilling(
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
         upkeep: till.upkeep,
+        onCopy: store.onCopy,
       });
       books = running;
       host.every(syncMs, 'sync the journal', () => running.tick());

@@ -1,14 +1,19 @@
 /** What billing asks of its database, in one place: every statement that moves money stands behind this door. */
+
+import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
 import type { Database } from '../../core/vocabulary.ts';
-import { applyBatch, type Cursor, claimCursor } from './batch.ts';
+import { applyBatch, type Cursor } from './batch.ts';
 import { Entries } from './entries.ts';
 import { type Funds, readFunds } from './funds.ts';
+import { rowsOf, tablesOf } from './sql.ts';
 
 /** A ledger that several processes share. Each call is one transaction: all of it or nothing, also when its answer is lost. */
 export interface Store {
-  /** Where a journal was left, for `owner`, who alone may go on with it from now on. */
-  claim(journal: string, owner: string): Promise<number>;
+  /** How far a journal is applied, and the last epoch of it that was seen; undefined for one that is new. */
+  cursorOf(journal: string): Promise<{ readonly applied: number; readonly epoch: number } | undefined>;
+  /** From now on `owner` alone may go on with the journal. false: this epoch or a later one was seen before. */
+  claim(journal: string, owner: string, epoch: number): Promise<boolean>;
   /** Applies journal text; rows that are there already change nothing. Resolves with the accounts' balances afterwards. */
   apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>>;
   /** What the accounts have at wall-clock milliseconds `at`; a balance of 0 for one that never had any. */
@@ -19,8 +24,24 @@ export interface Store {
 
 /** The store in a database that speaks SQL. */
 export function sqlStore({ orm, schema }: Database): Store {
+  const cursors = tablesOf(schema)('journal_cursor');
   return {
-    claim: (journal, owner) => claimCursor(orm, schema, journal, owner),
+    cursorOf: async (journal) => {
+      const [row] = await rowsOf<{ applied: string; epoch: string }>(
+        orm,
+        sql`select applied::text, epoch::text from ${cursors} where journal = ${journal}`,
+      );
+      return row === undefined ? undefined : { applied: Number(row.applied), epoch: Number(row.epoch) };
+    },
+    claim: async (journal, owner, epoch) => {
+      const claimed = await rowsOf(
+        orm,
+        sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${journal}, ${owner}, ${epoch}, now())
+            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, updated_at = now()
+            where known.epoch < excluded.epoch returning 1 as one`,
+      );
+      return claimed.length === 1;
+    },
     apply: (text, accountIds, cursor) => applyBatch(orm, schema, text, accountIds, cursor),
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),

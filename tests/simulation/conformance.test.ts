@@ -64,7 +64,9 @@ class Script {
     this.#count += 1;
     const owner = `owner-${this.#count}`;
     this.#owners.set(journal, owner);
-    this.steps.push((store) => store.claim(journal, owner));
+    // Now and then the epoch is an old one.
+    const epoch = this.#chance.oneIn(8) ? 1 : this.#count;
+    this.steps.push(async (store) => [await store.claim(journal, owner, epoch), await store.cursorOf(journal)]);
   }
 
   #batch(): void {
@@ -229,7 +231,7 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
       await read(sql`select concat_ws(' ', draws.amount, grants.reference, round(extract(epoch from held_at) * 1000)::bigint)
       as row from ${table('draws')} as draws join ${table('grants')} as grants on grants.id = draws.grant_id order by 1`),
     cursors: await read(
-      sql`select concat_ws(' ', journal, owner, applied) as row from ${table('journal_cursor')} order by 1`,
+      sql`select concat_ws(' ', journal, owner, epoch, applied) as row from ${table('journal_cursor')} order by 1`,
     ),
   };
 }
@@ -257,7 +259,9 @@ function rowsOfMemory(memory: MemoryLedger): unknown {
     attempts: [...memory.attempts].map(([key, { result }]) => words(key, result)).sort(),
     pots: [...memory.pots.byGrant].map(([id, { pot }]) => words(referenceOf(id), pot.remaining)).sort(),
     draws: memory.pots.draws.map(({ amount, grantId, heldAt }) => words(amount, referenceOf(grantId), heldAt)).sort(),
-    cursors: [...memory.cursors].map(([journal, { owner, applied }]) => words(journal, owner, applied)).sort(),
+    cursors: [...memory.cursors]
+      .map(([journal, { owner, epoch, applied }]) => words(journal, owner, epoch, applied))
+      .sort(),
   };
 }
 

@@ -32,8 +32,12 @@ export class DatabaseLink implements Store {
     this.#life = options.life;
   }
 
-  claim(journal: string, owner: string): Promise<number> {
-    return this.#send('claim', () => this.#store.claim(journal, owner));
+  cursorOf(journal: string): ReturnType<Store['cursorOf']> {
+    return this.#send('cursor', () => this.#store.cursorOf(journal));
+  }
+
+  claim(journal: string, owner: string, epoch: number): Promise<boolean> {
+    return this.#send('claim', () => this.#store.claim(journal, owner, epoch));
   }
 
   apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {

@@ -11,6 +11,17 @@ interface StoredFile {
   synced: number;
   /** What is not synced: the lines' numbers, and where they end. */
   unsafe: { readonly number: number; readonly end: number }[];
+  /** From here on the system has forgotten after a failed sync that anything is to be written. */
+  forgottenFrom: number;
+  /** What was put over older bytes and is not synced, and the bytes as they are safe. */
+  overwrites: Overwrite[];
+  safe: Buffer | undefined;
+}
+
+interface Overwrite {
+  readonly from: number;
+  readonly data: Buffer;
+  forgotten: boolean;
 }
 
 export interface DiskFaults {
@@ -50,6 +61,8 @@ export class Disk {
         return Buffer.from(data.subarray(0, length));
       },
       create: (path) => this.#create(path),
+      open: (path) => this.#openAgain(path),
+      rewrite: (descriptor, data, from) => this.#rewrite(this.#opened(descriptor), data, from),
       write: (descriptor, data) => this.#write(this.#opened(descriptor), data),
       truncate: (file, length) => {
         const stored = typeof file === 'number' ? this.#opened(file) : this.#find(file);
@@ -87,23 +100,61 @@ export class Disk {
 
   /** A part of what was not synced survives; of the rest some blocks may hold nothing but zeros. */
   #cut(file: StoredFile): void {
+    if (file.safe !== undefined) this.#loseOverwrites(file, file.safe);
+    if (file.synced >= file.length) return;
     const kept = file.synced + this.#chance.below(file.length - file.synced + 1);
     file.data.fill(0, kept, file.length);
     if (kept === file.synced || this.#chance.oneIn(2)) file.length = kept;
     else file.length = kept + this.#chance.below(Math.min(64, file.length - kept) + 1);
-    file.synced = file.length;
-    file.unsafe = [];
+    Object.assign(file, empty(), { synced: file.length });
+  }
+
+  /** Of what was put over older bytes each may have got there, whole or in part, or not. */
+  #loseOverwrites(file: StoredFile, safe: Buffer): void {
+    const lost = Buffer.alloc(file.length);
+    safe.copy(lost);
+    for (const { from, data } of file.overwrites) {
+      const fate = this.#chance.below(8);
+      if (fate < 4) data.copy(lost, from);
+      else if (fate === 4) data.subarray(0, this.#chance.below(data.length)).copy(lost, from);
+    }
+    lost.copy(file.data);
+    Object.assign(file, { safe: undefined, overwrites: [] });
   }
 
   #create(path: string): number {
     if (this.faults.roomBytes !== undefined && this.faults.roomBytes <= 0) throw diskFull();
     if (this.#files.has(path)) throw Object.assign(new Error(`EEXIST: ${path}`), { code: 'EEXIST' });
-    const file: StoredFile = { data: Buffer.alloc(4_096), length: 0, synced: 0, unsafe: [] };
+    const file: StoredFile = { data: Buffer.alloc(4_096), ...empty(), length: 0 };
     this.#files.set(path, file);
     this.#removed = [];
+    return this.#descriptorOf(file);
+  }
+
+  #openAgain(path: string): number {
+    return this.#descriptorOf(this.#find(path));
+  }
+
+  #descriptorOf(file: StoredFile): number {
     this.#descriptors += 1;
     this.#open.set(this.#descriptors, file);
     return this.#descriptors;
+  }
+
+  /** Needs room on the disk only where the file grows. */
+  #rewrite(file: StoredFile, data: Uint8Array, from: number): void {
+    const { roomBytes } = this.faults;
+    const grows = from + data.length > file.length;
+    if (grows && roomBytes !== undefined && roomBytes <= 0) throw diskFull();
+    file.safe ??= Buffer.from(file.data.subarray(0, file.length));
+    if (grows) {
+      resize(file, from + data.length);
+      file.length = from + data.length;
+    }
+    file.data.set(data, from);
+    file.overwrites.push({ from, data: Buffer.from(data), forgotten: false });
+    if (from <= file.forgottenFrom && from + data.length >= file.forgottenFrom)
+      file.forgottenFrom = Number.POSITIVE_INFINITY;
   }
 
   #write(file: StoredFile, data: Uint8Array): number {
@@ -122,13 +173,18 @@ export class Disk {
   /** Makes safe what was written before it was called. */
   #sync(file: StoredFile, life: Life): Promise<void> {
     const { length } = file;
+    const overwritten = file.overwrites.length;
     return new Promise((resolve, reject) => {
       this.#schedule.after(this.#chance.delay(2), life, 'sync', () => {
         if (this.faults.syncFails) {
+          // What could not be written is taken for written from now on: the next sync does not try it again.
+          file.forgottenFrom = Math.min(file.forgottenFrom, file.synced);
+          for (const each of file.overwrites) each.forgotten = true;
           reject(Object.assign(new Error('EIO: the disk does not answer'), { code: 'EIO' }));
           return;
         }
-        file.synced = Math.max(file.synced, Math.min(length, file.length));
+        file.synced = Math.max(file.synced, Math.min(length, file.length, file.forgottenFrom));
+        if (overwritten > 0) keepOverwrites(file, overwritten);
         file.unsafe = file.unsafe.filter(({ end }) => end > file.synced);
         resolve();
       });
@@ -154,12 +210,32 @@ export class Disk {
   }
 }
 
+function empty(): Omit<StoredFile, 'data' | 'length'> {
+  return { synced: 0, unsafe: [], forgottenFrom: Number.POSITIVE_INFINITY, overwrites: [], safe: undefined };
+}
+
+/** The first so many overwrites are safe, those that the system has forgotten excepted. */
+function keepOverwrites(file: StoredFile, count: number): void {
+  const safe = Buffer.alloc(file.length);
+  file.safe?.copy(safe);
+  const done = file.overwrites.slice(0, count).filter(({ forgotten }) => !forgotten);
+  for (const { from, data } of done) data.copy(safe, from);
+  const isCovered = (old: Overwrite) =>
+    done.some(({ from, data }) => from <= old.from && from + data.length >= old.from + old.data.length);
+  const left = file.overwrites.filter((each, index) => !done.includes(each) && !(index < count && isCovered(each)));
+  file.overwrites = left;
+  file.safe = left.length === 0 ? undefined : safe;
+}
+
+function resize(file: StoredFile, bytes: number): void {
+  if (bytes <= file.data.length) return;
+  const larger = Buffer.alloc(Math.max(file.data.length * 2, bytes));
+  file.data.copy(larger, 0, 0, file.length);
+  file.data = larger;
+}
+
 function append(file: StoredFile, data: Uint8Array): void {
-  if (file.length + data.length > file.data.length) {
-    const larger = Buffer.alloc(Math.max(file.data.length * 2, file.length + data.length));
-    file.data.copy(larger, 0, 0, file.length);
-    file.data = larger;
-  }
+  resize(file, file.length + data.length);
   file.data.set(data, file.length);
   file.length += data.length;
 }

@@ -82,17 +82,23 @@ export class MemoryLedger implements Store {
   /** By request and number. */
   readonly attempts = new Map<string, AttemptNote>();
   readonly totals: Totals = { available: 0n, held: 0n, revenue: 0n, funding: 0n, absorbed: 0n };
-  readonly cursors = new Map<string, { owner: string; applied: number }>();
+  readonly cursors = new Map<string, { owner: string; epoch: number; applied: number }>();
   /** Told of the rows of each entry beside the calls, when it is committed. */
   onEntry: (row: Row, grant: StoredGrant | undefined) => void = () => {};
   readonly #known = new Map<string, Known>();
   readonly #references = new Map<string, Row>();
   #grantCount = 0;
 
-  async claim(journal: string, owner: string): Promise<number> {
-    const applied = this.cursors.get(journal)?.applied ?? 0;
-    this.cursors.set(journal, { owner, applied });
-    return applied;
+  async cursorOf(journal: string): Promise<{ applied: number; epoch: number } | undefined> {
+    const known = this.cursors.get(journal);
+    return known === undefined ? undefined : { applied: known.applied, epoch: known.epoch };
+  }
+
+  async claim(journal: string, owner: string, epoch: number): Promise<boolean> {
+    const known = this.cursors.get(journal);
+    if (known !== undefined && known.epoch >= epoch) return false;
+    this.cursors.set(journal, { owner, epoch, applied: known?.applied ?? 0 });
+    return true;
   }
 
   async apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {

@@ -37,7 +37,8 @@ export const sound: Mutant = { summary: 'no fault' };
 /** The store's functions as an object that can be spread. */
 function opened(store: Store): Store {
   return {
-    claim: (journal, owner) => store.claim(journal, owner),
+    cursorOf: (journal) => store.cursorOf(journal),
+    claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
     apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
     funds: (accountIds, at) => store.funds(accountIds, at),
     transact: (accountId, at, work) => store.transact(accountId, at, work),
@@ -149,9 +150,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'recovery believes that the database has a little more of the journal than it has',
     link: (store) => ({
       ...opened(store),
-      claim: async (journal, owner) => {
-        const applied = await store.claim(journal, owner);
-        return applied === 0 ? 0 : applied + 2;
+      cursorOf: async (journal) => {
+        const known = await store.cursorOf(journal);
+        return known === undefined ? undefined : { ...known, applied: known.applied + 2 };
       },
     }),
   },
