@@ -32,7 +32,7 @@ export interface ClaimOptions {
  */
 export async function claimJournal(store: Store, options: ClaimOptions): Promise<Claim> {
   const { files, directory, position, owner } = options;
-  const name = journalName(options);
+  const name = await journalName(options);
   const known = await store.cursorOf(name);
   const seen = known?.epoch ?? 0;
   if (known === undefined) refuseUnknown(options, name);
@@ -82,12 +82,12 @@ function firstPosition({ files, directory }: ClaimOptions, applied: number): Omi
 }
 
 /** Made once, kept beside the segments. */
-function journalName({ files, directory, position, random }: ClaimOptions): string {
+async function journalName({ files, directory, position, random }: ClaimOptions): Promise<string> {
   const path = join(directory, 'name');
   if (files.list(directory).includes('name')) {
-    const known = files.read(path).toString('utf8').trim();
-    if (known !== '') return known;
-    // A disk that was full at the first start left it empty.
+    const known = files.read(path).toString('utf8');
+    if (known.endsWith('\n')) return known.trim();
+    // A disk that was full, or a power cut, at the first start left it empty or torn.
   }
   if (hasRecords(files, directory, position)) {
     throw new Error(`${path} is missing or empty: restore the file, or move the journal away and run audit`);
@@ -96,7 +96,10 @@ function journalName({ files, directory, position, random }: ClaimOptions): stri
   const name = random.bytes(8).toString('hex');
   const descriptor = files.create(path);
   try {
-    files.write(descriptor, Buffer.from(`${name}\n`));
+    const data = Buffer.from(`${name}\n`);
+    for (let done = 0; done < data.length; ) done += files.write(descriptor, data.subarray(done));
+    // The database must not come to know a name that a power cut can take back.
+    await files.sync(descriptor);
   } finally {
     files.close(descriptor);
   }

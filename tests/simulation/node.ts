@@ -27,8 +27,9 @@ export interface NodeOptions {
 export class Node {
   readonly index: number;
   readonly disk: Disk;
-  /** Wall clock at virtual time 0; a step moves it. */
+  /** Wall clock at virtual time 0, and how wrong this node's is. */
   wallMs = 1_800_000_000_000;
+  skewMs = 0;
   /** The process that serves, if one does. */
   serving: Process | undefined;
   starts = 0;
@@ -68,7 +69,7 @@ export class Node {
       store: mutant.link?.(link, chance) ?? link,
       billing: this.#options.billing,
       providers: providerSections,
-      wallClock: () => this.wallMs + schedule.now,
+      wallClock: () => this.wallMs + this.skewMs + schedule.now,
       announce: this.#options.announce,
       forward: mutant.forward ?? forward,
       onWork: (name) => {

@@ -120,6 +120,9 @@ export class Oracle {
       const early = row.at < (grant!.expiresAt ?? Number.POSITIVE_INFINITY) + lapseAfterMs;
       if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
       this.lapsed.set(grant!.id, -row.amount);
+      // Running calls may have counted on it.
+      const left = view.credited - view.settled - view.covered;
+      if (left < 0n) view.excess -= left;
       return;
     }
     const { reference, kind } = grant!;

@@ -53,7 +53,7 @@ export function drawProfile(chance: Chance): Profile {
     outageMeanMs: chance.pick([Number.POSITIVE_INFINITY, 4_000]),
     leapMeanMs: chance.pick([Number.POSITIVE_INFINITY, 1_000, 5_000]),
     clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
-    powerCuts: false,
+    powerCuts: chance.oneIn(3),
     databaseFaultOneIn: chance.pick([0, 10, 50]),
     vendors: { troublePercent: chance.pick([0, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
     billing: {

@@ -234,14 +234,15 @@ class World {
   }
 
   #stepClock(node: Node): void {
-    const reachMs = this.#chance.pick([500, 60_000, 86_400_000]);
-    node.wallMs += this.#chance.between(-reachMs, reachMs);
+    // Grants lapse by the clock: nodes are held to agree within minutes.
+    const reachMs = this.#chance.pick([500, 60_000, 240_000]);
+    node.skewMs = this.#chance.between(-reachMs, reachMs);
   }
 
   /** For everybody at once; what monotonic clocks measure stands still meanwhile. */
   #leap(): void {
-    const hours = this.#chance.pick([1, 6, 30, 200]);
-    for (const node of this.#nodes) node.wallMs += this.#chance.between(0, hours) * 3_600_000;
+    const hours = this.#chance.between(0, this.#chance.pick([1, 6, 30, 200]));
+    for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
   }
 
   #changePrices(id: string): void {
