@@ -136,6 +136,10 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'what a failed write left behind is not cut off',
     files: (files) => ({ ...files, truncate: () => {} }),
   },
+  'sync-lies': {
+    summary: 'a sync says that all is safe, and nothing is',
+    files: (files) => ({ ...files, sync: async () => {} }),
+  },
   'void-gives-twice': {
     summary: 'a hold that is voided comes back twice',
     link: editing((record) =>
