@@ -31,7 +31,9 @@ export function sqlStore({ orm, schema }: Database): Store {
         orm,
         sql`select applied::text, epoch::text from ${cursors} where journal = ${journal}`,
       );
-      return row === undefined ? undefined : { applied: Number(row.applied), epoch: Number(row.epoch) };
+      return row === undefined
+        ? undefined
+        : { applied: Number.parseInt(row.applied, 10), epoch: Number.parseInt(row.epoch, 10) };
     },
     claim: async (journal, owner, epoch) => {
       const claimed = await rowsOf(

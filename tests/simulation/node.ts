@@ -87,7 +87,7 @@ export class Node {
         if (!life.alive) return;
         this.#lastFailure = error;
         this.#failedStarts += 1;
-        this.crash('process', 100);
+        this.crash('process', 100 * Math.min(this.#failedStarts, 20));
       },
     );
   }
