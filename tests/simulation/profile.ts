@@ -34,7 +34,10 @@ export interface Profile {
   readonly databaseFaultOneIn: number;
   readonly vendors: VendorProfile;
   /** Sections of the gateway's file. */
-  readonly billing: { readonly hold: { readonly output_tokens: number }; readonly journal: object };
+  readonly billing: {
+    readonly hold: { readonly output_tokens: number; readonly whole_answers: 'step' | 'bound' };
+    readonly journal: object;
+  };
 }
 
 export function drawProfile(chance: Chance): Profile {
@@ -57,7 +60,7 @@ export function drawProfile(chance: Chance): Profile {
     databaseFaultOneIn: chance.pick([0, 10, 50]),
     vendors: { troublePercent: chance.pick([0, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
     billing: {
-      hold: { output_tokens: stepTokens },
+      hold: { output_tokens: stepTokens, whole_answers: chance.pick(['step', 'bound'] as const) },
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
   };

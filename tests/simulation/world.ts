@@ -139,7 +139,8 @@ class World {
     const exchange = Visit.exchangeOf(serving);
     this.#mutant.exchange?.(exchange, this.#chance);
     const ask = this.#ask(account);
-    const stepTokens = this.#profile.billing.hold.output_tokens;
+    const { output_tokens: stepTokens, whole_answers: whole } = this.#profile.billing.hold;
+    const longest = ask.call.maxOutputTokens ?? 4_000;
     const story = newStory({
       id: exchange.id,
       account: account.id,
@@ -147,7 +148,7 @@ class World {
       list: this.#models.get(ask.model.id)!.price,
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
-      heldOutput: Math.min(ask.call.maxOutputTokens ?? 4_000, stepTokens),
+      heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
     });
     this.#oracle.arrived(story, ask.call.maxOutputTokens ?? this.#profile.vendors.longestOutput);
     const { vendors } = this.#profile;

@@ -6,7 +6,16 @@ import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { parseRatio, parseUsd } from '../../../core/money.ts';
 import { flatBook } from '../../../core/prices.ts';
-import { attempts, ledger, type PlanTerms, plan, priceRatio, usageReport } from '../../../core/vocabulary.ts';
+import {
+  attempts,
+  type Call,
+  ledger,
+  type Model,
+  type PlanTerms,
+  plan,
+  priceRatio,
+  usageReport,
+} from '../../../core/vocabulary.ts';
 import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
 
 after(closeEngine);
@@ -163,6 +172,37 @@ test('the hold is bounded by the plugin’s cap, and counts every choice', async
   await enter(world, newCall({ call: { choices: 3, maxOutputTokens: 100_000 } }));
   assert.equal(await world.balance(), usd('0.9965'));
   await world.stop();
+});
+
+test('where holds cover whole answers, none costs more than was set aside for it, and none is let in that could', async () => {
+  const section = { hold: { output_tokens: 4_096, whole_answers: 'bound' } };
+  const world = await newWorld({ section });
+  await world.credit('0.112');
+  // At 10 USD per million: 10,000 tokens are 0.1 USD; the prompt is 0.002.
+  const long: Partial<Model> = { maxOutputTokens: 10_000 };
+  const cases: [Partial<Call>, Partial<Model>, string][] = [
+    [{ maxOutputTokens: undefined }, long, '0.01'],
+    [{ maxOutputTokens: 6_000 }, long, '0.05'],
+    [{ maxOutputTokens: 500_000 }, long, '0.01'],
+    [{ maxOutputTokens: undefined }, { contextTokens: 9_000 }, '0.02'],
+    [{ maxOutputTokens: undefined }, {}, '0.06904'],
+    [{ maxOutputTokens: 4_000, choices: 2 }, long, '0.03'],
+    // A stream is extended as it goes.
+    [{ maxOutputTokens: undefined, stream: true }, long, '0.06904'],
+  ];
+  for (const [asked, entry, left] of cases) {
+    const exchange = newCall({ call: asked, model: entry });
+    await enter(world, exchange);
+    assert.equal(await world.balance(), usd(left), JSON.stringify([asked, entry]));
+    await exchange.end();
+  }
+  const longest = newCall({ call: { maxOutputTokens: undefined }, model: long });
+  await enter(world, longest);
+  await refusal(enter(world, newCall({ call: { maxOutputTokens: undefined }, model: long })));
+  await answer(longest, { input: 1_000, output: 10_000 });
+  assert.equal(await world.balance(), usd('0.01'));
+  await world.stop();
+  assert.equal((await world.audit()).ok, true);
 });
 
 test('settle refused after the answer: a cost beyond hold and balance is posted in full, below zero', async () => {
