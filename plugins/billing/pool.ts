@@ -4,7 +4,6 @@ import { money } from '../../core/money.ts';
 import type { Database, Ledger, PlanTerms, Pool, Posting } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import { Changes } from './changes.ts';
-import { readEnd } from './ends.ts';
 import type { Entries } from './entries.ts';
 import { viewPool } from './listing.ts';
 import { availableIn } from './purses.ts';
@@ -36,7 +35,7 @@ export function openTill(host: Host, database: Database, store: Store, books: ()
         if (purse !== undefined) return availableIn(purse);
         return (await store.funds([accountId], host.clock.now())).get(accountId)!.balance;
       },
-      endOf: (requestId) => readEnd(database.orm, database.schema, requestId),
+      endOf: (requestId) => store.endOf(requestId),
     },
     pool: poolBy(changes),
     upkeep: (accountId, plan) => changes.upkeep(accountId, plan),

@@ -2,8 +2,9 @@
 
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database, Ledger } from '../../core/vocabulary.ts';
 import { applyBatch, type Cursor } from './batch.ts';
+import { readEnd } from './ends.ts';
 import { Entries } from './entries.ts';
 import { type Funds, readFunds } from './funds.ts';
 import { rowsOf, tablesOf } from './sql.ts';
@@ -18,6 +19,8 @@ export interface Store {
   apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>>;
   /** What the accounts have at wall-clock milliseconds `at`; a balance of 0 for one that never had any. */
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
+  /** How a request ended; `open`: it has not. */
+  endOf(requestId: string): ReturnType<Ledger['endOf']>;
   /** Runs `work` under the account's lock; all of its entries are of wall-clock milliseconds `at`. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
 }
@@ -46,6 +49,7 @@ export function sqlStore({ orm, schema }: Database): Store {
     },
     apply: (text, accountIds, cursor) => applyBatch(orm, schema, text, accountIds, cursor),
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
+    endOf: (requestId) => readEnd(orm, schema, requestId),
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
   };
 }

@@ -37,6 +37,7 @@ export class Audit {
     this.#chain();
     this.#credits();
     this.#pots();
+    this.#oracle.keys.finish(this.#ledger);
     for (const view of this.#oracle.accounts.values()) {
       const stored = this.#ledger.accounts.get(view.id)?.balance ?? 0n;
       const right = view.credited - view.settled;

@@ -33,27 +33,32 @@ export class DatabaseLink implements Store {
   }
 
   cursorOf(journal: string): ReturnType<Store['cursorOf']> {
-    return this.#send('cursor', () => this.#store.cursorOf(journal));
+    return this.send('cursor', () => this.#store.cursorOf(journal));
   }
 
   claim(journal: string, owner: string, epoch: number): Promise<boolean> {
-    return this.#send('claim', () => this.#store.claim(journal, owner, epoch));
+    return this.send('claim', () => this.#store.claim(journal, owner, epoch));
   }
 
   apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {
-    return this.#send('apply', () => this.#store.apply(text, accountIds, cursor));
+    return this.send('apply', () => this.#store.apply(text, accountIds, cursor));
   }
 
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>> {
-    return this.#send('funds', () => this.#store.funds(accountIds, at));
+    return this.send('funds', () => this.#store.funds(accountIds, at));
   }
 
   /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
-    return this.#send('entry', () => this.#store.transact(accountId, at, work));
+    return this.send('entry', () => this.#store.transact(accountId, at, work));
   }
 
-  #send<T>(name: string, run: () => Promise<T>): Promise<T> {
+  endOf(requestId: string): ReturnType<Store['endOf']> {
+    return this.send('end', () => this.#store.endOf(requestId));
+  }
+
+  /** One transaction on its way there and its answer on the way back. */
+  send<T>(name: string, run: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(meanMs) };
       const isFaulty = oneIn > 0 && this.#chance.oneIn(oneIn);

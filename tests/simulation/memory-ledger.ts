@@ -62,7 +62,7 @@ export interface Balance {
 /** The rows of one request, by what the unique indexes know of them. */
 interface Known {
   heldAt: number | undefined;
-  ended: boolean;
+  ended: Row['kind'] | undefined;
   parts: number[];
 }
 
@@ -141,6 +141,11 @@ export class MemoryLedger implements Store {
     );
   }
 
+  async endOf(requestId: string): ReturnType<Store['endOf']> {
+    const known = this.#known.get(requestId);
+    return known === undefined ? undefined : ((known.ended ?? 'open') as Awaited<ReturnType<Store['endOf']>>);
+  }
+
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
     const { balance, held } = this.accounts.get(accountId) ?? { balance: 0n, held: 0n };
     const rows = new MemoryEntryRows(this, accountId);
@@ -197,7 +202,7 @@ export class MemoryLedger implements Store {
     if (known === undefined) return false;
     if (kind === 'HOLD') return known.heldAt !== undefined;
     if (kind === 'EXTEND') return known.parts.includes(part);
-    return known.ended;
+    return known.ended !== undefined;
   }
 
   #insert(draft: Row): Row {
@@ -207,12 +212,12 @@ export class MemoryLedger implements Store {
     if (row.request === undefined) return row;
     let known = this.#known.get(row.request);
     if (known === undefined) {
-      known = { heldAt: undefined, ended: false, parts: [] };
+      known = { heldAt: undefined, ended: undefined, parts: [] };
       this.#known.set(row.request, known);
     }
     if (row.kind === 'HOLD') known.heldAt = row.at;
     else if (row.kind === 'EXTEND') known.parts.push(row.part);
-    else known.ended = true;
+    else known.ended = row.kind;
     return row;
   }
 

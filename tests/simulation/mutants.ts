@@ -15,6 +15,7 @@ import {
 } from '../../plugins/billing/records.ts';
 import { type Files, scanSegment } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
+import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { Chance } from './chance.ts';
 import { forward } from './visit.ts';
 
@@ -28,6 +29,8 @@ export interface Mutant {
   readonly link?: (store: Store, chance: Chance) => Store;
   /** Changes an exchange that has just been made. */
   readonly exchange?: (exchange: LiveExchange, chance: Chance) => void;
+  /** Changes a process's way to the table of keyed calls. */
+  readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
 }
 
@@ -41,6 +44,7 @@ function opened(store: Store): Store {
     claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
     apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
     funds: (accountIds, at) => store.funds(accountIds, at),
+    endOf: (requestId) => store.endOf(requestId),
     transact: (accountId, at, work) => store.transact(accountId, at, work),
   };
 }
@@ -228,6 +232,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
           return new Map(accountIds.map((id) => [id, cache.get(id)!]));
         },
       };
+    },
+  },
+  'key-forgotten': {
+    summary: 'an Idempotency-Key is free again when its call has been answered',
+    keys: (rows) => {
+      rows.finish = ({ call }) => rows.free(call);
     },
   },
   'meter-blind': {

@@ -3,6 +3,7 @@ import type { Store } from '../../plugins/billing/store.ts';
 import { Chance } from './chance.ts';
 import { type DatabaseFaults, DatabaseLink } from './database.ts';
 import { type CrashKind, Disk } from './disk.ts';
+import { type KeyTable, MemoryKeys } from './memory-keys.ts';
 import type { Mutant } from './mutants.ts';
 import type { Oracle } from './oracle.ts';
 import { Process } from './process.ts';
@@ -16,6 +17,7 @@ export interface NodeOptions {
   readonly chance: Chance;
   readonly oracle: Oracle;
   readonly store: Store;
+  readonly keys: KeyTable;
   readonly faults: DatabaseFaults;
   readonly billing: object;
   readonly mutant: Mutant;
@@ -54,7 +56,7 @@ export class Node {
   }
 
   boot(): void {
-    const { schedule, oracle, mutant, chance, store, faults } = this.#options;
+    const { schedule, oracle, mutant, chance, store, keys, faults } = this.#options;
     const life: Life = { alive: true };
     this.#life = life;
     this.starts += 1;
@@ -67,6 +69,11 @@ export class Node {
       directory: `/node-${this.index}`,
       files: mutant.files?.(this.disk.filesOf(life), chance) ?? this.disk.filesOf(life),
       store: mutant.link?.(link, chance) ?? link,
+      keysOf: (lifetimes) => {
+        const rows = new MemoryKeys(keys, link, `node-${this.index}`, lifetimes);
+        mutant.keys?.(rows);
+        return rows;
+      },
       billing: this.#options.billing,
       providers: providerSections,
       wallClock: () => this.wallMs + this.skewMs + schedule.now,

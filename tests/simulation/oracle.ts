@@ -3,6 +3,7 @@
 import type { Outcome } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { CrashKind, Disk } from './disk.ts';
+import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
 import type { Row, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
@@ -33,6 +34,7 @@ export class Oracle {
   readonly stories = new Map<string, Story>();
   readonly accounts = new Map<string, AccountView>();
   readonly limits: LimitsOracle;
+  readonly keys: KeysOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
   /** What was paid by reference, and what each account's plan brings for a period. */
@@ -51,6 +53,7 @@ export class Oracle {
     this.#schedule = schedule;
     this.violations = violations;
     this.limits = limits;
+    this.keys = new KeysOracle(violations);
   }
 
   view(account: string): AccountView {
@@ -148,6 +151,7 @@ export class Oracle {
   aimed(story: Story, credential: string, model: string): void {
     this.limits.passed(story);
     this.limits.aimed(story, credential, model);
+    this.keys.aimed(story);
     if (story.admitted) return;
     story.admitted = true;
     const view = this.view(story.account);

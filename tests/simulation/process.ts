@@ -7,6 +7,8 @@ import { call, type Database, database, type Ledger, ledger } from '../../core/v
 import billing, { setUpBilling } from '../../plugins/billing/index.ts';
 import type { Files } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
+import idempotency, { setUpIdempotency } from '../../plugins/idempotency/index.ts';
+import type { KeyedRows, Lifetimes } from '../../plugins/idempotency/rows.ts';
 import providersPlugin from '../../plugins/providers/index.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';
 import route from '../../plugins/route/index.ts';
@@ -20,6 +22,7 @@ export interface ProcessOptions {
   readonly directory: string;
   readonly files: Files;
   readonly store: Store;
+  readonly keysOf: (lifetimes: Lifetimes) => KeyedRows;
   /** Sections of the gateway's file. */
   readonly billing: object;
   readonly providers: object;
@@ -63,13 +66,15 @@ export class Process {
 
   /** Sets everything up and recovers what an earlier process left. Rejects when that cannot be done now. */
   async start(): Promise<void> {
-    const { files, store, billing: section, providers, forward } = this.#options;
+    const { files, store, keysOf, billing: section, providers, forward } = this.#options;
     this.host.provide(database, this.#databaseService());
     await setUp(providersPlugin, this.host, providers);
     const parts: Part[] = [await setUp(rateLimit, this.host, {})];
+    const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
+    parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));
     this.#billing = await setUpBilling(this.host, sectionOf(billing, section), files, () => store);
     parts.push(this.#billing, await setUp(route, this.host, {}));
-    const plugins = [rateLimit, billing, route] as unknown as Plugin[];
+    const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
     for (const part of parts) await part.start?.();

@@ -16,6 +16,8 @@ export interface AccountProfile {
 
 export interface Profile {
   readonly nodes: number;
+  /** Some calls carry an Idempotency-Key. */
+  readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
   readonly arrivalMeanMs: number;
   readonly topUpMeanMs: number;
@@ -46,6 +48,7 @@ export function drawProfile(chance: Chance): Profile {
   const stepTokens = chance.pick([100, 500, 2_000]);
   return {
     nodes,
+    keys: chance.oneIn(2),
     accounts,
     arrivalMeanMs: chance.pick([2, 5, 5, 20]),
     topUpMeanMs: chance.pick([50, 200, 1_000]),

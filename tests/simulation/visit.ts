@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Answer, defineFact, type Outcome } from '../../core/contract.ts';
 import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
-import { clientLeft, type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
+import { type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
 import {
   type Call,
   type Caller,
@@ -23,7 +23,7 @@ import type { Oracle } from './oracle.ts';
 import { endpoint, type Process } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
-import type { Counts, Fraction } from './tariff.ts';
+import type { Counts, Fraction, PriceList } from './tariff.ts';
 import { drawFate, type Fate, type VendorAnswer, type VendorProfile } from './vendors.ts';
 
 export interface Setting {
@@ -40,14 +40,19 @@ export interface Ask {
   readonly caller: Caller;
   readonly plan: PlanTerms;
   readonly model: Model;
+  /** What the model's price was made of. */
+  readonly price: PriceList;
   readonly ratio: Fraction | undefined;
   readonly call: Call;
+  /** The key that it carries, and the body that decides with it. */
+  readonly key: string | undefined;
+  readonly body: string;
   /** The client closes the connection after so long, if the answer is not whole by then. */
   readonly leavesAfterMs: number | undefined;
 }
 
 const visit = defineFact<Visit>('simulated visit');
-const noRequest = {} as IncomingRequest;
+const noQuery = new URLSearchParams();
 const noSocket = {} as IncomingMessage & ServerResponse;
 
 /** The centre: finds the visit and hands over to it. */
@@ -62,6 +67,9 @@ export class Visit {
   readonly #credentialModel: () => Target;
   #answer: VendorAnswer | undefined;
   #chunk = 0;
+  /** The body as the plugins hand it on; its text so far. */
+  #body: AsyncIterator<Uint8Array> | undefined;
+  #text = '';
 
   constructor(setting: Setting, process: Process, story: Story, exchange: LiveExchange, ask: Ask) {
     this.#setting = setting;
@@ -72,8 +80,11 @@ export class Visit {
     this.#credentialModel = () => exchange.get(target);
   }
 
-  static exchangeOf(process: Process): LiveExchange {
-    return new LiveExchange(process.newId(), endpoint, noRequest, noSocket, noSocket, process.host.clock);
+  static exchangeOf(process: Process, { key, body }: Ask): LiveExchange {
+    const headers = key === undefined ? {} : { 'idempotency-key': key };
+    const request = { path: endpoint.path, query: noQuery, headers, body: Buffer.from(body) };
+    const incoming = request as unknown as IncomingRequest;
+    return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock);
   }
 
   begin(): void {
@@ -89,7 +100,7 @@ export class Visit {
     if (leavesAfterMs !== undefined)
       schedule.after(leavesAfterMs, this.#process.life, 'client leaves', () => this.#leave());
     this.#process.handle(exchange).then(
-      () => this.#stream(),
+      (answer) => this.#begun(answer),
       (error: unknown) => this.#refused(toGatewayError(error)),
     );
   }
@@ -105,12 +116,15 @@ export class Visit {
     const attempt: Try = { credential, state: 'waiting', received: false, billed: false };
     story.tries.push(attempt);
     oracle.aimed(story, credential, name);
+    if (exchange.left !== undefined) throw exchange.left;
     const ready = exchange.readyToSend();
     if (ready !== undefined) await ready;
     story.departed += 1;
     story.departedLine = line();
-    const { aborted } = exchange;
-    if (aborted !== undefined) throw new UpstreamError('connect', aborted.message, { cause: aborted });
+    const stopped = exchange.aborted ?? exchange.left;
+    if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
+    exchange.hasSent = true;
+    exchange.failure = undefined;
     attempt.state = 'flying';
     return this.#dispatch(attempt, name);
   }
@@ -155,7 +169,7 @@ export class Visit {
     } else if (fate.kind === 'answer') {
       attempt.state = 'answered';
       this.#answer = fate.answer;
-      resolve({ status: 200, headers: {}, body: '' });
+      resolve({ status: 200, headers: {}, body: this.#ask.key === undefined ? '' : this.#bodyOf(fate.answer) });
     } else if (fate.kind === 'broken') {
       attempt.state = 'broken';
       const { status } = fate;
@@ -176,9 +190,28 @@ export class Visit {
     this.#end(left ? 'client_left' : 'complete');
   }
 
-  #stream(): void {
-    this.story.status = 200;
+  /** A head has come: of an answer that is on its way, or of one that was given before. */
+  #begun({ status, headers, body }: Answer): void {
+    this.story.status = status;
+    if (headers['idempotent-replayed'] === 'true') {
+      this.#setting.oracle.limits.passed(this.story);
+      this.#setting.oracle.keys.repeated(this.story, Buffer.from(body as Uint8Array).toString());
+      this.#end('complete');
+      return;
+    }
+    if (typeof body !== 'string') this.#body = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
     this.#next();
+  }
+
+  /** The bytes of an answer that somebody may keep: one chunk for each of the vendor's. */
+  #bodyOf({ chunks }: VendorAnswer): AsyncIterable<Uint8Array> {
+    let at = 0;
+    const next = async (): Promise<IteratorResult<Uint8Array>> => {
+      at += 1;
+      if (at > chunks.length) return { done: true, value: undefined };
+      return { done: false, value: Buffer.from(at === 1 ? this.story.id : ` ${chunks[at - 1]}`) };
+    };
+    return { [Symbol.asyncIterator]: () => ({ next }) };
   }
 
   #next(): void {
@@ -190,9 +223,10 @@ export class Visit {
   #pull(): void {
     const { chunks, cutAfter } = this.#answer!;
     if (this.story.ended) return;
+    if (this.#exchange.left !== undefined) this.#exchange.readsOn(this.#process.host.clock.monotonic(), 1);
     if (this.#exchange.aborted !== undefined) this.#end('client_left');
     else if (cutAfter === this.#chunk) this.#break(new GatewayError('upstream_failed', 'cut'));
-    else if (this.#chunk === chunks.length) this.#finish();
+    else if (this.#chunk === chunks.length) this.#pullLast();
     else if (this.#show(chunks[this.#chunk]!)) {
       this.#chunk += 1;
       this.#next();
@@ -203,11 +237,27 @@ export class Visit {
   #show(tokens: number): boolean {
     const { story } = this;
     story.firstByte = true;
+    void this.#body?.next().then(({ value }) => {
+      this.#text += Buffer.from(value ?? '').toString();
+    });
     if (!this.#ask.call.stream) return true;
     story.seen += tokens;
     const goesOn = this.#exchange.get(meter).observe(story.seen);
     this.#setting.oracle.observed(story, goesOn);
     return goesOn;
+  }
+
+  /** The body's end is pulled before the exchange ends, as the writer does it. */
+  #pullLast(): void {
+    if (this.#body === undefined) {
+      this.#finish();
+      return;
+    }
+    void this.#body.next().then(() => {
+      if (this.story.ended) return;
+      this.#setting.oracle.keys.answered(this.story, this.#text);
+      this.#finish();
+    });
   }
 
   /** The protocol's terminal event has come. */
@@ -233,7 +283,9 @@ export class Visit {
     const { story } = this;
     if (story.ended) return;
     story.clientLeft = true;
-    this.#exchange.abort(clientLeft());
+    this.#exchange.leave(this.#process.host.clock.monotonic());
+    // What it asked for may be finished all the same, for whoever asks again under its key.
+    if (this.#exchange.aborted === undefined) return;
     // Before the head the rejected attempt ends it; a body's reader learns of it at once.
     if (this.#answer !== undefined) this.#end('client_left');
   }

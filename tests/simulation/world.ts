@@ -5,6 +5,7 @@ import { Audit } from './audit.ts';
 import { Chance } from './chance.ts';
 import type { DatabaseFaults } from './database.ts';
 import { LimitsOracle } from './limits-oracle.ts';
+import { KeyTable } from './memory-keys.ts';
 import { MemoryLedger } from './memory-ledger.ts';
 import { type Mutant, sound } from './mutants.ts';
 import { Node } from './node.ts';
@@ -47,6 +48,9 @@ class World {
   readonly #schedule = new Schedule();
   readonly #violations = new Violations(this.#schedule);
   readonly #ledger = new MemoryLedger();
+  readonly #keys = new KeyTable(() => this.#schedule.now);
+  /** Keyed calls that a client may send again. */
+  #keyed: Ask[] = [];
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -132,40 +136,56 @@ class World {
 
   #arrive(): void {
     const account = this.#chance.pick(this.#profile.accounts);
+    const again = this.#chance.oneIn(10) ? this.#sentBefore(account) : undefined;
     const node = this.#nodes[account.node]!;
     const { serving } = node;
     if (serving === undefined) return;
     this.#schedule.current = serving.life;
-    const exchange = Visit.exchangeOf(serving);
+    const ask = again ?? this.#ask(account);
+    const exchange = Visit.exchangeOf(serving, ask);
     this.#mutant.exchange?.(exchange, this.#chance);
-    const ask = this.#ask(account);
     const { output_tokens: stepTokens, whole_answers: whole } = this.#profile.billing.hold;
     const longest = ask.call.maxOutputTokens ?? 4_000;
     const story = newStory({
       id: exchange.id,
       account: account.id,
       life: serving.life,
-      list: this.#models.get(ask.model.id)!.price,
+      list: ask.price,
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
       heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
     });
     this.#oracle.arrived(story, ask.call.maxOutputTokens ?? this.#profile.vendors.longestOutput);
+    if (ask.key !== undefined) {
+      this.#oracle.keys.arrived(story, ask.key, ask.body);
+      if (again === undefined) this.#keyed = [...this.#keyed.slice(-20), ask];
+    }
     const { vendors } = this.#profile;
     const setting = { schedule: this.#schedule, chance: this.#chance, oracle: this.#oracle, vendors };
     new Visit({ ...setting, line: () => node.disk.writes }, serving, story, exchange, ask).begin();
   }
 
+  /** A client asks again under its key; now and then by mistake for something else. */
+  #sentBefore({ id }: AccountProfile): Ask | undefined {
+    const own = this.#keyed.filter(({ caller }) => caller.accountId === id);
+    if (own.length === 0) return undefined;
+    const ask = this.#chance.pick(own);
+    return this.#chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
+  }
+
   #ask({ id, plan, ratio }: AccountProfile): Ask {
     const chance = this.#chance;
-    const { model } = this.#models.get(chance.pick(modelIds))!;
+    const { model, price } = this.#models.get(chance.pick(modelIds))!;
     const inputTokens = chance.pick([0, 1, 100, 3_000]);
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
     return {
       caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
       plan,
       model,
+      price,
       ratio,
+      key: this.#profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
+      body: `body-${chance.next()}`,
       call: {
         protocol: 'chat',
         model: model.id,
@@ -304,6 +324,7 @@ class World {
       chance: this.#chance,
       oracle: this.#oracle,
       store: this.#store,
+      keys: this.#keys,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
