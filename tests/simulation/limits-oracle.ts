@@ -97,15 +97,16 @@ export class LimitsOracle {
     }
   }
 
-  /** The vendor turned a try away; the gateway has just heard of it. The times are those of the gateway's defaults. */
+  /** The vendor turned a try away; the gateway has just heard of it. The times are those of the gateway's file. */
   turnedAway(story: Story, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
     const rests = this.#rests.get(story.life)!;
     const rest = (key: string, forMs: number) =>
       rests.set(key, Math.max(rests.get(key) ?? 0, this.#schedule.now + forMs));
-    if (status === 401) rest(credential, 600_000);
-    else if (status === 403) rest(`${credential} ${model}`, 600_000);
-    else if (retryAfterMs !== undefined) rest(`${credential} ${model}`, Math.max(1_000, retryAfterMs));
-    else if (status === 429) rest(`${credential} ${model}`, 30_000);
+    if (status === 401) rest(credential, 4_000);
+    else if (status === 403) rest(`${credential} ${model}`, 4_000);
+    else if (retryAfterMs !== undefined) {
+      rest(`${credential} ${model}`, Math.min(2_000, Math.max(1_000, retryAfterMs)));
+    } else if (status === 429) rest(`${credential} ${model}`, 1_000);
   }
 
   #gateOf({ life, account }: Story): Gate {

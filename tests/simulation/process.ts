@@ -43,6 +43,9 @@ export const endpoint: Endpoint = {
   states: [call as Fact<unknown>],
 };
 
+/** How long keys rest that a vendor turned away: short, so that they come back within a world's time. */
+const restTimes = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
+
 /** What is logged is of no use to a simulation; what happens shows elsewhere. */
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, record: () => {} };
 
@@ -73,7 +76,7 @@ export class Process {
     const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
     parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));
     this.#billing = await setUpBilling(this.host, sectionOf(billing, section), files, () => store);
-    parts.push(this.#billing, await setUp(route, this.host, {}));
+    parts.push(this.#billing, await setUp(route, this.host, { rest: restTimes }));
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
