@@ -61,7 +61,7 @@ export function drawProfile(chance: Chance): Profile {
     clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
     powerCuts: chance.oneIn(3),
     databaseFaultOneIn: chance.pick([0, 10, 50]),
-    vendors: { troublePercent: chance.pick([0, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
+    vendors: { troublePercent: chance.pick([0, 2, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
     billing: {
       hold: { output_tokens: stepTokens, whole_answers: chance.pick(['step', 'bound'] as const) },
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
