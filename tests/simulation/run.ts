@@ -16,6 +16,9 @@ const { values } = parseArgs({
     kinds: { type: 'boolean', default: false },
   },
 });
+// Refusals are half of what happens here, and nobody reads where each was thrown.
+Error.stackTraceLimit = 0;
+
 const operationsEach = Number(values.operations);
 const mutant = values.mutant === undefined ? sound : mutants[values.mutant];
 if (mutant === undefined) {
@@ -59,10 +62,12 @@ function tell({ seed, violations }: Result): void {
 function summarize(): void {
   const seconds = secondsOf();
   const { worlds, operations, requests, crashes, rows, bad } = total;
+  const coreSeconds = process.cpuUsage().user / 1e6;
   const figure = (value: number) => Math.round(value).toLocaleString('en-US');
   console.log(
     `${figure(operations)} operations in ${figure(worlds)} worlds: ${figure(requests)} requests, ${figure(rows)} ledger rows, ` +
-      `${figure(crashes)} crashes; ${seconds.toFixed(1)} s, ${figure(operations / seconds)} operations/s`,
+      `${figure(crashes)} crashes; ${seconds.toFixed(1)} s, ${figure(operations / seconds)} operations/s ` +
+      `(${figure(operations / coreSeconds)} for each second of a core)`,
   );
   if (values.kinds) {
     for (const [kind, count] of [...counts].sort((left, right) => right[1] - left[1])) {
