@@ -3,18 +3,17 @@ import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
-import { applyBatch } from './batch.ts';
 import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
-import { readFunds } from './funds.ts';
 import { Journal } from './journal.ts';
-import { type Lock, takeLock } from './lock.ts';
+import type { Lock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
 import { Purses } from './purses.ts';
 import { judgeInterrupted, type Replay, replay, secureSegments } from './recovery.ts';
 import { Retention } from './retention.ts';
 import type { Files } from './segments.ts';
+import type { Store } from './store.ts';
 
 export interface BooksOptions {
   readonly stepTokens: number;
@@ -24,6 +23,8 @@ export interface BooksOptions {
   readonly accountLimit: number;
   /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
   readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
+  /** Of a database that is copied now and then. */
+  readonly onCopy?: Database['onCopy'];
 }
 
 /** An audit that reads the journal after the rows finds the holds that ended in between. */
@@ -48,23 +49,22 @@ export function journalDirectory(host: Host): string {
 }
 
 /** Opens the journal, recovers what an earlier run left, and resolves when all of it is in the database. */
-export async function openBooks(host: Host, database: Database, files: Files, options: BooksOptions): Promise<Books> {
+export async function openBooks(host: Host, store: Store, files: Files, options: BooksOptions): Promise<Books> {
   const directory = journalDirectory(host);
   files.ensure(directory);
   const token = host.random.bytes(8).toString('hex');
-  const lock = takeLock(join(directory, 'lock'));
+  const lock = files.lock(join(directory, 'lock'));
   let keeper: PositionKeeper | undefined;
   try {
     const position = readPosition(files, directory);
-    const { orm, schema } = database;
-    const claim = await claimJournal(orm, schema, { files, directory, position, random: host.random, owner: token });
+    const claim = await claimJournal(store, { files, directory, position, random: host.random, owner: token });
     const { name, applied, seen } = claim;
     keeper = claim.keeper;
     const replayed = replay(files, directory, applied, position);
     await settle(files, replayed, keeper, position?.synced ?? 0);
     tellFindings(host, replayed, seen);
     const cursor = { journal: name, owner: token };
-    const books = assemble({ host, database, files, options, directory, applied, replayed, cursor, keeper, lock });
+    const books = assemble({ host, store, files, options, directory, applied, replayed, cursor, keeper, lock });
     await recover(host, books, replayed);
     return books;
   } catch (error) {
@@ -96,7 +96,7 @@ function tellFindings(host: Host, { cut, epoch }: Replay, seen: number): void {
 
 interface Assembly {
   readonly host: Host;
-  readonly database: Database;
+  readonly store: Store;
   readonly files: Files;
   readonly options: BooksOptions;
   readonly directory: string;
@@ -108,8 +108,7 @@ interface Assembly {
 }
 
 function assemble(assembly: Assembly): Books {
-  const { host, database, files, options, directory, applied, replayed, cursor, keeper: position, lock } = assembly;
-  const { orm, schema } = database;
+  const { host, store, files, options, directory, applied, replayed, cursor, keeper: position, lock } = assembly;
   const { clock, log } = host;
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
@@ -117,7 +116,7 @@ function assemble(assembly: Assembly): Books {
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten, position });
-  const fundsOf = (accountIds: readonly string[]) => readFunds(orm, schema, accountIds, clock.now());
+  const fundsOf = (accountIds: readonly string[]) => store.funds(accountIds, clock.now());
   const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
   const flusher = new Flusher({
@@ -129,16 +128,16 @@ function assemble(assembly: Assembly): Books {
     apply: async (text, accountIds, reached) => {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
-      return applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached });
+      return store.apply(text, accountIds, { ...cursor, applied: reached });
     },
     fundsOf,
   });
-  const { upkeep } = options;
+  const { upkeep, onCopy } = options;
   const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
-  if (database.onCopy !== undefined) {
+  if (onCopy !== undefined) {
     retention.awaitCopies();
-    database.onCopy(() => retention.beginCopy());
+    onCopy(() => retention.beginCopy());
   }
   const apply = async () => {
     const worked = await flusher.drain();

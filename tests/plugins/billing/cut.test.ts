@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import { decodeLine, type JournalRecord } from '../../../plugins/billing/records.ts';
 import { judgeInterrupted, replay } from '../../../plugins/billing/recovery.ts';
 import { nodeFiles } from '../../../plugins/billing/segments.ts';
@@ -122,6 +123,9 @@ test('a journal cut after any line recovers to a clean audit, twice over, with t
     writeFileSync(join(target, '0000000000000001.journal'), Buffer.concat([...lines.slice(0, kept), torn]));
     writeFileSync(join(target, 'name'), name);
     await fresh.credit('1');
+    // The database has seen the journal begin, and nothing of it since.
+    await fresh.rows(sql`insert into ${fresh.table('journal_cursor')} (journal, owner, updated_at)
+      values (${name.trim()}, 'an earlier run', now())`);
     await fresh.part.start!();
     const records = lines.slice(0, kept).flatMap(recordsOf);
     let spent = 0n;
