@@ -204,6 +204,11 @@ export interface Database {
   onChange(topic: string, listener: (subject: string) => void): void;
   /** false while statements fail. */
   healthy(): boolean;
+  /**
+   * Only where the gateway itself keeps copies of the database, to go back to when its directory is damaged. `begin` is
+   * called before each copy: all that was committed by then will be in it. What it returns is called once it is safe.
+   */
+  onCopy?(begin: () => () => void): void;
 }
 export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
 export const database = defineService<Database>('database');

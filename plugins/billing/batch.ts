@@ -17,17 +17,6 @@ export class ShutOutError extends Error {
   override readonly name = 'ShutOutError';
 }
 
-/** Where a journal was left, for `owner` who goes on with it; whoever had it before can no longer apply anything. */
-export async function claimCursor(orm: Orm, schema: string, journal: string, owner: string): Promise<number> {
-  const table = tablesOf(schema);
-  const [row] = await rowsOf<{ applied: string }>(
-    orm,
-    sql`insert into ${table('journal_cursor')} (journal, owner, updated_at) values (${journal}, ${owner}, now())
-        on conflict (journal) do update set owner = excluded.owner, updated_at = now() returning applied::text`,
-  );
-  return Number.parseInt(row!.applied, 10);
-}
-
 /**
  * Applies the records of some journal lines and moves the cursor. `accountIds` are all that they name. Resolves with the
  * balance afterwards of each.

@@ -3,14 +3,17 @@ import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
-import { applyBatch, claimCursor } from './batch.ts';
+import { applyBatch } from './batch.ts';
+import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
 import { readFunds } from './funds.ts';
 import { Journal } from './journal.ts';
 import { type Lock, takeLock } from './lock.ts';
+import { type PositionKeeper, readPosition } from './position.ts';
 import { Purses } from './purses.ts';
-import { judgeInterrupted, type Replay, replay } from './recovery.ts';
+import { judgeInterrupted, type Replay, replay, secureSegments } from './recovery.ts';
+import { Retention } from './retention.ts';
 import type { Files } from './segments.ts';
 
 export interface BooksOptions {
@@ -23,7 +26,7 @@ export interface BooksOptions {
   readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
 
-/** A power cut may take back what an embedded database committed in the last seconds; applied segments outlive that. */
+/** An audit that reads the journal after the rows finds the holds that ended in between. */
 const keepSegmentsMs = 300_000;
 const forgetPursesMs = 60_000;
 
@@ -50,34 +53,45 @@ export async function openBooks(host: Host, database: Database, files: Files, op
   files.ensure(directory);
   const token = host.random.bytes(8).toString('hex');
   const lock = takeLock(join(directory, 'lock'));
+  let keeper: PositionKeeper | undefined;
   try {
-    const name = journalName(host, files, directory);
-    const applied = await claimCursor(database.orm, database.schema, name, token);
-    const replayed = replay(files, directory, applied);
+    const position = readPosition(files, directory);
+    const { orm, schema } = database;
+    const claim = await claimJournal(orm, schema, { files, directory, position, random: host.random, owner: token });
+    const { name, applied, seen } = claim;
+    keeper = claim.keeper;
+    const replayed = replay(files, directory, applied, position);
+    await settle(files, replayed, keeper, position?.synced ?? 0);
+    tellFindings(host, replayed, seen);
     const cursor = { journal: name, owner: token };
-    const books = assemble({ host, database, files, options, directory, applied, replayed, cursor, lock });
+    const books = assemble({ host, database, files, options, directory, applied, replayed, cursor, keeper, lock });
     await recover(host, books, replayed);
     return books;
   } catch (error) {
+    keeper?.close();
     lock.release();
     throw error;
   }
 }
 
-/** The journal's own name, under which the database keeps its cursor: made once, kept beside the segments. */
-function journalName(host: Host, files: Files, directory: string): string {
-  const path = join(directory, 'name');
-  if (files.list(directory).includes('name')) {
-    const known = files.read(path).toString('utf8').trim();
-    if (known !== '') return known;
-    // A disk that was full at the first start left it empty.
-    files.remove(path);
+/** What was read is sound: it is made safe, and from now on it must be found again. */
+async function settle(files: Files, { segments, next }: Replay, keeper: PositionKeeper, synced: number): Promise<void> {
+  await secureSegments(files, segments, synced);
+  const isGapless = segments.at(-1)?.last === next - 1;
+  await keeper.settle(isGapless ? segments[0]!.first : next, next - 1);
+}
+
+function tellFindings(host: Host, { cut, epoch }: Replay, seen: number): void {
+  if (cut.length > 0) {
+    host.log.warn({ cut }, 'the end of the journal, which was never safe on disk, was lost and has been cut away');
   }
-  const name = host.random.bytes(8).toString('hex');
-  const descriptor = files.create(path);
-  files.write(descriptor, Buffer.from(`${name}\n`));
-  files.close(descriptor);
-  return name;
+  if (epoch > seen) {
+    const fields = { journal: epoch, database: seen };
+    host.log.warn(
+      fields,
+      'the database is an older copy than the journal: charges are replayed, money-in must be checked',
+    );
+  }
 }
 
 interface Assembly {
@@ -89,10 +103,12 @@ interface Assembly {
   readonly applied: number;
   readonly replayed: Replay;
   readonly cursor: { readonly journal: string; readonly owner: string };
+  readonly keeper: PositionKeeper;
   readonly lock: Lock;
 }
 
-function assemble({ host, database, files, options, directory, applied, replayed, cursor, lock }: Assembly): Books {
+function assemble(assembly: Assembly): Books {
+  const { host, database, files, options, directory, applied, replayed, cursor, keeper: position, lock } = assembly;
   const { orm, schema } = database;
   const { clock, log } = host;
   const { segments, next } = replayed;
@@ -100,7 +116,7 @@ function assemble({ host, database, files, options, directory, applied, replayed
   const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
-  const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten });
+  const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten, position });
   const fundsOf = (accountIds: readonly string[]) => readFunds(orm, schema, accountIds, clock.now());
   const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
@@ -110,14 +126,24 @@ function assemble({ host, database, files, options, directory, applied, replayed
     clock,
     log,
     applied,
-    apply: (text, accountIds, reached) => applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached }),
+    apply: async (text, accountIds, reached) => {
+      // A power cut must not leave the database with a hold of which the journal has lost the record.
+      await journal.secure(reached);
+      return applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached });
+    },
     fundsOf,
   });
   const { upkeep } = options;
   const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
+  const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
+  if (database.onCopy !== undefined) {
+    retention.awaitCopies();
+    database.onCopy(() => retention.beginCopy());
+  }
   const apply = async () => {
     const worked = await flusher.drain();
-    journal.release(flusher.appliedSequence, desk.oldestSequence);
+    const { applied: done, oldest } = retention.bounds(journal.bytes >= limitBytes / 2);
+    await journal.release(done, oldest);
     return worked;
   };
   return {

@@ -1,8 +1,10 @@
 /** The append-only journal: one write for each turn of the event loop, group sync behind it, segments that come and go. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { PositionKeeper } from './position.ts';
 import { encodeRecords, type JournalRecord, lineBytes, putLine } from './records.ts';
 import { type Files, type Segment, segmentPath } from './segments.ts';
+import { Syncer } from './syncer.ts';
 
 export interface JournalOptions {
   readonly files: Files;
@@ -15,8 +17,10 @@ export interface JournalOptions {
   readonly segmentBytes: number;
   /** With this many bytes on disk nothing new is admitted. */
   readonly limitBytes: number;
-  /** How long an applied segment is kept, for a database whose last commits a power cut may take back. */
+  /** How long an applied segment is kept at least. */
   readonly keepMs: number;
+  /** Told what is safe and what is kept; its epoch stands in every line. */
+  readonly position?: PositionKeeper;
   readonly clock: Clock;
   readonly log: Log;
   /** Told of each line that is in a file: it stands in `slab` too, and `last` is its last record. */
@@ -41,7 +45,7 @@ export class Journal {
   readonly #options: JournalOptions;
   readonly #segments: Segment[];
   readonly #appliedAt = new Map<Segment, number>();
-  readonly #closing = new Set<Promise<void>>();
+  readonly #syncer: Syncer;
   #pending: JournalRecord[] = [];
   #slab: Buffer = Buffer.alloc(0);
   #slabUsed = 0;
@@ -54,7 +58,8 @@ export class Journal {
   #torn = false;
   #writeFails = false;
   #syncFails = false;
-  #dirty = false;
+  /** Sequence number up to which all records are safe. */
+  #synced: number;
   #closed = false;
   #syncing: Promise<void> | undefined;
   #bytes: number;
@@ -63,6 +68,8 @@ export class Journal {
     this.#options = options;
     this.#segments = [...options.segments];
     this.#next = options.next;
+    this.#synced = options.next - 1;
+    this.#syncer = new Syncer(options.files);
     this.#bytes = options.segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
@@ -129,7 +136,6 @@ export class Journal {
       return;
     }
     this.#pending = [];
-    this.#dirty = true;
     if (this.#writeFails) this.#options.log.info({ bytes: this.#bytes }, 'the journal can be written again');
     this.#writeFails = false;
     this.#turn?.resolve();
@@ -141,7 +147,7 @@ export class Journal {
     const bytes = lineBytes(json);
     if (this.#slabUsed + bytes > this.#slab.length) this.#nextSlab(bytes);
     const from = this.#slabUsed;
-    const to = putLine(this.#slab, from, this.writtenSequence + 1, json);
+    const to = putLine(this.#slab, from, this.writtenSequence + 1, json, this.#options.position?.epoch);
     this.#put(this.#slab.subarray(from, to));
     this.#slabUsed = to;
     this.#options.onWritten(this.#slab, from, to, this.#next - 1);
@@ -190,39 +196,43 @@ export class Journal {
     const first = this.writtenSequence + 1;
     const path = segmentPath(directory, first);
     const descriptor = files.create(path);
-    if (this.#current !== undefined) this.#retire(this.#current.descriptor);
     const segment = { path, first, last: first - 1, bytes: 0 };
     this.#segments.push(segment);
     this.#current = { segment, descriptor };
-  }
-
-  #retire(descriptor: number): void {
-    const { files, log } = this.#options;
-    const closing = files
-      .sync(descriptor)
-      .catch((error: unknown) => log.error({ error }, 'a finished journal segment could not be synced'))
-      .then(() => files.close(descriptor))
-      .finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
+    this.#syncer.begin(segment, descriptor);
   }
 
   /** Makes what was written safe against a power cut, and tries again what could not be written. Call it every few milliseconds. */
   async tick(): Promise<void> {
     if (this.#writeFails) this.write();
-    if ((!this.#dirty && !this.#syncFails) || this.#current === undefined) return;
-    this.#syncing ??= this.#sync(this.#current.descriptor).finally(() => {
-      this.#syncing = undefined;
-    });
-    await this.#syncing;
+    if (this.#synced < this.writtenSequence || this.#syncFails) await this.#syncOnce();
   }
 
-  async #sync(descriptor: number): Promise<void> {
-    this.#dirty = false;
+  /** Resolves when every record up to `sequence`, which was written, is safe on disk; rejects when the disk refuses. */
+  async secure(sequence: number): Promise<void> {
+    while (this.#synced < sequence) {
+      await this.#syncOnce();
+      if (this.#syncFails) throw new Error('the journal cannot be synced');
+    }
+  }
+
+  #syncOnce(): Promise<void> {
+    this.#syncing ??= this.#sync().finally(() => {
+      this.#syncing = undefined;
+    });
+    return this.#syncing;
+  }
+
+  async #sync(): Promise<void> {
+    const { log, position } = this.#options;
+    const written = this.writtenSequence;
     try {
-      await this.#options.files.sync(descriptor);
+      await this.#syncer.sync();
+      position?.noteSynced(written);
+      this.#synced = written;
       this.#syncFails = false;
     } catch (error) {
-      if (!this.#syncFails) this.#options.log.error({ error }, 'the journal cannot be synced: new calls are refused');
+      if (!this.#syncFails) log.error({ error }, 'the journal cannot be synced: new calls are refused');
       this.#syncFails = true;
     }
   }
@@ -231,18 +241,34 @@ export class Journal {
    * Deletes segments that nobody needs: every record applied to the database (up to `applied`), no unfinished request
    * in them (the oldest began at `oldest`), and kept for a while; when space runs short, not kept.
    */
-  release(applied: number, oldest: number): void {
+  release(applied: number, oldest: number): void | Promise<void> {
+    const spare = this.#spareSegments(applied, oldest);
+    const last = spare.at(-1)?.last;
+    if (last === undefined) return;
+    const { position } = this.#options;
+    if (position === undefined) this.#removeAll(spare);
+    else return position.noteKept(last + 1).then(() => this.#removeAll(spare));
+  }
+
+  #spareSegments(applied: number, oldest: number): Segment[] {
     const { clock, keepMs, limitBytes } = this.#options;
     const now = clock.monotonic();
-    const kept = this.#segments.findIndex(
-      (segment) => segment === this.#current?.segment || segment.last > applied || segment.last >= oldest,
-    );
-    for (const segment of this.#segments.slice(0, kept === -1 ? undefined : kept)) {
+    const spare: Segment[] = [];
+    let bytes = this.#bytes;
+    for (const [index, segment] of this.#segments.entries()) {
+      if (segment === this.#current?.segment || segment.last > applied || segment.last >= oldest) break;
       const appliedAt = this.#appliedAt.get(segment) ?? now;
       this.#appliedAt.set(segment, appliedAt);
-      const spare = now - appliedAt >= keepMs || this.#bytes >= limitBytes / 2;
-      if (spare && segment === this.#segments[0]) this.#remove(segment);
+      const isOld = now - appliedAt >= keepMs || bytes >= limitBytes / 2;
+      if (!isOld || spare.length < index) continue;
+      spare.push(segment);
+      bytes -= segment.bytes;
     }
+    return spare;
+  }
+
+  #removeAll(segments: readonly Segment[]): void {
+    for (const segment of segments) if (segment === this.#segments[0]) this.#remove(segment);
   }
 
   #remove(segment: Segment): void {
@@ -262,8 +288,9 @@ export class Journal {
     this.write();
     this.#closed = true;
     await this.#syncing;
-    if (this.#current !== undefined) this.#retire(this.#current.descriptor);
+    if (this.#synced < this.writtenSequence) await this.#syncOnce();
+    this.#syncer.close();
     this.#current = undefined;
-    await Promise.all(this.#closing);
+    this.#options.position?.close();
   }
 }

@@ -141,16 +141,16 @@ function cleaned(value: unknown): unknown {
 
 /** Bytes that a line of these records takes at most. */
 export function lineBytes(json: string): number {
-  return Buffer.byteLength(json) + 32;
+  return Buffer.byteLength(json) + 48;
 }
 
 /**
- * Puts the line `CRC FIRST JSON\n` into `target` and tells where it ends. The checksum (CRC-32, eight hex digits) covers
- * everything behind it, the number of the first record too.
+ * Puts the line `CRC FIRST EPOCH JSON\n` into `target` and tells where it ends. The checksum (CRC-32, eight hex digits)
+ * covers everything behind it, the number of the first record too. Without an epoch its number is left out.
  */
-export function putLine(target: Buffer, from: number, first: number, json: string): number {
+export function putLine(target: Buffer, from: number, first: number, json: string, epoch = 0): number {
   const body = from + checksumChars + 1;
-  let end = body + target.write(`${first} `, body, 'latin1');
+  let end = body + target.write(epoch === 0 ? `${first} ` : `${first} ${epoch} `, body, 'latin1');
   end += target.write(json, end);
   const checksum = crc32(target.subarray(body, end)).toString(16).padStart(checksumChars, '0');
   target.write(`${checksum} `, from, 'latin1');
@@ -161,6 +161,8 @@ export function putLine(target: Buffer, from: number, first: number, json: strin
 export interface Line {
   /** Sequence number of its first record. */
   readonly first: number;
+  /** The run that wrote it; lines of journals from before epochs have none. */
+  readonly epoch?: number;
   readonly records: readonly JournalRecord[];
 }
 
@@ -170,10 +172,12 @@ export function decodeLine(line: Buffer): Line | undefined {
   const body = line.subarray(checksumChars + 1);
   const checksum = crc32(body).toString(16).padStart(checksumChars, '0');
   if (checksum !== line.toString('latin1', 0, checksumChars)) return undefined;
-  const space = body.indexOf(0x20);
+  const json = body.indexOf(0x5b);
+  const [first, epoch] = body.toString('latin1', 0, json).split(' ', 2) as [string, string];
   return {
-    first: Number.parseInt(body.toString('latin1', 0, space), 10),
-    records: JSON.parse(body.toString('utf8', space + 1)) as JournalRecord[],
+    first: Number.parseInt(first, 10),
+    ...(epoch === '' ? {} : { epoch: Number.parseInt(epoch, 10) }),
+    records: JSON.parse(body.toString('utf8', json)) as JournalRecord[],
   };
 }
 

@@ -4,8 +4,9 @@ import type { Shares } from './absorbed.ts';
 import { batchBytes, type Stretch } from './backlog.ts';
 import { type Hold, holdOf } from './hold.ts';
 import { unfinishedAttempt, type Verdict } from './outcome.ts';
+import type { Position } from './position.ts';
 import type { JournalRecord } from './records.ts';
-import { type Files, listSegments, type PlacedLine, type Segment, scanSegment } from './segments.ts';
+import { type Files, listSegments, type PlacedLine, type Segment, scanSegment, segmentPath } from './segments.ts';
 
 export interface Replay {
   readonly segments: Segment[];
@@ -15,56 +16,158 @@ export interface Replay {
   readonly stretches: Stretch[];
   /** Holds without an end, oldest first. */
   readonly open: Hold[];
+  /** Epoch of the last line; 0 when there is none. */
+  readonly epoch: number;
+  /** What a power cut left of records that were never safe on disk, and was cut away. */
+  readonly cut: readonly string[];
+}
+
+interface Walk {
+  readonly files: Files;
+  readonly applied: number;
+  readonly position: Position | undefined;
+  readonly open: Map<string, Hold>;
+  readonly segments: Segment[];
+  readonly stretches: Stretch[];
+  readonly cut: string[];
+  epoch: number;
 }
 
 /**
- * Reads every segment. `applied` is the database's cursor: what it says up to there is in the database already.
- * A line that broke off at the very end is cut away; damage anywhere else throws a sentence that names file and offset.
+ * Reads every segment. `applied` is the database's cursor: what it says up to there is in the database already. Records
+ * up to `position.synced` were safe on disk; without a position all are taken to be.
+ *
+ * What broke off behind the last safe record is cut away. Damage to or lack of a safe one throws a sentence that names
+ * file and place.
  */
-export function replay(files: Files, directory: string, applied: number): Replay {
-  const open = new Map<string, Hold>();
-  const stretches: Stretch[] = [];
-  let next = 1;
-  const found = listSegments(files, directory);
-  const segments: Segment[] = [];
-  for (const segment of found) {
-    checkOrder(segment, segments.at(-1), applied);
-    const { data, lines } = readSegment(files, segment, segment === found.at(-1));
-    if (lines.length === 0) {
-      files.remove(segment.path);
-      continue;
-    }
-    for (const line of lines) replayLine(open, line, applied, segment.path);
-    const beyond = lines.filter(({ last }) => last > applied);
-    stretches.push(...stretchesOf(data, beyond));
-    segments.push(segment);
-    next = segment.last + 1;
-  }
-  return { segments, next: Math.max(next, applied + 1), stretches, open: [...open.values()] };
-}
-
-/** Records may be missing between two segments only if the database has them. */
-function checkOrder(segment: Segment, previous: Segment | undefined, applied: number): void {
-  const missing = Math.max(previous?.last ?? 0, applied) + 1;
-  if (segment.first > missing || (previous !== undefined && segment.first <= previous.last)) {
+export function replay(files: Files, directory: string, applied: number, position?: Position): Replay {
+  const { segments, open, stretches, cut, epoch } = walk(files, directory, applied, position);
+  const last = segments.at(-1)?.last ?? (position?.kept ?? 1) - 1;
+  if (position !== undefined && last < position.synced && position.kept <= position.synced) {
+    const path = segments.at(-1)?.path ?? segmentPath(directory, position.kept);
     throw new Error(
-      `${segment.path} does not follow record ${missing - 1}, the last one known: restore the missing file or the ` +
-        'database, or move the journal away and run audit',
+      `${path}: records ${last + 1} to ${position.synced} are missing, which stood in it or in a file behind it: ${advice}`,
     );
   }
+  const reach = segments[0]?.first ?? position?.kept ?? 1;
+  if (position !== undefined && applied + 1 < reach) {
+    throw new Error(
+      `${segmentPath(directory, reach)} begins at record ${reach}, but the database has them up to ${applied} alone: it is an ` +
+        'older copy; restore a newer one, or move the journal away and run audit',
+    );
+  }
+  const next = Math.max((segments.at(-1)?.last ?? 0) + 1, applied + 1, (position?.synced ?? 0) + 1);
+  return { segments, next, stretches, open: [...open.values()], epoch, cut };
 }
 
-function readSegment(files: Files, segment: Segment, isLast: boolean): { data: Buffer; lines: PlacedLine[] } {
+const advice = 'restore the file, or move the journal away and run audit';
+
+function walk(files: Files, directory: string, applied: number, position: Position | undefined): Walk {
+  const found = listSegments(files, directory);
+  const state: Walk = {
+    files,
+    applied,
+    position,
+    open: new Map<string, Hold>(),
+    segments: [],
+    stretches: [],
+    cut: [],
+    epoch: 0,
+  };
+  for (const [index, segment] of found.entries()) {
+    if (readInOrder(state, segment, index === found.length - 1)) continue;
+    // Never safe, so nobody was told that it is there: what follows is of no use without it.
+    for (const useless of found.slice(index + (state.segments.at(-1) === segment ? 1 : 0))) {
+      files.remove(useless.path);
+      state.cut.push(useless.path);
+    }
+    break;
+  }
+  return state;
+}
+
+/** Takes in one segment. false: it, or its end, was lost before it was safe, and with it all that follows. */
+function readInOrder(state: Walk, segment: Segment, isLast: boolean): boolean {
+  const { files, applied, open, segments, stretches } = state;
+  if (!follows(state, segment)) return false;
+  const { data, lines, isWhole } = readSegment(state, segment, isLast);
+  if (lines.length === 0) {
+    files.remove(segment.path);
+    return isWhole;
+  }
+  for (const line of lines) {
+    checkEpoch(state, line, segment.path);
+    replayLine(open, line, applied, segment.path);
+  }
+  stretches.push(
+    ...stretchesOf(
+      data,
+      lines.filter(({ last }) => last > applied),
+    ),
+  );
+  segments.push(segment);
+  return isWhole;
+}
+
+/** Records may be missing between two segments only if nobody can have been told that they are there. */
+function follows({ position, applied, segments }: Walk, segment: Segment): boolean {
+  const previous = segments.at(-1);
+  const expected = Math.max(previous?.last ?? 0, position === undefined ? applied : position.kept - 1) + 1;
+  if (segment.first <= expected && (previous === undefined || segment.first > previous.last)) return true;
+  if (position !== undefined && segment.first > expected && isUnsafe(position, applied, expected)) return false;
+  throw new Error(
+    `${segment.path} does not follow record ${expected - 1}, the last one known: restore the missing file or the ` +
+      'database, or move the journal away and run audit',
+  );
+}
+
+/** Whether a record was neither safe on disk nor in the database, so that a power cut may have taken it. */
+function isUnsafe(position: Position, applied: number, sequence: number): boolean {
+  return sequence > position.synced && sequence > applied;
+}
+
+interface ReadSegment {
+  readonly data: Buffer;
+  readonly lines: PlacedLine[];
+  /** false: it was cut in front of whole lines. */
+  readonly isWhole: boolean;
+}
+
+function readSegment({ files, position, applied, cut }: Walk, segment: Segment, isLast: boolean): ReadSegment {
   const data = files.read(segment.path);
   const { lines, goodBytes, damagedAt } = scanSegment(data, segment.first);
+  const lost = (lines.at(-1)?.last ?? segment.first - 1) + 1;
   const brokenAt = damagedAt ?? (isLast || goodBytes === data.length ? undefined : goodBytes);
-  if (brokenAt !== undefined) {
+  const isWhole = brokenAt === undefined;
+  if (!isWhole && (position === undefined || !isUnsafe(position, applied, lost))) {
     throw new Error(`${segment.path} is damaged at byte ${brokenAt}: restore the file, or move it away and run audit`);
   }
-  if (goodBytes < data.length) files.truncate(segment.path, goodBytes);
+  if (goodBytes < data.length) {
+    files.truncate(segment.path, goodBytes);
+    cut.push(`${segment.path} from byte ${goodBytes}`);
+  }
   segment.bytes = goodBytes;
-  segment.last = lines.at(-1)?.last ?? segment.first - 1;
-  return { data, lines };
+  segment.last = lost - 1;
+  return { data, lines, isWhole };
+}
+
+/** A line of an earlier run behind one of a later run: two processes wrote at once. */
+function checkEpoch(state: Walk, { epoch = 0, first }: PlacedLine, path: string): void {
+  if (epoch < state.epoch) {
+    throw new Error(
+      `${path}: record ${first} was written in epoch ${epoch}, behind records of epoch ${state.epoch}: ${advice}`,
+    );
+  }
+  state.epoch = epoch;
+}
+
+/** Makes safe what an earlier run may have left unsafe: it wrote it, but did not live to sync it. */
+export async function secureSegments(files: Files, segments: readonly Segment[], synced: number): Promise<void> {
+  for (const { path, last } of segments) {
+    if (last <= synced) continue;
+    const descriptor = files.open(path);
+    await files.sync(descriptor).finally(() => files.close(descriptor));
+  }
 }
 
 /** The lines as stretches of about a batch each. */

@@ -24,6 +24,10 @@ export interface Files {
   read(path: string): Buffer;
   /** A new file, open for appending, its name safe against a power cut. Fails when it exists. */
   create(path: string): number;
+  /** A file that exists, open for `rewrite`. */
+  open(path: string): number;
+  /** Puts bytes over those that stand at `from`, in a file that `open` opened. */
+  rewrite(descriptor: number, data: Uint8Array, from: number): void;
   /** Bytes written, perhaps fewer than given. */
   write(descriptor: number, data: Uint8Array): number;
   truncate(file: number | string, length: number): void;
@@ -47,10 +51,21 @@ export const nodeFiles: Files = {
   read: (path) => readFileSync(path),
   create: (path) => {
     const descriptor = openSync(path, 'ax', 0o600);
-    const directory = openSync(dirname(path), 'r');
-    fsyncSync(directory);
-    closeSync(directory);
+    try {
+      syncDirectory(dirname(path));
+    } catch (error) {
+      // Else the next try would find a file of this name.
+      closeSync(descriptor);
+      rmSync(path, { force: true });
+      throw error;
+    }
     return descriptor;
+  },
+  open: (path) => openSync(path, 'r+'),
+  rewrite: (descriptor, data, from) => {
+    for (let done = 0; done < data.length; ) {
+      done += writeSync(descriptor, data, done, data.length - done, from + done);
+    }
   },
   write: (descriptor, data) => writeSync(descriptor, data),
   truncate: (file, length) => (typeof file === 'number' ? ftruncateSync(file, length) : truncateSync(file, length)),
@@ -58,6 +73,15 @@ export const nodeFiles: Files = {
   close: closeSync,
   remove: (path) => rmSync(path, { force: true }),
 };
+
+function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
 
 export interface Segment {
   readonly path: string;

@@ -49,6 +49,7 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     announce: (topic, subject) => changes.announce(topic, subject),
     onChange: (topic, listener) => changes.onChange(topic, listener),
     healthy: () => source.alive() && health.isGood(),
+    ...(source.onCopy === undefined ? {} : { onCopy: source.onCopy }),
     close: () => source.close(),
   };
 }
@@ -71,6 +72,7 @@ export function closedDatabase(schema: string): Database {
 interface Source {
   readonly options: ConnectOptions;
   readonly connection: Connection;
+  readonly onCopy?: NonNullable<Database['onCopy']>;
   alive(): boolean;
   close(): Promise<void>;
 }
@@ -91,6 +93,7 @@ async function openSource(host: Host, { database, maxConnections }: DatabaseOpti
   return {
     options,
     connection,
+    onCopy: embedded.onCopy,
     alive: () => embedded.alive(),
     async close() {
       await connection.close();

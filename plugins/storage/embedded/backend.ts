@@ -1,10 +1,10 @@
-/** Opens PGlite in its directory and keeps it in shape: the work that a whole Postgres leaves to its helper processes. */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+/** PGlite as the backend of the embedded server, kept in shape: the work that a whole Postgres leaves to its helper processes. */
+import type { PGlite } from '@electric-sql/pglite';
+import { Draft, readManifest } from './copy.ts';
+import { openDirectory, type Tell } from './opening.ts';
 import type { Backend } from './server.ts';
 
-/** Write-ahead log after which a checkpoint lets old log files go. */
+/** Write-ahead log after which a checkpoint lets old log files go, and after which a new copy of the directory is due. */
 const checkpointAfterBytes = 64 * 2 ** 20;
 
 export interface EmbeddedBackend extends Backend {
@@ -12,26 +12,16 @@ export interface EmbeddedBackend extends Backend {
   readonly settings: Readonly<Record<string, string>>;
   /** One step of upkeep: a checkpoint or one table's vacuum, if one is due. false: nothing was. */
   upkeep(): Promise<boolean>;
+  /** Whether the last copy of the directory lacks much, or with `anything` so much as a row. */
+  copyDue(anything: boolean): Promise<boolean>;
+  /** Makes a new last good copy. `pause` runs work while no client does. */
+  copy(pause: (work: () => Promise<void>) => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
-/**
- * Opens `<directory>/postgres`, made anew when it is missing or its first making was broken off.
- *
- * PGlite hands its log to the system with each commit but does not wait for the disk: what was committed survives the end
- * of any process, `kill -9` too, but not surely the loss of power.
- */
-export async function openBackend(directory: string): Promise<EmbeddedBackend> {
-  const path = join(directory, 'postgres');
-  const incomplete = join(directory, 'postgres.incomplete');
-  if (existsSync(incomplete)) rmSync(path, { recursive: true, force: true });
-  const isNew = !existsSync(path);
-  if (isNew) {
-    writeFileSync(incomplete, '');
-    mkdirSync(path, { mode: 0o700 });
-  }
-  const pglite = await PGlite.create(path);
-  if (isNew) rmSync(incomplete);
+/** Opens the database in `directory`; `opening.ts` says how. Each commit is safe on disk before it is acknowledged. */
+export async function openBackend(directory: string, tell: Tell = () => undefined): Promise<EmbeddedBackend> {
+  const { pglite, close } = await openDirectory(directory, tell);
   const { rows } = await pglite.query<{ version: string }>("select current_setting('server_version') as version");
   return {
     settings: {
@@ -46,8 +36,36 @@ export async function openBackend(directory: string): Promise<EmbeddedBackend> {
     },
     run: (messages, onAnswer) => pglite.execProtocolRawStream(messages, { syncToFs: false, onRawData: onAnswer }),
     upkeep: async () => (await checkpoint(pglite)) || (await vacuum(pglite)),
-    close: () => pglite.close(),
+    copyDue: (anything) => copyDue(pglite, directory, anything),
+    copy: (pause) => copy(pglite, directory, pause),
+    close,
   };
+}
+
+async function copyDue(pglite: PGlite, directory: string, anything: boolean): Promise<boolean> {
+  const manifest = readManifest(directory);
+  if (manifest === undefined) return true;
+  const { rows } = await pglite.query<{ bytes: number }>(
+    'select (pg_current_wal_insert_lsn() - $1::pg_lsn)::float8 as bytes',
+    [manifest.lsn],
+  );
+  return rows[0]!.bytes > (anything ? 0 : checkpointAfterBytes);
+}
+
+async function copy(
+  pglite: PGlite,
+  directory: string,
+  pause: (work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const draft = new Draft(directory);
+  await draft.gather();
+  await pause(async () => {
+    await pglite.exec('checkpoint');
+    const { rows } = await pglite.query<{ lsn: string; log: string }>(
+      `select pg_current_wal_insert_lsn()::text as lsn, redo_wal_file as log from pg_control_checkpoint()`,
+    );
+    draft.finish(rows[0]!.lsn, rows[0]!.log);
+  });
 }
 
 /** Without a checkpointer the log would grow until the next stop, and a start after a crash would replay all of it. */

@@ -7,11 +7,14 @@ import type { FromChild, ToChild } from './messages.ts';
 import type { EmbeddedServer } from './server.ts';
 
 const upkeepIntervalMs = 30_000;
+/** Rounds of upkeep after which whatever is new is copied, however little. */
+const copyRounds = 30;
 const maxUpkeepSteps = 20;
 const closeTimeoutMs = 10_000;
 const niceness = 5;
 
 const [directory, address, waitMs, holdTimeoutMs] = process.argv.slice(2) as [string, string, string, string];
+let copy: () => Promise<void> = async () => undefined;
 /** Until the server listens there is nothing to close: the kernel takes the lock back. */
 let stop: () => Promise<void> = async () => undefined;
 let stopping = false;
@@ -21,6 +24,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.on('disconnect', () => void end(0));
 process.on('message', (message: ToChild) => {
   if (message.kind === 'close') void end(0);
+  else if (message.kind === 'copy') void makeCopy();
   else tell({ kind: 'pong' });
 });
 // Requests are served first: the journal waits for the database, clients do not. Not too low, or the backlog grows.
@@ -43,7 +47,7 @@ async function run(): Promise<void> {
     import('./backend.ts'),
     import('./server.ts'),
   ]);
-  const backend = await openBackend(directory);
+  const backend = await openBackend(directory, (text) => tell({ kind: 'notice', text }));
   const server = new Server({
     backend,
     settings: backend.settings,
@@ -59,14 +63,26 @@ async function run(): Promise<void> {
     await server.close();
     await backend.close().finally(() => lock.release());
   };
+  copy = () => backend.copy((work) => server.whenFree(work));
   lock.publish(address);
   tell({ kind: 'ready' });
-  setInterval(() => void upkeep(server, backend), upkeepIntervalMs);
+  let round = 0;
+  setInterval(() => void upkeep(server, backend, ++round), upkeepIntervalMs);
+}
+
+async function makeCopy(): Promise<void> {
+  try {
+    await copy();
+    tell({ kind: 'copied', failure: undefined });
+  } catch (error) {
+    tell({ kind: 'copied', failure: (error as Error).message });
+  }
 }
 
 /** Step by step, so that clients have their turn in between. */
-async function upkeep(server: EmbeddedServer, backend: EmbeddedBackend): Promise<void> {
+async function upkeep(server: EmbeddedServer, backend: EmbeddedBackend, round: number): Promise<void> {
   try {
+    if (await server.whenFree(() => backend.copyDue(round % copyRounds === 0))) tell({ kind: 'copy-due' });
     for (let step = 0; step < maxUpkeepSteps; step += 1) if (!(await server.whenFree(backend.upkeep))) return;
   } catch (error) {
     tell({ kind: 'notice', text: `upkeep of the embedded database failed: ${(error as Error).message}` });

@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../../../core/contract.ts';
+import { type BeginCopy, Copies } from './copies.ts';
 import { type Owner, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
 
@@ -29,6 +30,10 @@ export interface EmbeddedDatabase {
   readonly address: string;
   /** false while the process is being restarted. */
   alive(): boolean;
+  /** Hears of copies of the directory; never of those that another process makes. */
+  onCopy(begin: BeginCopy): void;
+  /** Makes a new last good copy now. */
+  copy(): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -82,7 +87,8 @@ async function reachOwner(directory: string): Promise<EmbeddedDatabase | undefin
   const socket = connect(owner.address);
   try {
     await once(socket, 'connect');
-    return { address: owner.address, alive: () => true, release: async () => undefined };
+    const [nothing, later] = [() => undefined, async () => undefined];
+    return { address: owner.address, alive: () => true, onCopy: nothing, copy: later, release: later };
   } catch {
     return undefined;
   } finally {
@@ -102,11 +108,13 @@ class Keeper {
   #restarts = 0;
   #pings = 0;
   #errorText = '';
+  readonly #copies: Copies;
   readonly #pinger: NodeJS.Timeout;
 
   constructor(directory: string, waitMs: number, log: Log) {
     this.#directory = directory;
     this.#log = log;
+    this.#copies = new Copies(() => this.#send({ kind: 'copy' }), log);
     const address = join(directory, 'postgres.sock');
     const isShort = Buffer.byteLength(address) <= maxAddressBytes;
     this.address = isShort ? address : join(mkdtempSync(join(tmpdir(), 'gateway-socket-')), 'postgres.sock');
@@ -127,6 +135,8 @@ class Keeper {
     return {
       address: this.address,
       alive: () => this.#alive,
+      onCopy: (begin) => this.#copies.onCopy(begin),
+      copy: () => this.#copies.make(),
       release: () => {
         released ??= this.#release();
         return released;
@@ -155,6 +165,8 @@ class Keeper {
         if (message.kind === 'failed') failure = new Error(`The embedded database failed: ${message.reason}`);
         if (message.kind === 'notice') this.#log.warn({}, message.text);
         if (message.kind === 'pong') this.#pings = 0;
+        if (message.kind === 'copy-due') void this.#copies.make().catch(() => undefined);
+        if (message.kind === 'copied') this.#copies.end(message.failure);
         if (message.kind === 'ready') {
           this.#ready(child);
           resolve();
@@ -164,6 +176,7 @@ class Keeper {
       child.on('close', (code, signal) => {
         const reason =
           failure ?? new Error(`The embedded database ended (${signal ?? code}). ${this.#errorText}`.trim());
+        this.#copies.end('its process ended');
         if (this.#alive) this.#fell(reason);
         reject(reason);
       });

@@ -1,0 +1,121 @@
+/** Who goes on with a journal: its name, its epoch, and what the database knows of both. */
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
+import type { Random } from '../../core/contract.ts';
+import type { Orm } from '../../core/vocabulary.ts';
+import { type Position, PositionKeeper, positionPath } from './position.ts';
+import { type Files, listSegments } from './segments.ts';
+import { rowsOf, tablesOf } from './sql.ts';
+
+export interface Claim {
+  /** The journal's own name, under which the database keeps its cursor. */
+  readonly name: string;
+  /** How far the database has applied it. */
+  readonly applied: number;
+  /** Notes the epoch that has begun. */
+  readonly keeper: PositionKeeper;
+  /** The last epoch that the database has seen before; 0 when it has seen none. */
+  readonly seen: number;
+}
+
+export interface ClaimOptions {
+  readonly files: Files;
+  readonly directory: string;
+  readonly position: Position | undefined;
+  readonly random: Random;
+  /** Names this process: whoever had the journal before can no longer apply anything. */
+  readonly owner: string;
+}
+
+/**
+ * Takes the journal in `directory` over for `owner`. Throws a sentence when directory and database do not belong
+ * together: the journal is an older copy than the database knows, or the database has never seen a journal that has
+ * records, or a file is missing that tells.
+ */
+export async function claimJournal(orm: Orm, schema: string, options: ClaimOptions): Promise<Claim> {
+  const { files, directory, position, owner } = options;
+  const name = journalName(options);
+  const cursors = tablesOf(schema)('journal_cursor');
+  const [known] = await rowsOf<{ applied: string; epoch: string }>(
+    orm,
+    sql`select applied::text, epoch::text from ${cursors} where journal = ${name}`,
+  );
+  const seen = Number(known?.epoch ?? 0);
+  if (known === undefined) refuseUnknown(options, name);
+  refuseOlder(options, seen);
+  const applied = Number(known?.applied ?? 0);
+  const epoch = Math.max(position?.epoch ?? 0, seen) + 1;
+  // The file first: a run that ends in between leaves it ahead of the database, and that is no older copy.
+  const keeper = await PositionKeeper.begin(files, directory, {
+    ...(position ?? firstPosition(options, applied)),
+    epoch,
+  });
+  const claimed = await rowsOf(
+    orm,
+    sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${name}, ${owner}, ${epoch}, now())
+        on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, updated_at = now()
+        where known.epoch < excluded.epoch returning 1 as one`,
+  ).catch((error: unknown) => {
+    keeper.close();
+    throw error;
+  });
+  if (claimed.length === 1) return { name, applied, keeper, seen };
+  keeper.close();
+  throw new Error(`${directory}: another process has taken journal ${name} over, from a copy of this directory`);
+}
+
+/** The database has no cursor of this journal: right for a new one alone. */
+function refuseUnknown({ files, directory, position }: ClaimOptions, name: string): void {
+  if (!hasRecords(files, directory, position)) return;
+  throw new Error(
+    `${directory} holds records of journal ${name}, which this database does not know: the database is another one, ` +
+      'an older copy or new; restore it, or move the journal away and run audit',
+  );
+}
+
+/** The database has seen a run of this journal that the directory knows nothing of. */
+function refuseOlder({ directory, position }: ClaimOptions, seen: number): void {
+  const path = positionPath(directory);
+  if (seen > 0 && position === undefined) {
+    throw new Error(`${path} is missing: restore the file, or move the journal away and run audit`);
+  }
+  if (position === undefined || position.epoch >= seen) return;
+  throw new Error(
+    `${path} is of epoch ${position.epoch}, but the database has seen epoch ${seen}: this journal is an older copy; ` +
+      'restore the newer one, or move it away and run audit',
+  );
+}
+
+/** Of a journal that is new, or from before there were positions. */
+function firstPosition({ files, directory }: ClaimOptions, applied: number): Omit<Position, 'epoch'> {
+  const kept = listSegments(files, directory)[0]?.first ?? applied + 1;
+  return { kept, synced: kept - 1 };
+}
+
+/** Made once, kept beside the segments. */
+function journalName({ files, directory, position, random }: ClaimOptions): string {
+  const path = join(directory, 'name');
+  if (files.list(directory).includes('name')) {
+    const known = files.read(path).toString('utf8').trim();
+    if (known !== '') return known;
+    // A disk that was full at the first start left it empty.
+  }
+  if (hasRecords(files, directory, position)) {
+    throw new Error(`${path} is missing or empty: restore the file, or move the journal away and run audit`);
+  }
+  files.remove(path);
+  const name = random.bytes(8).toString('hex');
+  const descriptor = files.create(path);
+  try {
+    files.write(descriptor, Buffer.from(`${name}\n`));
+  } finally {
+    files.close(descriptor);
+  }
+  return name;
+}
+
+/** Whether an earlier run recorded anything here. */
+function hasRecords(files: Files, directory: string, position: Position | undefined): boolean {
+  if (position !== undefined && position.synced > 0) return true;
+  return listSegments(files, directory).some(({ path }) => files.read(path).length > 0);
+}

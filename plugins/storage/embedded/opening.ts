@@ -1,0 +1,163 @@
+/** Opens the database's directory; when it is lost, damaged or behind what was acknowledged, goes back to the last good copy. */
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { brokenPath, dataFolder, pathsOf, readManifest, tidyCopies } from './copy.ts';
+import { type LogPoint, SafeFiles, startParameters } from './disk.ts';
+import { keepBehind, MarkWriter, markPath, reaches, readMark, removeMark } from './mark.ts';
+import { copyTree, syncPath, syncTree } from './tree.ts';
+
+export interface Opened {
+  readonly pglite: PGlite;
+  close(): Promise<void>;
+}
+
+/** Told what was done to the directory, for the operator's log. */
+export type Tell = (text: string) => void;
+
+/**
+ * Opens `<directory>/postgres`, made anew when there is none and no copy either, or its first making was broken off.
+ *
+ * A directory that is missing or does not open is put together again from the last copy and the log that has been written
+ * since, as far as it is there. If acknowledged commits are missing after that, it is not opened: the error says how to go
+ * on without them.
+ */
+export async function openDirectory(directory: string, tell: Tell): Promise<Opened> {
+  checkWritable(directory);
+  const { live, copy } = pathsOf(directory);
+  const incomplete = join(directory, 'postgres.incomplete');
+  if (existsSync(incomplete)) rmSync(live, { recursive: true, force: true });
+  else tidyCopies(directory);
+  if (existsSync(live)) return openOrRestore(directory, tell);
+  if (existsSync(copy) && !existsSync(incomplete)) {
+    restore(directory);
+    const opened = await openOrRestore(directory, tell);
+    tell(`${live} was missing and has been restored from the last copy`);
+    return opened;
+  }
+  return makeNew(directory, incomplete);
+}
+
+async function makeNew(directory: string, incomplete: string): Promise<Opened> {
+  const { live } = pathsOf(directory);
+  removeMark(directory);
+  writeFileSync(incomplete, '');
+  mkdirSync(live, { mode: 0o700 });
+  const opened = await open(directory);
+  await opened.pglite.exec('checkpoint');
+  // Its first files are made by another program, which syncs nothing.
+  syncTree(live);
+  rmSync(incomplete);
+  syncPath(directory);
+  opened.beginMark();
+  return opened;
+}
+
+async function openOrRestore(directory: string, tell: Tell): Promise<Opened> {
+  const { live, copy } = pathsOf(directory);
+  try {
+    return await openChecked(directory);
+  } catch (error) {
+    if (!existsSync(copy)) throw final(directory, error);
+    restore(directory);
+    const opened = await openChecked(directory).catch((again: unknown) => {
+      throw final(directory, again);
+    });
+    tell(
+      `${live} did not open whole and has been restored from the last copy and the log since then; what was there is ` +
+        `kept as ${brokenPath(directory)}. It had said: ${(error as Error).message}`,
+    );
+    return opened;
+  }
+}
+
+/** Commits that were acknowledged are missing. */
+class BehindError extends Error {
+  override readonly name = 'BehindError';
+
+  constructor(directory: string) {
+    super(
+      `${pathsOf(directory).live} lacks commits that were acknowledged, and so does what its last copy and log give: ` +
+        `restore a backup of it that has them, or go on without and enter money that came in since again; in both ` +
+        `cases delete ${markPath(directory)} before the start`,
+    );
+  }
+}
+
+/** Every start moves the log on a little: what is missing now must not count as reached after many of them. */
+function final(directory: string, error: unknown): unknown {
+  if (error instanceof BehindError) keepBehind(directory);
+  return error;
+}
+
+async function openChecked(directory: string): Promise<Opened> {
+  const mark = readMark(directory);
+  if (mark?.behind === true) throw new BehindError(directory);
+  const opened = await open(directory);
+  if (mark === undefined || reaches(await endOfLog(opened.pglite), mark)) {
+    opened.beginMark();
+    return opened;
+  }
+  await opened.close();
+  throw new BehindError(directory);
+}
+
+async function open(directory: string): Promise<Opened & { beginMark(): void }> {
+  const { live } = pathsOf(directory);
+  let writer: MarkWriter | undefined;
+  const files = new SafeFiles(live);
+  const pglite = await PGlite.create({ fs: files, startParams: startParameters() }).catch((error: Error) => {
+    throw new Error(`${live} cannot be opened: ${error.message}`, { cause: error });
+  });
+  return {
+    pglite,
+    // Only once it is known to be whole: before, the steps of its recovery would hide what is missing.
+    beginMark: () => {
+      const begun = new MarkWriter(directory);
+      writer = begun;
+      files.follow((point) => begun.note(point));
+    },
+    close: async () => {
+      await pglite.close();
+      writer?.close();
+    },
+  };
+}
+
+async function endOfLog(pglite: PGlite): Promise<LogPoint> {
+  const { rows } = await pglite.query<{ name: string; bytes: number }>(
+    'select file_name as name, file_offset as bytes from pg_walfile_name_offset(pg_current_wal_insert_lsn())',
+  );
+  return rows[0]!;
+}
+
+/** Puts the last copy and the log that was written since in the directory's place, which is kept aside. */
+function restore(directory: string): void {
+  const { live, copy, draft } = pathsOf(directory);
+  const manifest = readManifest(directory);
+  if (manifest === undefined) throw new Error(`${copy} is not whole: restore a backup of ${live}`);
+  copyTree(join(copy, dataFolder), draft);
+  const log = join(live, 'pg_wal');
+  for (const name of existsSync(log) ? readdirSync(log) : []) {
+    if (/^[0-9A-F]{24}$/.test(name) && name >= manifest.log) copyFileSync(join(log, name), join(draft, 'pg_wal', name));
+  }
+  syncTree(draft);
+  // What broke first is kept: what a restoration made of it says less.
+  if (existsSync(brokenPath(directory))) rmSync(live, { recursive: true, force: true });
+  else if (existsSync(live)) renameSync(live, brokenPath(directory));
+  renameSync(draft, live);
+  syncPath(directory);
+}
+
+/** A disk that is full or read-only is no damage: nothing is restored because of it. */
+function checkWritable(directory: string): void {
+  const path = join(directory, 'postgres.probe');
+  try {
+    writeFileSync(path, Buffer.alloc(8192));
+    syncPath(path);
+  } catch (error) {
+    throw new Error(`${directory} cannot be written: ${(error as Error).message}`, { cause: error });
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
