@@ -4,12 +4,14 @@ import { formatUsd, unitPrice } from '../../core/money.ts';
 import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
 import type { PoolView } from '../../core/vocabulary.ts';
 import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
+import { leaseCommands } from './leases/commands.ts';
 import { moneyCommands } from './money-commands.ts';
 import type { StoredRow } from './rows.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {
   return [
     ...moneyCommands(tools),
+    ...leaseCommands(tools.store),
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",

@@ -9,6 +9,7 @@ import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { OpenHolds } from './holds.ts';
 import type { Journal } from './journal.ts';
+import type { Funding } from './leases/funding.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
@@ -25,6 +26,8 @@ export interface DeskOptions {
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly purses: Purses;
+  /** Brings money to the purses. */
+  readonly funding: Funding;
   readonly clock: Clock;
   readonly log: Log;
   /** Output tokens that an extension reaches beyond what was seen. */
@@ -64,17 +67,22 @@ export class Desk {
     if (!this.accepting()) throw journal.refusal();
     const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio);
     const purse = purses.find(terms.accountId);
-    const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.covers(purse, amount);
+    const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.admits(purse, amount);
     if (!ready) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, purses.use(purse));
   }
 
   async #holdLater(terms: Terms, amount: Money): Promise<Hold> {
-    const { purses } = this.#options;
-    const purse = await purses.acquire(terms.accountId);
+    const { purses, funding, clock } = this.#options;
+    const purse = await purses.acquire(terms.accountId, amount);
     try {
       await this.#keepUp(purse, terms.plan);
-      if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
+      // Looked at in the same turn in which it is taken: of several who waited for an answer, one may have taken it all.
+      const since = clock.monotonic();
+      for (let tries = 0; !purses.admits(purse, amount); tries += 1) {
+        if (!(await funding.ask(purse, amount, { tries, since })))
+          throw notCovered(purses.bindingWindow(purse, amount));
+      }
     } catch (error) {
       purses.release(purse);
       throw error;
@@ -83,12 +91,13 @@ export class Desk {
   }
 
   #take(terms: Terms, amount: Money, purse: Purse): Hold {
-    const { journal, backlog, clock } = this.#options;
+    const { journal, backlog, clock, funding } = this.#options;
     const hold = newHold(terms, amount, purse);
     hold.record = holdRecord(hold, clock.now());
     hold.sequence = journal.append(hold.record);
     backlog.post(purse, money(-amount));
     this.#open.add(hold);
+    if (purse.slice !== undefined && purse.base + purse.posted < purse.slice.lowWater) funding.topUp(purse);
     return hold;
   }
 
@@ -119,13 +128,6 @@ export class Desk {
     }
   }
 
-  /** Money may have come in a moment ago, by another process. */
-  async #recheck(purse: Purse, amount: Money): Promise<void> {
-    const { purses, flusher } = this.#options;
-    if ((await flusher.freshen(purse)) && purses.covers(purse, amount)) return;
-    throw notCovered(purses.bindingWindow(purse, amount));
-  }
-
   /** Before an attempt is handed to a socket: resolves when hold and departure are in the journal. */
   sent(hold: Hold, attempt: Attempt | undefined): Promise<void> {
     const { journal, clock } = this.#options;
@@ -152,7 +154,19 @@ export class Desk {
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
+    if (hold.purse?.slice !== undefined) this.#prepare(hold);
     return hold.seenOutput <= hold.coveredOutput || this.#extend(hold);
+  }
+
+  /** An extension cannot wait for the database: what it will need is asked for while there is time. */
+  #prepare(hold: Hold): void {
+    const { stepTokens, funding } = this.#options;
+    const { purse, terms, coveredOutput } = hold;
+    const isSoon = coveredOutput - hold.seenOutput <= stepTokens / 2;
+    if (!isSoon || hold.preparedOutput === coveredOutput || purse === undefined) return;
+    hold.preparedOutput = coveredOutput;
+    const bound = costBound(terms.inputTokens, coveredOutput + stepTokens, terms.price, terms.ratio);
+    if (bound > hold.held) funding.prepare(purse, money(bound - hold.held));
   }
 
   /** Sets more aside: a step ahead of what was seen, or as much of a step as the balance allows. */

@@ -48,6 +48,8 @@ export interface Hold {
   /** Output tokens seen so far, and as of the last PROGRESS record. */
   seenOutput: number;
   notedOutput: number;
+  /** What was covered when money for an extension was last asked for. */
+  preparedOutput: number;
   /** Attempts whose departure is in the journal or on its way there. */
   readonly sent: Departure[];
   /** The write that the last of them waited for. */
@@ -70,6 +72,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     coveredOutput: terms.outputTokens,
     seenOutput: 0,
     notedOutput: 0,
+    preparedOutput: -1,
     sent: [],
     turn: undefined,
     record: undefined,
