@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type ClientRequest,
   type Clock,
+  type DrainBounds,
   type Endpoint,
   type Exchange,
   type Fact,
@@ -60,6 +61,10 @@ export class LiveExchange implements Exchange {
   readonly outgoing: ServerResponse;
   /** Set when a stream's error went out inside the stream. */
   failure: GatewayError | undefined;
+  /** A request of this exchange was handed to an upstream. */
+  hasSent = false;
+  /** Set when the client has left and what it asked for is finished all the same. */
+  left: GatewayError | undefined;
   /** Bytes of the body that count against the server's budget. */
   heldBytes = 0;
   readonly #facts: unknown[] = [];
@@ -67,6 +72,10 @@ export class LiveExchange implements Exchange {
   #beforeSend: (() => void | Promise<void>)[] | undefined;
   #controller: AbortController | undefined;
   #aborted: GatewayError | undefined;
+  #outlives: DrainBounds | undefined;
+  /** From when the client has left: until when (monotonic), and how many bytes, the answer is read on. */
+  #readsUntil = 0;
+  #bytesLeft = 0;
   #onAbort: ((reason: GatewayError) => void) | undefined;
 
   constructor(
@@ -122,6 +131,10 @@ export class LiveExchange implements Exchange {
     this.#beforeSend.push(work);
   }
 
+  outlive(bounds: DrainBounds): void {
+    this.#outlives = bounds;
+  }
+
   fail(error: GatewayError): void {
     this.failure ??= error;
   }
@@ -145,6 +158,28 @@ export class LiveExchange implements Exchange {
     this.#aborted = reason;
     this.#controller?.abort(reason);
     this.#onAbort?.(reason);
+  }
+
+  /** The client is gone: all stops, unless something was sent whose answer is read on. `now` is monotonic. */
+  leave(now: number): void {
+    if (this.left !== undefined || this.#aborted !== undefined) return;
+    const bounds = this.#outlives ?? this.find(upstreamRequest)?.drain;
+    if (!this.hasSent || bounds === undefined) {
+      this.abort(clientLeft());
+      return;
+    }
+    this.left = clientLeft();
+    this.#readsUntil = now + bounds.longestMs;
+    this.#bytesLeft = bounds.maxBytes;
+  }
+
+  /** Whether the answer is still read on without its client, `bytes` more of it; if no longer, all stops. */
+  readsOn(now: number, bytes: number): boolean {
+    if (this.left === undefined || this.#aborted !== undefined) return false;
+    this.#bytesLeft -= bytes;
+    if (now <= this.#readsUntil && this.#bytesLeft >= 0) return true;
+    this.abort(this.left);
+    return false;
   }
 
   /** One listener at a time: the running attempt. Called at once when the exchange is aborted already. */

@@ -40,9 +40,14 @@ export function createForward(maxAnswerBytes: number): Forward {
 
   async function forward(exchange: LiveExchange): Promise<Answer> {
     const sending = exchange.get(upstreamRequest);
+    if (exchange.left !== undefined) throw exchange.left;
     const ready = exchange.readyToSend();
     if (ready !== undefined) await ready;
-    if (exchange.aborted !== undefined) throw exchange.aborted;
+    const stopped = exchange.aborted ?? exchange.left;
+    if (stopped !== undefined) throw stopped;
+    exchange.hasSent = true;
+    // Whatever an earlier attempt told of itself reached nobody.
+    exchange.failure = undefined;
     const attempt = new UpstreamAttempt();
     exchange.onAbort((reason) => attempt.abort(reason));
     const url = parsed(sending.url);

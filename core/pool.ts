@@ -1,7 +1,35 @@
-/** What billing and the shop share of accounts' money: grants, plans as they are sold, entries beside the calls. Types alone. */
-import { defineService } from './contract.ts';
-import type { Money } from './money.ts';
-import type { CreditOptions, Orm, PlanTerms, WindowName } from './vocabulary.ts';
+/** Facts and services about accounts' money: plans and what they bring, the ledger, entries beside the calls. Types alone. */
+import { defineFact, defineService } from './contract.ts';
+import type { Money, Ratio } from './money.ts';
+import type { Orm } from './vocabulary.ts';
+
+// ---------------------------------------------------------------------------------------------------------------- plans
+
+/** What the caller's plan allows. Absent member: no such limit. */
+export interface PlanTerms {
+  readonly name: string;
+  readonly limits: Limits;
+  /** Models the plan allows; undefined: all. */
+  readonly models: ReadonlySet<string> | undefined;
+  /** Price ratio of the plan; undefined: 1. */
+  readonly multiplier: Ratio | undefined;
+  /** Money that the plan brings for each period; it expires with the period. */
+  readonly grant?: PlanGrant | undefined;
+  /** How much of that money may be spent within each window. */
+  readonly windows?: { readonly [K in WindowName]?: Money | undefined } | undefined;
+}
+export interface PlanGrant {
+  readonly amount: Money;
+  readonly every: 'day' | 'week' | 'month';
+}
+export type WindowName = '5h' | 'day' | 'week' | 'month';
+export interface Limits {
+  readonly rpm?: number;
+  readonly rpd?: number;
+  readonly tpm?: number;
+  readonly concurrency?: number;
+}
+export const plan = defineFact<PlanTerms>('plan');
 
 /** A plan as it is sold. */
 export interface PlanOffer extends PlanTerms {
@@ -11,6 +39,39 @@ export interface PlanOffer extends PlanTerms {
   /** Bought again at its end, if the balance covers it. */
   readonly renew: boolean;
 }
+
+export interface Plans {
+  /** Name of the plan of accounts that chose none. */
+  readonly default: string;
+  /** Terms by name; the default plan's when the name is unknown. */
+  terms(name: string): PlanTerms;
+  has(name: string): boolean;
+  /** Every plan on offer. */
+  list(): readonly PlanTerms[];
+  /** What the plan of this name is sold for; undefined when there is none. */
+  offer(name: string): PlanOffer | undefined;
+}
+export const plans = defineService<Plans>('plans');
+
+// --------------------------------------------------------------------------------------------------------------- ledger
+
+export interface Ledger {
+  /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
+  credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
+  balance(accountId: string): Promise<Money>;
+  /** How a request ended, as far as the database knows: by which row, not yet (`open`), or undefined: it knows of none. */
+  endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'EXPIRE' | 'open' | undefined>;
+}
+export interface CreditOptions {
+  readonly kind: string;
+  readonly reason: string;
+  /** Names the event that the money came by. */
+  readonly reference: string;
+  /** Wall-clock milliseconds after which what is left of it lapses; absent: it does not expire. */
+  readonly expiresAt?: number | undefined;
+}
+export const ledger = defineService<Ledger>('ledger');
+
 /** An account's money beside its calls: what it is made of, and how it is taken and given back. */
 export interface Pool {
   view(accountId: string): Promise<PoolView>;

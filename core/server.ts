@@ -7,9 +7,9 @@ import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
-import { clientLeft, deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
+import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
-import { newProgress, type Progress, writeAnswer } from './writer.ts';
+import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
 
 export interface ServerLimits {
   readonly maxHeaderBytes: number;
@@ -142,7 +142,7 @@ export class GatewayServer {
       deadline: exchange.startedAt + (endpoint.timeoutMs ?? this.#options.limits.exchangeTimeoutMs),
     };
     this.#flights.add(flight);
-    const gone = closed(exchange);
+    const gone = closed(exchange, clock);
     const error = await this.#run(exchange, run, progress);
     await gone;
     await exchange.end(outcomeOf(exchange, progress, error, clock.monotonic()), log);
@@ -171,6 +171,8 @@ export class GatewayServer {
           { error: rendered.error.cause ?? thrown, exchange: exchange.id },
           'the exchange failed inside the gateway',
         );
+      // What was sent may have been executed: a repetition could be billed twice.
+      if (rendered.error.kind === 'internal' && exchange.hasSent) rendered.answer.headers['x-should-retry'] = 'false';
       ({ answer, error: told } = rendered);
     }
     try {
@@ -213,11 +215,12 @@ export class GatewayServer {
     const { stallTimeoutMs, idleFrameAfterMs } = this.#options.limits;
     this.#flights.forEach(({ exchange, progress, deadline }) => {
       if (now > deadline) exchange.abort(deadlinePassed());
+      if (exchange.left !== undefined) exchange.readsOn(now, 0);
       if (progress.blockedSince !== undefined) {
         if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
       } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
         const frame = progress.idleFrame();
-        if (frame !== undefined) exchange.outgoing.write(frame);
+        if (frame !== undefined) writePart(exchange.outgoing, frame, progress);
         progress.lastByteAt = now;
       }
     });
@@ -232,11 +235,11 @@ function statusAnswer(status: number, value: object): Answer {
   };
 }
 
-/** Resolves when the response is over; a client that left before that aborts the exchange at once. */
-function closed(exchange: LiveExchange): Promise<void> {
+/** Resolves when the response is over; a client that left before that is told to the exchange at once. */
+function closed(exchange: LiveExchange, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     exchange.outgoing.once('close', () => {
-      if (!exchange.outgoing.writableFinished) exchange.abort(clientLeft());
+      if (!exchange.outgoing.writableFinished) exchange.leave(clock.monotonic());
       resolve();
     });
   });
@@ -244,7 +247,9 @@ function closed(exchange: LiveExchange): Promise<void> {
 
 function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
   const finished = exchange.outgoing.writableFinished;
-  const left = !finished && exchange.aborted?.kind === 'client_left' && exchange.failure === undefined;
+  // What went on without its client and then broke has failed; else the client's leaving is how it ended.
+  const gone = exchange.aborted?.kind === 'client_left' || (exchange.left !== undefined && error === undefined);
+  const left = !finished && gone && exchange.failure === undefined;
   const broke = exchange.failure ?? (finished ? undefined : error);
   const firstByte = progress.firstByteAt;
   return {

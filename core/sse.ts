@@ -46,7 +46,7 @@ export class FrameReader {
   /** Calls `onFrame` for each frame that this chunk completes. Throws an UpstreamError when a frame grows beyond the limit. */
   feed(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const bytes = asBuffer(chunk);
     const frameStart = this.#scan(bytes);
     if (frameStart === bytes.length) return;
     this.#pieces.push(frameStart === 0 ? bytes : bytes.subarray(frameStart));
@@ -132,6 +132,11 @@ export class FrameReader {
   }
 }
 
+/** The very bytes. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 function indexOrEnd(bytes: Buffer, value: number, from: number): number {
   const index = bytes.indexOf(value, from);
   return index === -1 ? bytes.length : index;
@@ -147,11 +152,12 @@ export interface SseEvent {
 
 /** Reads one frame; undefined when it has no data (comments, blank lines, lone fields). A byte order mark in front is skipped. */
 export function parseFrame(raw: Uint8Array): SseEvent | undefined {
-  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+  const text = asBuffer(raw).toString('utf8');
+  const hasCr = text.includes('\r');
   let event: string | undefined;
   let data: string | undefined;
   for (let start = text.charCodeAt(0) === 0xfeff ? 1 : 0; start < text.length; ) {
-    const end = lineEnd(text, start);
+    const end = lineEnd(text, start, hasCr);
     const colon = text.indexOf(':', start);
     const fieldEnd = colon === -1 || colon > end ? end : colon;
     const valueStart = text.charCodeAt(fieldEnd + 1) === 0x20 ? fieldEnd + 2 : fieldEnd + 1;
@@ -165,9 +171,9 @@ export function parseFrame(raw: Uint8Array): SseEvent | undefined {
 }
 
 /** Only CR, LF and CRLF end a line, of which CRLF makes an empty line more; U+2028 and its like are text. */
-function lineEnd(text: string, from: number): number {
+function lineEnd(text: string, from: number, hasCr: boolean): number {
   const lf = text.indexOf('\n', from);
-  const cr = text.indexOf('\r', from);
+  const cr = hasCr ? text.indexOf('\r', from) : -1;
   if (lf === -1) return cr === -1 ? text.length : cr;
   return cr === -1 || lf < cr ? lf : cr;
 }

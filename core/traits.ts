@@ -47,6 +47,10 @@ export const traitsSchema = z.strictObject({
     .optional()
     .describe('A schema and tools go together in one request. Default: true.'),
   forced_tools: z.boolean().optional().describe('Takes a choice that forces a tool. Default: true.'),
+  allowed_tools: z
+    .boolean()
+    .optional()
+    .describe('chat: takes a choice of some of the tools; else only these are sent. Default: false.'),
   strict_tools: z
     .boolean()
     .optional()

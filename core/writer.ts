@@ -14,6 +14,8 @@ export interface Progress {
   /** Set while the socket takes nothing more. */
   blockedSince: number | undefined;
   idleFrame: (() => Uint8Array | undefined) | undefined;
+  /** The body goes out in chunks that are framed here, not by Node. */
+  isChunked: boolean;
 }
 
 export function newProgress(now: number): Progress {
@@ -24,6 +26,7 @@ export function newProgress(now: number): Progress {
     lastByteAt: now,
     blockedSince: undefined,
     idleFrame: undefined,
+    isChunked: false,
   };
 }
 
@@ -36,7 +39,10 @@ export async function writeAnswer(
   closing: boolean,
 ): Promise<void> {
   const { outgoing } = exchange;
-  if (outgoing.destroyed || outgoing.headersSent) return;
+  if (outgoing.destroyed || outgoing.headersSent) {
+    if (isStream(answer.body)) await readOn(exchange, answer.body, clock);
+    return;
+  }
   progress.status = answer.status;
   const headers: Record<string, string | number> = answer.headers;
   // Official SDKs show one or the other in their errors.
@@ -46,6 +52,7 @@ export async function writeAnswer(
   if (isStream(answer.body)) {
     delete headers['content-length'];
     outgoing.writeHead(answer.status, headers);
+    progress.isChunked = takeFraming(outgoing);
     progress.idleFrame = answer.idleFrame;
     await pump(exchange, answer.body, progress, clock);
     return;
@@ -74,9 +81,13 @@ async function pump(
   const flush = setImmediate(() => outgoing.flushHeaders());
   try {
     for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) {
-      if (outgoing.destroyed) break;
+      if (outgoing.destroyed) {
+        exchange.leave(clock.monotonic());
+        if (!exchange.readsOn(clock.monotonic(), step.value.length)) break;
+        continue;
+      }
       if (progress.firstByteAt === undefined) clearImmediate(flush);
-      const taken = outgoing.write(step.value);
+      const taken = writePart(outgoing, step.value, progress);
       progress.bytesOut += step.value.length;
       progress.lastByteAt = clock.monotonic();
       progress.firstByteAt ??= progress.lastByteAt;
@@ -91,7 +102,49 @@ async function pump(
     // Tells the body that nobody reads on; after its own end this does nothing.
     await iterator.return?.();
   }
-  outgoing.end();
+  outgoing.end(progress.isChunked ? lastChunk : undefined);
+}
+
+/** A part of a stream. As `outgoing.write`: false asks to wait for `drain`. */
+export function writePart(outgoing: ServerResponse, bytes: Uint8Array, { isChunked }: Progress): boolean {
+  if (bytes.length === 0) return true;
+  return outgoing.write(isChunked ? chunkOf(bytes) : bytes);
+}
+
+const lastChunk = '0\r\n\r\n';
+
+/**
+ * Whether the body must be chunked, which Node decides by the client's version of HTTP. Node frames a chunk by four writes
+ * that are gathered into one `writev`; framed here it is one `write` of one buffer, which spares a fifth of what relaying a
+ * small chunk costs.
+ */
+function takeFraming(outgoing: ServerResponse): boolean {
+  const isChunked = outgoing.chunkedEncoding;
+  outgoing.chunkedEncoding = false;
+  return isChunked;
+}
+
+/** RFC 9112, section 7.1: the length in hexadecimal digits, CR LF, the bytes, CR LF. */
+function chunkOf(bytes: Uint8Array): Buffer {
+  const head = `${bytes.length.toString(16)}\r\n`;
+  const chunk = Buffer.allocUnsafe(head.length + bytes.length + 2);
+  chunk.write(head, 0, 'latin1');
+  chunk.set(bytes, head.length);
+  chunk.write('\r\n', head.length + bytes.length, 'latin1');
+  return chunk;
+}
+
+/** The client left before the head: the body is read for what it costs, as far as it is to be read at all. */
+async function readOn(exchange: LiveExchange, body: AsyncIterable<Uint8Array>, clock: Clock): Promise<void> {
+  const iterator = body[Symbol.asyncIterator]();
+  try {
+    while (exchange.readsOn(clock.monotonic(), 0)) {
+      const step = await iterator.next();
+      if (step.done === true || !exchange.readsOn(clock.monotonic(), step.value.length)) break;
+    }
+  } finally {
+    await iterator.return?.();
+  }
 }
 
 /** Resolves when the socket takes more, or is gone. */

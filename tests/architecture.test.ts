@@ -14,20 +14,9 @@ const source = (file: string) => readFileSync(file, 'utf8');
 
 /** Files that do no I/O and that plugins may import. */
 const leaves = new Set(
-  [
-    'contract',
-    'vocabulary',
-    'pool',
-    'errors',
-    'money',
-    'usage',
-    'sse',
-    'splice',
-    'schema',
-    'traits',
-    'secret',
-    'bag',
-  ].map((name) => `core/${name}.ts`),
+  `contract vocabulary pool errors money usage prices formula sse splice schema traits secret bag`
+    .split(' ')
+    .map((name) => `core/${name}.ts`),
 );
 const leafPackages = new Set(['zod']);
 const corePackages = new Set(['http-proxy-3', 'undici', 'ws', 'yaml', 'find-my-way', 'pino', 'commander', 'zod']);

@@ -20,6 +20,8 @@ export interface AccountBook extends Accounts {
   find(nameOrId: string): Promise<AccountRow | undefined>;
   list(): Promise<AccountRow[]>;
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
+  /** The account's own price ratio, as text that reads as one; undefined: 1. In force within a second. */
+  setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
   /** By id or by display prefix; `not_found` or, when a prefix fits several, `conflict`. */
   revokeKey(idOrPrefix: string): Promise<RevokedKey>;
@@ -50,6 +52,11 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
 
     async setDisabled(accountId, disabled) {
       await store.setDisabled(accountId, disabled);
+      await database.announce('account', accountId);
+    },
+
+    async setMultiplier(accountId, multiplier) {
+      await store.setMultiplier(accountId, multiplier ?? null);
       await database.announce('account', accountId);
     },
 

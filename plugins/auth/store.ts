@@ -8,6 +8,8 @@ export interface AccountRow {
   name: string;
   plan: string;
   disabled: boolean;
+  /** The account's own price ratio; null: 1. */
+  multiplier: string | null;
   createdAt: Date;
   /** null: the plan does not end. */
   planEndsAt: Date | null;
@@ -33,6 +35,7 @@ export interface ValidKey {
   plan: string;
   planEndsAt: Date | null;
   disabled: boolean;
+  multiplier: string | null;
   models: string[] | null;
   expiresAt: Date | null;
 }
@@ -89,6 +92,10 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
       await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
     },
 
+    async setMultiplier(accountId: string, multiplier: string | null): Promise<void> {
+      await orm.update(accounts).set({ multiplier }).where(eq(accounts.id, accountId));
+    },
+
     /** In the transaction of whoever changes the plan. */
     async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
       await transaction.update(accounts).set({ plan, planEndsAt }).where(eq(accounts.id, accountId));
@@ -114,6 +121,7 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           plan: accounts.plan,
           planEndsAt: accounts.planEndsAt,
           disabled: accounts.disabled,
+          multiplier: accounts.multiplier,
           models: keys.models,
           expiresAt: keys.expiresAt,
         })

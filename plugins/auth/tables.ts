@@ -11,6 +11,7 @@ export function authTables(schema: string) {
     name: text('name').notNull(),
     plan: text('plan').notNull(),
     disabled: boolean('disabled').notNull().default(false),
+    multiplier: text('multiplier'),
     createdAt: instant('created_at').notNull(),
     planEndsAt: instant('plan_ends_at'),
   });

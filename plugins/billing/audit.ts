@@ -117,6 +117,26 @@ const checks: readonly Check[] = [
       sql`select 'row ' || seq as subject from ${table('ledger')} where revenue < 0 and kind <> 'REFUND'`,
   },
   {
+    rule: 'M10',
+    what: 'a client bears more than one attempt, or one of a request that it was not charged for',
+    query: (table) => sql`
+      select attempts.request_id::text as subject from ${table('attempts')} as attempts
+      where borne_by = 'client' group by attempts.request_id
+      having count(*) > 1 or not exists (select from ${table('ledger')} as ledger
+        where ledger.request_id = attempts.request_id and kind = 'SETTLE')`,
+  },
+  {
+    rule: 'M10',
+    what: 'what the operator bears is not the sum of what the attempts cost',
+    query: (table) => sql`
+      select coalesce(ends.request_id, sums.request_id)::text as subject
+      from (select request_id, sum(absorbed) as absorbed from ${table('ledger')} where request_id is not null
+        group by request_id) as ends
+      full join (select request_id, sum(absorbed) as absorbed from ${table('attempts')} group by request_id) as sums
+        on sums.request_id = ends.request_id
+      where coalesce(ends.absorbed, 0) <> coalesce(sums.absorbed, 0)`,
+  },
+  {
     rule: 'M12',
     what: 'a grant and its credit do not match',
     query: (table) => sql`

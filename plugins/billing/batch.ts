@@ -111,14 +111,14 @@ function batchStatement(schema: string, text: string, accounts: ReadonlyMap<stri
     posting as (${postings}),
     fresh as (${freshPostings(table)}),
     inserted as (
-      insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, detail, created_at, balance_after)
-      select fresh.account_id, kind, request_id, part, amount, held, revenue, detail, created_at,
+      insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, funding, absorbed, detail, created_at, balance_after)
+      select fresh.account_id, kind, request_id, part, amount, held, revenue, -absorbed, absorbed, detail, created_at,
         locked.balance + sum(amount) over (partition by fresh.account_id order by position)
       from fresh left join json_to_recordset(${jsonOf(locked)}) as locked (account_id text, balance bigint)
         on locked.account_id = fresh.account_id
       order by position
       on conflict do nothing
-      returning seq, account_id, amount, held, revenue
+      returning seq, account_id, amount, held, revenue, absorbed
     ),
     moved as (
       update ${table('balances')} as balances set balance = balances.balance + change.amount, held = balances.held + change.held
@@ -128,10 +128,11 @@ function batchStatement(schema: string, text: string, accounts: ReadonlyMap<stri
     ),
     summed as (
       update ${table('totals')} as totals set available = totals.available + change.amount,
-        held = totals.held + change.held, revenue = totals.revenue + change.revenue
+        held = totals.held + change.held, revenue = totals.revenue + change.revenue,
+        funding = totals.funding - change.absorbed, absorbed = totals.absorbed + change.absorbed
       from (
         select coalesce(sum(amount), 0)::bigint as amount, coalesce(sum(held), 0)::bigint as held,
-          coalesce(sum(revenue), 0)::bigint as revenue from inserted
+          coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(absorbed), 0)::bigint as absorbed from inserted
       ) as change
       returning totals.available + totals.held + totals.revenue + totals.funding + totals.absorbed as imbalance
     ),
@@ -176,7 +177,8 @@ function givenRecords(text: string): SQL {
       rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
         kind text, id uuid, at bigint, account text, key text, model text, part smallint, input bigint, output bigint,
         amount bigint, held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text,
-        finish text, "upstreamId" text, price jsonb, ratio text, version text, attempts json
+        finish text, "upstreamId" text, price jsonb, ratio text, version text, tier text, own bigint,
+        absorbed bigint, attempts json
       )) with ordinality as record
     where line <> '' and kind in ('HOLD', 'EXTEND', 'SETTLE', 'VOID')`;
 }
@@ -187,12 +189,15 @@ const postings = sql`
     case when kind in ('HOLD', 'EXTEND') then -amount else held - coalesce(cost, 0) end as amount,
     case when kind in ('HOLD', 'EXTEND') then amount else -held end as held,
     coalesce(cost, 0) as revenue,
+    -- What the operator bears comes from outside, as credits do.
+    coalesce(absorbed, 0) as absorbed,
     case kind
       when 'HOLD' then jsonb_build_object('model', model, 'input_tokens', input, 'output_tokens', output)
       when 'EXTEND' then jsonb_build_object('output_tokens', output)
       when 'VOID' then jsonb_build_object('model', model, 'reason', reason)
       else jsonb_build_object('model', model, 'usage', usage, 'estimated', estimated, 'reason', reason,
         'price', price, 'ratio', ratio, 'price_version', version)
+        || case when tier is null then '{}'::jsonb else jsonb_build_object('tier', tier) end
     end as detail,
     to_timestamp(at / 1000.0) as created_at
   from given`;
@@ -213,16 +218,18 @@ function freshPostings(table: (name: string) => SQL): SQL {
 
 const usageRows = sql`
   (request_id, account_id, key_id, model, provider, target_model, classes, estimated_input, held, cost, estimated,
-    terminal, finish, upstream_id, price_version, ratio, created_at)
+    terminal, finish, upstream_id, price_version, tier, ratio, own_cost, created_at)
   select id, account, key, model, attempts->-1->>'provider', attempts->-1->>'model', usage, input, held, cost, estimated,
-    terminal, finish, "upstreamId", version, ratio, to_timestamp(at / 1000.0)
+    terminal, finish, "upstreamId", version, tier, ratio, own, to_timestamp(at / 1000.0)
   from given where kind = 'SETTLE'`;
 
 const attemptRows = sql`
-  (request_id, number, account_id, provider, model, credential, protocol, result, status, duration_ms, error, started_at)
+  (request_id, number, account_id, provider, model, credential, protocol, result, status, duration_ms, error, started_at,
+    borne_by, absorbed, consumed, estimated)
   select id, number, account, attempt.provider, attempt.model, credential, protocol, result, status, "durationMs", error,
-    to_timestamp("startedAt" / 1000.0)
+    to_timestamp("startedAt" / 1000.0), attempt.bearer, coalesce(attempt.absorbed, 0), attempt.usage,
+    coalesce(attempt.estimated, false)
   from given, json_to_recordset(attempts) as attempt (
     number smallint, provider text, model text, credential text, protocol text, result text, status integer,
-    "durationMs" bigint, error text, "startedAt" bigint)
+    "durationMs" bigint, error text, "startedAt" bigint, bearer text, absorbed bigint, usage jsonb, estimated boolean)
   where kind in ('SETTLE', 'VOID')`;

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
-import type { Database, PlanTerms } from '../../core/vocabulary.ts';
+import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
 import { applyBatch, claimCursor } from './batch.ts';
 import { Desk } from './desk.ts';
@@ -187,10 +187,12 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
   const { desk, backlog, flusher, journal } = books;
   for (const stretch of stretches) backlog.restore(stretch);
   const rows = backlog.rows;
-  for (const hold of open) {
+  for (const found of open) {
+    const entry = host.find(catalog)?.find(found.terms.model);
+    const hold = { ...found, terms: { ...found.terms, entry } };
     desk.adopt(hold);
-    const { verdict, attempts } = judgeInterrupted(hold);
-    desk.end(hold, verdict, attempts);
+    const { verdict, shares } = judgeInterrupted(hold);
+    desk.end(hold, verdict, shares);
   }
   journal.write();
   await journal.tick();

@@ -1,11 +1,13 @@
 /** The operator's commands about the books: show an account's ledger, check the invariants. */
 import type { Command, CommandResult } from '../../core/contract.ts';
-import { formatUsd, unitPrice } from '../../core/money.ts';
-import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
+import { formulaOf } from '../../core/formula.ts';
+import { formatUsd } from '../../core/money.ts';
+import { readCount, type Usage } from '../../core/usage.ts';
 import type { PoolView } from '../../core/vocabulary.ts';
 import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
 import { leaseCommands } from './leases/commands.ts';
 import { moneyCommands } from './money-commands.ts';
+import { decodePrice } from './records.ts';
 import type { StoredRow } from './rows.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {
@@ -41,7 +43,7 @@ async function showLedger(tools: CommandTools, values: Values): Promise<CommandR
     request: row.request_id,
     amount: formatUsd(BigInt(row.amount)),
     balance_after: formatUsd(BigInt(row.balance_after)),
-    formula: formulaOf(row.detail),
+    formula: chargeFormula(row.detail),
     detail: row.detail,
     created_at: row.created_at,
   }));
@@ -95,19 +97,13 @@ function timeOf(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }
 
-/** `1200 input × 2.50 + 300 output × 10.00 per million, × 8/5 (list-2026)`: what a charge was made of; '' for other rows. */
-export function formulaOf(detail: StoredRow['detail']): string {
+/** What a charge was made of: `(1200 input × 2.50 + 300 output × 10.00) / 1M (list-2026, >200k)`; '' for other rows. */
+export function chargeFormula(detail: StoredRow['detail']): string {
   const { usage, price, ratio } = detail as { usage?: Usage; price?: Record<string, string>; ratio?: string };
   if (usage === undefined || price === undefined) return String(detail['reason'] ?? '');
-  const prices = Object.fromEntries(Object.entries(price).map(([name, text]) => [name, BigInt(text)])) as Price;
-  const term = (name: UsageClass) => `${usage[name]} ${name} × ${formatUsd(unitPrice(prices, name))}`;
-  const isPiece = (name: UsageClass) => pieceClasses.some((piece) => piece === name);
-  const counted = usageClasses.filter((name) => (usage[name] ?? 0) > 0);
-  const tokens = counted.filter((name) => !isPiece(name)).map(term);
-  const pieces = counted.filter(isPiece).map(term);
-  const sum = [...(tokens.length > 0 ? [`(${tokens.join(' + ')}) / 1M`] : []), ...pieces].join(' + ') || '0';
-  const notes = [detail['price_version'], ...(detail['estimated'] === true ? ['estimated'] : [])].join(', ');
-  return `${ratio === '1/1' ? sum : `[${sum}] × ${ratio}`} (${notes})`;
+  const notes = [detail['price_version'], detail['tier'], detail['estimated'] === true ? 'estimated' : undefined];
+  const known = notes.filter((note) => note !== undefined).join(', ');
+  return `${formulaOf(usage, decodePrice(price), ratio ?? '1/1')} (${known})`;
 }
 
 async function showAudit({ audit }: CommandTools): Promise<CommandResult> {

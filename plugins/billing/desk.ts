@@ -1,10 +1,12 @@
 /** Takes, extends and ends holds in memory, each step into the journal first and to the database in its own time. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { cost, costBound, formatUsd, type Money, money, zero } from '../../core/money.ts';
+import { formatUsd, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
 import type { Attempt, PlanTerms } from '../../core/vocabulary.ts';
+import type { Shares } from './absorbed.ts';
 import type { Backlog } from './backlog.ts';
+import { boundOf, type Charge, chargeFor } from './charge.ts';
 import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { OpenHolds } from './holds.ts';
@@ -13,7 +15,7 @@ import type { Funding } from './leases/funding.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
-import type { AttemptNote, Departure } from './records.ts';
+import type { Departure } from './records.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
 const absurdCost = 1_000_000_000_000_000_000n;
@@ -65,7 +67,7 @@ export class Desk {
   hold(terms: Terms): Hold | Promise<Hold> {
     const { journal, purses, clock } = this.#options;
     if (!this.accepting()) throw journal.refusal();
-    const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio);
+    const amount = boundOf(terms, terms.outputTokens);
     const purse = purses.find(terms.accountId);
     const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.admits(purse, amount);
     if (!ready) return this.#holdLater(terms, amount);
@@ -155,7 +157,9 @@ export class Desk {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
     if (hold.purse?.slice !== undefined) this.#prepare(hold);
-    return hold.seenOutput <= hold.coveredOutput || this.#extend(hold);
+    if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
+    hold.unpaid = true;
+    return false;
   }
 
   /** An extension cannot wait for the database: what it will need is asked for while there is time. */
@@ -165,7 +169,7 @@ export class Desk {
     const isSoon = coveredOutput - hold.seenOutput <= stepTokens / 2;
     if (!isSoon || hold.preparedOutput === coveredOutput || purse === undefined) return;
     hold.preparedOutput = coveredOutput;
-    const bound = costBound(terms.inputTokens, coveredOutput + stepTokens, terms.price, terms.ratio);
+    const bound = boundOf(terms, coveredOutput + stepTokens);
     if (bound > hold.held) funding.prepare(purse, money(bound - hold.held));
   }
 
@@ -176,7 +180,7 @@ export class Desk {
     if (hold.ended || purse === undefined) return false;
     for (let step = stepTokens; ; step = Math.floor(step / 2)) {
       const output = hold.seenOutput + step;
-      const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio);
+      const bound = boundOf(terms, output);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
       if (purses.covers(purse, amount)) {
         this.#postExtension(hold, purse, output, amount);
@@ -199,19 +203,17 @@ export class Desk {
   }
 
   /** Ends a hold as judged. Never refused: a cost beyond the hold and the balance is posted in full. */
-  end(hold: Hold, verdict: Verdict, attempts: readonly AttemptNote[]): void {
+  end(hold: Hold, verdict: Verdict, shares: Shares): void {
     if (hold.ended) return;
     hold.ended = true;
     const { journal, backlog, purses, clock } = this.#options;
     const at = clock.now();
     let spent = zero;
-    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, attempts));
+    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
     else {
-      const exact = cost(verdict.usage, hold.terms.price, hold.terms.ratio);
-      const absurd = exact > absurdCost;
-      if (absurd) this.#tellAbsurd(hold, exact, verdict);
-      spent = absurd ? hold.held : exact;
-      journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, attempts));
+      const { told, charge } = this.#charged(hold, verdict, shares);
+      spent = charge.cost;
+      journal.append(settleRecord(hold, at, told, charge, shares));
     }
     this.#open.delete(hold);
     const { purse } = hold;
@@ -222,9 +224,13 @@ export class Desk {
     }
   }
 
-  #tellAbsurd({ terms }: Hold, exact: Money, { usage }: Settlement): void {
-    const fields = { id: terms.id, cost: exact.toString(), usage };
+  /** What the usage comes to; where that is absurd, the hold. */
+  #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { told: Settlement; charge: Charge } {
+    const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
+    if (charge.cost <= absurdCost) return { told: verdict, charge };
+    const fields = { id: hold.terms.id, cost: charge.cost.toString(), usage: verdict.usage };
     this.#options.log.error(fields, 'an absurd cost: the hold is charged');
+    return { told: { ...verdict, estimated: true }, charge: { ...charge, cost: hold.held, own: undefined } };
   }
 
   /** Keeps a hold of an earlier run. */

@@ -1,18 +1,22 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
 import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { one } from '../../core/money.ts';
+import { one, oneTool, type PieceBounds, type Ratio, timesRatio } from '../../core/money.ts';
+import { type PriceContext, versionAt } from '../../core/prices.ts';
 import { count, size, z } from '../../core/schema.ts';
 import { maxCount } from '../../core/usage.ts';
 import {
   accounts,
   attempts,
+  type Call,
+  type Caller,
   call,
   caller,
   catalog,
   database,
   ledger,
   type Meter,
+  type Model,
   meter,
   model,
   plan,
@@ -21,6 +25,7 @@ import {
   priceRatio,
   usageReport,
 } from '../../core/vocabulary.ts';
+import { share } from './absorbed.ts';
 import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
@@ -94,7 +99,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       if (!exchange.get(call).billable) return next();
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
-      const opening = openAccount(exchange, books.desk, config.hold.output_tokens);
+      const opening = openAccount(exchange, books.desk, config.hold.output_tokens, host.clock.now());
       // As a rule the account is in memory, and nothing is waited for.
       if (opening !== undefined) await opening;
       return next();
@@ -110,6 +115,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
     notices: () =>
       overdraftNotices({
         holdTokens: config.hold.output_tokens,
+        at: host.clock.now(),
         models: host.find(catalog)?.list() ?? [],
         plans: host.find(plans)?.list() ?? [],
         nodes: store.shared === true ? config.nodes : 1,
@@ -145,8 +151,8 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
 }
 
 /** Holds the money, and makes sure that the hold ends however the exchange does. */
-function openAccount(exchange: Exchange, desk: Desk, outputTokens: number): undefined | Promise<void> {
-  const taken = desk.hold(termsOf(exchange, outputTokens));
+function openAccount(exchange: Exchange, desk: Desk, outputTokens: number, at: number): undefined | Promise<void> {
+  const taken = desk.hold(termsOf(exchange, outputTokens, at));
   if (taken instanceof Promise) return taken.then((hold) => watch(exchange, desk, hold));
   watch(exchange, desk, taken);
   return undefined;
@@ -162,9 +168,10 @@ function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['ki
   const list = exchange.find(attempts) ?? [];
   const sent = departures(hold);
   const report = exchange.find(usageReport);
+  const { seenOutput, unpaid } = hold;
   const { inputTokens } = hold.terms;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput: hold.seenOutput });
-  desk.end(hold, verdict, attemptNotes(list, sent));
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
+  desk.end(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
 }
 
 class HoldMeter implements Meter {
@@ -181,29 +188,52 @@ class HoldMeter implements Meter {
   }
 }
 
-/** What the call is charged by, fixed now. A model that has no price is not sold. */
-function termsOf(exchange: Exchange, longestOutput: number): Terms {
+/** What the call is charged by, fixed now. A model that has no price now is not sold. */
+function termsOf(exchange: Exchange, longestOutput: number, at: number): Terms {
   const request = exchange.get(call);
   const entry = exchange.get(model);
   const who = exchange.get(caller);
-  if (entry.price === undefined) {
+  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
+  if (prices === undefined) {
     throw new GatewayError('unsupported', `The model "${entry.id}" has no price yet and cannot be used.`, {
       field: 'model',
       code: 'model_not_priced',
       shouldRetry: false,
     });
   }
+  const { services, media } = request;
   const wanted = request.maxOutputTokens ?? entry.maxOutputTokens ?? longestOutput;
   return {
     id: exchange.id,
     accountId: who.accountId,
     keyId: who.keyId,
     model: entry.id,
-    price: entry.price,
-    priceVersion: entry.priceVersion,
-    ratio: exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one,
+    prices,
+    at,
+    context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
+    ratio: ratioOf(exchange, entry, who),
     inputTokens: request.inputTokens,
     outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
+    allowance: allowanceOf(request),
+    entry,
     plan: exchange.find(plan),
   };
+}
+
+const standard: PriceContext = {};
+
+function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'> {
+  return media === undefined ? {} : { media };
+}
+
+/** Plan × model × account; whoever states the ratio as a fact has worked out plan and model. */
+function ratioOf(exchange: Exchange, entry: Model, who: Caller): Ratio {
+  const stated = exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one;
+  return timesRatio(timesRatio(stated, entry.multiplier ?? one), who.multiplier ?? one);
+}
+
+/** Where an endpoint does not tell what tools it offers, one call is covered. */
+function allowanceOf({ toolCalls, images, seconds }: Call): PieceBounds {
+  if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
+  return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
 }

@@ -4,6 +4,7 @@ import { money } from '../../core/money.ts';
 import type { Database, Ledger, PlanTerms, Pool, Posting } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import { Changes } from './changes.ts';
+import { readEnd } from './ends.ts';
 import type { Entries } from './entries.ts';
 import { readFunds } from './funds.ts';
 import { viewPool } from './listing.ts';
@@ -37,6 +38,7 @@ export function openTill(host: Host, store: Database, books: () => Books | undef
         else if (purse !== undefined) return availableIn(purse);
         return (await readFunds(store.orm, store.schema, [accountId], host.clock.now())).get(accountId)!.balance;
       },
+      endOf: (requestId) => readEnd(store.orm, store.schema, requestId),
     },
     pool: poolBy(changes),
     upkeep: (accountId, plan) => changes.upkeep(accountId, plan),

@@ -109,8 +109,8 @@ export type Source =
   /** `mediaType` by content where that tells it (`sniff.ts`), lower-case, without parameters. */
   | { readonly form: 'bytes'; readonly mediaType: string; readonly base64: string }
   | { readonly form: 'url'; readonly url: string; readonly mediaType?: string }
-  /** Kept by a vendor under this id: of no use to another. */
-  | { readonly form: 'file'; readonly id: string }
+  /** Kept by a vendor under this id, or behind an address that only it can open: of no use to another. */
+  | { readonly form: 'file'; readonly id: string; readonly mediaType?: string }
   /** A document that is plain text. */
   | { readonly form: 'text'; readonly text: string };
 
@@ -181,6 +181,8 @@ export interface Citation {
   readonly start?: number;
   readonly end?: number;
   readonly keepsake?: Keepsake;
+  /** A place in a document, in the words of the one protocol that has them; only in answers. */
+  readonly place?: JsonObject;
 }
 
 export interface TokenLogprob {

@@ -27,6 +27,13 @@ const singleMembers = new Set([
   'generation_config',
   'candidate_count',
   'generateContentRequest',
+  'tools',
+  'max_tool_calls',
+  'web_search_options',
+  'service_tier',
+  'serviceTier',
+  'speed',
+  'inference_geo',
 ]);
 
 /** Throws invalid_request for a body that is empty, no JSON object, too deep, or carries a member that must not be there. */

@@ -9,7 +9,9 @@ export class Counts {
   /** Takes a believable count. Absent, null and absurd values change nothing; 0 does not undo a count (placeholders come late). */
   take(name: string, value: unknown): void {
     const count = readCount(value);
-    if (count === undefined || (count === 0 && this.#values.has(name))) return;
+    if (count === undefined) return;
+    const known = this.#values.get(name);
+    if (known === count || (count === 0 && known !== undefined)) return;
     this.#values.set(name, count);
     this.#reading = undefined;
   }

@@ -1,9 +1,9 @@
 /** Puts the bytes of media that a client gave by address into the prompt, for upstreams that fetch nothing themselves. */
 import { GatewayError } from '../../core/errors.ts';
-import type { MediaPart, Part, Prompt, TextPart, ToolResultPart, Turn } from './canon.ts';
+import type { MediaPart, Part, Prompt, Source, TextPart, ToolResultPart, Turn } from './canon.ts';
 import { invalid } from './checks.ts';
 import { GuardedClient, type GuardOptions, Unfetchable } from './guarded-get.ts';
-import { kindOfMedia, plainMediaType, truerType } from './wording/media.ts';
+import { kindOfMedia, placed, placeOf, plainMediaType, truerType } from './wording/media.ts';
 import { sniffBytes } from './wording/sniff.ts';
 
 export interface FetchOptions extends GuardOptions {
@@ -50,7 +50,13 @@ export async function fetchMedia(
     throw invalid(`The request names ${wanted.size} files by URL; at most ${options.maxFiles} can be fetched.`);
   }
   const fetched = await fetchAll([...wanted], options, signal);
-  return mapMedia(prompt, kinds, (part, url) => ({ ...part, source: fetched.get(url)! }));
+  return mapMedia(prompt, kinds, (part, url) => ({ ...part, source: inPlaceOf(part.source, fetched.get(url)!) }));
+}
+
+/** Bytes that stand where the address stood. */
+function inPlaceOf(before: Source, bytes: Bytes): Bytes {
+  const place = placeOf(before);
+  return place === undefined ? bytes : placed({ ...bytes }, place);
 }
 
 async function fetchAll(

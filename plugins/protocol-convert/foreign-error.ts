@@ -6,7 +6,7 @@ export const contextOverflow = 'context_length_exceeded';
 
 /** How vendors say that a prompt is too long for the model. */
 const overflowMessage =
-  /prompt is too long|maximum context length|context (?:window|length)|input token count.{0,40}exceeds|too many (?:input )?tokens/i;
+  /prompt is too long|input is too long|maximum prompt length|context (?:window|length|limit|size)|input token count.{0,40}exceeds|too many (?:input )?tokens/i;
 
 export function foreignRefusal(refusal: UpstreamRefusal): UpstreamRefusal {
   return new UpstreamRefusal(foreignError(refusal.error), { ...refusal, answer: undefined });

@@ -22,9 +22,9 @@ export function textOf(value: unknown): string | undefined {
 }
 
 /** The parsed text; undefined when it is no JSON. */
-export function tryParse(text: string): unknown {
+export function tryParse(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parse(text);
   } catch {
     return undefined;
   }

@@ -28,7 +28,7 @@ export class Losses {
     this.#dropped.add(field);
   }
 
-  /** A promise: without it the answer would be another one. Throws `unsupported`; `because` completes "This model …". */
+  /** A promise: without it the answer would be another one. Throws invalid_request; `because` completes "This model …". */
   refuse(setting: Setting, because: string, field = this.nameOf(setting)): never {
     throw notTranslatable(`The field "${field}" cannot be honoured: this model ${because}.`, field);
   }
@@ -42,5 +42,6 @@ export class Losses {
 export const notTranslatableCode = 'unsupported_by_model';
 
 export function notTranslatable(message: string, field: string): GatewayError {
-  return new GatewayError('unsupported', message, { field, code: notTranslatableCode });
+  // 400, as vendors answer what a model does not support: some clients try again on any other status.
+  return new GatewayError('invalid_request', message, { field, code: notTranslatableCode });
 }

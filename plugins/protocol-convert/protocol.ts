@@ -2,11 +2,13 @@
 import type { Answer, Endpoint, Exchange } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import type { Services } from '../../core/prices.ts';
 import type { ObjectScan } from '../../core/splice.ts';
 import type { OnFrame } from '../../core/sse.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Codec } from './codec.ts';
 import type { Reading } from './counts.ts';
+import type { ReadFrame } from './frame.ts';
 import type { JsonObject } from './json.ts';
 import type { LiveReport } from './report.ts';
 
@@ -29,6 +31,8 @@ export interface Protocol {
   renderError(error: GatewayError, exchange: Exchange): Answer;
   /** The frames that tell a client of a running stream that it broke. */
   streamError(error: GatewayError, stream: BrokenStream): string;
+  /** The frame that ends a stream, for clients of upstreams that forget it. Needed where a tap says `overdue`. */
+  readonly streamEnd?: string;
   /** To and from the common tongue. */
   readonly codec: Codec;
 }
@@ -111,8 +115,10 @@ export interface Reshape {
   /** Content type of a whole body; absent: the upstream's. */
   readonly wholeType?: string;
   whole(json: JsonObject): Uint8Array;
-  /** One frame of the upstream's stream in the client's form; undefined when nothing is left of it. */
-  frame(raw: Buffer): Uint8Array | undefined;
+  /** `frame` wants each frame parsed; the tap is then asked with `payload`. */
+  readonly readsFrames?: true;
+  /** One frame of the upstream's stream in the client's form; undefined when nothing is left of it. `read`: as `readsFrames` says. */
+  frame(raw: Buffer, read?: ReadFrame): Uint8Array | undefined;
   /** The answer is there: where its usage is found. */
   begin?(report: LiveReport): void;
   /** The upstream's answer is complete: what is still to be said. */
@@ -132,12 +138,15 @@ export interface TapOptions {
 /**
  * What a frame means to the relay. `pass`: nothing special. `last`: the protocol's end. `withhold`: not for this client.
  * `error`: it tells of an error, other frames may follow. `failed`: the protocol's end, and it tells of an error.
+ * `overdue`: the answer is all there, and the protocol's end, which this frame is not, does not come.
  */
-export type Verdict = 'pass' | 'last' | 'withhold' | 'error' | 'failed';
+export type Verdict = 'pass' | 'last' | 'withhold' | 'error' | 'failed' | 'overdue';
 
 /** Watches an answer go by, whole or in frames, and knows at any time what it has consumed. Keeps no bytes, changes none. */
 export interface Tap {
   frame(raw: Buffer): Verdict;
+  /** The same for a frame that was parsed anyway. */
+  payload(json: JsonObject, event: string | undefined): Verdict;
   whole(json: JsonObject): void;
   /** The answer may end here: its terminal event came, or all that its protocol requires before a clean end. */
   readonly complete: boolean;
@@ -148,6 +157,8 @@ export interface Tap {
   readonly text: TextSeen;
   readonly upstreamId: string | undefined;
   readonly finish: string | undefined;
+  /** Which services the upstream says it has granted. */
+  readonly services?: Services | undefined;
   /** Ids of the answer's items, where the protocol's clients may refer to them later. */
   readonly itemIds?: readonly string[];
 }

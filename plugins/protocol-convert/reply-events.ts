@@ -35,6 +35,8 @@ interface ChoiceState {
   /** Open text, refusal or reasoning block. */
   open: 'text' | 'refusal' | 'reasoning' | undefined;
   block: number;
+  /** Of the open text block, told at its end: some vendors cite before they write the words that the place is counted by. */
+  cited: Citation[];
   calls: Map<string | number, OpenCall>;
   last: OpenCall | undefined;
   callCount: number;
@@ -90,29 +92,35 @@ export class ReplyEvents {
   }
 
   text(choice: number, text: string, logprobs?: readonly TokenLogprob[]): void {
-    if ((text === '' && logprobs === undefined) || this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'text');
+    if (text === '' && logprobs === undefined) return;
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'text');
     this.#sink({ type: 'text-delta', block, choice, text, logprobs });
   }
 
   refusal(choice: number, text: string): void {
-    if (text === '' || this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'refusal');
+    if (text === '') return;
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'refusal');
     this.#sink({ type: 'refusal-delta', block, choice, text });
   }
 
   /** `''` opens the block and says nothing: some models only sign. */
   reasoning(choice: number, text: string): void {
-    if (this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'reasoning');
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    const block = this.#enter(choice, state, 'reasoning');
     if (text !== '') this.#sink({ type: 'reasoning-delta', block, choice, text });
   }
 
   /** To the open text block, or to one that is opened for it. */
   citation(choice: number, citation: Citation): void {
-    if (this.#isStopped(choice)) return;
-    const block = this.#enter(choice, 'text');
-    this.#sink({ type: 'citation', block, choice, citation });
+    const state = this.#state(choice);
+    if (state.stopped) return;
+    this.#enter(choice, state, 'text');
+    state.cited.push(citation);
   }
 
   /** Ends the open block; `keepsake` goes with a text or reasoning block. Nothing open: nothing happens. */
@@ -120,8 +128,10 @@ export class ReplyEvents {
     const state = this.#state(choice);
     const { open, block } = state;
     state.open = undefined;
-    if (open === 'text') this.#sink({ type: 'text-end', block, choice, keepsake });
-    else if (open === 'refusal') this.#sink({ type: 'refusal-end', block, choice });
+    if (open === 'text') {
+      for (const citation of state.cited.splice(0)) this.#sink({ type: 'citation', block, choice, citation });
+      this.#sink({ type: 'text-end', block, choice, keepsake });
+    } else if (open === 'refusal') this.#sink({ type: 'refusal-end', block, choice });
     else if (open === 'reasoning') this.#sink({ type: 'reasoning-end', block, choice, keepsake, redacted: false });
   }
 
@@ -209,7 +219,10 @@ export class ReplyEvents {
     this.start();
     let state = this.#choices.get(choice);
     if (state === undefined) {
-      state = { open: undefined, block: -1, calls: new Map(), last: undefined, callCount: 0, stopped: false };
+      state = {
+        ...{ open: undefined, block: -1, cited: [], calls: new Map() },
+        ...{ last: undefined, callCount: 0, stopped: false },
+      };
       this.#choices.set(choice, state);
     }
     return state;
@@ -219,8 +232,7 @@ export class ReplyEvents {
     return this.#blocks++;
   }
 
-  #enter(choice: number, kind: 'text' | 'refusal' | 'reasoning'): number {
-    const state = this.#state(choice);
+  #enter(choice: number, state: ChoiceState, kind: 'text' | 'refusal' | 'reasoning'): number {
     if (state.open === kind) return state.block;
     this.#closeOpen(choice, state);
     state.open = kind;

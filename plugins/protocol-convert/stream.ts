@@ -3,6 +3,7 @@ import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
 import type { Call, Meter } from '../../core/vocabulary.ts';
+import { isComment, isWholeFrame, type ReadFrame, readFrame } from './frame.ts';
 import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
 import type { Protocol, Reshape, StreamReader, Tap, Verdict } from './protocol.ts';
@@ -180,17 +181,29 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (this.#reshape === undefined) this.#outbox.pass(raw, end);
       return;
     }
-    const verdict = this.#tap.frame(raw);
+    const read = this.#read(raw);
+    const verdict = this.#look(raw, read);
     if (verdict === 'error' || verdict === 'failed') this.#tell(raw, end);
     else {
       this.#lastFrame = raw;
-      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw));
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(raw, read));
       else if (verdict === 'withhold') this.#outbox.skip(raw, end);
+      else if (verdict === 'overdue')
+        this.#outbox.replace(raw, end, Buffer.from(this.#options.protocol.streamEnd ?? ''));
       else this.#outbox.pass(raw, end);
     }
-    if (verdict !== 'last' && verdict !== 'failed') return;
-    if (verdict === 'last') this.#outbox.add(this.#reshape?.finish?.());
+    if (verdict !== 'last' && verdict !== 'failed' && verdict !== 'overdue') return;
+    if (verdict !== 'failed') this.#outbox.add(this.#reshape?.finish?.());
     this.#endWell();
+  }
+
+  /** A frame that the client's form is made of is parsed once, for the tap too; others only where the tap must. */
+  #read(raw: Buffer): ReadFrame | undefined {
+    return this.#reshape?.readsFrames ? readFrame(raw) : undefined;
+  }
+
+  #look(raw: Buffer, read: ReadFrame | undefined): Verdict {
+    return read === undefined ? this.#tap.frame(raw) : this.#tap.payload(read.json, read.event);
   }
 
   /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
@@ -264,7 +277,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const rest = this.#reader.end();
     if (rest === undefined) return;
     const data = parseFrame(rest)?.data;
-    const verdict: Verdict = this.#tap.frame(rest);
+    const read = this.#read(rest);
+    const verdict = this.#look(rest, read);
     if (verdict === 'error' || verdict === 'failed') {
       this.#tell(rest, 0);
       if (data === undefined && this.#reshape === undefined) {
@@ -273,7 +287,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
         this.#outbox.add(scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#tap.error))), this.#options.key()));
       }
     } else if (isWholeFrame(rest, data)) {
-      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest));
+      if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read));
       else if (verdict !== 'withhold') this.#outbox.pass(rest, 0);
     }
     const out = this.#outbox.flush();
@@ -331,15 +345,4 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 function brokeOff(cause: unknown): GatewayError {
   const { kind, message, code } = toGatewayError(cause);
   return new GatewayError(kind, message, { shouldRetry: false, cause, ...(code === undefined ? {} : { code }) });
-}
-
-/** Comments and blank lines, also several in one frame. */
-function isComment(raw: Buffer): boolean {
-  const first = raw[0];
-  return (first === 0x3a || first === 0x0a || first === 0x0d) && parseFrame(raw) === undefined;
-}
-
-function isWholeFrame(rest: Buffer, data: string | undefined): boolean {
-  if (data === undefined) return /^\s*(?::|$)/.test(rest.toString('latin1'));
-  return data === '[DONE]' || tryParse(data) !== undefined;
 }

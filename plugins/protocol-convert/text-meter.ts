@@ -1,4 +1,5 @@
 /** Adds up how much text an answer has brought, and how much of it no report of usage covers yet. Pure. */
+import type { JsonObject } from './json.ts';
 import type { TextSeen } from './protocol.ts';
 
 export class TextMeter implements TextSeen {
@@ -34,7 +35,12 @@ export class TextMeter implements TextSeen {
 export function textBytesIn(value: unknown, names: ReadonlySet<string>, opaque?: ReadonlySet<string>): number {
   if (typeof value !== 'object' || value === null) return 0;
   let sum = 0;
-  for (const [name, member] of Object.entries(value)) {
+  if (Array.isArray(value)) {
+    for (const member of value) sum += textBytesIn(member, names, opaque);
+    return sum;
+  }
+  for (const name in value) {
+    const member = (value as JsonObject)[name];
     if (typeof member === 'string') {
       if (names.has(name)) sum += Buffer.byteLength(member);
     } else if (opaque?.has(name)) sum += Buffer.byteLength(JSON.stringify(member) ?? '');

@@ -7,6 +7,7 @@ import type { Codec } from './codec.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import { defaultFetchOptions, fetchMedia } from './fetch-media.ts';
 import type { KeepsakeMemory } from './keepsake-memory.ts';
+import { notTranslatableCode } from './losses.ts';
 import type { Sealer } from './seal.ts';
 import type { Keeper } from './state/keeper.ts';
 
@@ -36,7 +37,10 @@ export function withBytes(
 export function checkLosses(dropped: readonly string[], { on_loss: onLoss }: ProtocolConvertConfig): void {
   const field = dropped[0];
   if (onLoss === 'report' || field === undefined) return;
-  throw new GatewayError('unsupported', `The field "${field}" is not taken by this model.`, { field });
+  throw new GatewayError('invalid_request', `The field "${field}" is not taken by this model.`, {
+    field,
+    code: notTranslatableCode,
+  });
 }
 
 /** Whose sealed texts and kept answers these are; without `auth` they are everybody's. */

@@ -1,10 +1,11 @@
 /** The way back of a translated answer: an upstream's frames or body in, the client's out. */
 import type { GatewayError } from '../../core/errors.ts';
-import { parseFrame } from '../../core/sse.ts';
 import type { Codec, ReplyContext, ReplyDecoder, ReplyEncoder, WayBack } from './codec.ts';
 import { Collector } from './collect.ts';
 import { emulating } from './emulate.ts';
-import { isObject, type JsonObject, tryParse } from './json.ts';
+import { foreignError } from './foreign-error.ts';
+import type { ReadFrame } from './frame.ts';
+import type { JsonObject } from './json.ts';
 import type { KeepsakeCollector } from './keepsake-memory.ts';
 import type { Reshape } from './protocol.ts';
 import { notAnAnswer } from './refusals.ts';
@@ -35,6 +36,7 @@ export class Translation implements Reshape {
   readonly streamType: string;
   readonly idleFrame: Uint8Array | undefined;
   readonly wholeType: string;
+  readonly readsFrames = true;
   readonly #options: TranslationOptions;
   readonly #context: ReplyContext;
   readonly #collector: Collector | undefined;
@@ -67,13 +69,9 @@ export class Translation implements Reshape {
     this.#report = report;
   }
 
-  frame(raw: Buffer): Uint8Array | undefined {
-    if (this.#isFinished) return undefined;
-    const event = parseFrame(raw);
-    // Elements of a streamed JSON array come without a frame around them.
-    const payload = tryParse(event === undefined ? raw.toString('utf8') : event.data);
-    if (!isObject(payload)) return undefined;
-    this.#decoder.payload(payload, event?.event);
+  frame(_raw: Buffer, read: ReadFrame | undefined): Uint8Array | undefined {
+    if (this.#isFinished || read === undefined) return undefined;
+    this.#decoder.payload(read.json, read.event);
     this.#checkReadable();
     return this.#flush();
   }
@@ -92,8 +90,8 @@ export class Translation implements Reshape {
   fail(error: GatewayError): Uint8Array | undefined {
     if (this.#isFinished) return undefined;
     this.#isFinished = true;
-    this.#failure = error;
-    if (this.#encoder !== undefined) this.#out += this.#encoder.fail(error);
+    this.#failure = foreignError(error);
+    if (this.#encoder !== undefined) this.#out += this.#encoder.fail(this.#failure);
     return this.#flush();
   }
 
@@ -135,8 +133,8 @@ export class Translation implements Reshape {
 
   /** An answer that the vendor itself calls none, or in which nothing was said, is an error: agents would loop on it. */
   #checkReadable(isEnd = false): void {
-    const { failure, hasContent, hasStopped } = this.#events;
-    const isEmpty = isEnd && !hasContent && !hasStopped;
+    const { failure } = this.#events;
+    const isEmpty = isEnd && !this.#events.hasContent && !this.#events.hasStopped;
     if (failure !== undefined || isEmpty) throw notAnAnswer(failure ?? 'the answer is empty', true);
   }
 

@@ -7,17 +7,19 @@
  * The largest debt stays below 2^53 for limits up to 10^9 a minute and 10^8 a day.
  */
 
-/** State of one bucket. Of slots, `debt` is how many are taken. */
+/** State of one bucket: four numbers, however many calls run. Of slots, `debt` is how many are taken. */
 export interface Gauge {
   readonly debt: number;
-  /**
-   * How much smaller the debt would be, at least, had the calls that still run cost nothing. It drains as the debt does.
-   * Reserved units that have drained already were lent to nobody: to refund them would admit them a second time.
-   */
-  readonly refundable: number;
-  /** Whole milliseconds at which debt and refundable were true. */
+  /** Units charged since `sinceMs`. A refund takes its units off again only if nothing was charged after them. */
+  readonly charged: number;
+  /** When the bucket was last charged while it was empty. All that was charged before has drained. */
+  readonly sinceMs: number;
+  /** Whole milliseconds at which the debt was true. */
   readonly atMs: number;
 }
+
+/** Where a charge stands in its bucket, which is the gauge right after it: what `charged` gains later is younger. */
+export type Receipt = Pick<Gauge, 'charged' | 'sinceMs'>;
 
 /** What one operation asks of one bucket. */
 export interface Cost {
@@ -32,11 +34,11 @@ export interface Decision {
   readonly refusedBy: number;
   /** Wait after which the same costs are granted, if nobody else takes anything. 0 when granted. */
   readonly retryAfterMs: number;
-  /** Every bucket at `nowMs`: charged when granted; only drained when refused. */
+  /** Every bucket at `nowMs`: charged when granted, and then the receipts too; only drained when refused. */
   readonly gauges: Gauge[];
 }
 
-export const emptyGauge: Gauge = { debt: 0, refundable: 0, atMs: 0 };
+export const emptyGauge: Gauge = { debt: 0, charged: 0, sinceMs: 0, atMs: 0 };
 
 /** Nobody knows when a slot comes free, so this is advice. */
 const slotRetryMs = 1_000;
@@ -64,22 +66,35 @@ export function decide(gauges: readonly Gauge[], nowMs: number, costs: readonly 
     retryAfterMs = waitMs;
   }
   if (refusedBy !== -1) return { refusedBy, retryAfterMs, gauges: drained };
-  for (let index = 0; index < costs.length; index++) drained[index] = charge(drained[index]!, costs[index]!);
+  for (let index = 0; index < costs.length; index++) {
+    const cost = costs[index]!;
+    drained[index] = charge(drained[index]!, cost, chargedUnits(cost));
+  }
   return { refusedBy, retryAfterMs, gauges: drained };
 }
 
 /**
- * The bucket after an operation that reserved `cost` has used `usedUnits`. What was reserved and not used goes back, as
- * far as it has not drained meanwhile; what was used beyond the reservation is taken, below empty if need be.
+ * The bucket after an operation that reserved `cost`, and got `receipt` for it, has used `usedUnits`. What was used
+ * beyond the reservation is taken, below empty if need be. What was reserved and not used goes back as far as it has not
+ * drained: what stood below it drains first, and drained units were lent to nobody, so to refund them would admit them a
+ * second time. Therefore a refund never takes the debt below what was charged after the receipt. That is safe, as without
+ * this call the debt could not be more; refunds to older calls have lowered the debt already. Units that a younger call
+ * gave back from the middle still count as charged: to know better takes a number for each running call.
  */
-export function settle(gauge: Gauge, nowMs: number, cost: Cost, usedUnits: number): Gauge {
-  const { debt, refundable } = drain(gauge, cost, nowMs);
-  const reserved = chargedUnits(cost) * cost.periodMs;
-  const used = Math.min(usedUnits, maxUsedUnits) * cost.periodMs;
-  const left = Math.max(0, refundable - Math.min(used, reserved));
-  if (used >= reserved) return { debt: debt + used - reserved, refundable: left, atMs: nowMs };
-  const refund = Math.min(reserved - used, left);
-  return { debt: debt - refund, refundable: left - refund, atMs: nowMs };
+export function settle(gauge: Gauge, receipt: Receipt, nowMs: number, cost: Cost, usedUnits: number): Gauge {
+  const drained = drain(gauge, cost, nowMs);
+  const unused = chargedUnits(cost) - Math.min(usedUnits, maxUsedUnits);
+  if (unused <= 0) return charge(drained, cost, -unused);
+  const younger = drained.charged - receipt.charged;
+  // Less than nothing: the bucket was forgotten meanwhile, and this is another.
+  if (receipt.sinceMs !== drained.sinceMs || younger < 0) return drained;
+  const refund = Math.min(unused * cost.periodMs, Math.max(0, drained.debt - younger * cost.periodMs));
+  return {
+    debt: drained.debt - refund,
+    charged: younger === 0 ? drained.charged - unused : drained.charged,
+    sinceMs: drained.sinceMs,
+    atMs: drained.atMs,
+  };
 }
 
 /** Units that could be taken now. */
@@ -95,12 +110,8 @@ export function resetMs(gauge: Gauge, cost: Cost): number {
 
 function drain(gauge: Gauge, cost: Cost, nowMs: number): Gauge {
   if (cost.periodMs === 0 || nowMs <= gauge.atMs) return gauge;
-  const ticks = (nowMs - gauge.atMs) * cost.limit;
-  return {
-    debt: Math.max(0, gauge.debt - ticks),
-    refundable: Math.max(0, gauge.refundable - ticks),
-    atMs: nowMs,
-  };
+  const debt = Math.max(0, gauge.debt - (nowMs - gauge.atMs) * cost.limit);
+  return { debt, charged: gauge.charged, sinceMs: gauge.sinceMs, atMs: nowMs };
 }
 
 /** 0 when the cost can be paid now. */
@@ -111,8 +122,10 @@ function waitFor(gauge: Gauge, cost: Cost): number {
   return excess <= 0 ? 0 : Math.ceil(excess / cost.limit);
 }
 
-function charge(gauge: Gauge, cost: Cost): Gauge {
-  if (cost.periodMs === 0) return { debt: gauge.debt + cost.units, refundable: 0, atMs: gauge.atMs };
-  const ticks = chargedUnits(cost) * cost.periodMs;
-  return { debt: gauge.debt + ticks, refundable: gauge.refundable + ticks, atMs: gauge.atMs };
+/** An empty bucket counts anew, which keeps `charged` small; receipts from before have nothing left to give back. */
+function charge(gauge: Gauge, { periodMs }: Cost, units: number): Gauge {
+  const { debt, atMs } = gauge;
+  const ticks = periodMs === 0 ? units : units * periodMs;
+  if (debt === 0) return { debt: ticks, charged: units, sinceMs: atMs, atMs };
+  return { debt: debt + ticks, charged: gauge.charged + units, sinceMs: gauge.sinceMs, atMs };
 }

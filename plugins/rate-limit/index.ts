@@ -3,6 +3,7 @@ import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from
 import { count, z } from '../../core/schema.ts';
 import { totalTokens } from '../../core/usage.ts';
 import { call, caller, endpointMatches, plan, usageReport } from '../../core/vocabulary.ts';
+import type { Receipt } from './decide.ts';
 import { demandsOf } from './demands.ts';
 import { limitHeaders } from './headers.ts';
 import type { Demand, Limiter } from './limiter.ts';
@@ -55,7 +56,9 @@ export default definePlugin({
         });
         if (demands.length === 0) return next();
         const verdict = limiter.take(exchange.id, demands);
-        if (verdict.granted) for (const demand of demands) returnAtEnd(limiter, exchange, demand);
+        verdict.receipts.forEach((receipt, index) => {
+          returnAtEnd(limiter, exchange, demands[index]!, receipt);
+        });
         const headers = limitHeaders(asked?.protocol, verdict.standings, host.clock.now());
         if (verdict.refusedBy !== undefined)
           throw overLimit(terms.name, verdict.refusedBy, verdict.retryAfterMs, headers);
@@ -70,13 +73,13 @@ export default definePlugin({
 });
 
 /** Gives back what `demand` took when the exchange has ended, however it ended. An exchange without a usage report used no tokens. */
-function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand): void {
+function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, receipt: Receipt): void {
   if (demand.dimension === 'concurrency') {
     exchange.defer(() => limiter.release(exchange.id, demand));
   } else if (demand.dimension === 'tpm') {
     exchange.defer(() => {
       const report = exchange.find(usageReport);
-      return limiter.adjust(demand, report === undefined ? 0 : totalTokens(report.usage));
+      return limiter.adjust(demand, receipt, report === undefined ? 0 : totalTokens(report.usage));
     });
   }
 }

@@ -1,6 +1,6 @@
 /** What a limiter engine does, whether it keeps its buckets in memory or elsewhere. Types alone. */
 import type { Limits } from '../../core/vocabulary.ts';
-import type { Cost } from './decide.ts';
+import type { Cost, Receipt } from './decide.ts';
 
 /** The dimensions of a plan's limits; also the `code` of the error. */
 export type Dimension = keyof Limits;
@@ -30,6 +30,8 @@ export interface Verdict {
   /** Wait after which the same demands are granted if nobody else takes anything; 0 when granted. */
   readonly retryAfterMs: number;
   readonly standings: readonly Standing[];
+  /** One for each demand, in their order, for `adjust`; none when refused. */
+  readonly receipts: readonly Receipt[];
 }
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -38,8 +40,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export interface Limiter {
   /** Takes from up to eight buckets, all or nothing. A refusal takes nothing. */
   take(id: string, demands: readonly Demand[]): MaybePromise<Verdict>;
-  /** Replaces what `demand` reserved by what was used. Once per granted demand. */
-  adjust(demand: Demand, usedUnits: number): MaybePromise<void>;
+  /** Replaces what `demand` reserved by what was used. Once per granted demand, with the receipt that `take` gave for it. */
+  adjust(demand: Demand, receipt: Receipt, usedUnits: number): MaybePromise<void>;
   /** Gives back the slot that `id` holds. */
   release(id: string, demand: Demand): MaybePromise<void>;
 }

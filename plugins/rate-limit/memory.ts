@@ -1,6 +1,15 @@
 /** The limiter of one process: buckets in a bounded map. */
 import type { Clock } from '../../core/contract.ts';
-import { type Decision, decide, emptyGauge, type Gauge, remainingUnits, resetMs, settle } from './decide.ts';
+import {
+  type Decision,
+  decide,
+  emptyGauge,
+  type Gauge,
+  type Receipt,
+  remainingUnits,
+  resetMs,
+  settle,
+} from './decide.ts';
 import { type Demand, type Dimension, type Limiter, maxDemands, type Standing, type Verdict } from './limiter.ts';
 
 /** Everything that is kept of one subject. */
@@ -43,15 +52,16 @@ export class MemoryLimiter implements Limiter {
       refusedBy: granted ? undefined : demands[decision.refusedBy]!,
       retryAfterMs: decision.retryAfterMs,
       standings: demands.map((demand, index) => standing(demand, decision.gauges[index]!)),
+      receipts: granted ? decision.gauges : [],
     };
   }
 
-  adjust(demand: Demand, usedUnits: number): void {
+  adjust(demand: Demand, receipt: Receipt, usedUnits: number): void {
     const subject = this.#subjects.get(demand.subject);
     const gauge = subject?.gauges[demand.dimension];
     if (subject === undefined || gauge === undefined) return;
     const nowMs = this.#now();
-    const settled = settle(gauge, nowMs, demand, usedUnits);
+    const settled = settle(gauge, receipt, nowMs, demand, usedUnits);
     subject.gauges[demand.dimension] = settled;
     subject.wholeAtMs = Math.max(subject.wholeAtMs, nowMs + resetMs(settled, demand));
   }
@@ -75,7 +85,7 @@ export class MemoryLimiter implements Limiter {
     if (subject === undefined) return emptyGauge;
     if (periodMs > 0) return subject.gauges[dimension] ?? emptyGauge;
     if (subject.slots.size >= limit) dropLapsed(subject.slots, nowMs);
-    return { debt: subject.slots.size, refundable: 0, atMs: nowMs };
+    return { ...emptyGauge, debt: subject.slots.size, atMs: nowMs };
   }
 
   #keep(id: string, demands: readonly Demand[], { gauges }: Decision, nowMs: number): void {

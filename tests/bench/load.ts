@@ -1,5 +1,6 @@
 /** The load: keep-alive connections that each send the next request when the last answer is whole. Raw sockets, no parser to pay for. */
 import { connect, type Socket } from 'node:net';
+import { AnswerEnd } from './answer-end.ts';
 
 export interface Load {
   readonly port: number;
@@ -28,8 +29,6 @@ export async function run(load: Load): Promise<LoadResult> {
   return counts;
 }
 
-const chunkedEnd = Buffer.from('\r\n0\r\n\r\n');
-
 function keepAsking(
   port: number,
   request: Buffer,
@@ -39,6 +38,7 @@ function keepAsking(
   socket.setNoDelay(true);
   let missing = -1;
   let chunked = false;
+  const end = new AnswerEnd();
   socket.on('connect', () => void socket.write(request));
   socket.on('error', () => {
     counts.failures++;
@@ -55,7 +55,7 @@ function keepAsking(
       body = data.length - headEnd - 4;
     }
     missing -= body;
-    if (chunked ? !data.subarray(-7).equals(chunkedEnd) : missing > 0) return;
+    if (chunked ? !end.isAt(data) : missing > 0) return;
     missing = -1;
     chunked = false;
     counts.requests++;

@@ -54,9 +54,9 @@ export async function startNginx(upstreamPort: number): Promise<Started> {
   return { process: child, port, key: 'none' };
 }
 
-/** Runs a load process on the other core and gives what it reports. */
-export async function load<T>(options: object): Promise<T> {
-  const child = fork(join(import.meta.dirname, 'load.ts'), [JSON.stringify(options)], { execArgv: nodeFlags });
+/** Runs a load process, a module of this folder, on the other core and gives what it reports. */
+export async function load<T>(options: object, module = 'load.ts'): Promise<T> {
+  const child = fork(join(import.meta.dirname, module), [JSON.stringify(options)], { execArgv: nodeFlags });
   pin(child.pid!, otherCore);
   return await new Promise<T>((resolve, reject) => {
     child.once('message', (message) => resolve(message as T));

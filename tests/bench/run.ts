@@ -1,112 +1,67 @@
 /** `npm run bench`: what the gateway costs beside a bare forwarder and nginx, as ratios within one run. The method is in README.md. */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { LoadResult } from './load.ts';
+import { crowd } from './crowd.ts';
+import { compare, median, report, type Subject } from './measure.ts';
 import {
   hasNginx,
   load,
   measuredCore,
   otherCore,
-  processorMs,
   residentKiB,
   type Started,
   start,
   startNginx,
   stop,
 } from './processes.ts';
+import { translatedStreams } from './translated.ts';
+import { modelOf, wordsOf } from './words.ts';
 
-const path = '/v1/chat/completions';
 const prompt = 'a'.repeat(900);
-const whole = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: prompt }] });
-const streamOf = (chunks: number) =>
-  JSON.stringify({
-    model: 'bench',
-    stream: true,
-    messages: [{ role: 'user', content: `chunks=${chunks} ${prompt}` }],
-  }).replace('"stream":true', '"stream":true,"stream_options":{"include_usage":true}');
-const held = JSON.stringify({ model: 'bench', stream: true, messages: [{ role: 'user', content: 'hold' }] });
-const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
-const rounds = 3;
-
-interface Cost {
-  perSecond: number;
-  microsecondsEach: number;
-}
+const streamOf = (wish: string) => wordsOf('chat').ask(wish);
+const { path } = streamOf('');
+const whole = JSON.stringify({ model: modelOf('chat'), messages: [{ role: 'user', content: prompt }] });
 
 const upstream = await start('upstream.ts', [], otherCore);
-const subjects: Record<string, Started> = {
-  'bare forwarder': await start('bare.ts', [String(upstream.port)], measuredCore),
+const gateway = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
+const bare = await start('bare.ts', [String(upstream.port)], measuredCore);
+const others: Record<string, Started> = {
+  'bare forwarder': bare,
   'passthrough gateway': await start('gateway.ts', [String(upstream.port), 'passthrough'], measuredCore),
-  'main gateway': await start('gateway.ts', [String(upstream.port), 'full'], measuredCore),
   ...(hasNginx ? { nginx: await startNginx(upstream.port) } : {}),
 };
 
-/** Best of several rounds, subjects in turn, so that a disturbance of the machine hits no single one. */
-async function compare(body: string, unitsPerRequest: number, connections: number): Promise<Record<string, Cost>> {
-  const best: Record<string, Cost> = {};
-  for (let round = 0; round <= rounds; round++) {
-    for (const [name, subject] of Object.entries(subjects)) {
-      const before = processorMs(subject, name === 'nginx');
-      const result = await load<LoadResult>({
-        port: subject.port,
-        key: subject.key,
-        path,
-        body,
-        connections,
-        seconds: round === 0 ? 2 : seconds,
-      });
-      if (result.failures > 0) throw new Error(`${name}: ${result.failures} failures`);
-      const units = result.requests * unitsPerRequest;
-      const cost = {
-        perSecond: units / seconds,
-        microsecondsEach: ((processorMs(subject, name === 'nginx') - before) * 1_000) / units,
-      };
-      if (round > 0 && (best[name] === undefined || cost.microsecondsEach < best[name].microsecondsEach))
-        best[name] = cost;
-    }
-  }
-  return best;
-}
-
-function report(title: string, costs: Record<string, Cost>, against: string): void {
-  console.log(`\n${title}`);
-  const reference = costs[against];
-  for (const [name, { perSecond, microsecondsEach }] of Object.entries(costs)) {
-    const ratio =
-      reference === undefined ? '' : `, ${(reference.microsecondsEach / microsecondsEach).toFixed(2)} of ${against}`;
-    console.log(
-      `  ${name.padEnd(20)} ${Math.round(perSecond).toString().padStart(8)}/s, ${microsecondsEach.toFixed(1).padStart(6)} µs of one core each${ratio}`,
-    );
-  }
+function subjects(body: string): Record<string, Subject> {
+  const all = Object.entries({ ...others, 'main gateway': gateway });
+  return Object.fromEntries(
+    all.map(([name, started]) => [name, { started, path, body, withChildren: name === 'nginx' }]),
+  );
 }
 
 async function addedFirstByte(): Promise<void> {
-  const times: Record<string, number[]> = { direct: [], 'main gateway': [] };
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, { port, key }] of Object.entries({
-      direct: upstream,
-      'main gateway': subjects['main gateway']!,
-    })) {
-      times[name]!.push(...(await load<number[]>({ port, key, path, body: streamOf(4), firstBytes: 300 })));
+  const times: Record<'direct' | 'gateway', number[]> = { direct: [], gateway: [] };
+  for (let round = 0; round < 3; round++) {
+    for (const [name, { port, key }] of [['direct', upstream] as const, ['gateway', gateway] as const]) {
+      times[name].push(...(await load<number[]>({ port, key, ...streamOf(`chunks=4 ${prompt}`), firstBytes: 300 })));
     }
   }
-  const [direct, gateway] = [median(times['direct']!), median(times['main gateway']!)];
+  const [direct, through] = [median(times.direct), median(times.gateway)];
   console.log(
-    `\nFirst byte of a stream, median of ${times['direct']!.length}: ${(gateway - direct).toFixed(2)} ms added (direct ${direct.toFixed(2)}, gateway ${gateway.toFixed(2)})`,
+    `\nFirst byte of a stream, median of ${times.direct.length}: ${(through - direct).toFixed(2)} ms added (direct ${direct.toFixed(2)}, gateway ${through.toFixed(2)})`,
   );
 }
 
 /** The growth from `first` open streams to `first + count`: what a process grows by once is not the streams'. */
 async function idleStreams(first: number, count: number): Promise<void> {
-  const gateway = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
+  const fresh = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
   const sockets: Socket[] = [];
   const open = async (more: number) => {
     for (let index = 0; index < more; index++) {
-      sockets.push(openStream(gateway));
+      sockets.push(openStream(fresh));
       if (index % 50 === 49) await pause(20);
     }
     await pause(3_000);
-    return residentKiB(gateway);
+    return residentKiB(fresh);
   };
   const before = await open(first);
   const growth = (await open(count)) - before;
@@ -114,31 +69,32 @@ async function idleStreams(first: number, count: number): Promise<void> {
     `\nMemory: ${(growth / count).toFixed(1)} KiB for each of ${count} open, silent streams beyond the first ${first} (growth of the resident set)`,
   );
   for (const socket of sockets) socket.destroy();
-  stop(gateway);
+  stop(fresh);
 }
 
 function openStream({ port, key }: Started): Socket {
   const socket = connect(port, '127.0.0.1');
+  const { body } = streamOf('hold');
   socket.on('error', () => {});
   socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${held.length}\r\n\r\n${held}`,
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
   return socket;
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)]!;
-}
-
-const only = process.env['BENCH_ONLY'] ?? 'whole,streams,first-byte,memory';
+const chunks = 400;
+const only = process.env['BENCH_ONLY'] ?? 'whole,streams,translated,crowd,first-byte,memory';
 if (only.includes('whole')) {
-  report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', await compare(whole, 1, 32), 'bare forwarder');
+  const costs = await compare(subjects(whole), 1, 32);
+  report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', costs, () => ['bare forwarder']);
 }
 if (only.includes('streams')) {
-  const chunks = 400;
+  const costs = await compare(subjects(streamOf(`chunks=${chunks} ${prompt}`).body), chunks, 16);
   const title = `Streamed chunks of 250 bytes: ${chunks} in each stream, 16 streams at a time`;
-  report(title, await compare(streamOf(chunks), chunks, 16), hasNginx ? 'nginx' : 'bare forwarder');
+  report(title, costs, () => [hasNginx ? 'nginx' : 'bare forwarder']);
 }
+if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
+if (only.includes('crowd')) await crowd(gateway, bare, upstream);
 if (only.includes('first-byte')) await addedFirstByte();
 if (only.includes('memory')) await idleStreams(1_000, 2_000);
-for (const subject of [...Object.values(subjects), upstream]) stop(subject);
+for (const started of [...Object.values(others), gateway, upstream]) stop(started);

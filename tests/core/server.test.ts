@@ -174,6 +174,28 @@ test('a dead upstream is a 502 that says nothing about it; a cut answer breaks t
   await assert.rejects(fetch(`${gateway.origin}/a`).then((cut) => cut.text()));
 });
 
+test('streams are framed in chunks on a connection that lives on, and not at all for older clients', async () => {
+  behaviour = async (_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const part of ['data: 1\n\n', 'data: twenty-two\n\n']) {
+      outgoing.write(part);
+      await pause(30);
+    }
+    outgoing.end();
+  };
+  const get = (more: string) => `GET /a HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
+  const both = await raw(get('') + get('Connection: close\r\n'));
+  const bodies = both.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/).slice(1);
+  const body = '9\r\ndata: 1\n\n\r\n12\r\ndata: twenty-two\n\n\r\n0\r\n\r\n';
+  assert.deepEqual(bodies, [body, body]);
+  const older = await raw('GET /a HTTP/1.0\r\nHost: a\r\n\r\n');
+  assert.doesNotMatch(older, /transfer-encoding/i);
+  assert.equal(older.slice(older.indexOf('\r\n\r\n') + 4), 'data: 1\n\ndata: twenty-two\n\n');
+  const bodiless = await raw('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  assert.match(firstLine(bodiless), / 200 /);
+  assert.equal(bodiless.slice(bodiless.indexOf('\r\n\r\n') + 4), '');
+});
+
 test('a slow reader slows the upstream down instead of filling memory', async () => {
   let written = 0;
   behaviour = (_incoming, outgoing) => {

@@ -7,6 +7,11 @@ export const noResultText = '(no result)';
 /** What stands for a result that is there but holds nothing: many upstreams refuse empty ones. */
 export const noOutputText = '(no output)';
 
+/** What stands for what a tool showed and the model cannot see: refusing it would end the conversation for good. */
+export function unshownText(kind: MediaPart['kind']): string {
+  return `(${kind} that cannot be shown)`;
+}
+
 /** The calls of a conversation by their id; of several with one id, the last. */
 export function callsById(turns: readonly Turn[]): ReadonlyMap<string, ToolCallPart> {
   const calls = new Map<string, ToolCallPart>();

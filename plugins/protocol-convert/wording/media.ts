@@ -145,11 +145,25 @@ export function truerType(sniffed: string | undefined, declaredType: string | un
   return isContainer && declared?.split('/')[1] === sniffed.split('/')[1] ? declared! : sniffed;
 }
 
-/** Data URLs become bytes; other addresses stay, with a type where it is told or where their ending tells it. */
+/** Pages and stores behind whose addresses no file lies, but for the vendor of the generate-content protocol. */
+const keptHosts = new Set([
+  ...['www.youtube.com', 'youtube.com', 'm.youtube.com', 'youtu.be'],
+  'generativelanguage.googleapis.com',
+]);
+
+/**
+ * Data URLs become bytes; other addresses stay, with a type where it is told or where their ending tells it. What no
+ * client can fetch is a vendor's file.
+ */
 export function urlSource(url: string, declaredType?: string): Source {
   const data = parseDataUrl(url);
   if (data !== undefined) return bytesSource(data.base64, declaredType ?? data.mediaType);
   const mediaType = plainMediaType(declaredType) ?? mediaTypeOfName(url);
+  const host = URL.parse(url)?.host ?? '';
+  if (keptHosts.has(host)) {
+    const kept = declaredType ?? (host.includes('youtu') ? 'video/*' : undefined);
+    return { form: 'file', id: url, ...(kept === undefined ? {} : { mediaType: kept }) };
+  }
   return mediaType === undefined ? { form: 'url', url } : { form: 'url', url, mediaType };
 }
 
@@ -177,4 +191,17 @@ export function documentTitle(name: string): string {
   const bare = name.replace(/\.[A-Za-z0-9]{1,8}$/, '');
   const plain = bare.replace(/[^\p{L}\p{N}\s()[\]-]+/gu, ' ').replace(/\s+/g, ' ');
   return plain.trim().slice(0, 200) || 'document';
+}
+
+const places = new WeakMap<Source, string>();
+
+/** The same source, of which is known how its client calls the field that it stands in: refusals name it. */
+export function placed<S extends Source>(source: S, field: string): S {
+  places.set(source, field);
+  return source;
+}
+
+/** As `placed` was told; undefined: unknown. */
+export function placeOf(source: Source): string | undefined {
+  return places.get(source);
 }

@@ -61,3 +61,8 @@ function makeNullable(members: Map<string, unknown>): void {
   const branches = members.get('anyOf');
   if (Array.isArray(branches)) members.set('anyOf', [...branches, { type: 'null' }]);
 }
+
+/** The schema of an answer with what the client says about it, for protocols that have no other place for that. */
+export function describedSchema({ schema, description }: { schema: JsonObject; description?: string }): JsonObject {
+  return description === undefined || schema['description'] !== undefined ? schema : { ...schema, description };
+}

@@ -38,6 +38,8 @@ interface Running {
   readonly at: number;
   held: bigint;
   seen: number;
+  /** It was stopped, and what was seen of it is charged however it ends. */
+  unpaid: boolean;
 }
 
 class History {
@@ -138,7 +140,15 @@ const enterStep = (inputTokens: number, maxOutputTokens: number): Step =>
       return;
     }
     history.account.held += bound;
-    history.running.push({ id: exchange.id, exchange, inputTokens, at: history.now, held: bound, seen: 0 });
+    history.running.push({
+      id: exchange.id,
+      exchange,
+      inputTokens,
+      at: history.now,
+      held: bound,
+      seen: 0,
+      unpaid: false,
+    });
     await send(exchange);
   };
 
@@ -155,6 +165,7 @@ const observeStep = (index: number, tokens: number): Step =>
     const needed = costBound(call.inputTokens, call.seen, price);
     assert.equal(goesOn, needed <= call.held + taken);
     if (!goesOn) assert.ok(needed - call.held > spendable);
+    call.unpaid ||= !goesOn;
     call.held += taken;
     history.account.held += taken;
   };
@@ -168,7 +179,15 @@ const endStep = (index: number, answered: boolean, output: number): Step =>
     attempt!.result = answered ? 'answered' : 'refused';
     if (answered) call.exchange.set(usageReport, report(usage));
     await call.exchange.end({ kind: 'complete' });
-    history.close(call, answered ? cost(usage, price) : 0n);
+    const seen = { input: call.inputTokens, output: call.seen };
+    history.close(call, answered ? cost(usage, price) : call.unpaid ? cost(seen, price) : 0n);
+  };
+
+/** The same, and the database's answer to the charge is lost. */
+const lostEndStep = (index: number, output: number): Step =>
+  async function endingUnheard(history) {
+    await endStep(index, true, output)(history);
+    await repeating(history);
   };
 
 const creditStep = (amount: bigint, hours: number): Step =>
@@ -288,6 +307,15 @@ async function sweeping(history: History): Promise<void> {
   await history.world.tick('forget idle accounts');
 }
 
+/** The database commits a batch, and its answer is lost: the batch is applied once more. */
+async function repeating(history: History): Promise<void> {
+  history.world.faults.afterCommit = true;
+  await history.flush();
+  history.world.faults.afterCommit = false;
+  history.world.host.advance(10_000);
+  await history.flush();
+}
+
 async function crashing(history: History): Promise<void> {
   const { now } = history;
   for (const call of [...history.running]) {
@@ -316,6 +344,7 @@ const steps = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(1, 20, 61, 301, 1_441, 4 * 1_441).map(passStep) },
   { weight: 1, arbitrary: fc.constant<Step>(sweeping) },
   { weight: 1, arbitrary: fc.constant<Step>(crashing) },
+  { weight: 2, arbitrary: fc.tuple(index, tokens).map(([at, output]) => lostEndStep(at, output)) },
 );
 
 test('whatever is given, spent, bought, taken and refunded while time passes, each grant and window is what a naive account says', async () => {

@@ -56,7 +56,16 @@ test('a chat request states model, stream, bounds and choices', () => {
   });
   assert.deepEqual(
     { ...stated, inputTokens: 0 },
-    { protocol: 'chat', model: 'm', stream: true, billable: true, inputTokens: 0, maxOutputTokens: 9, choices: 3 },
+    {
+      protocol: 'chat',
+      model: 'm',
+      stream: true,
+      billable: true,
+      inputTokens: 0,
+      maxOutputTokens: 9,
+      choices: 3,
+      toolCalls: 0,
+    },
   );
 });
 
@@ -103,7 +112,7 @@ const wrong: readonly [what: string, path: string, body: unknown, field: string 
   ['a model that stands twice', chat, '{"model":"cheap","messages":[],"mod\\u0065l":"dear"}', 'model'],
   ['an upstream of the client', chat, { model: 'm', messages: turn, api_base: 'http://x' }, 'api_base'],
   ['a key of the client', messages, { model: 'm', max_tokens: 1, messages: turn, api_key: 'k' }, 'api_key'],
-  ['a background answer', responses, { model: 'm', input: 'x', background: true }, 'background', 'unsupported'],
+  ['a background answer', responses, { model: 'm', input: 'x', background: true }, 'background', 'invalid_request'],
   ['an unknown method', '/v1beta/models/gem:embedContent', {}, undefined, 'not_found'],
   ['no method', '/v1beta/models/gem', {}, undefined, 'not_found'],
 ];

@@ -44,7 +44,7 @@ test('with on_loss: refuse such a field is an error that names it', async () => 
   exchange.set(target, targetFor('chat', 'm', { upstream: { dropFields: { chat: ['seed'] } } }));
   await assert.rejects(
     part.handle!(exchange, async () => assert.fail('it must not be sent')),
-    (error) => error instanceof GatewayError && error.kind === 'unsupported' && error.field === 'seed',
+    (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === 'seed',
   );
 });
 

@@ -132,10 +132,24 @@ test('room is made even when nobody is idle', () => {
 test('an account that was forgotten meanwhile may still be given back to', () => {
   const host = fakeHost();
   const limiter = new MemoryLimiter(host.clock);
-  limiter.take('one', [perMinute('a', 60), slot('a', 1)]);
+  const { receipts } = limiter.take('one', [perMinute('a', 60), slot('a', 1)]);
   host.advance(3_600_000);
   limiter.sweep();
   limiter.release('one', slot('a', 1));
-  limiter.adjust(perMinute('a', 60), 5);
+  limiter.adjust(perMinute('a', 60), receipts[0]!, 5);
   assert.equal(limiter.size, 0);
+});
+
+test('a call of an account that was forgotten meanwhile gives nothing back to the new bucket', () => {
+  const host = fakeHost();
+  const limiter = new MemoryLimiter(host.clock);
+  const { receipts } = limiter.take('one', [perMinute('a', 60, 50)]);
+  host.advance(50_000);
+  limiter.sweep();
+  assert.equal(limiter.size, 0);
+  assert.equal(limiter.take('two', [perMinute('a', 60, 60)]).granted, true);
+  limiter.adjust(perMinute('a', 60, 50), receipts[0]!, 0);
+  const refused = limiter.take('three', [perMinute('a', 60)]);
+  assert.equal(refused.granted, false);
+  assert.deepEqual(refused.receipts, []);
 });

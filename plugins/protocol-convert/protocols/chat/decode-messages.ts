@@ -64,6 +64,7 @@ function assistantParts(message: JsonObject, field: string, context: DecodeConte
   const refusal = textOf(message['refusal']);
   // A sound that its vendor keeps: nobody else can hear it.
   if (objectOf(message['audio']) !== undefined) losses.dropField(`${field}.audio`);
+  if (listOf(message['annotations']).length > 0) losses.dropField(`${field}.annotations`);
   return [
     ...reasoningParts(message, open),
     ...content,

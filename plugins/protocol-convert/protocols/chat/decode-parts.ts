@@ -3,7 +3,7 @@ import type { CacheMark, MediaPart, Part, Source, TextPart, ToolResultPart } fro
 import { invalid } from '../../checks.ts';
 import type { OpenSeal } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
-import { bytesSource, kindOfMedia, mediaTypeOfName, urlSource } from '../../wording/media.ts';
+import { bytesSource, kindOfMedia, mediaTypeOfName, placed, urlSource } from '../../wording/media.ts';
 import { reasoningPart } from './decode-reasoning.ts';
 
 /** String, list of parts, or nothing. Throws invalid_request that names `field`. */
@@ -44,10 +44,21 @@ function readPart(part: JsonObject, field: string, open: OpenSeal): Exclude<Part
     case 'thinking':
     case 'redacted_thinking':
       return reasoningPart(part, open);
-    default:
-      return mediaPart(part, field);
+    default: {
+      const media = mediaPart(part, field);
+      placed(media.source, `${field}.${placeNames[String(part['type'])] ?? part['type']}`);
+      return media;
+    }
   }
 }
+
+/** The members that hold a medium, where they are not called like the part's type. */
+const placeNames: Readonly<Record<string, string>> = {
+  input_image: 'image_url',
+  input_file: 'file_data',
+  image: 'source',
+  document: 'source',
+};
 
 /** A part that is an image, sound, film or file. Throws invalid_request for any other. */
 function mediaPart(part: JsonObject, field: string): MediaPart {

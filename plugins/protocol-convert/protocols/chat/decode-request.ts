@@ -28,6 +28,7 @@ const knownFields = new Set([
 
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
   noteUnknown(json, context.losses);
+  noteUseless(json, context.losses);
   const { tools, ...choices } = decodeTools(json, context.losses);
   return {
     turns: decodeMessages(requireList(json, 'messages'), context),
@@ -64,6 +65,15 @@ function noteUnknown(json: JsonObject, losses: Losses): void {
     const isEmpty = typeof value === 'object' && Object.keys(value as object).length === 0;
     if (!isEmpty) losses.dropField(field);
   }
+}
+
+/** Members that mean nothing without another one. */
+function noteUseless(json: JsonObject, losses: Losses): void {
+  const modalities = listOf(json['modalities']);
+  if (isObject(json['audio']) && !modalities.includes('audio')) losses.dropField('audio');
+  if (isObject(json['image_config']) && !modalities.includes('image')) losses.dropField('image_config');
+  if (json['logprobs'] !== true && typeof json['top_logprobs'] === 'number' && json['top_logprobs'] > 0)
+    losses.dropField('top_logprobs');
 }
 
 function filled(object: JsonObject | undefined): JsonObject | undefined {

@@ -86,6 +86,7 @@ function decodeSearch(options: JsonObject, name: string): HostedTool {
       contextSize: textOf(options['search_context_size']),
       location: place === undefined ? undefined : (objectOf(place['approximate']) ?? place),
       allowedDomains: domains(filters['allowed_domains']),
+      blockedDomains: domains(filters['blocked_domains']),
     }),
   };
 }

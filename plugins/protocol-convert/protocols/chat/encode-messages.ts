@@ -2,7 +2,7 @@
 import type { MediaPart, Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart, Turn } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import { type JsonObject, objectOf, tryParse } from '../../json.ts';
-import { pairedTurns, withoutEmpty } from '../../wording/history.ts';
+import { pairedTurns, unshownText, withoutEmpty } from '../../wording/history.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { cacheMember, canTake, mediaParts, textPart } from './encode-parts.ts';
@@ -74,6 +74,7 @@ class MessageWriter {
   }
 
   add(turn: Turn): void {
+    if (turn.phase !== undefined) this.#context.losses.drop('phase');
     if (turn.role === 'assistant') this.#assistant(turn);
     else if (turn.role === 'system') this.#system(turn);
     else this.#user(turn);
@@ -117,9 +118,8 @@ class MessageWriter {
       if (part.kind === 'text') content.push(textPart(part, this.#context));
       else if (canTake(part, this.#context)) content.push(...this.#resultMedia(part, result));
       else {
-        // Refusing would end a conversation for good in which a tool once showed something.
         this.#context.losses.drop(part.source.form === 'file' ? 'file' : part.kind);
-        content.push({ type: 'text', text: `(${part.kind} that cannot be shown)` });
+        content.push({ type: 'text', text: unshownText(part.kind) });
       }
     }
     if (result.isError === true) content.unshift({ type: 'text', text: 'Error:' });
@@ -146,7 +146,8 @@ class MessageWriter {
     const texts = parts.filter((part) => part.kind === 'text');
     const refusal = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
     for (const part of parts) if (isMedia(part)) this.#made(part);
-    if (parts.some(({ kind }) => kind === 'search')) this.#context.losses.drop('searchHistory');
+    if (parts.some(({ kind }) => kind === 'search') || texts.some(({ citations }) => citations !== undefined))
+      this.#context.losses.drop('searchHistory');
     const content = texts.map((part) => textPart(part, this.#context));
     const thoughts = this.#thoughts(
       parts.filter((part) => part.kind === 'reasoning'),

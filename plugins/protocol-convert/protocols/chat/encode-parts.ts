@@ -2,7 +2,7 @@
 import type { CacheMark, MediaPart, TextPart } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import type { JsonObject } from '../../json.ts';
-import { audioFormat, dataUrl, plainText } from '../../wording/media.ts';
+import { audioFormat, dataUrl, placeOf, plainText } from '../../wording/media.ts';
 
 const kindNames = { image: 'images', document: 'documents', audio: 'sounds', video: 'films' } as const;
 /** What the protocol officially carries. */
@@ -36,8 +36,8 @@ export function canTake(part: MediaPart, { traits }: EncodeContext): boolean {
 export function mediaParts(part: MediaPart, context: EncodeContext): JsonObject[] {
   const { losses } = context;
   const { kind, source } = part;
-  if (source.form === 'file') losses.refuse('file', 'cannot read files that another service keeps');
-  if (!canTake(part, context)) losses.refuse(kind, `takes no ${kindNames[kind]}`);
+  if (source.form === 'file') losses.refuse('file', 'cannot read files that another service keeps', placeOf(source));
+  if (!canTake(part, context)) losses.refuse(kind, `takes no ${kindNames[kind]}`, placeOf(source));
   if (part.citations === true) losses.drop('documentCitations');
   const about = part.context === undefined ? [] : [textPart({ text: part.context }, context)];
   return [...about, { ...mediaPart(part, context), ...cacheMember(part.cache, context) }];
@@ -64,14 +64,14 @@ function mediaPart(part: MediaPart, context: EncodeContext): JsonObject {
 function audioPart({ source }: MediaPart, { losses }: EncodeContext): JsonObject {
   const format = source.form === 'bytes' ? audioFormat(source.mediaType) : undefined;
   if (source.form !== 'bytes' || format === undefined)
-    return losses.refuse('audio', 'takes sounds as wav and mp3 alone');
+    return losses.refuse('audio', 'takes sounds as wav and mp3 alone', placeOf(source));
   return { type: 'input_audio', input_audio: { data: source.base64, format } };
 }
 
 function documentPart({ source, name }: MediaPart, { losses }: EncodeContext): JsonObject {
   const text = plainText(source);
   if (text !== undefined) return { type: 'text', text: name === undefined ? text : `${name}:\n\n${text}` };
-  if (source.form !== 'bytes') return losses.refuse('document', 'takes documents by content alone');
+  if (source.form !== 'bytes') return losses.refuse('document', 'takes documents by content alone', placeOf(source));
   const type = source.mediaType.split('/')[1] ?? 'pdf';
   const filename = name === undefined ? `document.${type}` : name.includes('.') ? name : `${name}.${type}`;
   return { type: 'file', file: { filename, file_data: dataUrl(source) } };

@@ -67,6 +67,7 @@ function userName(user: string): string {
 
 function tier({ serviceTier }: Prompt, { losses }: EncodeContext): JsonObject {
   if (serviceTier === undefined) return {};
+  if (serviceTier === 'standard') return { service_tier: 'default' };
   if (serviceTiers.includes(serviceTier)) return { service_tier: serviceTier };
   losses.drop('serviceTier');
   return {};

@@ -24,6 +24,7 @@ interface ChoiceState {
   /** UTF-16 length of all text, and where the open block begins in it. */
   textLength: number;
   blockStart: number;
+  readonly annotations: JsonObject[];
 }
 
 export class ChatEncoder implements ReplyEncoder {
@@ -39,7 +40,7 @@ export class ChatEncoder implements ReplyEncoder {
   #frame: string | undefined;
   readonly #choices: ChoiceState[] = [];
   /** Head of the deltas of each open call, by block. */
-  readonly #calls = new Map<number, { readonly head: string; readonly tail: string; readonly index: number }>();
+  readonly #calls = new Map<number, { readonly head: string; readonly tail: string }>();
 
   constructor(context: ReplyContext) {
     const { request } = context;
@@ -128,7 +129,16 @@ export class ChatEncoder implements ReplyEncoder {
   /** The first chunk of a choice. */
   #open(choice: number): string {
     const head = `${this.#frame}{"index":${choice},"delta":{`;
-    this.#choices[choice] = { head, calls: 0, images: 0, reasoning: '', details: 0, textLength: 0, blockStart: 0 };
+    this.#choices[choice] = {
+      head,
+      calls: 0,
+      images: 0,
+      reasoning: '',
+      details: 0,
+      textLength: 0,
+      blockStart: 0,
+      annotations: [],
+    };
     return `${head}"role":"assistant","content":""${this.#tail}`;
   }
 
@@ -158,7 +168,8 @@ export class ChatEncoder implements ReplyEncoder {
   #citation(choice: number, citation: Citation): string {
     const { blockStart, textLength } = this.#choices[choice]!;
     const annotation = annotationOf(citation, blockStart, textLength);
-    return annotation === undefined ? '' : this.#delta(choice, `"annotations":[${JSON.stringify(annotation)}]`);
+    if (annotation !== undefined) this.#choices[choice]!.annotations.push(annotation);
+    return '';
   }
 
   #reasoningDelta(choice: number, text: string): string {
@@ -186,7 +197,6 @@ export class ChatEncoder implements ReplyEncoder {
     this.#calls.set(block, {
       head: `${state.head}"tool_calls":[{"index":${index},"${kind}":{"${input}":`,
       tail: `}}]${this.#tail}`,
-      index,
     });
     const call = `{"index":${index},"id":${JSON.stringify(id)},"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}}`;
     return opening + this.#delta(choice, `"tool_calls":[${call}]`);
@@ -195,15 +205,16 @@ export class ChatEncoder implements ReplyEncoder {
   /** The old form has room for one call. */
   #functionStart(state: ChoiceState, block: number, index: number, name: string): string {
     if (index > 0) return '';
-    this.#calls.set(block, { head: `${state.head}"function_call":{"arguments":`, tail: `}${this.#tail}`, index });
+    this.#calls.set(block, { head: `${state.head}"function_call":{"arguments":`, tail: `}${this.#tail}` });
     return `${state.head}"function_call":{"name":${JSON.stringify(name)},"arguments":""}${this.#tail}`;
   }
 
-  #toolEnd({ block, choice, keepsake }: Event & { type: 'tool-end' }): string {
+  #toolEnd({ block, keepsake }: Event & { type: 'tool-end' }): string {
     const call = this.#calls.get(block);
     this.#calls.delete(block);
     if (call === undefined || keepsake === undefined || this.#isLegacy) return '';
-    return this.#delta(choice, `"tool_calls":[{"index":${call.index},${this.#extra(keepsake)}}]`);
+    // With one more, empty piece of the arguments: some clients refuse a delta of a call that has none.
+    return `${call.head}""},${this.#extra(keepsake)}${call.tail.slice(1)}`;
   }
 
   #extra(keepsake: string): string {
@@ -232,8 +243,10 @@ export class ChatEncoder implements ReplyEncoder {
 
   #stop({ choice, reason }: Event & { type: 'stop' }): string {
     const opening = this.#choices[choice] === undefined ? this.#open(choice) : '';
-    const { head } = this.#choices[choice]!;
+    const { head, annotations } = this.#choices[choice]!;
     const word = finishReasonOf(reason, this.#isLegacy);
-    return `${opening}${head}},"logprobs":null,"finish_reason":"${word}"}${this.#close}`;
+    // All at once: clients keep the last list of a member that they are told twice.
+    const cited = annotations.length === 0 ? '' : this.#delta(choice, `"annotations":${JSON.stringify(annotations)}`);
+    return `${opening}${cited}${head}},"logprobs":null,"finish_reason":"${word}"}${this.#close}`;
   }
 }

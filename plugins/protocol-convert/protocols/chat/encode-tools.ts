@@ -1,7 +1,7 @@
 /** Words tools and the choice among them for a chat upstream. */
 import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
-import type { JsonObject } from '../../json.ts';
+import { type JsonObject, objectOf, textOf } from '../../json.ts';
 import { isStrict, rootObject } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { cacheMember } from './encode-parts.ts';
@@ -19,12 +19,14 @@ export function encodeTools(prompt: Prompt, context: EncodeContext, namer: ToolN
     if (tool.kind === 'hosted') search = hosted(tool, prompt, context) ?? search;
     else if (!namer.isDeclared(tool)) declared.push(declare(tool, context, namer));
   }
-  const searching = search === undefined ? {} : { web_search_options: searchOptions(search) };
+  const searching = search === undefined ? {} : { web_search_options: searchOptions(search, context) };
   if (declared.length === 0) return { members: searching, instructions: [] };
-  const { choice, instructions } = encodeChoice(ownChoice(prompt), context, namer);
+  const { choice, instructions, allowed } = encodeChoice(ownChoice(prompt, context), context, namer);
+  const tools = allowed === undefined ? declared : declared.filter((tool) => allowed.includes(nameOf(tool)));
+  if (tools.length === 0) return { members: searching, instructions: [] };
   return {
     members: {
-      tools: declared,
+      tools,
       ...(choice === undefined ? {} : { tool_choice: choice }),
       ...(prompt.parallelTools === false ? { parallel_tool_calls: false } : {}),
       ...searching,
@@ -43,7 +45,11 @@ function hosted(tool: HostedTool, prompt: Prompt, { traits, losses }: EncodeCont
   return undefined;
 }
 
-function searchOptions({ options }: HostedTool): JsonObject {
+/** Where a search may look is a promise; how often it looks is a hint. */
+function searchOptions({ name, options }: HostedTool, { losses }: EncodeContext): JsonObject {
+  if (options.allowedDomains !== undefined || options.blockedDomains !== undefined)
+    losses.refuse('tools', `cannot confine "${name}" to domains`);
+  if (options.maxUses !== undefined) losses.dropField('max_uses');
   return {
     ...(options.contextSize === undefined ? {} : { search_context_size: options.contextSize }),
     ...(options.location === undefined
@@ -104,19 +110,31 @@ function declareWrapped(tool: CustomTool, namer: ToolNamer): JsonObject {
   };
 }
 
+function nameOf(declared: JsonObject): string {
+  return textOf(objectOf(declared['function'])?.['name']) ?? '';
+}
+
 /** The choice without the vendor's own tools: chat has no word for them there. */
-function ownChoice({ tools, toolChoice }: Prompt): ToolChoice | undefined {
+function ownChoice({ tools, toolChoice }: Prompt, { losses }: EncodeContext): ToolChoice | undefined {
   if (toolChoice?.names === undefined) return toolChoice;
   const hostedTools = new Set(tools.filter(({ kind }) => kind === 'hosted').map((tool) => (tool as HostedTool).tool));
   const names = toolChoice.names.filter((name) => !hostedTools.has(name as HostedTool['tool']));
+  if (names.length < toolChoice.names.length && toolChoice.mode === 'required') losses.drop('toolChoice');
   return names.length === 0 ? undefined : { mode: toolChoice.mode, names };
+}
+
+interface EncodedChoice {
+  readonly choice: unknown;
+  readonly instructions: readonly string[];
+  /** The tools that are declared; undefined: all. */
+  readonly allowed?: readonly string[];
 }
 
 function encodeChoice(
   choice: ToolChoice | undefined,
   { traits, losses }: EncodeContext,
   namer: ToolNamer,
-): { choice: unknown; instructions: readonly string[] } {
+): EncodedChoice {
   if (choice === undefined) return { choice: undefined, instructions: [] };
   const names = choice.names?.map((name) => namer.nameFor(name)) ?? [];
   if (choice.mode === 'required' && traits.forced_tools === false) {
@@ -125,9 +143,10 @@ function encodeChoice(
   }
   if (names.length === 0 || choice.mode === 'none') return { choice: choice.mode, instructions: [] };
   const tools = names.map((name) => ({ type: 'function', function: { name } }));
-  const isOne = tools.length === 1 && choice.mode === 'required';
-  const worded = isOne ? tools[0] : { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } };
-  return { choice: worded, instructions: [] };
+  if (tools.length === 1 && choice.mode === 'required') return { choice: tools[0], instructions: [] };
+  // Few servers know such a choice: the others are not shown the rest of the tools.
+  if (traits.allowed_tools !== true) return { choice: choice.mode, instructions: [], allowed: names };
+  return { choice: { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }, instructions: [] };
 }
 
 /** For models that cannot be forced. */

@@ -2,6 +2,7 @@
 import type { MediaPart } from '../../canon.ts';
 import type { ReplyContext } from '../../codec.ts';
 import { isObject, type JsonObject, objectOf, tryParse } from '../../json.ts';
+import { parseExact } from '../../wording/exact-json.ts';
 import { type SlotEntry, wordSlot } from './signatures.ts';
 
 /** Whether the client asked to read thoughts: `includeThoughts`, in any of the three shapes of a request. */
@@ -14,7 +15,7 @@ export function asksThoughts(request: JsonObject): boolean {
 
 /** Arguments as the object that the protocol wants, whatever the model wrote. */
 export function argsOf(input: string): JsonObject {
-  const args = input.trim() === '' ? {} : tryParse(input);
+  const args = input.trim() === '' ? {} : tryParse(input, parseExact);
   if (isObject(args)) return args;
   return args === undefined ? { _raw: input } : { value: args };
 }

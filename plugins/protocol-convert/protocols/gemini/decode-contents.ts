@@ -1,7 +1,7 @@
 /** Reads the conversation: contents, their parts, and which result belongs to which call. Pure. */
 import type { Keepsake, MediaPart, Part, ReasoningPart, TextPart, ToolResultPart, Turn } from '../../canon.ts';
 import { isObject, type JsonObject, textOf } from '../../json.ts';
-import { bytesSource, kindOfMedia, urlSource } from '../../wording/media.ts';
+import { bytesSource, kindOfMedia, placed, urlSource } from '../../wording/media.ts';
 import { madeCallId } from '../../wording/tool-ids.ts';
 import { executedCode } from './executed-code.ts';
 import type { Reading } from './reading.ts';
@@ -15,6 +15,10 @@ interface OpenCall {
   readonly name: string;
 }
 
+const readMembers = new Set([
+  ...['text', 'thought', 'thoughtSignature', 'functionCall', 'functionResponse', 'inlineData', 'fileData'],
+  ...['executableCode', 'codeExecutionResult'],
+]);
 const assistantRoles = new Set(['model', 'assistant']);
 const userRoles = new Set(['user', 'function', 'tool']);
 
@@ -87,8 +91,7 @@ export class ContentsReader {
   }
 
   #dropExtras(part: JsonObject, path: string): void {
-    for (const member of ['mediaResolution', 'videoMetadata', 'partMetadata', 'toolCall', 'toolResponse'])
-      if (part[member] !== undefined) this.#reading.drop(`${path}.${member}`, part[member]);
+    for (const member in part) if (!readMembers.has(member)) this.#reading.drop(`${path}.${member}`, part[member]);
   }
 
   /** Puts the thoughts that came before a part into the turn, with their own keepsakes; returns the part's own. */
@@ -164,14 +167,19 @@ export class ContentsReader {
       const data = textOf(inline['data']);
       if (data === undefined) throw this.#reading.fault(`${path}.inlineData.data`, 'be base64');
       const source = bytesSource(data, textOf(inline['mimeType']));
+      placed(source, this.#reading.name(`${path}.inlineData`));
       return { kind: kindOfMedia(source.mediaType), source, ...named(inline) };
     }
     if (file === undefined) return undefined;
     const uri = textOf(file['fileUri']);
     if (uri === undefined) throw this.#reading.fault(`${path}.fileData.fileUri`, 'be an address');
     const declared = textOf(file['mimeType']);
-    const source = /^(https?|data):/i.test(uri) ? urlSource(uri, declared) : ({ form: 'file', id: uri } as const);
+    const typed = declared === undefined ? {} : { mediaType: declared };
+    const source = /^(https?|data):/i.test(uri)
+      ? urlSource(uri, declared)
+      : ({ form: 'file', id: uri, ...typed } as const);
     const mediaType = 'mediaType' in source ? source.mediaType : declared;
+    placed(source, this.#reading.name(`${path}.fileData`));
     return { kind: kindOfMedia(mediaType ?? ''), source, ...named(file) };
   }
 }

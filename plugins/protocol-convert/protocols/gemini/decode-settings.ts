@@ -43,6 +43,7 @@ export function decodeSettings(config: JsonObject, reading: Reading): Settings {
   if (stop.length > 0) settings.stop = stop;
   if (config['responseLogprobs'] === true)
     settings.logprobs = reading.number(config, 'logprobs', 'generationConfig.logprobs') ?? 0;
+  else reading.drop('generationConfig.logprobs', config['logprobs']);
   const output = outputForm(config, reading);
   if (output !== undefined) settings.output = output;
   const reasoning = reasoningWish(config, reading);
@@ -111,6 +112,8 @@ function outputKinds(config: JsonObject, reading: Reading): Settings {
   const image = reading.object(config, 'imageConfig', 'generationConfig.imageConfig');
   const voice = textOf(objectOf(objectOf(speech?.['voiceConfig'])?.['prebuiltVoiceConfig'])?.['voiceName']);
   if (voice === undefined) reading.drop('generationConfig.speechConfig', speech);
+  for (const [member, value] of Object.entries(speech ?? {}))
+    if (voice !== undefined && member !== 'voiceConfig') reading.drop(`generationConfig.speechConfig.${member}`, value);
   return {
     ...(kinds.length === 0 ? {} : { outputKinds: kinds }),
     ...(voice === undefined ? {} : { audioOptions: { voice } }),

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { bytesSource, kindOfMedia, urlSource } from '../../wording/media.ts';
 import { executedCode } from './executed-code.ts';
-import { isMalformed, stopOf } from './finish.ts';
+import { isFailure, isMalformed, stopOf } from './finish.ts';
 import { groundingSearch, tellCitations, tellGrounding } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { PartialArgs } from './partial-args.ts';
@@ -236,7 +236,7 @@ export class GeminiDecoder implements ReplyDecoder {
   #finish(candidate: Candidate): void {
     const { choice, finish = 'STOP', grounding, citations } = candidate;
     this.#endPartial(candidate, finish);
-    if (isMalformed(finish) && !candidate.hasAnswer) {
+    if (isFailure(finish) && !candidate.hasAnswer) {
       this.#events.failure = `The model's answer could not be used (${finish}).`;
       return;
     }
@@ -245,7 +245,7 @@ export class GeminiDecoder implements ReplyDecoder {
     this.#close(candidate);
     const search = grounding === undefined ? undefined : groundingSearch(choice, grounding);
     if (search !== undefined) this.#events.search(choice, search);
-    this.#events.stop(choice, stopOf(finish, !candidate.hasAnswer));
+    this.#events.stop(choice, stopOf(finish));
   }
 }
 

@@ -2,7 +2,8 @@
 import type { Keepsake, MediaPart, Part, ToolCallPart, ToolResultPart, Turn } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, tryParse } from '../../json.ts';
-import { mergedTurns, pairedTurns, withoutEmpty } from '../../wording/history.ts';
+import { mergedTurns, pairedTurns, unshownText, withoutEmpty } from '../../wording/history.ts';
+import { placeOf } from '../../wording/media.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { argsOf } from './answer-parts.ts';
 import { lostSignature } from './signatures.ts';
@@ -134,7 +135,11 @@ class ContentsWriter {
     for (const part of result.parts) {
       noteCache(part, this.#context);
       if (part.kind === 'text') texts.push(part.text);
-      else shown.push(...this.#media(part));
+      else if (this.#takes(part)) shown.push(...this.#media(part));
+      else {
+        this.#context.losses.drop(part.source.form === 'file' ? 'file' : part.kind);
+        texts.push(unshownText(part.kind));
+      }
     }
     const holdsMedia = this.#context.traits.tool_result_media !== false;
     const media = shown.filter((part) => part['text'] === undefined);
@@ -155,6 +160,7 @@ class ContentsWriter {
     switch (part.kind) {
       case 'text':
         noteCache(part, this.#context);
+        if (part.citations !== undefined) this.#context.losses.drop('searchHistory');
         return part.text === '' && this.#own(part.keepsake) === undefined ? [] : [{ text: part.text }];
       case 'refusal':
         return [{ text: part.text }];
@@ -171,6 +177,14 @@ class ContentsWriter {
     }
   }
 
+  /** Whether the model can see or hear it; text is always taken. */
+  #takes({ kind, source }: MediaPart): boolean {
+    const { inputs } = this.#context.traits;
+    if (source.form === 'text') return true;
+    if (source.form === 'url' || (source.form === 'file' && !source.id.includes('://'))) return false;
+    return inputs === undefined || inputs.includes(kind);
+  }
+
   #media(part: MediaPart): JsonObject[] {
     const { losses, traits } = this.#context;
     const { kind, source } = part;
@@ -180,13 +194,18 @@ class ContentsWriter {
     if (source.form === 'bytes' && source.base64 === '' && part.transcript !== undefined)
       return [{ text: part.transcript }];
     if (traits.inputs !== undefined && !traits.inputs.includes(kind))
-      losses.refuse(kind, `does not take ${kind} input`);
+      losses.refuse(kind, `does not take ${kind} input`, placeOf(source));
     if (source.form === 'file') {
       // An address in the vendor's own storage; ids of other vendors are bare words.
-      if (!source.id.includes('://')) losses.refuse('file', 'cannot read a file that is kept elsewhere');
-      return withContext(part, { fileData: { fileUri: source.id } });
+      if (!source.id.includes('://'))
+        losses.refuse('file', 'cannot read a file that is kept elsewhere', placeOf(source));
+      // Without a name for the type of a page's film the upstream finds it out itself.
+      const mimeType = source.mediaType?.endsWith('/*') ? undefined : source.mediaType;
+      return withContext(part, {
+        fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id },
+      });
     }
-    if (source.form === 'url') return losses.refuse(kind, `takes ${kind} input only as bytes`);
+    if (source.form === 'url') return losses.refuse(kind, `takes ${kind} input only as bytes`, placeOf(source));
     return withContext(part, { inlineData: { mimeType: source.mediaType, data: source.base64 } });
   }
 }

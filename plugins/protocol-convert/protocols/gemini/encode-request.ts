@@ -35,7 +35,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
     ...serviceTier(prompt, context),
   };
   if (prompt.toolChoice?.mode === 'required' && !hasFunctions && tools.length > 0) context.losses.drop('toolChoice');
-  for (const field of context.target.upstream.dropFields[context.target.protocol] ?? []) delete body[field];
+  dropUntaken(body, context);
   return {
     path: pathOf(context),
     body,
@@ -46,6 +46,16 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
       ...(stop.length === 0 ? {} : { stop }),
     },
   };
+}
+
+/** Without what the provider is declared not to take; noted as the client calls it. */
+function dropUntaken(body: Record<string, unknown>, { target, losses }: EncodeContext): void {
+  for (const field of target.upstream.dropFields[target.protocol] ?? []) {
+    if (body[field] === undefined) continue;
+    delete body[field];
+    if (field === 'serviceTier' || field === 'tools') losses.drop(field);
+    else losses.dropField(field);
+  }
 }
 
 function pathOf({ target, stream }: EncodeContext): string {

@@ -3,7 +3,7 @@ import type { Prompt, ReasoningWish, Setting } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import { type JsonObject, objectOf, textOf } from '../../json.ts';
 import { budgetOf, effortOf, nearestEffort } from '../../wording/reasoning.ts';
-import { openApiSubset, withoutConst } from '../../wording/schemas.ts';
+import { describedSchema, openApiSubset, withoutConst } from '../../wording/schemas.ts';
 
 const maxStops = 5;
 const maxChoices = 8;
@@ -104,8 +104,8 @@ function outputForm({ output }: Prompt, { traits }: EncodeContext): JsonObject {
   const responseMimeType = 'application/json';
   if (output.form === 'json') return { responseMimeType };
   return traits.json_schema_tools === false
-    ? { responseMimeType, responseSchema: openApiSubset(output.schema) }
-    : { responseMimeType, responseJsonSchema: withoutConst(output.schema) };
+    ? { responseMimeType, responseSchema: openApiSubset(describedSchema(output)) }
+    : { responseMimeType, responseJsonSchema: withoutConst(describedSchema(output)) };
 }
 
 /** The kinds of answer that were asked for, with the client's options as far as they have a counterpart. */
@@ -116,7 +116,9 @@ function outputKinds(prompt: Prompt, makesImages: boolean, { losses }: EncodeCon
   const modalities = [...(isImage ? ['TEXT', 'IMAGE'] : []), ...(kinds.has('audio') ? ['AUDIO'] : [])];
   const imageConfig = imageConfigOf(prompt.imageOptions ?? {});
   const voiceName = textOf(prompt.audioOptions?.['voice']);
-  if (prompt.imageOptions !== undefined && imageConfig === undefined) losses.drop('imageOptions');
+  const wanted = Object.keys(prompt.imageOptions ?? {});
+  const isWhole = wanted.every((name) => ['aspectRatio', 'imageSize', 'imageConfig', 'size'].includes(name));
+  if (wanted.length > 0 && (imageConfig === undefined || !isWhole)) losses.drop('imageOptions');
   if (prompt.audioOptions !== undefined && voiceName === undefined) losses.drop('audioOptions');
   return {
     ...(modalities.length === 0 ? {} : { responseModalities: modalities }),

@@ -1,5 +1,6 @@
 /** Code that the vendor ran by itself, as fenced text: other protocols have no place for it. Pure. */
 import { type JsonObject, objectOf, textOf } from '../../json.ts';
+import { fenced } from '../../wording/fenced.ts';
 
 /** The text of an `executableCode` or `codeExecutionResult` part; undefined for any other part. */
 export function executedCode(part: JsonObject): string | undefined {
@@ -7,8 +8,4 @@ export function executedCode(part: JsonObject): string | undefined {
   if (code !== undefined) return fenced(textOf(code['language'])?.toLowerCase() ?? '', textOf(code['code']) ?? '');
   const result = objectOf(part['codeExecutionResult'] ?? part['code_execution_result']);
   return result === undefined ? undefined : fenced('', textOf(result['output']) ?? '');
-}
-
-function fenced(language: string, text: string): string {
-  return `\n\`\`\`${language}\n${text === '' || text.endsWith('\n') ? text : `${text}\n`}\`\`\`\n`;
 }

@@ -26,11 +26,15 @@ export function isMalformed(reason: string | undefined): boolean {
   return reason !== undefined && malformed.has(reason);
 }
 
-/** `isEmpty`: nothing was answered. Reasons that came after this was written count as a plain stop. */
-export function stopOf(reason: string, isEmpty: boolean): StopReason {
+/** Where nothing else was answered, this reason is no answer: the vendor broke it off. `OTHER` is told of internal errors. */
+export function isFailure(reason: string): boolean {
+  return reason === 'OTHER' || malformed.has(reason);
+}
+
+/** Reasons that came after this was written count as a plain stop. */
+export function stopOf(reason: string): StopReason {
   if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION') return 'length';
-  if (refused.has(reason) || reason.startsWith('IMAGE_')) return 'refusal';
-  return reason === 'OTHER' && isEmpty ? 'refusal' : 'stop';
+  return refused.has(reason) || reason.startsWith('IMAGE_') ? 'refusal' : 'stop';
 }
 
 /** Calls end an answer with STOP: the protocol has no reason of its own for them. */

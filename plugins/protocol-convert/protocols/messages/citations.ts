@@ -23,6 +23,12 @@ export function readCitation(json: JsonObject, keep: Keep): Citation {
   };
 }
 
+/** Of an answer: with the place in a document, which clients of this protocol can be told. */
+export function readAnswerCitation(json: JsonObject): Citation {
+  const citation = readCitation(json, keepAsWorded);
+  return json['type'] === 'web_search_result_location' ? citation : { ...citation, place: json };
+}
+
 export function readCitations(list: unknown, keep: Keep): Citation[] {
   return listOf(list)
     .filter(isObject)
@@ -30,10 +36,11 @@ export function readCitations(list: unknown, keep: Keep): Citation[] {
 }
 
 /**
- * A citation for a client. Only web pages can be cited: places in documents are told by numbers that other vendors do not
- * have.
+ * A citation for a client: of a web page, or of a place in a document as an upstream of this protocol told it. Others do not
+ * have the numbers by which such places are told.
  */
 export function citationJson(citation: Citation, seal: (value: string) => string): JsonObject | undefined {
+  if (citation.place !== undefined) return citation.place;
   if (citation.url === undefined) return undefined;
   return {
     type: 'web_search_result_location',

@@ -3,7 +3,7 @@ import type { CacheMark, MediaPart, Part, SearchPart, Source, TextPart } from '.
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
-import { bytesSource, urlSource } from '../../wording/media.ts';
+import { bytesSource, placed, urlSource } from '../../wording/media.ts';
 import { readCitations, readQueries, readSearchResults } from './citations.ts';
 
 /** How long a `cache_control` asks to keep; undefined: not at all. */
@@ -75,7 +75,10 @@ function decodeImage(block: JsonObject, field: string): MediaPart {
 }
 
 function decodeSource(block: JsonObject, field: string): Source {
-  const place = `${field}.source`;
+  return placed(sourceOf(block, `${field}.source`), `${field}.source`);
+}
+
+function sourceOf(block: JsonObject, place: string): Source {
   const source = objectOf(block['source']);
   if (source === undefined) throw invalid(`The field "${place}" is missing.`, place);
   switch (source['type']) {

@@ -27,7 +27,7 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
   const reasoning = reasoningOf(json, effort, losses);
   const output = outputOf(json);
   const user = textOf(objectOf(json['metadata'])?.['user_id']);
-  const serviceTier = serviceTierOf(json);
+  const serviceTier = serviceTierOf(json, losses);
   dropRest(json, losses);
   return {
     turns,
@@ -63,7 +63,9 @@ function stopOf(value: unknown): string[] {
 /** `thinking` says whether and how far, `output_config.effort` how much; a system message may have changed that on the way. */
 function reasoningOf(json: JsonObject, latestEffort: string | undefined, losses: Losses): ReasoningWish | undefined {
   const config = objectOf(json['output_config']) ?? {};
-  if (isObject(config['task_budget'])) losses.dropField('output_config.task_budget');
+  for (const member of Object.keys(config))
+    if (!['effort', 'format'].includes(member) && (config[member] ?? undefined) !== undefined)
+      losses.dropField(`output_config.${member}`);
   const asked = latestEffort ?? textOf(config['effort']);
   const effort = efforts.find((known) => known === asked);
   if (asked !== undefined && effort === undefined)
@@ -95,11 +97,13 @@ function outputOf(json: JsonObject): OutputForm | undefined {
   return { form: 'schema', name: undefined, schema, strict: true };
 }
 
-/** `auto` is what everybody gets who says nothing. */
-function serviceTierOf(json: JsonObject): string | undefined {
-  if (json['speed'] === 'fast') return 'fast';
+/** `auto` is what everybody gets who says nothing, and so is the usual speed. */
+function serviceTierOf(json: JsonObject, losses: Losses): string | undefined {
+  const speed = textOf(json['speed']);
+  if (speed === 'fast') return 'fast';
+  if (speed !== undefined && speed !== 'standard') losses.dropField('speed');
   const tier = textOf(json['service_tier']);
-  if (tier === 'standard_only') return 'default';
+  if (tier === 'standard' || tier === 'standard_only') return 'default';
   return tier === 'auto' ? undefined : tier;
 }
 

@@ -3,7 +3,8 @@ import type { ReplyDecoder } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
 import type { StopReason } from '../../reply.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
-import { keepAsWorded, readCitation, readCitations, readQueries, readSearchResults } from './citations.ts';
+import { keepAsWorded, readAnswerCitation, readQueries, readSearchResults } from './citations.ts';
+import { codeText, printedText } from './executed-code.ts';
 
 /** Reasons that are not in it end an answer like any other end. */
 const stopReasons: Readonly<Record<string, StopReason>> = {
@@ -16,9 +17,16 @@ const stopReasons: Readonly<Record<string, StopReason>> = {
   pause_turn: 'pause',
 };
 
+/** Tools that the vendor runs, of which clients of other protocols are told. */
+const serverTools: Readonly<Record<string, OpenBlock['kind']>> = {
+  web_search: 'search',
+  code_execution: 'code',
+  bash_code_execution: 'code',
+};
+
 /** The block that the stream is in. */
 interface OpenBlock {
-  readonly kind: 'text' | 'thinking' | 'tool' | 'search' | 'other';
+  readonly kind: 'text' | 'thinking' | 'tool' | 'search' | 'code' | 'other';
   /** Counted here: upstreams may forget their own. */
   readonly number: number;
   /** Of a search: its id. */
@@ -73,7 +81,8 @@ export class MessagesDecoder implements ReplyDecoder {
   }
 
   startMessage(message: JsonObject): void {
-    this.#events.start(textOf(message['id']), undefined, textOf(objectOf(message['usage'])?.['service_tier']));
+    const tier = textOf(objectOf(message['usage'])?.['service_tier']);
+    this.#events.start(textOf(message['id']), undefined, tier === 'standard' ? 'default' : tier);
   }
 
   /** A block's beginning, which of some kinds is all of it. Upstreams that forget to stop a block stop it by the next one. */
@@ -84,7 +93,8 @@ export class MessagesDecoder implements ReplyDecoder {
     switch (block['type']) {
       case 'text':
         this.#enter('text');
-        for (const citation of readCitations(block['citations'], keepAsWorded)) this.#events.citation(choice, citation);
+        for (const citation of listOf(block['citations']))
+          if (isObject(citation)) this.#events.citation(choice, readAnswerCitation(citation));
         this.#events.text(choice, textOf(block['text']) ?? '');
         break;
       case 'thinking':
@@ -98,8 +108,14 @@ export class MessagesDecoder implements ReplyDecoder {
         this.#startCall(block);
         break;
       case 'server_tool_use':
-        if (block['name'] !== 'web_search') return;
-        this.#enter('search', textOf(block['id'])).given = inputJson(block['input']);
+        this.#enter(serverTools[textOf(block['name']) ?? ''] ?? 'other', textOf(block['id'])).given = inputJson(
+          block['input'],
+        );
+        break;
+      case 'code_execution_tool_result':
+      case 'bash_code_execution_tool_result':
+        this.#enter('other');
+        this.#ran(printedText(block['content']));
         break;
       case 'web_search_tool_result':
         this.#found(textOf(block['tool_use_id']) ?? '', block['content']);
@@ -116,6 +132,7 @@ export class MessagesDecoder implements ReplyDecoder {
     if (open.kind === 'text') this.#events.close(choice);
     else if (open.kind === 'thinking') this.#events.close(choice, open.signature);
     else if (open.kind === 'search') this.#searches.set(open.id, readQueries(tryParse(open.json || open.given)));
+    else if (open.kind === 'code') this.#ran(codeText(tryParse(open.json || open.given)));
     else if (open.kind === 'tool') this.#stopCall(open);
   }
 
@@ -151,7 +168,7 @@ export class MessagesDecoder implements ReplyDecoder {
         if (this.#open?.kind === 'thinking') this.#open.signature = textOf(value['signature']);
         break;
       case 'citations_delta':
-        if (isObject(value['citation'])) this.#events.citation(choice, readCitation(value['citation'], keepAsWorded));
+        if (isObject(value['citation'])) this.#events.citation(choice, readAnswerCitation(value['citation']));
     }
   }
 
@@ -159,7 +176,7 @@ export class MessagesDecoder implements ReplyDecoder {
     const open = this.#open;
     if (open === undefined || text === '') return;
     if (open.kind === 'tool') this.#events.call(choice, open.number, { input: text });
-    else if (open.kind !== 'search') return;
+    else if (open.kind !== 'search' && open.kind !== 'code') return;
     open.json += text;
   }
 
@@ -190,6 +207,13 @@ export class MessagesDecoder implements ReplyDecoder {
   #endDoubtful(): void {
     if (this.#doubtful !== undefined) this.#events.endCall(choice, this.#doubtful);
     this.#doubtful = undefined;
+  }
+
+  /** Code that the vendor ran, and what it printed, in a block of its own. */
+  #ran(text: string): void {
+    if (text === '') return;
+    this.#events.text(choice, text);
+    this.#events.close(choice);
   }
 
   #found(id: string, content: unknown): void {

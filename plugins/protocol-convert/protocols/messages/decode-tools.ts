@@ -48,7 +48,8 @@ function decodeTool(tool: unknown, field: string, context: DecodeContext): Tool[
   // Searching for tools is needed where some are not shown; others are shown all of them.
   if (type.startsWith('tool_search_tool_')) return [];
   const hosted = hostedPrefixes.find(([prefix]) => type.startsWith(prefix))?.[1];
-  if (hosted !== undefined) return [{ kind: 'hosted', tool: hosted, name: type, options: hostedOptions(tool) }];
+  if (hosted !== undefined)
+    return [{ kind: 'hosted', tool: hosted, name: type, options: hostedOptions(tool, type, context) }];
   const known = knownTool(type, tool);
   if (known === undefined) return [{ kind: 'hosted', tool: 'other', name: type, options: {} }];
   const { description, schema } = known;
@@ -80,7 +81,15 @@ function marksOf(tool: JsonObject) {
   };
 }
 
-function hostedOptions(tool: JsonObject): HostedOptions {
+const hostedMembers = new Set([
+  ...['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'user_location'],
+  ...['cache_control', 'allowed_callers', 'defer_loading', 'strict'],
+]);
+
+function hostedOptions(tool: JsonObject, type: string, { losses }: DecodeContext): HostedOptions {
+  for (const [member, value] of Object.entries(tool))
+    if (!hostedMembers.has(member) && value !== null) losses.dropField(`${type}.${member}`);
+  if (isObject(tool['cache_control'])) losses.drop('cacheMarks');
   const allowed = domainsOf(tool['allowed_domains']);
   const blocked = domainsOf(tool['blocked_domains']);
   const { type: _type, ...location } = objectOf(tool['user_location']) ?? {};

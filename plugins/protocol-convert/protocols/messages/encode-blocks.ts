@@ -11,8 +11,9 @@ import type {
 } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import type { JsonObject } from '../../json.ts';
-import { noOutputText } from '../../wording/history.ts';
-import { documentTitle, plainText } from '../../wording/media.ts';
+import { parseExact } from '../../wording/exact-json.ts';
+import { noOutputText, unshownText } from '../../wording/history.ts';
+import { documentTitle, placeOf, plainText } from '../../wording/media.ts';
 import { legalCallId } from '../../wording/tool-ids.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import { inputObjectJson, searchBlocks } from './answer-blocks.ts';
@@ -44,7 +45,7 @@ export function encodePart(part: Exclude<Part, { kind: 'reasoning' }>, context: 
     case 'refusal':
       return [{ type: 'text', text: part.text }];
     case 'tool-call': {
-      const input = JSON.parse(inputObjectJson(part.input, part.custom ?? false)) as JsonObject;
+      const input = parseExact(inputObjectJson(part.input, part.custom ?? false)) as JsonObject;
       const name = context.namer.nameFor(part.name, part.namespace);
       return [{ type: 'tool_use', id: legalCallId(part.id, 'messages'), name, input, ...marked(part.cache) }];
     }
@@ -87,7 +88,8 @@ function encodeSearch(part: SearchPart, { target }: BlockContext): JsonObject[] 
 
 /** Media that this model does not take inside results follow the results: `resultMedia`. */
 function encodeResult(part: ToolResultPart, context: BlockContext): JsonObject[] {
-  const inline = part.parts.filter((inner) => inner.kind === 'text' || takesResultMedia(context));
+  const shown = part.parts.map((inner) => visible(inner, context));
+  const inline = shown.filter((inner) => inner.kind === 'text' || takesResultMedia(context));
   const blocks = inline.flatMap((inner) => encodePart(inner, context));
   const [only] = blocks;
   const isPlain = blocks.length === 1 && only?.['type'] === 'text' && only['cache_control'] === undefined;
@@ -103,6 +105,21 @@ function encodeResult(part: ToolResultPart, context: BlockContext): JsonObject[]
   ];
 }
 
+/** What a tool showed, or words in its place where this model cannot see it. */
+function visible(part: TextPart | MediaPart, { target }: BlockContext): TextPart | MediaPart {
+  if (part.kind === 'text' || takes(part, target)) return part;
+  target.losses.drop(part.source.form === 'file' ? 'file' : part.kind);
+  return { kind: 'text', text: unshownText(part.kind), ...(part.cache === undefined ? {} : { cache: part.cache }) };
+}
+
+function takes({ kind, source }: MediaPart, { traits }: EncodeContext): boolean {
+  if (kind === 'document' && plainText(source) !== undefined) return true;
+  if (kind === 'audio' || kind === 'video' || source.form === 'file') return false;
+  if (traits.inputs !== undefined && !traits.inputs.includes(kind)) return false;
+  if (source.form !== 'bytes') return source.form === 'url';
+  return kind === 'image' ? imageTypes.has(source.mediaType) : source.mediaType === 'application/pdf';
+}
+
 function takesResultMedia({ target }: BlockContext): boolean {
   return target.traits.tool_result_media ?? true;
 }
@@ -110,16 +127,19 @@ function takesResultMedia({ target }: BlockContext): boolean {
 /** Media of results that must stand beside them. */
 export function resultMedia(part: Part, context: BlockContext): JsonObject[] {
   if (part.kind !== 'tool-result' || takesResultMedia(context)) return [];
-  const media = part.parts.filter((inner) => inner.kind !== 'text');
+  const media = part.parts.filter((inner) => inner.kind !== 'text' && takes(inner, context.target));
   return media.flatMap((inner) => encodePart(inner, context));
 }
 
 function encodeMedia(part: MediaPart, { target }: BlockContext): JsonObject {
   const { losses, traits } = target;
   const { kind, source } = part;
-  if (kind === 'audio' || kind === 'video') losses.refuse(kind, `takes no ${kind === 'audio' ? 'sound' : 'films'}`);
-  if (source.form === 'file') losses.refuse('file', 'cannot read files that another vendor keeps');
-  if (traits.inputs !== undefined && !traits.inputs.includes(kind)) losses.refuse(kind, `takes no ${kind}s`);
+  const at = placeOf(source);
+  if (kind === 'audio' || kind === 'video') losses.refuse(kind, `takes no ${kind === 'audio' ? 'sound' : 'films'}`, at);
+  if (source.form === 'file') losses.refuse('file', 'cannot read files that another vendor keeps', at);
+  const isText = kind === 'document' && plainText(source) !== undefined;
+  if (!isText && traits.inputs !== undefined && !traits.inputs.includes(kind))
+    losses.refuse(kind, `takes no ${kind}s`, at);
   return kind === 'image' ? encodeImage(part, target) : encodeDocument(part, target);
 }
 
@@ -127,7 +147,7 @@ function encodeImage({ source, detail, cache }: MediaPart, { losses }: EncodeCon
   if (detail !== undefined && detail !== 'auto') losses.drop('detail');
   if (source.form === 'url') return { type: 'image', source: { type: 'url', url: source.url }, ...marked(cache) };
   if (source.form !== 'bytes' || !imageTypes.has(source.mediaType))
-    return losses.refuse('image', 'takes JPEG, PNG, GIF and WebP images alone');
+    return losses.refuse('image', 'takes JPEG, PNG, GIF and WebP images alone', placeOf(source));
   const { mediaType, base64 } = source;
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: base64 }, ...marked(cache) };
 }
@@ -145,7 +165,7 @@ function encodeDocument(part: MediaPart, { losses }: EncodeContext): JsonObject 
   if (text !== undefined)
     return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...words };
   if (source.form !== 'bytes' || source.mediaType !== 'application/pdf')
-    return losses.refuse('document', 'reads PDF and plain text documents alone');
+    return losses.refuse('document', 'reads PDF and plain text documents alone', placeOf(source));
   const { mediaType, base64 } = source;
   return { type: 'document', source: { type: 'base64', media_type: mediaType, data: base64 }, ...words };
 }

@@ -2,7 +2,7 @@
 import type { OutputForm, Prompt } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import type { JsonObject } from '../../json.ts';
-import { closedSchema, rootObject } from '../../wording/schemas.ts';
+import { closedSchema, describedSchema, rootObject } from '../../wording/schemas.ts';
 import type { ToolNamer } from '../../wording/tool-names.ts';
 import type { EncodedReasoning } from './encode-reasoning.ts';
 import type { EncodedChoice, EncodedTools } from './encode-tools.ts';
@@ -39,7 +39,7 @@ export function encodeOutput(
   const way = traits.structured ?? 'native';
   if (way === 'tool') return answerByTool(output, plain, mayForce, namer);
   if (way === 'native' && goesWithTools)
-    return { ...plain, format: { type: 'json_schema', schema: closedSchema(output.schema) } };
+    return { ...plain, format: { type: 'json_schema', schema: closedSchema(describedSchema(output)) } };
   return { ...plain, instructions: [...plain.instructions, schemaInstruction(output)] };
 }
 

@@ -1,5 +1,5 @@
 /** Words a Prompt as a request for an upstream of the messages protocol. Pure. */
-import type { Prompt } from '../../canon.ts';
+import type { Prompt, Setting } from '../../canon.ts';
 import type { EncodeContext, EncodedRequest, WayBack } from '../../codec.ts';
 import type { JsonObject } from '../../json.ts';
 import { ToolNamer } from '../../wording/tool-names.ts';
@@ -57,7 +57,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
     ...(blankStop.length === 0 ? {} : { stop: blankStop }),
     ...(mustHide ? { hideReasoning: true } : {}),
   };
-  return { path: '/v1/messages', body: withoutFields(body, target.upstream.dropFields['messages'] ?? []), way };
+  return { path: '/v1/messages', body: withoutFields(body, context), way };
 }
 
 /** Texts that the upstream stops at; and those of white space alone, which it refuses. */
@@ -138,8 +138,10 @@ function userOf({ user }: Prompt, { losses }: EncodeContext): JsonObject {
 
 const serviceTiers: Readonly<Record<string, JsonObject>> = {
   auto: { service_tier: 'auto' },
+  // Whoever has bought priority gets it by default here; the protocol has no word that asks for it.
   priority: { service_tier: 'auto' },
   default: { service_tier: 'standard_only' },
+  standard: { service_tier: 'standard_only' },
   fast: { speed: 'fast' },
 };
 
@@ -150,8 +152,24 @@ function serviceTierOf({ serviceTier }: Prompt, { losses }: EncodeContext): Json
   return {};
 }
 
-function withoutFields(body: JsonObject, fields: readonly string[]): JsonObject {
-  return fields.length === 0
-    ? body
-    : Object.fromEntries(Object.entries(body).filter(([name]) => !fields.includes(name)));
+/** What the client called the members that a provider may not take. */
+const settings: Readonly<Record<string, Setting>> = {
+  tools: 'tools',
+  tool_choice: 'toolChoice',
+  thinking: 'reasoning',
+  output_config: 'output',
+  stop_sequences: 'stop',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  metadata: 'user',
+  service_tier: 'serviceTier',
+  speed: 'serviceTier',
+};
+
+function withoutFields(body: JsonObject, { target, losses }: EncodeContext): JsonObject {
+  const fields = target.upstream.dropFields['messages'] ?? [];
+  if (fields.length === 0) return body;
+  for (const name of fields) if (body[name] !== undefined && settings[name]) losses.drop(settings[name]);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !fields.includes(name)));
 }

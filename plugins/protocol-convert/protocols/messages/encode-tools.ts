@@ -109,7 +109,9 @@ function encodeHosted(tool: HostedTool, prompt: Prompt, { traits, losses }: Enco
     losses.dropField(tool.name);
     return [];
   }
-  const { allowedDomains, blockedDomains, maxUses, location } = tool.options;
+  const { allowedDomains, blockedDomains, maxUses, contextSize, location } = tool.options;
+  if (contextSize !== undefined) losses.dropField('search_context_size');
+  if (allowedDomains !== undefined && blockedDomains !== undefined) losses.dropField('blocked_domains');
   const isSearch = tool.tool === 'web_search';
   const blocked = allowedDomains === undefined ? blockedDomains : undefined;
   return [

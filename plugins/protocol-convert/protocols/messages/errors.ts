@@ -2,6 +2,7 @@
 import type { Answer, Exchange } from '../../../../core/contract.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
+import { contextOverflow, overflowWords } from '../../foreign-error.ts';
 import type { BrokenStream } from '../../protocol.ts';
 
 const types: Readonly<Record<ErrorKind, string>> = {
@@ -30,7 +31,7 @@ function errorBody(error: GatewayError, exchangeId: string): string {
     type: 'error',
     error: {
       type: types[error.kind],
-      message: error.message,
+      message: error.code === contextOverflow ? overflowWords(error.message) : error.message,
       ...(error.code === undefined ? {} : { details: { error_code: error.code } }),
     },
     request_id: `req_${exchangeId}`,

@@ -1,4 +1,5 @@
 /** The messages protocol, put together. */
+import { formatFrame } from '../../../../core/sse.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { editBody } from '../../body-edits.ts';
 import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
@@ -28,5 +29,6 @@ export const messages: Protocol = {
   createTap: () => new MessagesTap(),
   renderError,
   streamError,
+  streamEnd: formatFrame(JSON.stringify({ type: 'message_stop' }), 'message_stop'),
   codec: messagesCodec,
 };

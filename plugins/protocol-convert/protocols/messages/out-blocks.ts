@@ -142,6 +142,8 @@ export class ToolBlock implements OutBlock {
   /** What of the arguments has not been told. */
   #input = '';
   #isTold = false;
+  /** It does not begin as an object: an eager call waits for its end like any other. */
+  #isOdd = false;
   #index = -1;
   #keepsake: string | undefined;
   #isCut = false;
@@ -186,7 +188,12 @@ export class ToolBlock implements OutBlock {
   #writeEagerly(indexes: Indexes): string {
     const frames = this.#open(indexes);
     const more = this.#input;
-    if (more === '' || !(this.#isTold || more.trimStart().startsWith('{'))) return frames;
+    if (more === '' || this.#isOdd) return frames;
+    if (!this.#isTold) {
+      const start = more.trimStart();
+      this.#isOdd = start !== '' && !start.startsWith('{');
+      if (start === '' || this.#isOdd) return frames;
+    }
     this.#isTold = true;
     this.#input = '';
     return frames + deltaFrame(this.#index, 'input_json_delta', more);

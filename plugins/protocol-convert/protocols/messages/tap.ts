@@ -1,18 +1,23 @@
 /** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
-import { parseFrame } from '../../../../core/sse.ts';
+import type { Services } from '../../../../core/prices.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
+import { readFrame } from '../../frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
-import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
+import { grantedServices } from '../../surcharges.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
-const deltaText = textPattern('text', 'thinking', 'partial_json');
+const deltaNames = new Set(['text', 'thinking', 'partial_json']);
+const deltaText = textPattern(...deltaNames);
 const textNames = new Set(['text', 'thinking']);
 const opaqueNames = new Set(['input']);
 /** Blocks that the model wrote; results of the vendor's own tools are input. */
 const writtenBlocks = new Set(['text', 'thinking', 'tool_use', 'server_tool_use']);
-const silentEvents = new Set(['ping', 'content_block_start', 'content_block_stop']);
+const silentEvents = new Set(['content_block_start', 'content_block_stop']);
+/** So many pings after the reason to stop, and the end is not coming: it follows that reason at once. */
+const pingsOfPatience = 2;
 
 export class MessagesTap implements Tap {
   readonly text = new TextMeter();
@@ -20,10 +25,20 @@ export class MessagesTap implements Tap {
   error: JsonObject | undefined;
   upstreamId: string | undefined;
   finish: string | undefined;
+  #tier: unknown;
+  #speed: unknown;
+  #region: unknown;
   readonly #counts = new Counts();
+  /** Pings since the stream told its reason to stop; undefined: it has not. */
+  #pingsAfterReason: number | undefined;
 
   get reading(): Reading {
     return this.#counts.reading(readUsage);
+  }
+
+  /** A speed is told beside the tier, and counts more. */
+  get services(): Services {
+    return grantedServices(this.#speed === 'fast' ? 'fast' : (this.#tier ?? this.#speed), this.#region);
   }
 
   frame(raw: Buffer): Verdict {
@@ -32,10 +47,10 @@ export class MessagesTap implements Tap {
       this.text.add(textBytes(asLatin1(raw), deltaText));
       return 'pass';
     }
+    if (named === 'ping') return this.#ping();
     if (named !== undefined && silentEvents.has(named)) return 'pass';
-    const event = parseFrame(raw);
-    const payload = event === undefined ? undefined : tryParse(event.data);
-    return isObject(payload) ? this.#payload(payload, textOf(payload['type']) ?? named, raw) : 'pass';
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.payload(read.json, named);
   }
 
   whole(json: JsonObject): void {
@@ -49,9 +64,11 @@ export class MessagesTap implements Tap {
     this.complete = true;
   }
 
-  #payload(payload: JsonObject, type: string | undefined, raw: Buffer): Verdict {
-    if (type === 'content_block_delta') this.text.add(textBytes(asLatin1(raw), deltaText));
+  payload(payload: JsonObject, event: string | undefined): Verdict {
+    const type = textOf(payload['type']) ?? event;
+    if (type === 'content_block_delta') this.text.add(textBytesIn(payload['delta'], deltaNames));
     else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
+    else if (type === 'ping') return this.#ping();
     else if (type === 'message_delta') this.#delta(payload);
     else if (type === 'message_stop') {
       this.complete = true;
@@ -63,6 +80,13 @@ export class MessagesTap implements Tap {
     return 'pass';
   }
 
+  /** Some upstreams keep a stream alive that has said all but its end. */
+  #ping(): Verdict {
+    if (this.#pingsAfterReason === undefined || ++this.#pingsAfterReason < pingsOfPatience) return 'pass';
+    this.complete = true;
+    return 'overdue';
+  }
+
   #message(message: JsonObject): void {
     this.upstreamId ??= textOf(message['id']);
     this.finish = textOf(message['stop_reason']) ?? this.finish;
@@ -70,6 +94,7 @@ export class MessagesTap implements Tap {
   }
 
   #delta(payload: JsonObject): void {
+    if (textOf(objectOf(payload['delta'])?.['stop_reason']) !== undefined) this.#pingsAfterReason = 0;
     this.finish = textOf(objectOf(payload['delta'])?.['stop_reason']) ?? this.finish;
     this.#takeUsage(payload['usage']);
   }
@@ -77,6 +102,9 @@ export class MessagesTap implements Tap {
   #takeUsage(usage: unknown): void {
     if (!isObject(usage)) return;
     takeCounts(this.#counts, usage);
+    this.#tier = usage['service_tier'] ?? this.#tier;
+    this.#speed = usage['speed'] ?? this.#speed;
+    this.#region = usage['inference_geo'] ?? this.#region;
     this.text.reported();
   }
 }
@@ -91,7 +119,9 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('cacheWrite1h', created['ephemeral_1h_input_tokens']);
   counts.take('output', usage['output_tokens']);
   counts.take('thinking', objectOf(usage['output_tokens_details'])?.['thinking_tokens']);
-  counts.take('searches', objectOf(usage['server_tool_use'])?.['web_search_requests']);
+  const tools = objectOf(usage['server_tool_use']) ?? {};
+  counts.take('searches', tools['web_search_requests']);
+  counts.take('fetches', tools['web_fetch_requests']);
   takeIterations(counts, usage['iterations']);
 }
 
@@ -126,7 +156,9 @@ function readUsage(counts: Counts): Reading {
       split(output + (counts.get('extraOutput') ?? 0), 'output', [['reasoning', counts.get('thinking')]]),
     );
   const searches = counts.get('searches');
-  if (searches !== undefined) usage.call = searches;
+  if (searches !== undefined) usage.web_search = searches;
+  const fetches = counts.get('fetches');
+  if (fetches !== undefined) usage.web_fetch = fetches;
   return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
 }
 

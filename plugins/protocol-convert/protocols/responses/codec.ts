@@ -26,6 +26,7 @@ const spelling: Spelling = {
   metadata: 'metadata',
   serviceTier: 'service_tier',
   cacheKey: 'prompt_cache_key',
+  imageOptions: 'tools.image_generation',
   cacheMarks: 'prompt_cache_breakpoint',
   strictTools: 'strict',
   names: 'name',

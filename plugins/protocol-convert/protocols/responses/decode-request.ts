@@ -24,6 +24,7 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
   const tools = [...readTools(json['tools'], 'tools'), ...reader.tools];
   const text = updated(json, reader, 'text');
   noteUnknown(json, context);
+  noteToolOptions(json['tools'], context);
   return {
     turns: reader.turns,
     tools,
@@ -34,7 +35,15 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
     ...present('reasoning', readReasoning(updated(json, reader, 'reasoning'), context)),
     ...present('output', readFormat(text['format'])),
     ...labels(json),
+    ...imageOptions(json['tools']),
   };
+}
+
+/** How pictures are to be, which the tool that draws them says here. */
+function imageOptions(tools: unknown): Partial<Prompt> {
+  const tool = listOf(tools).find((given) => objectOf(given)?.['type'] === 'image_generation');
+  const { type: _type, ...options } = objectOf(tool) ?? {};
+  return Object.keys(options).length === 0 ? {} : { imageOptions: options };
 }
 
 /** What the gateway keeps is put in place before a request is read; what is still named here is not known. */
@@ -157,6 +166,21 @@ function noteUnknown(json: JsonObject, { losses }: DecodeContext): void {
   if (json['truncation'] === 'auto') losses.dropField('truncation');
   for (const [name, value] of Object.entries(json)) {
     if (!known.has(name) && asksSomething(value)) losses.dropField(name);
+  }
+}
+
+const searchMembers = new Set(['type', 'filters', 'search_context_size', 'user_location', 'external_web_access']);
+
+/** What tools of the vendor's own may be told that nobody else's are. */
+function noteToolOptions(tools: unknown, { losses }: DecodeContext): void {
+  for (const tool of listOf(tools).filter(isObject)) {
+    const type = textOf(tool['type']) ?? '';
+    const isSearch = type.startsWith('web_search');
+    for (const [member, value] of Object.entries(tool))
+      if (isSearch && !searchMembers.has(member) && asksSomething(value)) losses.dropField(`${type}.${member}`);
+    const container = tool['container'] ?? { type: 'auto' };
+    if (type === 'code_interpreter' && !(isObject(container) && Object.keys(container).length === 1))
+      losses.dropField(`${type}.container`);
   }
 }
 

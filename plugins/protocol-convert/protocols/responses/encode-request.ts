@@ -36,7 +36,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
     ...wordNumbers(prompt, context),
     ...(Object.keys(text).length === 0 ? {} : { text }),
     ...wordReasoning(prompt, context),
-    ...wordLabels(prompt),
+    ...wordLabels(prompt, context),
     ...wordKept(prompt, context),
     ...(context.stream ? { stream: true } : {}),
   };
@@ -45,6 +45,7 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
     wrapped: list.namer.wrapped,
     ...(structure.answerTool === undefined ? {} : { answerTool: structure.answerTool }),
     ...(prompt.stop === undefined || prompt.stop.length === 0 ? {} : { stop: prompt.stop }),
+    ...(prompt.reasoning?.visible === false ? { hideReasoning: true } : {}),
   };
   return { path: '/responses', body: withoutUnwanted(body, context), way };
 }
@@ -58,18 +59,21 @@ function noteUntaken(prompt: Prompt, { losses }: EncodeContext): void {
   }
 }
 
-function wordNumbers(prompt: Prompt, { traits, losses }: EncodeContext): JsonObject {
+function wordNumbers(prompt: Prompt, { traits, losses, maxOutputTokens: most = Infinity }: EncodeContext): JsonObject {
   const { maxOutputTokens, temperature, topP, logprobs } = prompt;
   const words: Record<string, unknown> = {};
-  if (maxOutputTokens !== undefined) words['max_output_tokens'] = Math.max(leastOutputTokens, maxOutputTokens);
+  if (maxOutputTokens !== undefined)
+    words['max_output_tokens'] = Math.max(leastOutputTokens, Math.min(maxOutputTokens, most));
   const takesSampling = traits.sampling !== false;
+  const { max_temperature: highest = 2 } = traits;
+  if (takesSampling && temperature !== undefined && temperature > highest) losses.drop('temperature');
   for (const [setting, name, value] of [
     ['temperature', 'temperature', temperature],
     ['topP', 'top_p', topP],
     ['logprobs', 'top_logprobs', logprobs],
   ] as const) {
     if (value === undefined) continue;
-    if (takesSampling) words[name] = setting === 'temperature' ? Math.min(value, traits.max_temperature ?? 2) : value;
+    if (takesSampling) words[name] = setting === 'temperature' ? Math.min(value, highest) : value;
     else losses.drop(setting);
   }
   return words;
@@ -84,6 +88,7 @@ function wordReasoning({ reasoning }: Prompt, { traits, losses }: EncodeContext)
   }
   const known = traits.efforts ?? ['low', 'medium', 'high'];
   const isOff = wanted === 'none' && traits.reasoning_off !== false;
+  if (wanted === 'none' && !isOff) losses.drop('reasoning');
   const effort = wanted === undefined || isOff ? wanted : nearestEffort(wanted, known);
   const words = {
     ...(effort === undefined ? {} : { effort }),
@@ -92,11 +97,16 @@ function wordReasoning({ reasoning }: Prompt, { traits, losses }: EncodeContext)
   return Object.keys(words).length === 0 ? {} : { reasoning: words };
 }
 
-function wordLabels({ user, metadata, serviceTier, cacheKey }: Prompt): JsonObject {
+const serviceTiers = ['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'];
+
+function wordLabels({ user, metadata, serviceTier, cacheKey }: Prompt, { losses }: EncodeContext): JsonObject {
+  const tier = serviceTier === 'standard' ? 'default' : serviceTier;
+  const isTierKnown = tier !== undefined && serviceTiers.includes(tier);
+  if (tier !== undefined && !isTierKnown) losses.drop('serviceTier');
   return {
     ...(user === undefined ? {} : { safety_identifier: label(user) }),
     ...(metadata === undefined ? {} : { metadata }),
-    ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
+    ...(isTierKnown ? { service_tier: tier } : {}),
     ...(cacheKey === undefined ? {} : { prompt_cache_key: label(cacheKey) }),
   };
 }
@@ -162,10 +172,11 @@ interface Choice {
 }
 
 /** Where a tool cannot be forced, the model is told to use it. */
-function wordChoice({ toolChoice }: Prompt, list: ToolList, { traits }: EncodeContext): Choice {
+function wordChoice({ toolChoice }: Prompt, list: ToolList, { traits, losses }: EncodeContext): Choice {
   const value = list.choice;
   const isForced = value !== undefined && toolChoice?.mode === 'required';
   if (!isForced || traits.forced_tools !== false) return { value, order: undefined };
+  losses.drop('toolChoice');
   const names = toolChoice.names?.map((name) => list.namer.nameFor(name)).join(', ');
   const order = names === undefined ? 'You must call a tool.' : `You must call one of these tools: ${names}.`;
   return { value: 'auto', order };

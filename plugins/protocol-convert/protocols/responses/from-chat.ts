@@ -64,6 +64,9 @@ function flatTool(tool: unknown): unknown {
 }
 
 function flatChoice(choice: JsonObject): JsonObject {
+  const allowed = objectOf(choice['allowed_tools']);
+  if (allowed !== undefined)
+    return { type: 'allowed_tools', mode: allowed['mode'], tools: listOf(allowed['tools']).map(flatTool) };
   const nested = objectOf(choice['function']) ?? objectOf(choice['custom']);
   return nested === undefined ? choice : { type: choice['type'], ...nested };
 }
@@ -80,13 +83,16 @@ function itemsOf(item: unknown): unknown[] {
 }
 
 function callOf(call: unknown): unknown[] {
-  const { id, function: named } = objectOf(call) ?? {};
+  const { id, function: named, custom } = objectOf(call) ?? {};
+  if (isObject(custom)) return [{ type: 'custom_tool_call', call_id: id, ...custom }];
   return isObject(named) ? [{ type: 'function_call', call_id: id, ...named }] : [];
 }
 
 function partsOf(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
   return content.map((part) => {
+    const file = isObject(part) && part['type'] === 'file' ? objectOf(part['file']) : undefined;
+    if (file !== undefined) return { type: 'input_file', ...file };
     if (!isObject(part) || part['type'] !== 'image_url') return part;
     const image = objectOf(part['image_url']);
     return { type: 'input_image', image_url: image?.['url'] ?? part['image_url'], detail: image?.['detail'] ?? 'auto' };

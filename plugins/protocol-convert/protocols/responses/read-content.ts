@@ -2,7 +2,7 @@
 import type { CacheMark, MediaPart, Part, Source, TextPart } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../json.ts';
-import { bytesSource, kindOfMedia, mediaTypeOfName, parseDataUrl, urlSource } from '../../wording/media.ts';
+import { bytesSource, kindOfMedia, mediaTypeOfName, parseDataUrl, placed, urlSource } from '../../wording/media.ts';
 import { citationOf } from './read-details.ts';
 
 /** A message's content: a string or a list of parts. `field`: its name, as `input[2].content`. */
@@ -81,12 +81,17 @@ function readImage(part: JsonObject, field: string): MediaPart {
   }
   const detail = textOf(part['detail']);
   const source: Source = url === undefined ? { form: 'file', id: id! } : addressed(url, `${field}.image_url`);
-  return { kind: 'image', source, ...(detail === undefined || detail === 'auto' ? {} : { detail }), ...cacheOf(part) };
+  return {
+    kind: 'image',
+    source: placed(source, field),
+    ...(detail === undefined || detail === 'auto' ? {} : { detail }),
+    ...cacheOf(part),
+  };
 }
 
 function readFile(part: JsonObject, field: string): MediaPart {
   const name = textOf(part['filename']);
-  const source = fileSource(part, name, field);
+  const source = placed(fileSource(part, name, field), field);
   const mediaType = source.form === 'bytes' || source.form === 'url' ? source.mediaType : undefined;
   return {
     kind: mediaType === undefined ? 'document' : kindOfMedia(mediaType),
@@ -116,7 +121,8 @@ function fileSource(part: JsonObject, name: string | undefined, field: string): 
 function readAudio(part: JsonObject, field: string): MediaPart {
   const audio = objectOf(part['input_audio']) ?? part;
   const data = requireText(audio, 'data', `${field}.input_audio`);
-  return { kind: 'audio', source: bytesSource(data, `audio/${textOf(audio['format']) ?? 'wav'}`), ...cacheOf(part) };
+  const source = bytesSource(data, `audio/${textOf(audio['format']) ?? 'wav'}`);
+  return { kind: 'audio', source: placed(source, field), ...cacheOf(part) };
 }
 
 /** A data URL or one that can be fetched. */

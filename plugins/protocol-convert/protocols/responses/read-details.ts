@@ -1,6 +1,7 @@
 /** Reads what answers and histories have in common: searches, citations, probabilities of tokens. Pure. */
 import type { Citation, SearchPart, TokenLogprob } from '../../canon.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import { fenced } from '../../wording/fenced.ts';
 
 /** A `web_search_call` item; also one of a client's history. */
 export function searchOf(item: JsonObject): SearchPart {
@@ -15,6 +16,13 @@ export function searchOf(item: JsonObject): SearchPart {
     queries: queries.length > 0 || query === undefined ? queries : [query],
     results: (opened === undefined ? sources : [opened, ...sources]).map((url) => ({ url, title: '' })),
   };
+}
+
+/** A `code_interpreter_call` item as text: the code, and what it printed where that was told. */
+export function ranCode(item: JsonObject): string {
+  const code = fenced('python', textOf(item['code']) ?? '');
+  const logs = listOf(item['outputs']).map((output) => textOf(objectOf(output)?.['logs']));
+  return code + logs.map((text) => (text === undefined ? '' : fenced('', text))).join('');
 }
 
 /** An annotation as a citation; undefined: it cites nothing that can be named. */

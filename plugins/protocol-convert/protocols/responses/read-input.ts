@@ -220,7 +220,7 @@ export class InputReader {
   #clientCall(type: string, item: JsonObject, member: string): void {
     const id = textOf(item['call_id']) ?? (type === 'local_shell_call' ? textOf(item['id']) : undefined);
     // What the vendor ran itself has no call id: nothing answers it.
-    if (id === undefined) return;
+    if (id === undefined) return void this.#context.losses.dropField(type);
     const value = item[member];
     const input = typeof value === 'string' ? value : JSON.stringify(value ?? {});
     this.#assistant().parts.push({ kind: 'tool-call', id, name: type.slice(0, -'_call'.length), input });

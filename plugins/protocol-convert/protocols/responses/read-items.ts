@@ -3,7 +3,7 @@ import type { TokenLogprob } from '../../canon.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { ReplyEvents } from '../../reply-events.ts';
 import { bytesSource } from '../../wording/media.ts';
-import { citationOf, logprobsOf, searchOf } from './read-details.ts';
+import { citationOf, logprobsOf, ranCode, searchOf } from './read-details.ts';
 
 /** One item of the answer. `part`: its `content_index` or `summary_index`. */
 export interface ItemReader {
@@ -38,6 +38,7 @@ export function createReader(type: string, ear: Ear, index: number): ItemReader 
       return new CallReader(ear, index, type === 'custom_tool_call');
     case 'web_search_call':
     case 'image_generation_call':
+    case 'code_interpreter_call':
       return new PieceReader(ear);
     default:
       return undefined;
@@ -241,11 +242,17 @@ class CallReader extends Reader {
   }
 }
 
-/** Searches and images: told when they are whole. */
+/** Searches, images, and code that the vendor ran: told when they are whole. */
 class PieceReader extends Reader {
   protected override read(item: JsonObject): void {
     if (item['type'] === 'web_search_call') {
       this.events.search(0, searchOf(item));
+      return;
+    }
+    if (item['type'] === 'code_interpreter_call') {
+      this.events.text(0, ranCode(item));
+      // Places of citations are counted from where the model's own text begins.
+      this.events.close(0);
       return;
     }
     const base64 = textOf(item['result']);

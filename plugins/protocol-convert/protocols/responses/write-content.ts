@@ -2,7 +2,8 @@
 import type { CacheMark, MediaPart, Part, TextPart, ToolResultPart } from '../../canon.ts';
 import type { EncodeContext } from '../../codec.ts';
 import type { JsonObject } from '../../json.ts';
-import { dataUrl } from '../../wording/media.ts';
+import { unshownText } from '../../wording/history.ts';
+import { dataUrl, placeOf } from '../../wording/media.ts';
 
 /** A tool's output, and the media that must be shown apart. */
 export interface WordedOutput {
@@ -32,7 +33,8 @@ export class ContentWriter {
   }
 
   /** As text where it is text alone. */
-  output({ parts, isError = false }: ToolResultPart): WordedOutput {
+  output({ parts: given, isError = false }: ToolResultPart): WordedOutput {
+    const parts = given.map((part) => this.#visible(part));
     const mark = isError ? errorMark : '';
     const texts = parts.filter((part) => part.kind === 'text');
     const media = parts.filter(isMedia);
@@ -61,13 +63,25 @@ export class ContentWriter {
     return [...context, { ...(media.kind === 'image' ? this.#image(media) : this.#file(media)), ...mark }];
   }
 
+  /** What a tool showed, or words in its place where this model cannot see it. */
+  #visible(part: TextPart | MediaPart): TextPart | MediaPart {
+    if (part.kind === 'text') return part;
+    const { kind, source } = part;
+    const { losses, traits } = this.#context;
+    const isTaken = kind !== 'audio' && kind !== 'video' && source.form !== 'file';
+    if (source.form === 'text' || (isTaken && (traits.inputs ?? [kind]).includes(kind))) return part;
+    losses.drop(source.form === 'file' ? 'file' : kind);
+    return { kind: 'text', text: unshownText(kind) };
+  }
+
   #check({ kind, source }: MediaPart): void {
     const { losses, traits } = this.#context;
-    if (kind === 'audio') losses.refuse('audio', 'does not hear');
-    if (kind === 'video') losses.refuse('video', 'does not see films');
-    if (source.form === 'file') losses.refuse('file', 'cannot read files that are kept elsewhere');
-    if (traits.inputs !== undefined && !traits.inputs.includes(kind)) {
-      losses.refuse(kind, kind === 'image' ? 'does not see images' : 'does not read files');
+    const at = placeOf(source);
+    if (kind === 'audio') losses.refuse('audio', 'does not hear', at);
+    if (kind === 'video') losses.refuse('video', 'does not see films', at);
+    if (source.form === 'file') losses.refuse('file', 'cannot read files that are kept elsewhere', at);
+    if (source.form !== 'text' && traits.inputs !== undefined && !traits.inputs.includes(kind)) {
+      losses.refuse(kind, kind === 'image' ? 'does not see images' : 'does not read files', at);
     }
   }
 

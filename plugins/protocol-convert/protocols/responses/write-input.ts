@@ -140,6 +140,7 @@ class InputWriter {
       if (url === undefined || start === undefined || end === undefined) return [];
       return annotationOf(citation, { start, end }) ?? [];
     });
+    if (annotations.length < citations.length) this.#context.losses.drop('searchHistory');
     return { type: 'output_text', text, annotations };
   }
 

@@ -105,6 +105,7 @@ export class ToolList {
     if (tool === 'code_execution') return { container: { type: 'auto' } };
     if (tool === 'image_generation') {
       const wanted = this.#prompt.imageOptions ?? {};
+      if (Object.keys(wanted).some((name) => !imageOptions.includes(name))) losses.drop('imageOptions');
       return Object.fromEntries(imageOptions.flatMap((name) => (name in wanted ? [[name, wanted[name]]] : [])));
     }
     const { allowedDomains, blockedDomains, maxUses, contextSize, location } = options;

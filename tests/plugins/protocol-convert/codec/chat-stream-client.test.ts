@@ -241,3 +241,22 @@ test('a stream that breaks ends with an error object and no end mark', () => {
   assert.equal((frame as unknown as ClientChunk).error?.message, 'The model broke off.');
   assert.equal(more.length, 0);
 });
+
+test('citations come all at once before the end: clients keep only the last list that they are told', () => {
+  const cite = (url: string): Event => ({ type: 'citation', block: 0, choice: 0, citation: { url, start: 0, end: 2 } });
+  const out = clientChunks([
+    { type: 'reply-start', id: undefined, createdAt: undefined, serviceTier: undefined },
+    { type: 'text-start', block: 0, choice: 0 },
+    { type: 'text-delta', block: 0, choice: 0, text: 'Hi', logprobs: undefined },
+    cite('https://a.example'),
+    cite('https://b.example'),
+    { type: 'text-end', block: 0, choice: 0, keepsake: undefined },
+    { type: 'stop', choice: 0, reason: 'stop', sequence: undefined },
+  ]);
+  const lists = out.flatMap((chunk) => {
+    const delta = chunk.choices[0].delta as { annotations?: { url_citation: { url: string } }[] };
+    const { annotations } = delta;
+    return annotations === undefined ? [] : [annotations.map((annotation) => annotation.url_citation.url)];
+  });
+  assert.deepEqual(lists, [['https://a.example', 'https://b.example']]);
+});

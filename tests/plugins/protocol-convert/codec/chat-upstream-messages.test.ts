@@ -31,7 +31,7 @@ const messages = (turns: readonly Turn[], options: Parameters<typeof encode>[1] 
 function refused(work: () => unknown, field: string): void {
   assert.throws(
     work,
-    (error) => error instanceof GatewayError && error.kind === 'unsupported' && error.field === field,
+    (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field,
   );
 }
 

@@ -31,7 +31,7 @@ const messages = (turns: readonly Turn[], options: Parameters<typeof encode>[1] 
 function refused(work: () => unknown, field: string): void {
   assert.throws(
     work,
-    (error) => error instanceof GatewayError && error.kind === 'unsupported' && error.field === field,
+    (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field,
   );
 }
 
@@ -165,7 +165,8 @@ test('pitfall 071: a choice goes with the tools that it chose from', () => {
   const { body, dropped } = encode({ tools: [search, tool('f')], toolChoice: { mode: 'auto' } });
   assert.deepEqual([body.tools!.length, body['tool_choice'], dropped], [1, 'auto', ['tools']]);
   const some = { mode: 'auto' as const, names: ['web_search', 'f'] };
-  const among = encode({ tools: [search, tool('f')], toolChoice: some }).body['tool_choice'];
+  const takesSome = { traits: { allowed_tools: true } };
+  const among = encode({ tools: [search, tool('f')], toolChoice: some }, takesSome).body['tool_choice'];
   assert.deepEqual(among, {
     type: 'allowed_tools',
     allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'f' } }] },
@@ -183,10 +184,14 @@ test('a forced tool, several allowed ones, and models that cannot be forced', ()
   const tools = [tool('f'), tool('g')];
   const named = (name: string) => ({ type: 'function', function: { name } });
   assert.deepEqual(encode({ tools, toolChoice: { mode: 'required', names: ['f'] } }).body['tool_choice'], named('f'));
-  assert.deepEqual(encode({ tools, toolChoice: { mode: 'auto', names: ['f', 'g'] } }).body['tool_choice'], {
+  const some = { mode: 'auto' as const, names: ['f', 'g'] };
+  const three = { tools: [...tools, tool('h')], toolChoice: some };
+  assert.deepEqual(encode(three, { traits: { allowed_tools: true } }).body['tool_choice'], {
     type: 'allowed_tools',
     allowed_tools: { mode: 'auto', tools: [named('f'), named('g')] },
   });
+  const { tools: shown, tool_choice: choice } = encode(three).body;
+  assert.deepEqual([shown?.length, choice], [2, 'auto']);
   const free = encode({ tools, toolChoice: { mode: 'required', names: ['f'] } }, { traits: { forced_tools: false } });
   assert.deepEqual([free.body['tool_choice'], free.dropped], ['auto', ['tool_choice']]);
   assert.match(free.body.messages[0]!.content as string, /Call the tool "f" now/);

@@ -191,7 +191,7 @@ test('pitfall 193, 199: media are of the kind that their bytes tell, in any alph
   });
   assert.deepEqual(files[0]!.parts, [
     { kind: 'document', source: { form: 'url', url: 'https://a.example/x.pdf?y=z', mediaType: 'application/pdf' } },
-    { kind: 'video', source: { form: 'file', id: 'gs://b/c' } },
+    { kind: 'video', source: { form: 'file', id: 'gs://b/c', mediaType: 'video/mp4' } },
   ]);
 });
 
@@ -211,7 +211,7 @@ test('what only the vendor can keep or do is refused, or left out by name where 
   const foreign = refusal(() => decode({ contents, tools: [{ googleMaps: {} }] }));
   assert.deepEqual(
     [foreign.kind, foreign.field, foreign.code],
-    ['unsupported', 'tools[0].googleMaps', 'unsupported_by_model'],
+    ['invalid_request', 'tools[0].googleMaps', 'unsupported_by_model'],
   );
   const mixed = decode({
     contents,
@@ -224,7 +224,7 @@ test('what only the vendor can keep or do is refused, or left out by name where 
   );
   assert.equal(
     refusal(() => decode({ contents, generationConfig: { responseMimeType: 'text/x.enum' } })).kind,
-    'unsupported',
+    'invalid_request',
   );
 });
 
@@ -510,10 +510,10 @@ test('pitfall 222: the vendor’s own tools go beside functions where the model 
     tools: [{ googleSearch: {} }],
   });
   const other = { kind: 'hosted', tool: 'other', name: 'computer', options: {} } as const;
-  assert.equal(refusal(() => encode({ tools: [other] })).kind, 'unsupported');
+  assert.equal(refusal(() => encode({ tools: [other] })).kind, 'invalid_request');
   assert.equal(
     refusal(() => encode({ tools: [{ ...search, options: { allowedDomains: ['a'] } }] })).kind,
-    'unsupported',
+    'invalid_request',
   );
 });
 
@@ -598,7 +598,7 @@ test('settings keep within what the model takes, and members that the provider d
     logprobs: 2,
   });
   assert.equal(body.serviceTier, undefined);
-  assert.deepEqual(dropped, ['generationConfig.temperature']);
+  assert.deepEqual(dropped, ['generationConfig.temperature', 'serviceTier']);
   assert.deepEqual(encode({ temperature: 1 }, { traits: { sampling: false } }).dropped, [
     'generationConfig.temperature',
   ]);
@@ -622,11 +622,11 @@ test('pitfall 201: kinds of answer are said in capitals, with the options that h
 test('pitfall 192: media go as bytes; an address or a foreign file that is left is refused in the client’s words', () => {
   const url = { kind: 'image', source: { form: 'url', url: 'https://a.example/x' } } as const;
   const file = { kind: 'document', source: { form: 'file', id: 'file-123' } } as const;
-  assert.equal(refusal(() => encode({ turns: [{ role: 'user', parts: [url] }] })).kind, 'unsupported');
-  assert.equal(refusal(() => encode({ turns: [{ role: 'user', parts: [file] }] })).kind, 'unsupported');
+  assert.equal(refusal(() => encode({ turns: [{ role: 'user', parts: [url] }] })).kind, 'invalid_request');
+  assert.equal(refusal(() => encode({ turns: [{ role: 'user', parts: [file] }] })).kind, 'invalid_request');
   assert.equal(
     refusal(() => encode({ turns: [{ role: 'user', parts: [image] }] }, { traits: { inputs: ['audio'] } })).kind,
-    'unsupported',
+    'invalid_request',
   );
   const text = { kind: 'document', name: 'notes', context: 'about', source: { form: 'text', text: 'words' } } as const;
   assert.deepEqual(encode({ turns: [{ role: 'user', parts: [text, image] }] }).body.contents[0].parts, [

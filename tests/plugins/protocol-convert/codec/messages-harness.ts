@@ -23,8 +23,8 @@ export const open = (text: string): Keepsake | undefined =>
 export const plainSeal = (value: string) => value;
 
 /** What of a message must come through the common tongue unchanged. */
-export function essence(message: Message): unknown {
-  const content = message.content.flatMap((block): unknown[] => {
+export function essence(message: Message) {
+  const content = message.content.flatMap((block): unknown[][] => {
     if (block.type === 'text') {
       const pages = (block.citations ?? []).filter((citation) => 'url' in citation);
       return block.text === '' ? [] : [['text', block.text, pages.map(({ url, cited_text: quote }) => [url, quote])]];

@@ -29,7 +29,10 @@ for (const recording of answered.filter((one) => !one.isStream)) {
     const before = JSON.parse(recording.response.toString()) as Message;
     const events = eventsOfReply(before as unknown as JsonObject);
     const after = messagesCodec.encodeReply(replyOf(events), replyContext({ seal: plainSeal }));
-    assert.deepEqual(essence(after as unknown as Message), essence(before));
+    const told = essence(after as unknown as Message);
+    // Code that the vendor ran is told as text in fences.
+    const content = told.content.filter(([, text]) => !String(text).startsWith('\n```'));
+    assert.deepEqual({ ...told, content }, essence(before));
   });
 }
 

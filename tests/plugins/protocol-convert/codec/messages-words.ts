@@ -22,7 +22,7 @@ export const tool = { kind: 'function', name: 'look', schema: { type: 'object', 
 export const messagesOf = (request: { body: JsonObject }) =>
   request.body['messages'] as { role: string; content: JsonObject[] }[];
 export const refusal = (field: string) => (error: unknown) =>
-  error instanceof GatewayError && error.kind === 'unsupported' && error.field === field;
+  error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field;
 export const badField = (field: string) => (error: unknown) =>
   error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field;
 

@@ -16,7 +16,7 @@ for (const { name, request } of recordings) {
     const { prompt } = decode(request, (text) => ({ maker: 'maker', value: text }));
     const only = prompt.tools.length === 1 && prompt.tools[0]!.kind === 'hosted' && prompt.tools[0]!.tool === 'other';
     if (only) {
-      assert.equal(refusal(() => encode(prompt)).kind, 'unsupported');
+      assert.equal(refusal(() => encode(prompt)).kind, 'invalid_request');
       return;
     }
     const { body } = encode(prompt, { efforts: [...efforts] });

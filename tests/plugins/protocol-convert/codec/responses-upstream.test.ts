@@ -131,13 +131,13 @@ test('a vendor’s own tool without a counterpart is left out beside others, and
   const mcp = { type: 'mcp', server_label: 's', server_url: 'https://s.example' };
   const both = decode({ input: 'Hi', tools: [mcp, { type: 'function', name: 'f' }] }).prompt;
   assert.deepEqual(encode(both).dropped, ['tools.mcp']);
-  assert.equal(refusal(() => encode(decode({ input: 'Hi', tools: [mcp] }).prompt)).kind, 'unsupported');
+  assert.equal(refusal(() => encode(decode({ input: 'Hi', tools: [mcp] }).prompt)).kind, 'invalid_request');
   const forced = decode({
     input: 'Hi',
     tools: [mcp, { type: 'function', name: 'f' }],
     tool_choice: { type: 'mcp', server_label: 's' },
   }).prompt;
-  assert.equal(refusal(() => encode(forced)).kind, 'unsupported');
+  assert.equal(refusal(() => encode(forced)).kind, 'invalid_request');
 });
 
 test('pitfall 054: tools of namespaces are flattened, and their calls named alike', () => {
@@ -154,7 +154,7 @@ test('pitfall 054: tools of namespaces are flattened, and their calls named alik
 });
 
 test('pitfall 109: several answers are refused', () => {
-  assert.equal(refusal(() => encode({ choices: 2 })).kind, 'unsupported');
+  assert.equal(refusal(() => encode({ choices: 2 })).kind, 'invalid_request');
   encode({ choices: 1 });
 });
 
@@ -198,9 +198,9 @@ test('what an upstream cannot see or hear is refused', () => {
   const part = (kind: 'image' | 'audio' | 'video', source: object) =>
     ({ turns: [{ role: 'user', parts: [{ kind, source }] }] }) as Partial<Prompt>;
   const bytes = { form: 'bytes', mediaType: 'audio/wav', base64: 'AAAA' };
-  assert.equal(refusal(() => encode(part('audio', bytes))).kind, 'unsupported');
-  assert.equal(refusal(() => encode(part('video', bytes))).kind, 'unsupported');
-  assert.equal(refusal(() => encode(part('image', bytes), { inputs: [] })).kind, 'unsupported');
+  assert.equal(refusal(() => encode(part('audio', bytes))).kind, 'invalid_request');
+  assert.equal(refusal(() => encode(part('video', bytes))).kind, 'invalid_request');
+  assert.equal(refusal(() => encode(part('image', bytes), { inputs: [] })).kind, 'invalid_request');
   assert.equal(refusal(() => encode(part('image', { form: 'file', id: 'file-1' }))).field, 'file_id');
 });
 

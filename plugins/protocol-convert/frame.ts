@@ -1,0 +1,30 @@
+/** One frame of an upstream's stream: whether it says anything, and what. Pure. */
+import { parseFrame } from '../../core/sse.ts';
+import { isObject, type JsonObject, tryParse } from './json.ts';
+
+/** A frame that was parsed. */
+export interface ReadFrame {
+  readonly json: JsonObject;
+  /** Its SSE event name, if any. */
+  readonly event: string | undefined;
+}
+
+/** undefined: it holds no JSON object. */
+export function readFrame(raw: Buffer): ReadFrame | undefined {
+  const frame = parseFrame(raw);
+  // Elements of a streamed JSON array come without a frame around them.
+  const json = tryParse(frame === undefined ? raw.toString('utf8') : frame.data);
+  return isObject(json) ? { json, event: frame?.event } : undefined;
+}
+
+/** Comments and blank lines, also several in one frame. */
+export function isComment(raw: Buffer): boolean {
+  const first = raw[0];
+  return (first === 0x3a || first === 0x0a || first === 0x0d) && parseFrame(raw) === undefined;
+}
+
+/** Of the last bytes of a stream, which lack the blank line: whether they are a frame all the same. `data` is what they say. */
+export function isWholeFrame(rest: Buffer, data: string | undefined): boolean {
+  if (data === undefined) return /^\s*(?::|$)/.test(rest.toString('latin1'));
+  return data === '[DONE]' || tryParse(data) !== undefined;
+}

@@ -1,0 +1,75 @@
+/** Measures subjects in turn and prints what they cost as ratios. */
+import type { LoadResult } from './load.ts';
+import { load, processorMs, type Started } from './processes.ts';
+
+/** What is asked of whom. */
+export interface Subject {
+  readonly started: Started;
+  readonly path: string;
+  readonly body: string;
+  /** It works in children, as nginx does. */
+  readonly withChildren?: boolean;
+}
+
+export interface Cost {
+  readonly perSecond: number;
+  readonly microsecondsEach: number;
+}
+export type Costs = Readonly<Record<string, Cost>>;
+
+const seconds = Number(process.env['BENCH_SECONDS'] ?? 4);
+/** The first round warms up. */
+const rounds = 3;
+
+/** Best of several rounds, subjects in turn, so that a disturbance of the machine hits no single one. */
+export async function compare(
+  subjects: Readonly<Record<string, Subject>>,
+  unitsPerRequest: number,
+  connections: number,
+): Promise<Costs> {
+  const best: Record<string, Cost> = {};
+  for (let round = 0; round <= rounds; round++) {
+    for (const [name, subject] of Object.entries(subjects)) {
+      const cost = await measure(name, subject, unitsPerRequest, connections, round === 0 ? 2 : seconds);
+      if (round > 0 && (best[name] === undefined || cost.microsecondsEach < best[name].microsecondsEach))
+        best[name] = cost;
+    }
+  }
+  return best;
+}
+
+async function measure(
+  name: string,
+  { started, path, body, withChildren = false }: Subject,
+  unitsPerRequest: number,
+  connections: number,
+  forSeconds: number,
+): Promise<Cost> {
+  const { port, key } = started;
+  const before = processorMs(started, withChildren);
+  const result = await load<LoadResult>({ port, key, path, body, connections, seconds: forSeconds });
+  if (result.failures > 0) throw new Error(`${name}: ${result.failures} failures`);
+  const units = result.requests * unitsPerRequest;
+  return {
+    perSecond: units / forSeconds,
+    microsecondsEach: ((processorMs(started, withChildren) - before) * 1_000) / units,
+  };
+}
+
+/** `against` names the references of each subject. */
+export function report(title: string, costs: Costs, against: (name: string) => readonly string[]): void {
+  console.log(`\n${title}`);
+  for (const [name, { perSecond, microsecondsEach }] of Object.entries(costs)) {
+    const ratios = against(name).map((reference) => {
+      const ratio = costs[reference]!.microsecondsEach / microsecondsEach;
+      return `, ${ratio.toFixed(2)} of ${reference}`;
+    });
+    console.log(
+      `  ${name.padEnd(22)} ${Math.round(perSecond).toString().padStart(8)}/s, ${microsecondsEach.toFixed(1).padStart(6)} µs of one core each${ratios.join('')}`,
+    );
+  }
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)]!;
+}

@@ -1,0 +1,38 @@
+/** Streams that are translated, beside those of the same upstream and those of the same client relayed. */
+import { compare, report, type Subject } from './measure.ts';
+import type { Started } from './processes.ts';
+import { names, type ProtocolName, wordsOf } from './words.ts';
+
+/** From the client's protocol to the upstream's. */
+const pairs: readonly (readonly [client: ProtocolName, upstream: ProtocolName])[] = [
+  ['chat', 'messages'],
+  ['messages', 'chat'],
+  ['responses', 'chat'],
+  ['chat', 'responses'],
+  ['messages', 'responses'],
+  ['gemini', 'responses'],
+  ['chat', 'gemini'],
+];
+
+/** Chunks as fast as they are taken; a subject for each pair, and one for each upstream's relay. */
+export async function translatedStreams(gateway: Started, chunks: number, prompt: string): Promise<void> {
+  const subjects: Record<string, Subject> = {};
+  for (const upstream of names) {
+    const clients = pairs.filter((pair) => pair[1] === upstream).map(([client]) => client);
+    for (const client of [upstream, ...clients]) {
+      const asked = wordsOf(client, upstream).ask(`chunks=${chunks} ${prompt}`);
+      subjects[nameOf(client, upstream)] = { started: gateway, ...asked };
+    }
+  }
+  const title = `Streams of ${chunks} chunks, 16 at a time, translated (client from upstream) beside relayed ones of either protocol`;
+  report(title, await compare(subjects, chunks, 16), referencesOf);
+}
+
+function nameOf(client: ProtocolName, upstream: ProtocolName): string {
+  return client === upstream ? `${upstream} relayed` : `${client} from ${upstream}`;
+}
+
+function referencesOf(name: string): readonly string[] {
+  const [client, upstream] = name.split(' from ') as [ProtocolName, ProtocolName?];
+  return upstream === undefined ? [] : [nameOf(upstream, upstream), nameOf(client, client)];
+}

@@ -1,0 +1,77 @@
+/** Installs the coding clients in their pinned versions, outside the repository, from whatever registry npm is set up with. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+export type ClientName = 'claude-code' | 'codex';
+
+interface Distribution {
+  readonly version: string;
+  /** npm specification of the package that holds the binary for this platform. */
+  readonly package: string;
+  /** The binary inside of `node_modules`. */
+  readonly binary: string;
+}
+
+const platform = `${process.platform}-${process.arch}`;
+/** As the builds of one of them are called. */
+const triple: Readonly<Record<string, string>> = {
+  'linux-x64': 'x86_64-unknown-linux-musl',
+  'linux-arm64': 'aarch64-unknown-linux-musl',
+  'darwin-x64': 'x86_64-apple-darwin',
+  'darwin-arm64': 'aarch64-apple-darwin',
+};
+
+const distributions: Readonly<Record<ClientName, Distribution>> = {
+  'claude-code': {
+    version: '2.1.329',
+    package: `@anthropic-ai/claude-code-${platform}@2.1.329`,
+    binary: `@anthropic-ai/claude-code-${platform}/claude`,
+  },
+  codex: {
+    version: '0.169.0',
+    package: `@openai/codex@0.169.0-${platform}`,
+    binary: `@openai/codex/vendor/${triple[platform]}/bin/codex`,
+  },
+};
+
+/** A client could not be had: no registry in reach, or none for this platform. */
+export class NotInstalled extends Error {}
+
+/** The path of the client's binary; downloads about 170 MB when this version is not in the cache. Throws NotInstalled. */
+export async function install(name: ClientName): Promise<string> {
+  const { version, package: specification, binary } = distributions[name];
+  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'model-gateway/clients');
+  const folder = join(cache, `${name}-${version}`);
+  const path = join(folder, 'node_modules', binary);
+  if (existsSync(path)) return path;
+  // Under its final name stands only what is whole.
+  const draft = `${folder}.${process.pid}`;
+  try {
+    await mkdir(draft, { recursive: true });
+    const words = [
+      'install',
+      '--prefix',
+      draft,
+      '--no-save',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--fetch-retries=1',
+      '--loglevel=error',
+      specification,
+    ];
+    await promisify(execFile)('npm', words, { timeout: 300_000 });
+    if (!existsSync(join(draft, 'node_modules', binary))) throw new Error(`the package does not hold ${binary}`);
+    await rm(folder, { recursive: true, force: true });
+    await rename(draft, folder);
+    return path;
+  } catch (error) {
+    throw new NotInstalled(`${specification} cannot be installed: ${(error as Error).message.slice(0, 500)}`);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}

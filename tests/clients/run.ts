@@ -1,0 +1,46 @@
+/**
+ * `npm run test:clients [-- --only chat]`: installs the coding clients, then runs the turns where no network but loopback
+ * exists.
+ * Exit 1: a turn failed. Exit 77: a client could not be installed, so nothing was tested.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { install, NotInstalled } from './install.ts';
+import { protocols } from './vendor.ts';
+
+const notTested = 77;
+const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
+if (only !== undefined && !protocols.some((name) => name === only)) throw new Error(`there is no protocol "${only}"`);
+
+try {
+  const [claudeCode, codex] = await Promise.all([install('claude-code'), install('codex')]);
+  process.exitCode = await runTurns({
+    CLAUDE_CODE_BINARY: claudeCode,
+    CODEX_BINARY: codex,
+    ...(only === undefined ? {} : { ONLY_PROTOCOL: only }),
+  });
+} catch (error) {
+  if (!(error instanceof NotInstalled)) throw error;
+  console.error(`${error.message}\nNothing was tested.`);
+  process.exitCode = notTested;
+}
+
+async function runTurns(environment: Record<string, string>): Promise<number> {
+  const words = ['--import', 'tsx', '--test', '--test-timeout=120000', join(import.meta.dirname, 'turns.ts')];
+  const isSealed = canUnshare();
+  console.log(
+    isSealed ? 'Network: loopback alone, in a namespace of its own.' : 'Network: watched by a proxy, not sealed.',
+  );
+  const [command, ...rest] = isSealed
+    ? ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', process.execPath, ...words]
+    : [process.execPath, ...words];
+  const child = spawn(command!, rest, { stdio: 'inherit', env: { ...process.env, ...environment } });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+}
+
+function canUnshare(): boolean {
+  return spawnSync('unshare', ['-rn', 'sh', '-c', 'ip link set lo up']).status === 0;
+}

@@ -1,0 +1,183 @@
+/** Claude Code and Codex CLI each read a file through the gateway, whatever protocol the model behind it speaks. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { database } from '../../core/vocabulary.ts';
+import { RowQueue } from '../../plugins/request-log/queue.ts';
+import { type Customer, dropSchema, faces, modelAt, yamlOf } from '../end-to-end/house.ts';
+import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { reported, signature } from './agent.ts';
+import { type Client, clients, type Finished, run } from './launch.ts';
+import { type AgentVendor, type ProtocolName, protocols, startAgentVendor, upstreamModel } from './vendor.ts';
+
+interface RequestRow {
+  readonly account_id: string | null;
+  readonly operation: string;
+  readonly model: string;
+  readonly status: number;
+  readonly outcome: string;
+  readonly attempts: number;
+  readonly streamed: boolean;
+  readonly usage: Record<string, number> | null;
+  readonly usage_estimated: boolean | null;
+}
+
+/** Beside the two requests of the turn: one for a title, one that counts tokens. */
+const mostRequests = 4;
+
+for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PROTOCOL'] ?? name))) {
+  describe(`in front of a vendor that speaks ${protocol}`, () => {
+    let scene: Scene;
+    before(async () => {
+      scene = await openScene(protocol);
+    });
+    after(() => scene.close());
+
+    for (const client of clients)
+      test(`${client.name} reads a file with its own tool and tells what it says`, async (context) => {
+        const { finished, secret, rows } = await scene.turn(client);
+        const { requests } = scene.vendor;
+        const told = `${finished.stdout}\n${finished.stderr}\n${requests.map(({ path, outcome }) => `${path}: ${outcome}`).join('\n')}`;
+        context.diagnostic(
+          `${finished.tookMs} ms, ${requests.map(({ outcome }) => outcome.split('\n')[0]).join(' | ')}`,
+        );
+        assert.equal(finished.exitCode, 0, told);
+        assert.ok(client.answerIn(finished.stdout).includes(secret), told);
+        assert.deepEqual(finished.strayed, []);
+        assert.ok(requests.length >= 2 && requests.length <= mostRequests, told);
+        assert.deepEqual(
+          requests.filter(({ status }) => status !== 200),
+          [],
+        );
+        assertSettled(rows, client, requests.length);
+        // What the model has signed comes back to it, through a client of another protocol too. Chat has no signatures.
+        if (protocol !== 'chat') assert.ok(JSON.stringify(requests.at(-1)!.body).includes(signature));
+      });
+
+    test('what clients ask beside their turns is answered', async () => {
+      const { key } = await scene.customer();
+      const { origin } = scene.gateway;
+      const headers = { authorization: `Bearer ${key}`, 'anthropic-version': '2023-06-01' };
+      const list = await fetch(`${origin}/v1/models?limit=1000`, { headers });
+      const { data } = (await list.json()) as { data: { id: string; type: string }[] };
+      assert.ok(data.some(({ id, type }) => id === clients[0]!.model && type === 'model'));
+      const body = JSON.stringify({ model: clients[0]!.model, messages: [{ role: 'user', content: 'Count me' }] });
+      const counted = await fetch(`${origin}/v1/messages/count_tokens?beta=true`, { method: 'POST', headers, body });
+      assert.equal(counted.status, 200);
+      assert.ok(((await counted.json()) as { input_tokens: number }).input_tokens > 0);
+      assert.equal((await fetch(`${origin}/api/hello`, { method: 'HEAD' })).status, 200);
+    });
+
+    test('an upgrade to a WebSocket is answered 426 at once', async () => {
+      const { key } = await scene.customer();
+      const startedAt = performance.now();
+      assert.match(await upgrade(scene.gateway.origin, key), /^HTTP\/1\.1 426 /);
+      assert.ok(performance.now() - startedAt < 500);
+    });
+  });
+}
+
+/** Every request was answered at the first attempt, metered and, where it was the turn itself, streamed. */
+function assertSettled(rows: readonly RequestRow[], client: Client, atVendor: number): void {
+  assert.equal(rows.length, atVendor);
+  for (const { status, outcome, attempts } of rows)
+    assert.deepEqual({ status, outcome, attempts }, { status: 200, outcome: 'complete', attempts: 1 });
+  const turns = rows.filter(
+    ({ operation, model, streamed }) => operation === client.protocol && model === client.model && streamed,
+  );
+  assert.ok(turns.length >= 2, `${turns.length} of ${rows.length} requests are turns`);
+  for (const { usage, usage_estimated } of turns) {
+    assert.equal(usage_estimated, false);
+    const { input, cached, output, reasoning } = reported;
+    const { input: plain, cache_read, output: spoken, reasoning: thoughts } = usage!;
+    assert.deepEqual([plain, cache_read, spoken, thoughts], [input - cached, cached, output - reasoning, reasoning]);
+  }
+}
+
+interface Scene {
+  readonly gateway: TestGateway;
+  readonly vendor: AgentVendor;
+  customer(): Promise<Customer>;
+  /** One turn of a client in a directory whose file holds a new secret, and what it left behind. */
+  turn(client: Client): Promise<{ finished: Finished; secret: string; rows: RequestRow[] }>;
+  close(): Promise<void>;
+}
+
+async function openScene(protocol: ProtocolName): Promise<Scene> {
+  const directory = await mkdtemp(join(tmpdir(), 'client-work-'));
+  const file = join(directory, 'note.txt');
+  const vendor = await startAgentVendor(protocol, () => file);
+  const data = await mkdtemp(join(tmpdir(), 'client-gateway-'));
+  if (databaseUrl === undefined) await fillDirectory(data);
+  const gateway = await startGateway(gatewayFile(protocol, vendor), {
+    directory: data,
+    environment: databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl },
+  });
+  const house = faces(gateway);
+  return {
+    gateway,
+    vendor,
+    customer: () => house.customer(),
+    async turn(client) {
+      const secret = `secret-${randomBytes(6).toString('hex')}`;
+      await writeFile(file, `The word of the day is ${secret}.\n`);
+      vendor.requests.length = 0;
+      const { accountId, key } = await house.customer();
+      const prompt = `Read the file ${file} and tell me what it says.`;
+      const finished = await run(client, directory, { prompt, origin: gateway.origin, key });
+      await pause(2 * RowQueue.flushIntervalMs);
+      const rows = (await house.rows<RequestRow>('requests')).filter(({ account_id }) => account_id === accountId);
+      return { finished, secret, rows };
+    },
+    async close() {
+      const { schema } = gateway.gateway.find(database)!;
+      await gateway.stop();
+      await vendor.stop();
+      await dropSchema(schema);
+      for (const used of [directory, data]) await rm(used, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Every model that the clients ask for by themselves is the vendor's one model. */
+function gatewayFile(protocol: ProtocolName, vendor: AgentVendor): string {
+  const names = [...clients.map(({ model }) => model), 'claude-haiku-4-5-20251001', 'claude-haiku-5-5'];
+  const model = { ...modelAt(`vendor/${upstreamModel}`), context: '1M', max_output: '128k' };
+  return yamlOf({
+    gateway: 'clients',
+    schema: `clients_${randomBytes(6).toString('hex')}`,
+    listen: '127.0.0.1:0',
+    plans: { default: 'open', offers: { open: { price: 0 } } },
+    providers: { vendor: { keys: 'vendor-key', speaks: { [protocol]: vendor.base } } },
+    models: Object.fromEntries(names.map((name) => [name, model])),
+  });
+}
+
+/** The head of the answer to a WebSocket upgrade. */
+function upgrade(origin: string, key: string): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  const lines = [
+    'GET /v1/responses HTTP/1.1',
+    `host: ${hostname}`,
+    `authorization: Bearer ${key}`,
+    'connection: Upgrade',
+    'upgrade: websocket',
+    'sec-websocket-version: 13',
+    `sec-websocket-key: ${randomBytes(16).toString('base64')}`,
+    'openai-beta: responses_websockets=2026-02-06',
+  ];
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  return new Promise((resolve, reject) => {
+    let head = '';
+    socket.on('data', (chunk) => (head += chunk));
+    socket.on('end', () => resolve(head));
+    socket.on('error', reject);
+  });
+}

@@ -1,0 +1,90 @@
+/** Puts a vendor's bytes, right or odd, before a client of another protocol: the plugin alone, without sockets. */
+import type { Traits } from '../../core/traits.ts';
+import { clients } from '../matrix/clients/index.ts';
+import type { Ask, Play, ProtocolName, Seen } from '../matrix/scenario.ts';
+import { protocolNames } from '../matrix/scenario.ts';
+import { vendors } from '../matrix/vendors/index.ts';
+import { type Asked, readBody, relay, Source, streamAnswer, wholeAnswer } from '../plugins/protocol-convert/harness.ts';
+
+export const usage = { input: 31, cacheRead: 0, cacheWrite: 0, output: 17, reasoning: 0 };
+export const hello: Play = { text: 'Grüß Gott, 世界 🌍!', meaning: 'stop', usage };
+const question: Ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello?' }] }] };
+
+export interface Pair {
+  readonly client: ProtocolName;
+  readonly vendor: ProtocolName;
+}
+
+/** Every pair of two different protocols. */
+export const pairs: readonly Pair[] = protocolNames.flatMap((client) =>
+  protocolNames.filter((vendor) => vendor !== client).map((vendor) => ({ client, vendor })),
+);
+
+export const nameOf = ({ client, vendor }: Pair): string => `${vendor} upstream, ${client} client`;
+
+/** The bytes of a vendor's stream. */
+export function streamOf(vendor: ProtocolName, play: Play = hello): string {
+  return vendors[vendor].stream(play, 'model').join('');
+}
+
+export interface Telling {
+  readonly ask?: Ask;
+  readonly traits?: Traits;
+  /** How the upstream's stream ends; absent: in good order. */
+  readonly end?: Error | 'hang';
+  readonly isStream?: boolean;
+}
+
+function askedOf({ client, vendor }: Pair, { ask = question, traits = {}, isStream = true }: Telling): Asked {
+  const { path, headers, body } = clients[client].word(ask, { model: 'model', isStream });
+  return { path, headers, body, target: { protocol: vendor, traits } };
+}
+
+/** The client's bytes of a stream that comes in these chunks. */
+export async function bytesOf(pair: Pair, chunks: readonly (Uint8Array | string)[], telling: Telling = {}) {
+  const { answer } = await relay(askedOf(pair, telling), streamAnswer(chunks, telling.end));
+  return readBody(answer.body);
+}
+
+/** What a client reads of a stream that comes in these chunks. */
+export async function streamed(
+  pair: Pair,
+  chunks: string | readonly (Uint8Array | string)[],
+  telling: Telling = {},
+): Promise<Seen> {
+  const body = await bytesOf(pair, typeof chunks === 'string' ? [chunks] : chunks, telling);
+  return clients[pair.client].readStream(body.toString());
+}
+
+/** What a client reads of a whole answer. */
+export async function whole(pair: Pair, body: string | object, telling: Telling = {}): Promise<Seen> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const { answer } = await relay(askedOf(pair, { ...telling, isStream: false }), wholeAnswer(text));
+  return clients[pair.client].readWhole((await readBody(answer.body)).toString());
+}
+
+export interface Sent {
+  /** The request as it left for the upstream. */
+  readonly body: Record<string, unknown>;
+  readonly dropped: string | undefined;
+}
+
+/** What is sent to an upstream of another protocol for this body of a client. Throws what the gateway refuses. */
+export async function sent(
+  pair: Pair,
+  body: Record<string, unknown>,
+  telling: Telling & { readonly play?: Play } = {},
+): Promise<Sent> {
+  const asked = askedOf(pair, { ...telling, isStream: false });
+  const merged = { ...(JSON.parse(asked.body as string) as object), ...body };
+  const { answer, sent: request } = await relay(
+    { ...asked, body: merged },
+    wholeAnswer(vendors[pair.vendor].whole(telling.play ?? hello, 'model')),
+  );
+  return {
+    body: JSON.parse(Buffer.from(request.body as Uint8Array).toString()) as Record<string, unknown>,
+    dropped: answer.headers['x-gateway-dropped'],
+  };
+}
+
+export { Source };

@@ -1,0 +1,149 @@
+/** Ways to ask for reasoning and for structured answers. Data. */
+import { answerSchema, functions, type Row } from './table.ts';
+
+export const reasoning: readonly Row[] = [
+  {
+    what: 'an effort',
+    from: 'chat',
+    ask: { reasoning_effort: 'xhigh' },
+    to: {
+      responses: { has: { 'reasoning.effort': 'high' } },
+      messages: { has: { thinking: { type: 'adaptive', display: 'summarized' }, 'output_config.effort': 'high' } },
+      gemini: { has: { 'generationConfig.thinkingConfig.thinkingLevel': 'HIGH' } },
+    },
+  },
+  {
+    what: 'no reasoning',
+    from: 'responses',
+    ask: { reasoning: { effort: 'none' } },
+    to: {
+      chat: { has: { reasoning_effort: 'none' } },
+      messages: { has: { thinking: { type: 'disabled' } } },
+      gemini: { has: { 'generationConfig.thinkingConfig.thinkingBudget': 0 }, traits: { reasoning: 'budget' } },
+    },
+  },
+  {
+    what: 'no reasoning, of models that always reason',
+    from: 'messages',
+    ask: { thinking: { type: 'disabled' } },
+    to: {
+      chat: { has: { reasoning_effort: 'low' }, traits: { reasoning_off: false }, dropped: ['thinking'] },
+      responses: { has: { 'reasoning.effort': 'low' }, traits: { reasoning_off: false }, dropped: ['thinking'] },
+    },
+  },
+  {
+    what: 'a budget',
+    from: 'messages',
+    ask: { max_tokens: 32_000, thinking: { type: 'enabled', budget_tokens: 31_999 } },
+    to: {
+      chat: { has: { reasoning_effort: 'high' } },
+      responses: { has: { reasoning: { effort: 'high', summary: 'auto' } } },
+      gemini: {
+        has: { 'generationConfig.thinkingConfig': { includeThoughts: true, thinkingBudget: 24_576 } },
+        traits: { reasoning: 'budget', max_budget: 24_576 },
+      },
+    },
+  },
+  {
+    what: 'a budget of generate-content',
+    from: 'gemini',
+    ask: {
+      generationConfig: { maxOutputTokens: 20_000, thinkingConfig: { includeThoughts: true, thinkingBudget: 8192 } },
+    },
+    to: {
+      chat: { has: { reasoning_effort: 'medium' } },
+      responses: { has: { reasoning: { effort: 'medium', summary: 'auto' } } },
+      messages: {
+        has: { thinking: { type: 'enabled', budget_tokens: 8192 } },
+        traits: { reasoning: 'budget' },
+      },
+    },
+  },
+  {
+    what: 'reasoning of a model that does none',
+    from: 'gemini',
+    ask: { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' } } },
+    to: Object.fromEntries(
+      (['chat', 'responses', 'messages'] as const).map((target) => [
+        target,
+        { traits: { reasoning: 'none' }, dropped: ['generationConfig.thinkingConfig'] },
+      ]),
+    ),
+  },
+];
+
+const named = { name: 'n', description: 'about', schema: answerSchema, strict: true };
+
+export const structured: readonly Row[] = [
+  {
+    what: 'an answer by schema',
+    from: 'chat',
+    ask: { response_format: { type: 'json_schema', json_schema: named } },
+    to: {
+      responses: { has: { 'text.format': { type: 'json_schema', ...named } } },
+      messages: { has: { 'output_config.format.schema': { ...answerSchema, description: 'about' } } },
+      gemini: {
+        has: {
+          'generationConfig.responseMimeType': 'application/json',
+          'generationConfig.responseJsonSchema': { ...answerSchema, description: 'about' },
+        },
+      },
+    },
+  },
+  {
+    what: 'an answer by schema, of a model that is forced to call a tool for it',
+    from: 'gemini',
+    ask: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: answerSchema } },
+    to: {
+      chat: { has: { 'tool_choice.type': 'function' }, traits: { structured: 'tool' } },
+      responses: { has: { 'tool_choice.type': 'function' }, traits: { structured: 'tool' } },
+      messages: { has: { 'tool_choice.type': 'tool' }, traits: { structured: 'tool' } },
+    },
+  },
+  {
+    what: 'an answer by schema in the upper case types of generate-content',
+    from: 'gemini',
+    ask: {
+      generationConfig: { responseSchema: { type: 'OBJECT', properties: { a: { type: 'STRING', nullable: true } } } },
+    },
+    to: {
+      chat: { has: { 'response_format.json_schema.schema.properties.a.type': ['string', 'null'] } },
+      responses: { has: { 'text.format.schema.type': 'object' } },
+      messages: { has: { 'output_config.format.schema.additionalProperties': false } },
+    },
+  },
+  {
+    what: 'the schema of a messages client',
+    from: 'messages',
+    ask: { output_config: { format: { type: 'json_schema', schema: answerSchema } } },
+    to: {
+      chat: { has: { 'response_format.json_schema': { name: 'response', schema: answerSchema, strict: true } } },
+      responses: {
+        has: { 'text.format': { type: 'json_schema', name: 'response', schema: answerSchema, strict: true } },
+      },
+      gemini: { has: { 'generationConfig.responseJsonSchema': answerSchema } },
+    },
+  },
+  {
+    what: 'a JSON object',
+    from: 'responses',
+    ask: { text: { format: { type: 'json_object' } } },
+    to: {
+      chat: { has: { response_format: { type: 'json_object' } } },
+      messages: { has: { 'system.0.text': (text: string) => /JSON object/.test(text) } },
+      gemini: { has: { 'generationConfig.responseMimeType': 'application/json' } },
+    },
+  },
+  {
+    what: 'a schema beside tools where both do not go together',
+    from: 'chat',
+    ask: { tools: [functions.chat], response_format: { type: 'json_schema', json_schema: named } },
+    to: {
+      gemini: {
+        has: { 'systemInstruction.parts.0.text': (text: string) => /JSON Schema/.test(text) },
+        lacks: ['responseJsonSchema'],
+        traits: { structured_with_tools: false },
+      },
+    },
+  },
+];

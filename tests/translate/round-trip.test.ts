@@ -1,0 +1,199 @@
+/** A prompt that goes through two protocols is the same prompt, but for what the losses tell. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { GatewayError } from '../../core/errors.ts';
+import type { Part, Prompt, Turn } from '../../plugins/protocol-convert/canon.ts';
+import type { EncodedRequest } from '../../plugins/protocol-convert/codec.ts';
+import { Losses } from '../../plugins/protocol-convert/losses.ts';
+import type { Protocol } from '../../plugins/protocol-convert/protocol.ts';
+import { protocols } from '../../plugins/protocol-convert/protocols/index.ts';
+import { targetFor } from '../plugins/protocol-convert/harness.ts';
+import { prompts } from './prompts.ts';
+
+/** Settings that may change on their way without a loss: what stands for them is tested with the codecs. */
+const settings = [
+  ...([
+    'maxOutputTokens',
+    'temperature',
+    'topP',
+    'topK',
+    'stop',
+    'seed',
+    'frequencyPenalty',
+    'presencePenalty',
+  ] as const),
+  ...(['verbosity', 'parallelTools', 'toolChoice', 'choices', 'user', 'cacheKey', 'output', 'reasoning'] as const),
+];
+type Named = (typeof settings)[number];
+
+interface Worded extends EncodedRequest {
+  readonly losses: Losses;
+}
+
+/** The request in this protocol; undefined when a promise cannot be kept. `asker`: in whose words losses are told. */
+function worded(prompt: Prompt, to: Protocol, asker: Protocol): Worded | GatewayError {
+  const losses = new Losses(asker.codec.spelling);
+  const target = targetFor(to.name, 'model');
+  try {
+    const encoded = to.codec.encodeRequest(prompt, {
+      target,
+      traits: {},
+      maker: 'maker',
+      losses,
+      stream: false,
+      maxOutputTokens: undefined,
+    });
+    return { ...encoded, losses };
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'unsupported_by_model' && error.field !== undefined)
+      return error;
+    throw error;
+  }
+}
+
+/** The request as that protocol's own endpoint reads it; generate-content tells the model in its path. */
+function reread({ body }: EncodedRequest, by: Protocol): { prompt: Prompt; losses: Losses } {
+  const losses = new Losses(by.codec.spelling);
+  const prompt = by.codec.decodeRequest(JSON.parse(JSON.stringify(body)), {
+    losses,
+    open: (text) => ({ maker: 'maker', value: text }),
+  });
+  return { prompt, losses };
+}
+
+for (const client of protocols) {
+  for (const upstream of protocols) {
+    test(`a prompt by ${client.name} to ${upstream.name} loses only what the losses tell`, () => {
+      let arrivedCount = 0;
+      fc.assert(
+        fc.property(prompts, (made) => {
+          const first = worded(made, client, client);
+          if (first instanceof GatewayError) return;
+          const { prompt: asked } = reread(first, client);
+          const second = worded(asked, upstream, client);
+          if (second instanceof GatewayError) {
+            assertPromise(second, asked, client);
+            return;
+          }
+          const { prompt: arrived, losses } = reread(second, upstream);
+          assert.deepEqual(losses.dropped, [], 'what the gateway words it also reads');
+          assertSame(asked, arrived, second);
+          if (upstream.name !== 'chat') assertKeepsakes(asked, second);
+          arrivedCount++;
+        }),
+        { numRuns: 200 },
+      );
+      assert.ok(arrivedCount > 100, `${arrivedCount} of 200 arrived`);
+    });
+  }
+}
+
+/** A refusal names what was asked for. */
+function assertPromise(error: GatewayError, asked: Prompt, client: Protocol): void {
+  const { spelling } = client.codec;
+  const names = settings.filter((name) => asked[name] !== undefined).map((name) => spelling[name]);
+  assert.ok(names.includes(error.field), `${error.field} was asked for: ${error.message}`);
+}
+
+function assertSame(asked: Prompt, arrived: Prompt, { body, losses, way }: Worded): void {
+  const added = assertSystem(asked, arrived);
+  assert.deepEqual(spokenIn(arrived.turns), spokenIn(asked.turns), 'the turns');
+  assert.deepEqual(arrived.tools.map(toolOf), asked.tools.map(toolOf), 'the tools');
+  const emulated: Partial<Record<Named, boolean>> = {
+    stop: way.stop !== undefined,
+    output: way.answerTool !== undefined,
+    // Where a tool cannot be forced, the model is told to call it.
+    toolChoice: /^Call (?:the tool|one of the tools) /.test(added),
+    // Nothing is called, so nothing is called in parallel.
+    parallelTools: asked.toolChoice?.mode === 'none',
+    // Where caches have no keys, marks say what to keep; a prompt that may never come again has none.
+    cacheKey: JSON.stringify(body).includes('"cache_control"') || isFirst(asked, body),
+  };
+  for (const name of settings) {
+    if (asked[name] === undefined || emulated[name]) continue;
+    if (losses.dropped.includes(losses.nameOf(name))) continue;
+    assert.deepEqual(plain(name, arrived), plain(name, asked), name);
+  }
+}
+
+/** The first prompt of a conversation without tools, in a protocol that marks what to keep. */
+function isFirst({ tools, turns }: Prompt, body: Worded['body']): boolean {
+  return 'max_tokens' in body && tools.length === 0 && turns.every(({ role }) => role !== 'assistant');
+}
+
+/** What the gateway has added to the system text in place of a setting; its own words and nothing else. */
+function assertSystem(asked: Prompt, arrived: Prompt): string {
+  const before = systemOf(asked);
+  const after = systemOf(arrived);
+  assert.ok(after.startsWith(before), `the system text: ${after}`);
+  const added = after.slice(before.length).trimStart();
+  if (added !== '') assert.match(added, /^Call (?:the tool|one of the tools) .*$/, 'the system text');
+  return added;
+}
+
+/** Marks of strictness and names of schemas are no loss: there is one schema, and it is followed. */
+function plain(name: Named, prompt: Prompt): unknown {
+  if (name === 'output') return prompt.output?.form === 'schema' ? prompt.output.schema : prompt.output;
+  if (name === 'reasoning') return prompt.reasoning?.effort;
+  return prompt[name];
+}
+
+function systemOf({ turns }: Prompt): string {
+  const parts = turns.filter(({ role }) => role === 'system').flatMap((turn) => turn.parts);
+  return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('\n\n');
+}
+
+function toolOf(tool: Prompt['tools'][number]): unknown {
+  const { kind, name } = tool;
+  return kind === 'function' ? { kind, name, description: tool.description, schema: tool.schema } : { kind, name };
+}
+
+/** Who said what, whatever turns and parts it stands in; results by the place of their call. */
+function spokenIn(turns: readonly Turn[]): unknown[] {
+  const calls = new Map<string, number>();
+  const spoken: { role: string; text?: string }[] = [];
+  for (const { role, parts } of turns) {
+    if (role === 'system') continue;
+    for (const part of parts) {
+      if (part.kind === 'reasoning') continue;
+      const one = { role, ...said(part, calls) };
+      const last = spoken.at(-1);
+      if (part.kind === 'text' && last?.role === role && last.text !== undefined && !('resultOf' in last))
+        last.text = `${last.text}\n\n${part.text}`;
+      else spoken.push(one);
+    }
+  }
+  return spoken;
+}
+
+/** What its maker wants back goes out as it came, in its order; one protocol signs calls, another reasoning. */
+function assertKeepsakes({ turns }: Prompt, { body }: Worded): void {
+  const parts = turns.flatMap((turn) => turn.parts);
+  const values = parts.flatMap((part) => ('keepsake' in part ? [JSON.stringify(part.keepsake?.value)] : []));
+  const text = JSON.stringify(body);
+  let at = 0;
+  for (const value of values) {
+    at = text.indexOf(value, at) + value.length;
+    assert.ok(at >= value.length, 'the keepsakes');
+  }
+}
+
+function said(part: Part, calls: Map<string, number>): object {
+  switch (part.kind) {
+    case 'text':
+      return { text: part.text };
+    case 'tool-call':
+      calls.set(part.id, calls.size);
+      return { call: part.name, input: JSON.parse(part.input) };
+    case 'tool-result': {
+      const texts = part.parts.map((one) => (one.kind === 'text' ? one.text : one.kind)).join('\n');
+      return { resultOf: calls.get(part.callId), text: texts.replace(/^Error: /, '') };
+    }
+    case 'image':
+    case 'document':
+      return { kind: part.kind, source: part.source };
+    default:
+      return { kind: part.kind };
+  }
+}
