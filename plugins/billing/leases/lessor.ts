@@ -44,12 +44,12 @@ export class Lessor implements Funding {
 
   async ask(purse: Purse, amount: Money, { tries, since }: Patience): Promise<boolean> {
     const slice = purse.slice!;
-    if (tries > 0 && slice.unleased === 0n) {
-      const hopeless = slice.elsewhere === 0n || slice.rest + slice.elsewhere < amount;
-      if (hopeless || this.#options.clock.monotonic() - since >= patienceMs) return false;
-      this.#callIn(purse);
-      slice.turn ??= Promise.withResolvers<void>();
-      await slice.turn.promise;
+    if (tries > 0) {
+      if (this.#options.clock.monotonic() - since >= patienceMs) return false;
+      // Of what is there now, others may have been quicker to take what the last exchange brought.
+      const isFree = slice.unleased > 0n && purse.base + purse.posted + slice.unleased >= amount;
+      if (!isFree && (slice.elsewhere === 0n || slice.rest + slice.elsewhere < amount)) return false;
+      if (!isFree) await this.#callIn(purse);
     }
     await this.#exchange(purse, amount);
     return true;
@@ -108,13 +108,17 @@ export class Lessor implements Funding {
     if (ask.leaving && answer.nodes > 1) this.#tell('lease returned', `${node} ${ask.accountId}`);
   }
 
-  #callIn(purse: Purse): void {
+  /** Asks the other nodes for what they do not use, and waits for an answer or the next turn. */
+  #callIn(purse: Purse): Promise<void> {
     const { clock, node } = this.#options;
     const slice = purse.slice!;
     const now = clock.monotonic();
-    if (now - slice.calledAt < callEveryMs) return;
-    slice.calledAt = now;
-    this.#tell('lease wanted', `${node} ${purse.accountId}`);
+    if (now - slice.calledAt >= callEveryMs) {
+      slice.calledAt = now;
+      this.#tell('lease wanted', `${node} ${purse.accountId}`);
+    }
+    slice.turn ??= Promise.withResolvers<void>();
+    return slice.turn.promise;
   }
 
   #tell(topic: string, subject: string): void {
