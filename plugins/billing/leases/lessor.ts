@@ -5,13 +5,15 @@ import type { Flusher } from '../flusher.ts';
 import type { Funds } from '../funds.ts';
 import { balanceUnavailable, type Purse, type Purses } from '../purses.ts';
 import type { Funding, Patience } from './funding.ts';
-import { type Ask, askOf, newSlice, takeAnswer } from './slice.ts';
+import { type Ask, askOf, newSlice, type Slice, takeAnswer } from './slice.ts';
 import type { Leased } from './store.ts';
 
 /** How long a lease lasts; a node that cannot reach the database admits nothing by it afterwards. */
 export const leaseMs = 30_000;
 /** A call waits this long for what other nodes may give back. */
 const patienceMs = 1_000;
+/** A call that has ended on another node is in the ledger after this long. */
+const ledgerMs = 200;
 /** The others are asked for the same account at most this often. */
 const callEveryMs = 200;
 /** Looks of a second each without a new row, after which a slice goes back. */
@@ -44,13 +46,11 @@ export class Lessor implements Funding {
 
   async ask(purse: Purse, amount: Money, { tries, since }: Patience): Promise<boolean> {
     const slice = purse.slice!;
-    if (tries > 0) {
-      if (this.#options.clock.monotonic() - since >= patienceMs) return false;
-      // Of what is there now, others may have been quicker to take what the last exchange brought.
-      const isFree = slice.unleased > 0n && purse.base + purse.posted + slice.unleased >= amount;
-      if (!isFree && (slice.elsewhere === 0n || slice.rest + slice.elsewhere < amount)) return false;
-      if (!isFree) await this.#callIn(purse);
-    }
+    // Of what is there, others may have been quicker to take what the last exchange brought.
+    const isFree = slice.unleased > 0n && purse.base + purse.posted + slice.unleased >= amount;
+    if (tries > 0 && this.#options.clock.monotonic() - since >= (isFree ? patienceMs : waitMsOf(slice, amount)))
+      return false;
+    if (tries > 0 && !isFree) await this.#callIn(purse);
     await this.#exchange(purse, amount);
     return true;
   }
@@ -205,6 +205,13 @@ export class Lessor implements Funding {
     const { purses, flusher } = this.#options;
     for (const accountId of accountIds) if (!purses.knows(accountId)) void flusher.refresh(accountId);
   }
+}
+
+/** How long a call waits for what it needs: not at all if no other node can have it. */
+function waitMsOf({ nodes, elsewhere, held, rest }: Slice, amount: Money): number {
+  if (nodes === 1 || rest + elsewhere + held < amount) return 0;
+  if (elsewhere > 0n) return patienceMs;
+  return held > 0n ? ledgerMs : 0;
 }
 
 const noLowWater = newSlice().lowWater;

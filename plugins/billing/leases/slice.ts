@@ -20,9 +20,13 @@ export interface Slice {
   ahead: Money;
   /** Another node needs what is not used here, or nobody has used it for a while: the next exchange gives it back. */
   leaving: boolean;
-  /** What the last answer told: what could have been had beyond it, what others hold, what nobody else has, how many nodes live. */
+  /**
+   * What the last answer told: what could have been had beyond it, what others have leased, what calls anywhere hold, what
+   * nobody else has, how many nodes live.
+   */
   unleased: Money;
   elsewhere: Money;
+  held: Money;
   rest: Money;
   nodes: number;
   /** Little was there: what is left over goes back at once. */
@@ -54,6 +58,7 @@ export interface Answer {
   readonly allowed: Money;
   readonly rest: Money;
   readonly elsewhere: Money;
+  readonly held: Money;
   readonly nodes: number;
 }
 
@@ -80,6 +85,7 @@ export function newSlice(): Slice {
     leaving: false,
     unleased: none,
     elsewhere: none,
+    held: none,
     rest: none,
     nodes: 1,
     tight: false,
@@ -147,6 +153,7 @@ export function takeAnswer(
   slice.validUntil = sentAt + lastsMs;
   slice.unleased = money(answer.allowed > granted ? answer.allowed - granted : 0n);
   slice.elsewhere = answer.elsewhere;
+  slice.held = answer.held;
   slice.rest = answer.rest;
   slice.nodes = answer.nodes;
   if (ask.leaving) slice.leaving = false;

@@ -29,6 +29,7 @@ interface SliceRow {
   readonly allowed: string | null;
   readonly rest: string | null;
   readonly elsewhere: string | null;
+  readonly held: string | null;
   readonly nodes: string;
   readonly term: string | null;
 }
@@ -96,7 +97,7 @@ async function askAll(
     runner,
     // In the accounts' order, as batches lock them.
     sql`select account_id, owned, amount::text as amount, allowed::text as allowed, rest::text as rest,
-          elsewhere::text as elsewhere, nodes::text as nodes, term
+          elsewhere::text as elsewhere, held::text as held, nodes::text as nodes, term
         from (select * from json_to_recordset(${jsonOf(given)}) as given
             (account text, pending bigint, keep bigint, need bigint, smallest bigint, wish bigint, locked bigint)
             order by account) as asks (account_id, pending, keep, need, smallest, wish, locked),
@@ -107,13 +108,14 @@ async function askAll(
   return rows;
 }
 
-function answerOf({ amount, allowed, rest, elsewhere, nodes }: SliceRow): Answer {
+function answerOf({ amount, allowed, rest, elsewhere, held, nodes }: SliceRow): Answer {
   const read = (digits: string | null) => money(BigInt(digits ?? '0'));
   return {
     amount: read(amount),
     allowed: read(allowed),
     rest: read(rest),
     elsewhere: read(elsewhere),
+    held: read(held),
     nodes: Number.parseInt(nodes, 10),
   };
 }

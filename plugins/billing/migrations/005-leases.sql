@@ -22,11 +22,11 @@ create index leases_node on {schema}.leases (node);
 --   locked    what of the balance cannot be spent while the lease lasts; null: not worked out, so that an account with
 --             grants that expire gets no answer
 -- `amount` is the lease afterwards; `rest` is what the node could have if nothing were locked, `allowed` what it could
--- have as it is; `elsewhere` is in the leases of other nodes that live.
+-- have as it is; `elsewhere` is in the leases of other nodes that live; `held` is set aside for calls on any of them.
 create function {schema}.take_slice(
   in the_node text, in the_epoch text, in the_account text,
   in pending bigint, in keep bigint, in need bigint, in smallest bigint, in wish bigint, in locked bigint, in lasts_ms bigint,
-  out owned boolean, out amount bigint, out allowed bigint, out rest bigint, out elsewhere bigint, out nodes bigint,
+  out owned boolean, out amount bigint, out allowed bigint, out rest bigint, out elsewhere bigint, out held bigint, out nodes bigint,
   out pooled boolean, out term text
 ) language plpgsql volatile as $body$
 #variable_conflict use_variable
@@ -40,8 +40,10 @@ begin
       greatest(count(*) filter (where cursors.journal = the_node or cursors.updated_at > clock_timestamp() - interval '15 seconds'), 1)
     into owned, nodes from {schema}.journal_cursor as cursors;
   if not owned then return; end if;
-  select balances.balance into rest from {schema}.balances as balances where balances.account_id = the_account for update;
+  select balances.balance, balances.held into rest, held from {schema}.balances as balances
+    where balances.account_id = the_account for update;
   rest := coalesce(rest, 0);
+  held := coalesce(held, 0);
   pooled := exists (select from {schema}.pots as pots where pots.account_id = the_account and pots.remaining > 0);
   term := (select terms.id::text from {schema}.terms as terms where terms.account_id = the_account
     order by terms.starts_at desc limit 1);
