@@ -183,7 +183,8 @@ export class Lessor implements Funding {
       const slice = purse.slice!;
       slice.idleTurns = slice.rows === purse.rows ? slice.idleTurns + 1 : 0;
       slice.rows = purse.rows;
-      if (purse.base + purse.posted <= 0n) continue;
+      // Below zero it was overspent by a settlement; what that leaves of the lease is cleared too.
+      if (purse.base + purse.posted === 0n) continue;
       if (slice.idleTurns >= idleTurns) this.#leave(purse);
       else if (slice.validUntil - now < leaseMs / 2) void this.#options.flusher.refresh(purse.accountId);
     }

@@ -32,6 +32,7 @@ create function {schema}.take_slice(
 #variable_conflict use_variable
 declare
   others bigint;
+  ceiling bigint;
   kept bigint;
   wanted bigint;
   granted bigint;
@@ -52,6 +53,7 @@ begin
       coalesce(sum(greatest(leases.amount, 0)) filter (where leases.node <> the_node and leases.expires_at > clock_timestamp()), 0),
       coalesce(sum(leases.amount) filter (where leases.node = the_node), 0)
     into others, elsewhere, kept from {schema}.leases as leases where leases.account_id = the_account;
+  ceiling := greatest(rest, 0) - others;
   rest := rest - others - pending;
   allowed := greatest(rest - coalesce(locked, 0), 0);
   -- An operator may have released the lease: then there is nothing to keep.
@@ -62,7 +64,11 @@ begin
     when allowed < smallest then kept
     else least(allowed, greatest(wanted, least(wish, allowed / nodes)))
   end;
-  amount := pending + greatest(granted, kept);
+  -- Where a settlement took more than there was, the node that posted it owes that while others have leases.
+  amount := case
+    when greatest(granted, kept) = 0 then least(pending, ceiling)
+    else pending + greatest(granted, kept)
+  end;
   if amount = 0 then
     delete from {schema}.leases as leases where leases.account_id = the_account and leases.node = the_node;
   else

@@ -22,6 +22,8 @@ export interface Town {
   statements: number;
   /** What the account truly has: credits less charges less all that is set aside anywhere. */
   truth: bigint;
+  /** What calls cost beyond what was set aside for them: it is charged all the same. */
+  overrun: bigint;
 }
 
 export interface FakeHold {
@@ -30,7 +32,7 @@ export interface FakeHold {
 }
 
 export function newTown(model: LeaseModel): Town {
-  return { model, host: fakeHost(), nodes: new Map(), fault: 'none', statements: 0, truth: model.balance };
+  return { model, host: fakeHost(), nodes: new Map(), fault: 'none', statements: 0, truth: model.balance, overrun: 0n };
 }
 
 const account = 'alice';
@@ -158,6 +160,7 @@ export class FakeNode {
     const back = hold.amount - (hold.amount * hundredths) / 100n;
     this.#post(hold.purse, back, -hold.amount);
     this.#town.truth += back;
+    if (back < 0n) this.#town.overrun -= back;
     this.purses.release(hold.purse);
   }
 

@@ -26,7 +26,8 @@ export class LeaseModel {
     const kept = positive(least(ask.keep, (this.leases.get(node) ?? 0n) - ask.pending));
     const share = least(ask.wish, allowed / BigInt(nodes));
     const granted = allowed < ask.smallest ? kept : least(allowed, greatest(ask.need, kept, share));
-    const amount = ask.pending + greatest(granted, kept);
+    const given = greatest(granted, kept);
+    const amount = given === 0n ? least(ask.pending, positive(this.balance) - sum(others)) : ask.pending + given;
     if (amount === 0n) this.leases.delete(node);
     else this.leases.set(node, amount);
     return {
