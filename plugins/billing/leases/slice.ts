@@ -52,7 +52,7 @@ export interface Ask {
   readonly leaving: boolean;
 }
 
-/** What the database answers; see the migration `005-leases.sql`. */
+/** What the database answers; see the migration `010-leases.sql`. */
 export interface Answer {
   readonly amount: Money;
   readonly allowed: Money;
