@@ -17,6 +17,8 @@ import { dropSchema, faces, until, yamlOf } from './house.ts';
 export interface Node {
   readonly origin: string;
   readonly file: string;
+  /** The running process's id. */
+  readonly pid: number;
   /** Starts the process and waits until it is ready. */
   start(): Promise<void>;
   /** Ends it with this signal and waits until it has ended; resolves with how long that took. */
@@ -103,6 +105,9 @@ async function newNode({ directory, schema, index, sections, children }: NodePar
   return {
     origin,
     file,
+    get pid() {
+      return child!.pid!;
+    },
     async start() {
       child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
         env: { ...process.env, DATA_DIR: join(directory, `node-${index}`), DATABASE_URL: databaseUrl },
