@@ -1,6 +1,7 @@
 /** The serving half of billing: journal, purses, flusher and desk put together, recovered at the start, flushed at the stop. */
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
+import type { Money } from '../../core/money.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
 import { applyBatch } from './batch.ts';
@@ -9,9 +10,13 @@ import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
 import { readFunds } from './funds.ts';
 import { Journal } from './journal.ts';
+import { wholeBalances } from './leases/funding.ts';
+import { Lessor, leaseMs } from './leases/lessor.ts';
+import { type Lettings, settleIn } from './leases/lettings.ts';
+import { type Node, takeSlices } from './leases/store.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
-import { Purses } from './purses.ts';
+import { type Purse, Purses } from './purses.ts';
 import { judgeInterrupted, type Replay, replay, secureSegments } from './recovery.ts';
 import { Retention } from './retention.ts';
 import type { Files } from './segments.ts';
@@ -22,6 +27,8 @@ export interface BooksOptions {
   readonly journalBytes: number;
   readonly backlogLimit: number;
   readonly accountLimit: number;
+  /** Processes that may serve from one database at once. */
+  readonly nodeLimit: number;
   /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
   readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
@@ -36,6 +43,8 @@ export interface Books {
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly journal: Journal;
+  /** This process's leases; undefined where it alone spends all balances. */
+  readonly lettings: Lettings | undefined;
   /** Syncs the journal; every few milliseconds. */
   tick(): Promise<void>;
   /** Applies what is due to the database and drops journal segments that are done with. */
@@ -111,6 +120,7 @@ function assemble(assembly: Assembly): Books {
   const { host, database, files, options, directory, applied, replayed, cursor, keeper: position, lock } = assembly;
   const { orm, schema } = database;
   const { clock, log } = host;
+  const shared = database.shared === true;
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
   const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
@@ -119,8 +129,10 @@ function assemble(assembly: Assembly): Books {
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten, position });
   const fundsOf = (accountIds: readonly string[]) => readFunds(orm, schema, accountIds, clock.now());
   const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
-  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
-  const flusher = new Flusher({
+  const lease = shared ? (purse: Purse, need: Money) => lessor!.open(purse, need) : undefined;
+  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
+  const written = { ...cursor, leaseMs: shared ? leaseMs : undefined };
+  const flusher: Flusher = new Flusher({
     backlog,
     purses,
     clock,
@@ -129,12 +141,19 @@ function assemble(assembly: Assembly): Books {
     apply: async (text, accountIds, reached) => {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
-      return applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached });
+      const sentAt = clock.monotonic();
+      const balances = await applyBatch(orm, schema, text, accountIds, { ...written, applied: reached });
+      if (lessor === undefined) return balances;
+      // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
+      lessor.renewed(accountIds, sentAt);
+      return new Map();
     },
-    fundsOf,
+    fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
+  const lessor = shared ? lessorOf({ host, database, purses, flusher, node: cursor }) : undefined;
+  const funding = lessor ?? wholeBalances(flusher);
   const { upkeep } = options;
-  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
+  const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
   if (database.onCopy !== undefined) {
     retention.awaitCopies();
@@ -146,21 +165,45 @@ function assemble(assembly: Assembly): Books {
     await journal.release(done, oldest);
     return worked;
   };
+  const lettings = lessor && settleIn({ host, database, lessor, node: cursor, nodeLimit: options.nodeLimit });
   return {
     desk,
     purses,
     backlog,
     flusher,
     journal,
+    lettings,
     tick: () => journal.tick(),
     apply,
     close: async () => {
       journal.write();
       if (!(await apply())) log.warn({ rows: backlog.rows }, 'the journal will be applied at the next start');
+      else await lettings?.end();
       await journal.close();
       lock.release();
     },
   };
+}
+
+interface LessorParts {
+  readonly host: Host;
+  readonly database: Database;
+  readonly purses: Purses;
+  readonly flusher: Flusher;
+  readonly node: Node;
+}
+
+function lessorOf({ host: { clock, log }, database, purses, flusher, node }: LessorParts): Lessor {
+  const { orm, schema, announce } = database;
+  return new Lessor({
+    node: node.journal,
+    purses,
+    flusher,
+    clock,
+    log,
+    takeSlices: (asks) => takeSlices(orm, schema, node, asks, leaseMs, clock.now()),
+    announce,
+  });
 }
 
 /** Ends what a crash left open, and waits until the database has all of it: only then are balances right. */
@@ -181,5 +224,7 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
     await journal.close();
     throw new Error('the journal could not be applied to the database');
   }
+  // What the last run had leased and did not spend.
+  await books.lettings?.begin();
   if (rows + open.length > 0) host.log.info({ rows, interrupted: open.length }, 'the journal was replayed');
 }

@@ -3,9 +3,10 @@ import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
-import { lockBalances } from './batch.ts';
+import { type Locked, lockBalances } from './batch.ts';
 import { type PlacedDraw, remainingIn, saveDraws } from './draws.ts';
 import { encodeLimits, type PoolState, readPools } from './funds.ts';
+import { leasedOf } from './leases/store.ts';
 import { draw, type Pot, type WindowsOf } from './pots.ts';
 import { jsonOf, rowsOf, tablesOf } from './sql.ts';
 
@@ -39,6 +40,10 @@ interface Row {
   readonly detail: object;
 }
 
+interface Funded extends Locked {
+  readonly leased: Money;
+}
+
 const noPool: PoolState = { pots: [], spent: new Map() };
 
 export class Entries {
@@ -52,21 +57,25 @@ export class Entries {
   #balance: Money;
   #rows = 0;
   readonly #held: Money;
+  /** What processes may spend of the balance without asking: it cannot be taken. */
+  readonly leased: Money;
 
-  private constructor(runner: Orm, schema: string, accountId: string, at: number, balance: Money, held: Money) {
+  private constructor(runner: Orm, schema: string, accountId: string, at: number, { balance, held, leased }: Funded) {
     this.runner = runner;
     this.schema = schema;
     this.accountId = accountId;
     this.at = at;
     this.#balance = balance;
     this.#held = held;
+    this.leased = leased;
   }
 
   /** Runs `work` in one transaction that holds the account's lock. */
   static transact<T>(orm: Orm, schema: string, accountId: string, at: number, work: (entries: Entries) => Promise<T>) {
     return orm.transaction(async (transaction) => {
-      const { balance, held } = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
-      return work(new Entries(transaction as unknown as Orm, schema, accountId, at, balance, held));
+      const locked = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
+      const { leased } = await leasedOf(transaction, schema, accountId);
+      return work(new Entries(transaction as unknown as Orm, schema, accountId, at, { ...locked, leased }));
     });
   }
 
@@ -146,7 +155,8 @@ export class Entries {
     if (await this.isKnown('DEBIT', -amount, reference)) return false;
     const { pots, spent } = await this.pool();
     const expired = remainingIn(pots.filter(({ expiresAt }) => expiresAt <= this.at));
-    if (!this.mayTake || this.#balance - expired < amount) throw notThere('The balance does not cover this debit.');
+    if (!this.mayTake || this.#balance - this.leased - expired < amount)
+      throw notThere('The balance does not cover this debit.');
     const wallet = this.#balance + this.#held - remainingIn(pots);
     const seq = await this.post({
       kind: 'DEBIT',
@@ -169,7 +179,7 @@ export class Entries {
     if (price < 0n || price > largestAmount) throw new RangeError(`${price} is no price`);
     if (await this.isKnown('PURCHASE', -price, reference)) return false;
     // Running calls may still need what is set aside for them.
-    const free = (await this.wallet()) - this.#held;
+    const free = (await this.wallet()) - this.#held - this.leased;
     if (price > 0n && (!this.mayTake || free < price)) {
       const usd = formatUsd(free > 0n ? free : 0n);
       throw notThere(`This costs ${formatUsd(price)} USD; of the balance, ${usd} USD can be used for purchases.`);

@@ -61,6 +61,9 @@ const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('The local file in which every hold and charge is recorded before the database has it.'),
+  nodes: count()
+    .default(8)
+    .describe('Processes that may serve from one Postgres at once, draining ones included; one more does not start.'),
   accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
 });
 
@@ -105,6 +108,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
     },
     commands: commandsOf({
       host,
+      store,
       ledger: till.ledger,
       pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
@@ -116,6 +120,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
         at: host.clock.now(),
         models: host.find(catalog)?.list() ?? [],
         plans: host.find(plans)?.list() ?? [],
+        nodes: store.shared === true ? config.nodes : 1,
       }),
     ready: () => books?.desk.accepting() ?? false,
     start: async () => {
@@ -125,6 +130,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
+        nodeLimit: config.nodes,
         upkeep: till.upkeep,
       });
       books = running;
@@ -133,9 +139,11 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       host.every(progressMs, 'note progress', () => running.desk.noteProgress());
       host.every(sweepMs, 'forget idle accounts', () => running.purses.sweep());
       store.onChange('account', (accountId) => {
+        // A slice is refreshed by whoever needs more of it; that a plan was bought is to be known before.
         if (running.purses.knows(accountId)) void running.flusher.refresh(accountId);
       });
     },
+    drain: () => books?.lettings?.drain(),
     stop: async () => {
       const running = books;
       books = undefined;

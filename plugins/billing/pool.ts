@@ -32,8 +32,10 @@ export function openTill(host: Host, store: Database, books: () => Books | undef
           return entries.balance;
         }),
       balance: async (accountId) => {
-        const purse = books()?.purses.find(accountId);
-        if (purse !== undefined) return availableIn(purse);
+        const running = books();
+        const purse = running?.purses.find(accountId);
+        if (purse?.slice !== undefined) await running!.flusher.drain();
+        else if (purse !== undefined) return availableIn(purse);
         return (await readFunds(store.orm, store.schema, [accountId], host.clock.now())).get(accountId)!.balance;
       },
       endOf: (requestId) => readEnd(store.orm, store.schema, requestId),
