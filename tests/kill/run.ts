@@ -1,7 +1,7 @@
 /**
  * `npm run test:kill -- --loops 100 [--database URL]`: kills the gateway with SIGKILL under load, again and again, and then
  * holds three accounts of what happened against each other: what clients hold in their hands, what the vendor billed, what
- * the ledger charged. Exit 1 when they disagree.
+ * the ledger charged. Exit 1 when they disagree. 20 loops run with every commit, 200 on demand.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -57,14 +57,14 @@ const keys = opened.map(({ key }) => key);
 let gateway = await startGateway();
 const clients = new Clients(origin, keys, workers);
 const started = performance.now();
-let slowestRestartMs = 0;
+const restartsMs: number[] = [];
 for (let loop = 0; loop < loops; loop++) {
   await pause(randomInt(200, 1_200));
   gateway.kill('SIGKILL');
   await once(gateway, 'exit');
   const killed = performance.now();
   gateway = await startGateway();
-  slowestRestartMs = Math.max(slowestRestartMs, performance.now() - killed);
+  restartsMs.push(performance.now() - killed);
 }
 await pause(1_000);
 await clients.stop();
@@ -86,11 +86,19 @@ vendor.kill();
 rmSync(directory, { recursive: true, force: true });
 const seconds = Math.round((performance.now() - started) / 1_000);
 console.log(
-  `${loops} kills in ${seconds} s on ${values.database === 'embedded' ? 'the embedded store' : 'PostgreSQL'}, slowest restart ${(slowestRestartMs / 1_000).toFixed(1)} s`,
+  `${loops} kills in ${seconds} s on ${values.database === 'embedded' ? 'the embedded store' : 'PostgreSQL'}, ${describeRestarts(restartsMs)}`,
 );
 for (const line of findings.account) console.log(`  ${line}`);
 for (const line of findings.violations) console.log(`  VIOLATION: ${line}`);
 process.exit(findings.violations.length === 0 ? 0 : 1);
+
+/** The goal is a restart, from the kill to the first request that is served, within 3 s; a machine that is busy otherwise takes longer. */
+function describeRestarts(times: readonly number[]): string {
+  const sorted = [...times].sort((one, other) => one - other);
+  const seconds = (ms: number | undefined) => `${((ms ?? 0) / 1_000).toFixed(1)} s`;
+  const slow = sorted.filter((ms) => ms > 3_000).length;
+  return `restart ${seconds(sorted[Math.floor(sorted.length / 2)])} in the middle, ${seconds(sorted.at(-1))} at most, ${slow} above 3 s`;
+}
 
 async function openAccounts(count: number): Promise<{ accountId: string; key: string }[]> {
   const desk = await boot(file, { mode: 'command', log: createLog('silent') });

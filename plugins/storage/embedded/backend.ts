@@ -64,7 +64,7 @@ async function copy(
     const { rows } = await pglite.query<{ lsn: string; log: string }>(
       `select pg_current_wal_insert_lsn()::text as lsn, redo_wal_file as log from pg_control_checkpoint()`,
     );
-    draft.finish(rows[0]!.lsn, rows[0]!.log);
+    await draft.finish(rows[0]!.lsn, rows[0]!.log);
   });
 }
 

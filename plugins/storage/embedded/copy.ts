@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { syncPath } from './tree.ts';
+import { syncFiles, syncPath } from './tree.ts';
 
 /** Where a copy of `directory` stands. */
 export interface CopyPaths {
@@ -83,6 +83,7 @@ export class Draft {
   readonly #paths: CopyPaths;
   readonly #before: Manifest | undefined;
   readonly #files = new Map<string, Stamp>();
+  readonly #unsynced = new Set<string>();
 
   constructor(directory: string) {
     tidyCopies(directory);
@@ -95,10 +96,11 @@ export class Draft {
   async gather(): Promise<void> {
     let count = 0;
     for (const _ of this.#steps()) if (++count % filesPerTurn === 0) await setImmediate();
+    await this.#sync();
   }
 
   /** Copies the rest. Only while nothing is written, right after a checkpoint whose log begins in the file `log`. */
-  finish(lsn: string, log: string): void {
+  async finish(lsn: string, log: string): Promise<void> {
     for (const _ of this.#steps());
     const { live, draft } = this.#paths;
     makeFolders(live, join(draft, dataFolder));
@@ -107,9 +109,16 @@ export class Draft {
     }
     const manifest: Manifest = { lsn, log, files: Object.fromEntries(this.#files) };
     writeFileSync(join(draft, manifestName), JSON.stringify(manifest));
-    syncPath(join(draft, manifestName));
-    syncFolders(draft);
+    this.#unsynced.add(join(draft, manifestName));
+    await this.#sync();
+    await syncFiles([draft, ...foldersOf(draft)]);
     this.#exchange();
+  }
+
+  async #sync(): Promise<void> {
+    const paths = [...this.#unsynced].filter((path) => existsSync(path));
+    this.#unsynced.clear();
+    await syncFiles(paths);
   }
 
   *#steps(): Generator<void> {
@@ -148,7 +157,7 @@ export class Draft {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
       throw error;
     }
-    syncPath(target);
+    this.#unsynced.add(target);
     return true;
   }
 
@@ -199,9 +208,10 @@ function same(known: Stamp | undefined, stamp: Stamp): boolean {
   return known.ino === stamp.ino && known.size === stamp.size && known.changed === stamp.changed;
 }
 
-function syncFolders(path: string): void {
+function* foldersOf(path: string): Generator<string> {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) syncFolders(join(path, entry.name));
+    if (!entry.isDirectory()) continue;
+    yield join(path, entry.name);
+    yield* foldersOf(join(path, entry.name));
   }
-  syncPath(path);
 }

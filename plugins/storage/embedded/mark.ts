@@ -6,6 +6,10 @@ import type { LogPoint } from './disk.ts';
 
 /** The log is written in pages of this size, the last of them again and again. */
 const pageBytes = 8192;
+/** The record of a checkpoint, with room for a page's header in front of it. */
+const stopRecordBytes = 512;
+const fileBytes = 16 * 2 ** 20;
+const filesPerNumber = 256;
 const markBytes = 64;
 
 export function markPath(directory: string): string {
@@ -29,9 +33,18 @@ export function keepBehind(directory: string): void {
   if (mark !== undefined) writeFileSync(markPath(directory), lineOf(`${mark.name} ${mark.bytes} behind`));
 }
 
-/** Whether a log that ends at `end` reaches the page that was safe last. */
+/**
+ * Whether a log reaches the page that was safe last. `end`: where the last checkpoint's redo begins right after the start,
+ * which is where the log ended before it, but for the record of an orderly stop.
+ */
 export function reaches(end: LogPoint, mark: LogPoint): boolean {
-  return end.name > mark.name || (end.name === mark.name && end.bytes > mark.bytes - pageBytes);
+  return placeOf(end) + stopRecordBytes > placeOf(mark) - pageBytes;
+}
+
+/** Bytes since the log began: a file's name is timeline, number of 4 GB, number within them, eight hex digits each. */
+function placeOf({ name, bytes }: LogPoint): number {
+  const number = Number.parseInt(name.slice(8, 16), 16) * filesPerNumber + Number.parseInt(name.slice(16), 16);
+  return number * fileBytes + bytes;
 }
 
 /** Keeps the mark up to date. It is not synced itself: an old mark only gives away less. */

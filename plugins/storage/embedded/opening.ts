@@ -30,7 +30,7 @@ export async function openDirectory(directory: string, tell: Tell): Promise<Open
   else tidyCopies(directory);
   if (existsSync(live)) return openOrRestore(directory, tell);
   if (existsSync(copy) && !existsSync(incomplete)) {
-    restore(directory);
+    await restore(directory);
     const opened = await openOrRestore(directory, tell);
     tell(`${live} was missing and has been restored from the last copy`);
     return opened;
@@ -46,7 +46,7 @@ async function makeNew(directory: string, incomplete: string): Promise<Opened> {
   const opened = await open(directory);
   await opened.pglite.exec('checkpoint');
   // Its first files are made by another program, which syncs nothing.
-  syncTree(live);
+  await syncTree(live);
   rmSync(incomplete);
   syncPath(directory);
   opened.beginMark();
@@ -58,11 +58,10 @@ async function openOrRestore(directory: string, tell: Tell): Promise<Opened> {
   try {
     return await openChecked(directory);
   } catch (error) {
-    if (!existsSync(copy)) throw final(directory, error);
-    restore(directory);
-    const opened = await openChecked(directory).catch((again: unknown) => {
-      throw final(directory, again);
-    });
+    // A log that breaks off gives no more from the copy on than it gave here.
+    if (!existsSync(copy) || error instanceof BehindError) throw error;
+    await restore(directory);
+    const opened = await openChecked(directory);
     tell(
       `${live} did not open whole and has been restored from the last copy and the log since then; what was there is ` +
         `kept as ${brokenPath(directory)}. It had said: ${(error as Error).message}`,
@@ -77,17 +76,11 @@ class BehindError extends Error {
 
   constructor(directory: string) {
     super(
-      `${pathsOf(directory).live} lacks commits that were acknowledged, and so does what its last copy and log give: ` +
-        `restore a backup of it that has them, or go on without and enter money that came in since again; in both ` +
-        `cases delete ${markPath(directory)} before the start`,
+      `${pathsOf(directory).live} lacks commits that were acknowledged: its log breaks off before them. Restore a backup ` +
+        'that has them, or go on without and enter money that came in since again; in both cases delete ' +
+        `${markPath(directory)} before the start`,
     );
   }
-}
-
-/** Every start moves the log on a little: what is missing now must not count as reached after many of them. */
-function final(directory: string, error: unknown): unknown {
-  if (error instanceof BehindError) keepBehind(directory);
-  return error;
 }
 
 async function openChecked(directory: string): Promise<Opened> {
@@ -98,6 +91,8 @@ async function openChecked(directory: string): Promise<Opened> {
     opened.beginMark();
     return opened;
   }
+  // Every start moves the log on a little: what is missing must not count as reached after a few of them.
+  keepBehind(directory);
   await opened.close();
   throw new BehindError(directory);
 }
@@ -126,13 +121,13 @@ async function open(directory: string): Promise<Opened & { beginMark(): void }> 
 
 async function endOfLog(pglite: PGlite): Promise<LogPoint> {
   const { rows } = await pglite.query<{ name: string; bytes: number }>(
-    'select file_name as name, file_offset as bytes from pg_walfile_name_offset(pg_current_wal_insert_lsn())',
+    'select file_name as name, file_offset as bytes from pg_control_checkpoint(), pg_walfile_name_offset(redo_lsn)',
   );
   return rows[0]!;
 }
 
 /** Puts the last copy and the log that was written since in the directory's place, which is kept aside. */
-function restore(directory: string): void {
+async function restore(directory: string): Promise<void> {
   const { live, copy, draft } = pathsOf(directory);
   const manifest = readManifest(directory);
   if (manifest === undefined) throw new Error(`${copy} is not whole: restore a backup of ${live}`);
@@ -141,7 +136,7 @@ function restore(directory: string): void {
   for (const name of existsSync(log) ? readdirSync(log) : []) {
     if (/^[0-9A-F]{24}$/.test(name) && name >= manifest.log) copyFileSync(join(log, name), join(draft, 'pg_wal', name));
   }
-  syncTree(draft);
+  await syncTree(draft);
   // What broke first is kept: what a restoration made of it says less.
   if (existsSync(brokenPath(directory))) rmSync(live, { recursive: true, force: true });
   else if (existsSync(live)) renameSync(live, brokenPath(directory));
