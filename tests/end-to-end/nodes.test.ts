@@ -21,7 +21,13 @@ before(async () => {
   sandbox = await startSandbox({ key: 'key' });
   replay = await startVendor();
   const sections = {
-    plans: { default: 'open', offers: { open: { price: 0 } } },
+    plans: {
+      default: 'open',
+      offers: {
+        open: { price: 0 },
+        small: { price: 0, grant: { amount: 1, every: 'month' }, windows: { '5h': 0.002, week: 0.9 } },
+      },
+    },
     providers: {
       sandbox: { keys: 'key', speaks: speaks(sandbox.origin) },
       replay: { keys: 'key', speaks: speaks(replay.origin) },
@@ -119,6 +125,28 @@ test('the last cent is spent on whichever process it is asked for', options, asy
   assert.deepEqual(new Set(last.map(({ status }) => status)), new Set([402]));
 });
 
+test('a window of a plan holds over all processes, and the grant behind it is given once', options, async () => {
+  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
+  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: 0n, plan: 'small' }));
+  const most = 2_000_000n / hold;
+  const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
+  replay.play({ body: wholeAnswer, after: allRefused });
+  const calls = Number(most) + 40;
+  let refused = 0;
+  const statuses = await Promise.all(
+    Array.from({ length: calls }, async (_, index) => {
+      const { status, text } = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+      if (status === 402) assert.match(text, /5-hour window of the plan is used up/);
+      if (status === 402 && ++refused >= 40) release();
+      return status;
+    }),
+  );
+  const admitted = statuses.filter((status) => status === 200).length;
+  assert.deepEqual([BigInt(admitted), refused], [most, 40]);
+  await settled(customer, admitted);
+  assert.equal((await balanceOf(customer)).balance, 1_000_000_000n - BigInt(admitted) * wholeCost);
+});
+
 test('a debit at the desk takes all that no call has spoken for, whatever is leased', options, async () => {
   const nanoUsd = 1_000_000_000n;
   const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
@@ -138,7 +166,7 @@ test('a debit at the desk takes all that no call has spoken for, whatever is lea
   assert.equal(after402.status, 402);
 });
 
-test('a key revoked on one process is refused by all within a second', options, async () => {
+test('a key revoked on one process is refused by all within a second', options, async (t) => {
   const customer = await fleet.atTheDesk((desk) => desk.customer());
   replay.play({ body: wholeAnswer });
   for (let index = 0; index < 4; index++) {
@@ -155,6 +183,7 @@ test('a key revoked on one process is refused by all within a second', options, 
       return performance.now() - revoked;
     }),
   );
+  t.diagnostic(`refused after ${refusedAfter.map(Math.round)} ms`);
   assert(Math.max(...refusedAfter) < 1_000, `refused after ${refusedAfter.map(Math.round)} ms`);
 });
 
