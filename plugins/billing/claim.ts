@@ -40,10 +40,10 @@ export async function claimJournal(orm: Orm, schema: string, options: ClaimOptio
     orm,
     sql`select applied::text, epoch::text from ${cursors} where journal = ${name}`,
   );
-  const seen = Number(known?.epoch ?? 0);
+  const seen = Number.parseInt(known?.epoch ?? '0', 10);
   if (known === undefined) refuseUnknown(options, name);
   refuseOlder(options, seen);
-  const applied = Number(known?.applied ?? 0);
+  const applied = Number.parseInt(known?.applied ?? '0', 10);
   const epoch = Math.max(position?.epoch ?? 0, seen) + 1;
   // The file first: a run that ends in between leaves it ahead of the database, and that is no older copy.
   const keeper = await PositionKeeper.begin(files, directory, {

@@ -1,0 +1,104 @@
+/** What counts as safe: syncs that failed once, positions that were cut short, and how long segments are kept for a copy. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { PositionKeeper, positionPath, readPosition } from '../../../plugins/billing/position.ts';
+import { Retention } from '../../../plugins/billing/retention.ts';
+import { type Files, nodeFiles, type Segment } from '../../../plugins/billing/segments.ts';
+import { Syncer } from '../../../plugins/billing/syncer.ts';
+import { diskFull, temporaryDirectory } from './world.ts';
+
+test('after a sync that failed, the bytes it was for are put in place again before the next: the system has forgotten them', async () => {
+  const directory = temporaryDirectory();
+  const path = join(directory, '0000000000000001.journal');
+  const rewritten: [string, number][] = [];
+  let failing = false;
+  const files: Files = {
+    ...nodeFiles,
+    sync: (descriptor) => (failing ? Promise.reject(diskFull()) : nodeFiles.sync(descriptor)),
+    rewrite: (descriptor, data, from) => {
+      rewritten.push([Buffer.from(data).toString(), from]);
+      nodeFiles.rewrite(descriptor, data, from);
+    },
+  };
+  const segment: Segment = { path, first: 1, last: 2, bytes: 0 };
+  const descriptor = files.create(path);
+  const syncer = new Syncer(files);
+  syncer.begin(segment, descriptor);
+  const put = (text: string) => {
+    segment.bytes += files.write(descriptor, Buffer.from(text));
+  };
+  put('safe ');
+  await syncer.sync();
+  put('doubtful ');
+  failing = true;
+  await assert.rejects(syncer.sync(), /ENOSPC/);
+  put('later');
+  failing = false;
+  await syncer.sync();
+  assert.deepEqual(rewritten, [['doubtful later', 5]]);
+  assert.equal(readFileSync(path, 'utf8'), 'safe doubtful later');
+  await syncer.sync();
+  assert.equal(rewritten.length, 1, 'what is safe is not written again');
+  syncer.close();
+});
+
+test('a segment that was followed by another is safe before anything behind it counts', async () => {
+  const directory = temporaryDirectory();
+  const synced: number[] = [];
+  const files: Files = {
+    ...nodeFiles,
+    sync: async (descriptor) => {
+      synced.push(descriptor);
+      await nodeFiles.sync(descriptor);
+    },
+  };
+  const syncer = new Syncer(files);
+  const descriptors = [1, 2].map((first) => {
+    const path = join(directory, `000000000000000${first}.journal`);
+    const descriptor = files.create(path);
+    const bytes = files.write(descriptor, Buffer.from('line'));
+    syncer.begin({ path, first, last: first, bytes }, descriptor);
+    return descriptor;
+  });
+  await syncer.sync();
+  assert.deepEqual(synced, descriptors);
+  assert.throws(() => nodeFiles.write(descriptors[0]!, Buffer.from('x')), /EBADF/, 'the first is closed');
+  syncer.close();
+});
+
+test('a position outlives the loss of the slot that was written last, and says nothing when both are gone', async () => {
+  const directory = temporaryDirectory();
+  assert.equal(readPosition(nodeFiles, directory), undefined);
+  const keeper = await PositionKeeper.begin(nodeFiles, directory, { epoch: 3, kept: 1, synced: 10 });
+  keeper.noteSynced(11);
+  keeper.noteSynced(12);
+  keeper.close();
+  assert.deepEqual(readPosition(nodeFiles, directory), { epoch: 3, kept: 1, synced: 12 });
+  const path = positionPath(directory);
+  const whole = readFileSync(path);
+  for (const [slot, synced] of [
+    [0, 11],
+    [1, 12],
+  ] as const) {
+    writeFileSync(path, Buffer.from(whole).fill(0, slot * 512, slot * 512 + 30));
+    assert.equal(readPosition(nodeFiles, directory)!.synced, synced);
+  }
+  writeFileSync(path, Buffer.alloc(1024));
+  assert.throws(() => readPosition(nodeFiles, directory), /position is damaged/);
+});
+
+test('with copies, segments wait for the copy that has them; without, or when space is short, for the database alone', () => {
+  let now = { applied: 10, oldest: 8 };
+  const retention = new Retention(() => now);
+  assert.deepEqual(retention.bounds(false), now);
+  retention.awaitCopies();
+  assert.deepEqual(retention.bounds(false), { applied: 0, oldest: 0 });
+  const safe = retention.beginCopy();
+  now = { applied: 30, oldest: 25 };
+  assert.deepEqual(retention.bounds(false), { applied: 0, oldest: 0 });
+  safe();
+  assert.deepEqual(retention.bounds(false), { applied: 10, oldest: 8 });
+  assert.deepEqual(retention.bounds(true), now);
+});
