@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import { decodeLine, type JournalRecord } from '../../../plugins/billing/records.ts';
 import { judgeInterrupted, replay } from '../../../plugins/billing/recovery.ts';
 import { nodeFiles } from '../../../plugins/billing/segments.ts';
@@ -121,6 +122,9 @@ test('a journal cut after any line recovers to a clean audit, twice over, with t
     const torn = lines[kept]?.subarray(0, 30) ?? Buffer.alloc(0);
     writeFileSync(join(target, '0000000000000001.journal'), Buffer.concat([...lines.slice(0, kept), torn]));
     writeFileSync(join(target, 'name'), name);
+    // The database has seen an earlier run of this journal.
+    const cursor = sql`insert into ${fresh.table('journal_cursor')} (journal, owner, updated_at) values (${name.trim()}, 'earlier', now())`;
+    await fresh.rows(cursor);
     await fresh.credit('1');
     await fresh.part.start!();
     const records = lines.slice(0, kept).flatMap(recordsOf);
