@@ -23,14 +23,11 @@ export function renderError(
 ): { answer: Answer; error: GatewayError } {
   const brought = (thrown as { answer?: Answer }).answer;
   const error = toGatewayError(thrown);
-  const answer =
-    (exchange === undefined ? undefined : ownShape(error, exchange, shapes)) ??
-    brought ??
-    protocolShape(error, exchange);
+  const answer = ownShape(error, exchange, shapes) ?? brought ?? protocolShape(error, exchange);
   return { answer: withErrorHeaders(answer, error), error };
 }
 
-function ownShape(error: GatewayError, exchange: Exchange, shapes: readonly Part[]): Answer | undefined {
+function ownShape(error: GatewayError, exchange: Exchange | undefined, shapes: readonly Part[]): Answer | undefined {
   for (const part of shapes) {
     try {
       const answer = part.renderError!(error, exchange);

@@ -2,7 +2,7 @@
 import { BodyReader } from './body.ts';
 import { compileChain, type Seat } from './chain.ts';
 import { systemClock } from './clock.ts';
-import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
+import { ConfigError, type GatewayFile, readGatewayFile, readSections, schemaOf } from './config.ts';
 import type { Clock, Command, Endpoint, Fact, Host, Log, Notice, Part, Plugin, Random, Service } from './contract.ts';
 import { createForward, type Forward } from './forward.ts';
 import { createLog } from './log.ts';
@@ -120,7 +120,7 @@ class House {
   constructor(file: GatewayFile, options: BootOptions) {
     this.#file = file;
     this.#options = options;
-    this.#log = options.log ?? createLog(file.settings.log);
+    this.#log = options.log ?? createLog(file.settings.log, undefined, file.settings.gateway);
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
   }
@@ -155,7 +155,7 @@ class House {
     const { settings, directory } = this.#file;
     return {
       gateway: settings.gateway,
-      schema: settings.schema ?? settings.gateway.replaceAll('-', '_'),
+      schema: schemaOf(settings),
       directory,
       mode: this.#options.mode,
       log: this.#log,

@@ -77,6 +77,11 @@ export const gatewaySchema = z.strictObject({
 });
 export type GatewaySettings = z.output<typeof gatewaySchema>;
 
+/** The database schema of a gateway: as configured, else its name as SQL takes it. */
+export function schemaOf({ schema, gateway }: GatewaySettings): string {
+  return schema ?? gateway.replaceAll('-', '_');
+}
+
 /** What an operator wrote cannot run. The message lists every problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

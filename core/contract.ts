@@ -182,8 +182,8 @@ export interface Part {
   applies?(endpoint: Endpoint): boolean;
   /** Throw a GatewayError to refuse. Only a plugin with `repeats` may call `next` more than once. */
   handle?(exchange: Exchange, next: Next): Promise<Answer>;
-  /** The gateway's own error shape; asked before the endpoint's. */
-  renderError?(error: GatewayError, exchange: Exchange): Answer | undefined;
+  /** The gateway's own error shape; asked before the endpoint's. Without an exchange the request came to no endpoint. */
+  renderError?(error: GatewayError, exchange: Exchange | undefined): Answer | undefined;
   commands?: readonly Command[];
   /** What an operator should know of this configuration; `check` prints it. */
   notices?(): readonly Notice[];

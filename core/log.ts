@@ -90,14 +90,17 @@ class PagedOutput {
 
 let output: PagedOutput | undefined;
 
-/** `level` is pino's; `silent` writes nothing. Lines go to standard output, or each to `write`; all but records are masked. */
-export function createLog(level: string, write?: (line: string) => void): Log {
+/**
+ * `level` is pino's; `silent` writes nothing. Lines go to standard output, or each to `write`; all but records are masked.
+ * `gateway` stands in each line: several may write to one output.
+ */
+export function createLog(level: string, write?: (line: string) => void, gateway?: string): Log {
   output ??= new PagedOutput();
   const put = write ?? output.write;
   const log = pino(
     {
       level,
-      base: null,
+      base: gateway === undefined ? null : { gateway },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { error: describeError },
@@ -105,9 +108,10 @@ export function createLog(level: string, write?: (line: string) => void): Log {
     { write: (line: string) => put(maskSecrets(line)) },
   );
   const written = log.isLevelEnabled('info');
+  const head = `{"level":"info",${gateway === undefined ? '' : `"gateway":"${gateway}",`}"msg":"`;
   return Object.assign(log, {
     record(message: string, json: string) {
-      if (written) put(`{"level":"info","msg":"${message}",${json.slice(1)}\n`);
+      if (written) put(`${head}${message}",${json.slice(1)}\n`);
     },
   });
 }

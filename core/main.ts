@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Command } from 'commander';
 import { boot, type Gateway } from './boot.ts';
-import { ConfigError } from './config.ts';
+import { ConfigError, readGatewayFile, schemaOf } from './config.ts';
 import type { CommandResult, Command as PluginCommand } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { configSchema } from './json-schema.ts';
@@ -28,11 +28,30 @@ async function serve(files: readonly string[]): Promise<void> {
     createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
     process.exit(1);
   });
+  refuseTwins(files);
+  try {
+    // All are set up before any is called: a mistake in one file is told before another's clients are served.
+    for (const file of files) gateways.push(await boot(file, { mode: 'serve' }));
+    for (const gateway of gateways) {
+      const port = await gateway.serve();
+      gateway.log.info({ port }, 'listening');
+    }
+  } catch (error) {
+    await Promise.all(gateways.map((gateway) => gateway.stop(0)));
+    throw error;
+  }
+}
+
+/** Two gateways with one schema would be one gateway with two opinions. */
+function refuseTwins(files: readonly string[]): void {
+  const places = new Map<string, string>();
   for (const file of files) {
-    const gateway = await boot(file, { mode: 'serve' });
-    gateways.push(gateway);
-    const port = await gateway.serve();
-    gateway.log.info({ gateway: gateway.file.settings.gateway, port }, 'listening');
+    const { directory, settings } = readGatewayFile(file);
+    const schema = schemaOf(settings);
+    const twin = places.get(`${directory} ${schema}`);
+    if (twin !== undefined)
+      throw new GatewayError('conflict', `${twin} and ${file} have the same schema "${schema}": give each its own.`);
+    places.set(`${directory} ${schema}`, file);
   }
 }
 
@@ -159,7 +178,8 @@ main(process.argv.slice(2)).catch((error: unknown) => {
 function lastWords(error: unknown): string {
   if (error instanceof GatewayError || error instanceof ConfigError) return error.message;
   const { code, port } = error as { code?: string; port?: number };
-  if (code === 'EADDRINUSE') return `Port ${port} is in use: set PORT, or "listen" in the file, to another one.`;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is in use: set PORT (the second gateway's: ALT_PORT), or "listen" in the file, to another one.`;
   const deliberate =
     error instanceof Error && error.constructor === Error && code === undefined && error.cause === undefined;
   return deliberate ? error.message : JSON.stringify(describeError(error), undefined, 2);

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { plainError, renderError } from './answers.ts';
+import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
@@ -67,7 +67,7 @@ export class GatewayServer {
     // Node would drop headers past its own count in silence; ours are counted and refused.
     this.#server.maxHeadersCount = 0;
     this.#server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
-    this.#server.on('clientError', refuseBrokenRequest);
+    this.#server.on('clientError', (error, socket) => refuseBrokenRequest(error, socket, options.errorShapes));
     this.#server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket));
   }
 
@@ -129,7 +129,7 @@ export class GatewayServer {
       checkHead(incoming, this.#options.limits.maxHeaders);
       match = matched(router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
-      return this.#answerPlainly(outgoing, renderError(error, undefined, []).answer);
+      return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
     }
     const { endpoint, run } = match.route;
     const request = new IncomingRequest(incoming, path, mark === -1 ? '' : target.slice(mark), match.params);
@@ -291,11 +291,11 @@ const parserErrors: Record<string, GatewayError> = {
   ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),
 };
 
-function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shapes: readonly Part[]): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const answer = plainError(
-    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.'),
-  );
+  const refusal =
+    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.');
+  const { answer } = renderError(refusal, undefined, shapes);
   const body = answer.body as string;
   socket.end(
     `HTTP/1.1 ${answer.status} Error\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,

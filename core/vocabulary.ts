@@ -1,6 +1,7 @@
 /** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
+import type { GatewayError } from './errors.ts';
 import type { Ratio } from './money.ts';
 import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
@@ -296,6 +297,13 @@ export interface Translations {
   can(from: string, to: string): boolean;
 }
 export const translations = defineService<Translations>('translations');
+
+/** The members of the gateway's own error bodies; whoever words errors inside a running stream puts them there too. */
+export interface ErrorShape {
+  /** `requestId` is the gateway's own id of the request. */
+  members(error: GatewayError, requestId: string): Readonly<Record<string, string>>;
+}
+export const errorShape = defineService<ErrorShape>('error shape');
 
 /** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
 export interface LocalUpstreams {

@@ -69,7 +69,8 @@ function checkEndpoint(endpoint: Endpoint, seats: readonly Seat[], owners: Owner
       );
     }
     for (const fact of plugin.finds ?? []) {
-      const later = written.has(fact) ? undefined : writerBelow(seats, index, fact);
+      // Also where another has stated it: the last word would come too late.
+      const later = writerBelow(seats, index, fact);
       if (later !== undefined)
         sentences.push(`${place}"${plugin.name}" uses the fact "${fact.name}", ${movesUp(later, plugin.name)}`);
     }

@@ -60,7 +60,7 @@ function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'
   return media === undefined ? {} : { media };
 }
 
-/** Plan × model × account; whoever states the ratio as a fact has worked out plan and model. */
+/** Plan × model × account. The plan's part is a fact where a plugin states it: it may depend on the model too. */
 function ratioOf(exchange: Exchange, entry: Model, who: Caller): Ratio {
   const stated = exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one;
   return timesRatio(timesRatio(stated, entry.multiplier ?? one), who.multiplier ?? one);

@@ -1,11 +1,9 @@
 /** Reads a request's body and checks what the gateway itself needs of it; unknown members pass. Pure. */
-import { GatewayError } from '../../core/errors.ts';
-import { DepthError, defaultMaxDepth, type ObjectScan, scanObject } from '../../core/splice.ts';
-import { type JsonObject, tryParseBytes } from './json.ts';
-import type { RequestBody } from './protocol.ts';
 
-/** Members by which clients of other gateways point at an upstream of their own. */
-const upstreamMembers = ['api_base', 'base_url', 'api_key', 'extra_headers'];
+import { invalid, type RequestBody, readBody } from '../../core/request-body.ts';
+import type { JsonObject } from './json.ts';
+
+export { invalid };
 
 /**
  * Members that the gateway reads and the upstream reads again: sent twice, the two could read different ones, and the
@@ -36,38 +34,9 @@ const singleMembers = new Set([
   'inference_geo',
 ]);
 
-/** Throws invalid_request for a body that is empty, no JSON object, too deep, or carries a member that must not be there. */
+/** As `readBody` does, with the members of these four protocols. */
 export function readRequestBody(bytes: Uint8Array): RequestBody {
-  if (bytes.length === 0) throw invalid('The request body is empty; a JSON object is needed.');
-  const scan = scanBody(bytes);
-  const json = tryParseBytes(bytes);
-  if (json === undefined) throw invalid('The request body is not valid JSON.');
-  for (const [index, { key }] of scan.members.entries()) checkMember(scan, key, index);
-  return { bytes, json: json as JsonObject, scan };
-}
-
-function checkMember({ members }: ObjectScan, key: string, index: number): void {
-  if (key === '__proto__') throw invalid('The field "__proto__" is not accepted.', key);
-  if (upstreamMembers.includes(key))
-    throw invalid(`The field "${key}" is not accepted: upstreams are chosen here.`, key);
-  if (!singleMembers.has(key)) return;
-  for (let before = 0; before < index; before++) {
-    if (members[before]!.key === key) throw invalid(`The field "${key}" is there more than once.`, key);
-  }
-}
-
-function scanBody(bytes: Uint8Array): ObjectScan {
-  try {
-    return scanObject(bytes);
-  } catch (error) {
-    if (error instanceof DepthError) throw invalid(`The request body is nested deeper than ${defaultMaxDepth} levels.`);
-    const isObject = Buffer.from(bytes.subarray(0, 64)).toString('latin1').trimStart().startsWith('{');
-    throw invalid(isObject ? 'The request body is not valid JSON.' : 'The request body must be a JSON object.');
-  }
-}
-
-export function invalid(message: string, field?: string): GatewayError {
-  return new GatewayError('invalid_request', message, field === undefined ? {} : { field });
+  return readBody(bytes, singleMembers);
 }
 
 /** The model's name. Throws invalid_request when it is missing or no text. */

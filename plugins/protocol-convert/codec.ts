@@ -5,6 +5,7 @@ import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Keepsake, MediaPart, Prompt } from './canon.ts';
 import type { JsonObject } from './json.ts';
 import type { Losses, Spelling } from './losses.ts';
+import type { ShapeMembers } from './protocol.ts';
 import type { Event, Reply, UsageSeen } from './reply.ts';
 import type { ReplyEvents, ToolNames } from './reply-events.ts';
 
@@ -111,6 +112,8 @@ export interface ReplyContext {
   seal(keepsake: string): string;
   /** What is known of the usage now; complete when the answer is. */
   usage(): UsageSeen;
+  /** Members of the gateway's own error bodies, if it has a shape of its own. */
+  shapeOf?: ((error: GatewayError) => ShapeMembers) | undefined;
   /** Told the whole answer as JSON text when it has ended, by encoders of protocols whose clients may come back to it. */
   onResponse?: ((response: string) => void) | undefined;
 }

@@ -1,5 +1,7 @@
 /** A client's wish to have its prompt counted, where the upstream cannot be asked in the client's words. */
 import { type Answer, type Exchange, type Next, upstreamRequest } from '../../core/contract.ts';
+import { classify, notAnAnswer } from '../../core/refusals.ts';
+import { maxScrubbedBytes } from '../../core/scrub.ts';
 import { type Target, usageReport } from '../../core/vocabulary.ts';
 import { countAnswer } from './counting/count-answer.ts';
 import { estimateTokens } from './counting/estimate-tokens.ts';
@@ -7,9 +9,7 @@ import { foreignRefusal } from './foreign-error.ts';
 import { isObject, type JsonObject, tryParseBytes } from './json.ts';
 import { Losses } from './losses.ts';
 import type { Opened, Protocol } from './protocol.ts';
-import { classify, notAnAnswer } from './refusals.ts';
 import { nothingUsed, wholeBody } from './relay.ts';
-import { maxScrubbedBytes } from './scrub.ts';
 import { mustEstimate } from './state/emulation.ts';
 import { accountOf, type Tools } from './tools.ts';
 import { decoding, wordRequest } from './translate-call.ts';

@@ -4,6 +4,7 @@ import {
   call,
   caller,
   database,
+  errorShape,
   meter,
   model,
   pinned,
@@ -28,7 +29,7 @@ import { mustTranslate, translateCall } from './translate-call.ts';
 export default definePlugin<ProtocolConvertConfig>({
   name: 'protocol-convert',
   config: configSchema,
-  uses: [database, providers],
+  uses: [database, errorShape, providers],
   provides: [translations],
   reads: [call, opened, target],
   finds: [meter, caller, model],
@@ -49,6 +50,7 @@ export default definePlugin<ProtocolConvertConfig>({
       memory: new KeepsakeMemory(host.clock),
       keeper: state.keeper,
       config,
+      shape: () => host.find(errorShape),
     };
     return {
       endpoints: [...own, ...(keeping === undefined ? [] : state.endpoints)],

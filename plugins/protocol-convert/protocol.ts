@@ -3,7 +3,7 @@ import type { Answer, Endpoint, Exchange } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { Services } from '../../core/prices.ts';
-import type { ObjectScan } from '../../core/splice.ts';
+import type { RequestBody } from '../../core/request-body.ts';
 import type { OnFrame } from '../../core/sse.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
 import type { Codec } from './codec.ts';
@@ -11,6 +11,8 @@ import type { Reading } from './counts.ts';
 import type { ReadFrame } from './frame.ts';
 import type { JsonObject } from './json.ts';
 import type { LiveReport } from './report.ts';
+
+export type { RequestBody };
 
 export interface Protocol {
   /** `chat`, `responses`, `messages`, `gemini`: the name in `Call` and `Target`. */
@@ -55,19 +57,15 @@ export interface BrokenStream {
   readonly createdAt: number;
   /** The last frame that went out. */
   readonly lastFrame: Buffer | undefined;
+  /** Members of the gateway's own error bodies: the error event carries them where its clients still read it as one. */
+  readonly shape: ShapeMembers | undefined;
 }
+
+export type ShapeMembers = Readonly<Record<string, string>>;
 
 /** An address of a protocol. `open` reads the request; it throws GatewayErrors that name the field. */
 export interface ProtocolEndpoint extends Pick<Endpoint, 'path' | 'operation'> {
   open(body: RequestBody, exchange: Exchange): Opened;
-}
-
-/** A request's body as it came and as it reads. */
-export interface RequestBody {
-  readonly bytes: Uint8Array;
-  readonly json: JsonObject;
-  /** The members' places in `bytes`. */
-  readonly scan: ObjectScan;
 }
 
 /** What the opening of a request leaves for its handling. */

@@ -21,7 +21,7 @@ export async function relayCall(
   checkLosses(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, wordUpstreamRequest(protocol, exchange.request, prepared, target, call.stream));
   const ended = tools.keeper.relaying(exchange, opened, target);
-  return relayAnswer(exchange, opened, prepared, await next(), tools.clock, ended);
+  return relayAnswer(exchange, opened, prepared, await next(), tools, ended);
 }
 
 /**

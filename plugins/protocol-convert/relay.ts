@@ -1,12 +1,13 @@
 /** The way back of a relayed answer: an error becomes a refusal, a success passes byte for byte while a tap looks. */
-import type { Answer, Clock, Exchange, Headers } from '../../core/contract.ts';
+import type { Answer, Exchange, Headers } from '../../core/contract.ts';
+import { classify, classifyBody, notAnAnswer } from '../../core/refusals.ts';
+import { maxScrubbedBytes } from '../../core/scrub.ts';
 import { meter, target, type UsageReport, usageReport } from '../../core/vocabulary.ts';
 import { isObject, tryParseBytes } from './json.ts';
 import type { Opened, Prepared, Tap } from './protocol.ts';
-import { classify, classifyBody, notAnAnswer } from './refusals.ts';
 import { LiveReport } from './report.ts';
-import { maxScrubbedBytes } from './scrub.ts';
 import { RelayStream } from './stream.ts';
+import { shapeFor, type Tools } from './tools.ts';
 
 /** Calls that run no inference consume nothing. */
 export const nothingUsed: UsageReport = {
@@ -27,12 +28,12 @@ export async function relayAnswer(
   opened: Opened,
   prepared: Prepared,
   answer: Answer,
-  clock: Clock,
+  tools: Pick<Tools, 'clock' | 'shape'>,
   ended?: (tap: Tap) => void,
 ): Promise<Answer> {
   if (answer.status >= 300) {
     const body = await wholeBody(answer.body, maxScrubbedBytes);
-    const refusal = classify(answer.status, answer.headers, body, clock.now(), keyOf(exchange));
+    const refusal = classify(answer.status, answer.headers, body, tools.clock.now(), keyOf(exchange));
     if (refusal.hasUsage) stateUsage(exchange, opened, body);
     throw refusal;
   }
@@ -41,8 +42,8 @@ export async function relayAnswer(
     throw notAnAnswer('a page came instead of an answer', false);
   }
   const relayed = opened.call.stream
-    ? await relayStream(exchange, opened, prepared, answer, clock, ended)
-    : await relayWhole(exchange, opened, answer, clock, ended);
+    ? await relayStream(exchange, opened, prepared, answer, tools, ended)
+    : await relayWhole(exchange, opened, answer, tools, ended);
   if (prepared.dropped.length > 0) relayed.headers['x-gateway-dropped'] = prepared.dropped.join(', ');
   return relayed;
 }
@@ -60,7 +61,7 @@ async function relayWhole(
   exchange: Exchange,
   opened: Opened,
   answer: Answer,
-  clock: Clock,
+  tools: Pick<Tools, 'clock' | 'shape'>,
   ended?: (tap: Tap) => void,
 ): Promise<Answer> {
   const { protocol, call, reshape } = opened;
@@ -69,7 +70,7 @@ async function relayWhole(
   if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
   const tap = protocol.createTap(call, { withholdUsage: false });
   tap.whole(json);
-  if (tap.error !== undefined) throw classifyBody(tap.error, answer.headers, body, clock.now(), keyOf(exchange));
+  if (tap.error !== undefined) throw classifyBody(tap.error, answer.headers, body, tools.clock.now(), keyOf(exchange));
   const report = new LiveReport(tap, call);
   report.broken = tap.finish === 'failed';
   exchange.set(usageReport, call.billable ? report : nothingUsed);
@@ -87,7 +88,7 @@ async function relayStream(
   opened: Opened,
   prepared: Prepared,
   answer: Answer,
-  clock: Clock,
+  tools: Pick<Tools, 'clock' | 'shape'>,
   ended?: (tap: Tap) => void,
 ): Promise<Answer> {
   const { protocol, call, reshape: form } = opened;
@@ -106,8 +107,9 @@ async function relayStream(
     key: () => keyOf(exchange),
     tap,
     report,
-    clock,
+    clock: tools.clock,
     meter: exchange.find(meter),
+    shapeOf: shapeFor(exchange, tools),
     ended: () => ended?.(tap),
   });
   const reshape = await stream.open();

@@ -1,21 +1,22 @@
 /** Relays a stream: the upstream's own bytes in whole frames, a tap looking on, and a true ending whatever happens. */
 import type { Clock, Exchange } from '../../core/contract.ts';
-import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import { classifyFrame, notAnAnswer } from '../../core/refusals.ts';
+import { maxScrubbedBytes, scrubBytes } from '../../core/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../core/sse.ts';
 import type { Call, Meter } from '../../core/vocabulary.ts';
+import { brokeOff } from './broke-off.ts';
 import { isComment, isWholeFrame, type ReadFrame, readFrame } from './frame.ts';
 import { isObject, tryParse } from './json.ts';
 import { Outbox } from './outbox.ts';
-import type { Protocol, Reshape, StreamReader, Tap, Verdict } from './protocol.ts';
-import { classifyFrame, notAnAnswer } from './refusals.ts';
+import type { Protocol, Reshape, ShapeMembers, StreamReader, Tap, Verdict } from './protocol.ts';
+import { readOut } from './read-out.ts';
 import type { LiveReport } from './report.ts';
-import { maxScrubbedBytes, scrubBytes } from './scrub.ts';
 
+/** What of a body that is no stream is read, to tell what it says. */
+const maxOddBytes = 64 * 1024;
 /** How long comments alone may hold back the head of an answer that could still turn out to be an error. */
 const maxCommentWaitMs = 5_000;
-/** How much and how long an upstream may go on after its terminal event before its socket is given up. */
-const maxDrainBytes = 64 * 1024;
-const maxDrainMs = 2_000;
 
 export interface RelayStreamOptions {
   readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
@@ -23,6 +24,8 @@ export interface RelayStreamOptions {
   readonly protocol: Protocol;
   readonly call: Call;
   readonly reshape: Reshape | undefined;
+  /** Members of the gateway's own error bodies, if it has a shape of its own. */
+  readonly shapeOf: ((error: GatewayError) => ShapeMembers) | undefined;
   /** The upstream's key, which must not go out; asked for when an error comes. */
   readonly key: () => string | undefined;
   readonly tap: Tap;
@@ -48,6 +51,8 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #isRecognised = false;
   #isOpening = true;
   #ended = false;
+  /** The stream ended with words of our own: what the upstream says behind its error is not handed on. */
+  #isTold = false;
 
   constructor(options: RelayStreamOptions) {
     this.#options = options;
@@ -161,7 +166,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
       chunks.push(step.value);
       bytes += step.value.length;
-      if (bytes > maxDrainBytes) break;
+      if (bytes > maxOddBytes) break;
     }
     return Buffer.concat(chunks).toString('utf8');
   }
@@ -170,13 +175,17 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   #take(chunk: Uint8Array): Uint8Array | undefined {
     this.#outbox.begin(chunk);
     this.#reader.feed(chunk);
-    if (this.#reshape === undefined) this.#outbox.finishChunk(this.#ended);
+    if (this.#reshape === undefined) this.#outbox.finishChunk(this.#ended && !this.#isTold);
     const { meter, report } = this.#options;
     if (meter !== undefined && !this.#ended && !meter.observe(report.answeredTokens)) this.#stopUnpaid();
     return this.#outbox.flush();
   }
 
   #frame(raw: Buffer, end: number): void {
+    if (this.#isTold) {
+      this.#outbox.skip(raw, end);
+      return;
+    }
     if (isComment(raw)) {
       if (this.#reshape === undefined) this.#outbox.pass(raw, end);
       return;
@@ -208,8 +217,9 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   /** The upstream's own words of an error, scrubbed. The stream's protocol has been told, so nothing is added at the end. */
   #tell(raw: Buffer, end: number): void {
-    if (this.#reshape?.fail !== undefined) {
-      this.#tellTranslated(this.#reshape);
+    if (this.#reshape?.fail !== undefined || this.#options.shapeOf !== undefined) {
+      if (this.#reshape === undefined) this.#outbox.skip(raw, end);
+      this.#tellAnew();
       return;
     }
     const error = brokeOff(new UpstreamError('body', 'the stream told of an error'));
@@ -223,13 +233,13 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     this.#options.exchange.fail(error);
   }
 
-  /** The upstream's error in the words of the client's protocol, which end its stream. */
-  #tellTranslated(reshape: Reshape): void {
+  /** The upstream's error in the words of the client's protocol, or in the gateway's own shape; they end the stream. */
+  #tellAnew(): void {
     this.#options.report.broken = true;
     if (this.#isOpening && this.#lastFrame === undefined) return;
+    this.#isTold = true;
     const error = brokeOff(classifyFrame(this.#tap.error!, this.#options.clock.now(), this.#options.key()).error);
-    this.#outbox.add(reshape.fail!(error));
-    this.#options.exchange.fail(error);
+    this.#outbox.add(this.#errorFrames(error));
     this.#endWell();
   }
 
@@ -238,23 +248,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     if (this.#ended) return;
     this.#ended = true;
     this.#options.ended();
-    void this.#drain();
-  }
-
-  /** Reads the rest that belongs to nobody, so that the socket can serve the next request. */
-  async #drain(): Promise<void> {
-    const { clock } = this.#options;
-    const startedAt = clock.monotonic();
-    let bytes = 0;
-    try {
-      for (let step = await this.#source.next(); step.done !== true; step = await this.#source.next()) {
-        bytes += step.value.length;
-        if (bytes > maxDrainBytes || clock.monotonic() - startedAt > maxDrainMs) break;
-      }
-    } catch {
-      // The answer was complete; how the upstream closes is its own affair.
-    }
-    await this.#giveUp();
+    void readOut(this.#source, this.#options.clock).then(() => this.#giveUp());
   }
 
   /** The upstream has closed in good order. */
@@ -281,7 +275,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     const verdict = this.#look(rest, read);
     if (verdict === 'error' || verdict === 'failed') {
       this.#tell(rest, 0);
-      if (data === undefined && this.#reshape === undefined) {
+      if (data === undefined && this.#reshape === undefined && !this.#isTold) {
         // An error object without its frame: official clients do not see it unless it stands in one.
         this.#outbox.clear();
         this.#outbox.add(scrubBytes(Buffer.from(formatFrame(JSON.stringify(this.#tap.error))), this.#options.key()));
@@ -330,19 +324,14 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   #worded(error: GatewayError): string {
-    const { exchange, protocol, call, tap } = this.#options;
+    const { exchange, protocol, call, tap, shapeOf } = this.#options;
     return protocol.streamError(error, {
       exchangeId: exchange.id,
       call,
       upstreamId: tap.upstreamId,
       createdAt: Math.floor(exchange.receivedAt / 1000),
       lastFrame: this.#lastFrame,
+      shape: shapeOf?.(error),
     });
   }
-}
-
-/** What the client is told: in a running stream nothing may be tried again by itself. */
-function brokeOff(cause: unknown): GatewayError {
-  const { kind, message, code } = toGatewayError(cause);
-  return new GatewayError(kind, message, { shouldRetry: false, cause, ...(code === undefined ? {} : { code }) });
 }

@@ -1,9 +1,9 @@
 /** What the handling of a call needs of the house: made once when the gateway starts. */
 import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { caller } from '../../core/vocabulary.ts';
+import { caller, type ErrorShape } from '../../core/vocabulary.ts';
 import type { Prompt } from './canon.ts';
-import type { Codec } from './codec.ts';
+import type { Codec, ReplyContext } from './codec.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import { defaultFetchOptions, fetchMedia } from './fetch-media.ts';
 import type { KeepsakeMemory } from './keepsake-memory.ts';
@@ -17,6 +17,14 @@ export interface Tools {
   readonly memory: KeepsakeMemory;
   readonly keeper: Keeper;
   readonly config: ProtocolConvertConfig;
+  /** The gateway's own error shape, if it has one. */
+  shape(): ErrorShape | undefined;
+}
+
+/** How the error of a running stream is put into the gateway's own shape; undefined: it is the protocol's alone. */
+export function shapeFor({ id }: Exchange, tools: Pick<Tools, 'shape'>): ReplyContext['shapeOf'] {
+  const own = tools.shape();
+  return own === undefined ? undefined : (error) => own.members(error, id);
 }
 
 /** Turns media given by URL into bytes. Throws invalid_request that names the URL. */

@@ -13,7 +13,7 @@ import { relayAnswer } from './relay.ts';
 import { compactionPrompt } from './state/compaction.ts';
 import { compactionAnswerWords, compactionItemWords, type ReplyWords } from './state/compaction-reply.ts';
 import { mustEmulate } from './state/emulation.ts';
-import { accountOf, checkLosses, type Tools, withBytes } from './tools.ts';
+import { accountOf, checkLosses, shapeFor, type Tools, withBytes } from './tools.ts';
 import { Translation } from './translation.ts';
 import { wordUpstreamRequest } from './upstream-request.ts';
 
@@ -57,7 +57,7 @@ export async function translateCall(
     reshape: translation,
   };
   try {
-    const answer = await relayAnswer(exchange, asked, prepared, await next(), tools.clock);
+    const answer = await relayAnswer(exchange, asked, prepared, await next(), tools);
     return stream && !opened.call.stream ? await gathered(answer, translation) : answer;
   } catch (error) {
     throw error instanceof UpstreamRefusal ? foreignRefusal(error) : error;
@@ -117,6 +117,7 @@ function translationOf(
       query: exchange.request.query,
       createdAt: Math.floor(exchange.receivedAt / 1000),
       seal: (value) => tools.sealer.seal({ maker, value }, account),
+      shapeOf: shapeFor(exchange, tools),
       onResponse: tools.keeper.keeping(exchange, opened),
     },
     clientStreams: opened.call.stream,

@@ -1,5 +1,6 @@
 /** The way back of a translated answer: an upstream's frames or body in, the client's out. */
 import type { GatewayError } from '../../core/errors.ts';
+import { notAnAnswer } from '../../core/refusals.ts';
 import type { Codec, ReplyContext, ReplyDecoder, ReplyEncoder, WayBack } from './codec.ts';
 import { Collector } from './collect.ts';
 import { emulating } from './emulate.ts';
@@ -8,7 +9,6 @@ import type { ReadFrame } from './frame.ts';
 import type { JsonObject } from './json.ts';
 import type { KeepsakeCollector } from './keepsake-memory.ts';
 import type { Reshape } from './protocol.ts';
-import { notAnAnswer } from './refusals.ts';
 import type { Event, Reply, Sink, UsageSeen } from './reply.ts';
 import { ReplyEvents } from './reply-events.ts';
 import type { LiveReport } from './report.ts';

@@ -59,7 +59,9 @@ export default definePlugin({
         verdict.receipts.forEach((receipt, index) => {
           returnAtEnd(limiter, exchange, demands[index]!, receipt);
         });
-        const headers = limitHeaders(asked?.protocol, verdict.standings, host.clock.now());
+        // Protocols of images have no words of their own for it.
+        const dialect = asked?.kind === undefined ? asked?.protocol : undefined;
+        const headers = limitHeaders(dialect, verdict.standings, host.clock.now());
         if (verdict.refusedBy !== undefined)
           throw overLimit(terms.name, verdict.refusedBy, verdict.retryAfterMs, headers);
         const answer = await next();

@@ -26,7 +26,7 @@ export function wireFault(fault: Fault): WireFault {
   return { message: fault.message, type, param: fault.field ?? null, code: fault.code ?? code };
 }
 
-export function chatFault({ fault }: Refusal): { body: string; headers: Record<string, string> } {
+export function chatFault({ fault }: Pick<Refusal, 'fault'>): { body: string; headers: Record<string, string> } {
   const headers: Record<string, string> = {};
   if (fault.retryAfter !== undefined) headers['retry-after'] = String(fault.retryAfter);
   if (fault.status === 429) {

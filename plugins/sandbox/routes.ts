@@ -3,7 +3,7 @@ import type { ProtocolName } from './ask.ts';
 import type { Operation } from './protocol.ts';
 
 export type Route =
-  | { readonly kind: 'bill' | 'reset' }
+  | { readonly kind: 'bill' | 'reset' | 'images' }
   | {
       readonly kind: 'call';
       readonly protocol: ProtocolName;
@@ -19,6 +19,7 @@ const fixed: Record<string, Route> = {
   'POST /responses/input_tokens': { kind: 'call', protocol: 'responses', operation: 'count' },
   'POST /messages': { kind: 'call', protocol: 'messages', operation: 'answer' },
   'POST /messages/count_tokens': { kind: 'call', protocol: 'messages', operation: 'count' },
+  'POST /images/generations': { kind: 'images' },
   'GET /bill': { kind: 'bill' },
   'POST /bill/reset': { kind: 'reset' },
 };

@@ -2,9 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Ask, promptTokens } from './ask.ts';
 import { chat } from './chat.ts';
-import { badRequest, Fault, orderedFault } from './fault.ts';
+import { Fault, orderedFault } from './fault.ts';
 import { gemini } from './gemini.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { parse, readBody, requestIdOf } from './incoming.ts';
 import { messages } from './messages.ts';
 import { wait } from './play.ts';
 import type { Call, Protocol } from './protocol.ts';
@@ -13,7 +13,6 @@ import { run, sendJson, type Vendor } from './run.ts';
 
 const protocols: Record<Call['protocol'], Protocol> = { chat, responses, messages, gemini };
 
-const maxBodyBytes = 64 * 2 ** 20;
 const page =
   '<!DOCTYPE html>\n<html><head><title>Error</title></head><body><h1>Something went wrong</h1></body></html>\n';
 
@@ -46,33 +45,6 @@ export async function serve(
   }
 }
 
-/** The whole body. Throws a 413 fault when it is too long. */
-function readBody(request: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > maxBodyBytes) reject(new Fault(413, 'The request is too large.'));
-      else chunks.push(chunk);
-    });
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    request.on('error', reject);
-    request.on('close', () => reject(new Error('the client left before its request was whole')));
-  });
-}
-
-function parse(bytes: Buffer): JsonObject {
-  let body: unknown;
-  try {
-    body = JSON.parse(bytes.toString());
-  } catch {
-    throw badRequest('We could not parse the JSON body of your request.');
-  }
-  if (!isObject(body)) throw badRequest('The JSON body of your request must be an object.');
-  return body;
-}
-
 /**
  * Ordered refusals, after the ordered delay: nothing runs and nothing is billed. A whole answer has no middle to break
  * in, so there the orders for a stream's errors are refusals too. true when it was answered with a page.
@@ -85,9 +57,4 @@ async function refused(answer: ServerResponse, ask: Ask): Promise<boolean> {
   if (!html) throw orderedFault(failing!, retryAfter);
   answer.writeHead(failing ?? 200, { 'content-type': 'text/html; charset=utf-8' }).end(page);
   return true;
-}
-
-function requestIdOf({ headers }: IncomingMessage): string | undefined {
-  const named = headers['x-gateway-request-id'] ?? headers['x-client-request-id'] ?? headers['x-request-id'];
-  return typeof named === 'string' ? named : undefined;
 }

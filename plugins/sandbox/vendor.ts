@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Bill, type BillReport } from './bill.ts';
 import { PromptCache } from './cache.ts';
+import { serveImages } from './images.ts';
 import type { Call } from './protocol.ts';
 import { routeOf } from './routes.ts';
 import { sendJson, type Vendor } from './run.ts';
@@ -93,6 +94,10 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
       headers: request.headers,
     };
     void serve(vendor, call, request, answer);
+    return;
+  }
+  if (route?.kind === 'images') {
+    void serveImages(vendor, request, answer);
     return;
   }
   request.resume();

@@ -9,6 +9,11 @@ export default definePlugin({
   config: z.strictObject({
     account: z.string().default('demo').describe('Name of the account that is opened when the gateway has none.'),
     credit: usd().prefault('10').describe('USD that the account starts with.'),
+    variable: z
+      .string()
+      .regex(/^[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable')
+      .default('GATEWAY_KEY')
+      .describe('Environment variable that the printed first calls read the key from.'),
     model: z.string().default('gpt-5.4-mini').describe('Model that the printed first calls name.'),
   }),
   needs: [accounts],
@@ -25,29 +30,41 @@ export default definePlugin({
           reference: `welcome:${account.id}`,
         });
         const { key } = await people.createKey(account.id, { name: 'first key' });
-        process.stdout.write(greeting(origin, key, formatUsd(config.credit), config.model));
+        const { variable, model } = config;
+        const credit = formatUsd(config.credit);
+        process.stdout.write(greeting({ gateway: host.gateway, origin, key, credit, variable, model }));
       },
     };
   },
 });
 
-function greeting(origin: string, key: string, credit: string, model: string): string {
+interface Greeting {
+  readonly gateway: string;
+  readonly origin: string;
+  readonly key: string;
+  readonly credit: string;
+  readonly variable: string;
+  readonly model: string;
+}
+
+function greeting({ gateway, origin, key, credit, variable, model }: Greeting): string {
   return `
-  An account was opened, with ${credit} USD and this key. It is shown only now:
+  The gateway "${gateway}" listens at ${origin}. An account was opened in it, with ${credit} USD and this key.
+  It is shown only now:
 
       ${key}
 
   First calls:
 
-      export GATEWAY_KEY=${key}
+      export ${variable}=${key}
 
-      curl ${origin}/v1/chat/completions -H "Authorization: Bearer $GATEWAY_KEY" -H 'content-type: application/json' \\
+      curl ${origin}/v1/chat/completions -H "Authorization: Bearer $${variable}" -H 'content-type: application/json' \\
         -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'
 
-      curl ${origin}/v1/messages -H "x-api-key: $GATEWAY_KEY" -H 'content-type: application/json' \\
+      curl ${origin}/v1/messages -H "x-api-key: $${variable}" -H 'content-type: application/json' \\
         -d '{"model":"${model}","max_tokens":200,"messages":[{"role":"user","content":"Hello"}]}'
 
-      curl ${origin}/v1beta/models/${model}:generateContent -H "x-goog-api-key: $GATEWAY_KEY" -H 'content-type: application/json' \\
+      curl ${origin}/v1beta/models/${model}:generateContent -H "Authorization: Bearer $${variable}" -H 'content-type: application/json' \\
         -d '{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}'
 
 `;

@@ -21,8 +21,12 @@ async function gateway<T>(...command: string[]): Promise<T> {
 }
 
 test('check tells that the shipped files fit together, and exits 1 with sentences for one that does not', async () => {
-  const [report] = await gateway<{ ok: boolean }[]>('check', 'config/demo.yaml');
-  assert.equal(report!.ok, true);
+  const files = ['demo', 'main', 'alt', 'demo-alt'].map((name) => `config/${name}.yaml`);
+  const reports = await gateway<{ ok: boolean }[]>('check', ...files);
+  assert.deepEqual(
+    reports.map(({ ok }) => ok),
+    files.map(() => true),
+  );
   const file = join(directory, 'wrong.yaml');
   writeFileSync(file, 'gateway: wrong\nplugins: [auth, storage]\n');
   await assert.rejects(
@@ -88,6 +92,59 @@ test('the first start prints a key that works, commands work beside it, SIGTERM 
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');
   assert.equal(code, 0);
+});
+
+test('one process serves both gateways of the demo, each with a key of its own, and stops both in order', async () => {
+  const fresh = mkdtempSync(join(tmpdir(), 'command-line-'));
+  const env = { ...environment, DATA_DIR: fresh, ALT_PORT: '0' };
+  const child = spawn(process.execPath, words('serve', 'config/demo.yaml', 'config/demo-alt.yaml'), {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  const port = (name: string) => new RegExp(`"gateway":"${name}","port":(\\d+),"msg":"listening"`).exec(output)?.[1];
+  while (port('demo') === undefined || port('demo-alt') === undefined) await pause(50);
+  const [mainKey, altKey] = ['GATEWAY_KEY', 'ALT_GATEWAY_KEY'].map(
+    (name) => new RegExp(`export ${name}=(sk-[\\w-]+)`).exec(output)![1]!,
+  );
+  const status = async (gateway: string, key: string | undefined) => {
+    const answer = await fetch(`http://127.0.0.1:${port(gateway)}/v1/chat/completions`, {
+      method: 'POST',
+      headers: key === undefined ? {} : { 'x-api-key': key },
+      body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    return answer.status;
+  };
+  assert.deepEqual([await status('demo', mainKey), await status('demo', altKey)], [200, 401]);
+  assert.deepEqual([await status('demo-alt', altKey), await status('demo-alt', mainKey)], [200, 401]);
+  const beside = ['--config', 'config/demo-alt.yaml', '--json'];
+  const { stdout } = await run(process.execPath, words('ledger', '--account', 'demo', ...beside), { env });
+  assert.match(stdout, /"SETTLE"|"HOLD"/);
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 0);
+  for (const config of ['config/demo.yaml', 'config/demo-alt.yaml']) {
+    const audited = await run(process.execPath, words('audit', '--config', config, '--json'), { env });
+    assert.equal((JSON.parse(audited.stdout) as { ok: boolean }).ok, true);
+  }
+});
+
+test('two gateways with one schema are refused before either is called', async () => {
+  const fresh = mkdtempSync(join(tmpdir(), 'command-line-'));
+  const file = join(fresh, 'twin.yaml');
+  writeFileSync(file, `include: ${process.cwd()}/config/demo.yaml\ngateway: twin\n`);
+  await assert.rejects(
+    run(process.execPath, words('serve', 'config/demo.yaml', file), { env: { ...environment, DATA_DIR: fresh } }),
+    (error: { code: number; stdout: string; stderr: string }) => {
+      assert.equal(error.code, 1);
+      assert.match(error.stderr, /have the same schema "demo": give each its own/);
+      assert.doesNotMatch(error.stdout, /listening/);
+      return true;
+    },
+  );
 });
 
 test('--config names the gateway in both spellings', async () => {

@@ -93,6 +93,15 @@ test('a plugin that does not apply to an endpoint is not counted in its chain', 
   assert.equal(checkFacts([chat], seats, nobody).length, 1);
 });
 
+test('of two who state a fact both stand above whoever uses it', () => {
+  const [plans, multiplier] = [seat('plans', { writes: [caller] }), seat('multiplier', { writes: [caller] })];
+  const billing = seat('billing', { finds: [caller] });
+  assert.deepEqual(checkFacts([chat], [plans, multiplier, billing], nobody), []);
+  assert.deepEqual(checkFacts([chat], [plans, billing, multiplier], nobody), [
+    'On POST /v1/chat/completions "billing" uses the fact "caller", but "multiplier", which states it, stands below: move "multiplier" above "billing".',
+  ]);
+});
+
 test('two endpoints at one address are told', () => {
   const seats = [seat('one', {}, { endpoints: [chat] }), seat('two', {}, { endpoints: [chat] })];
   assert.deepEqual(checkFacts([], seats, nobody), [

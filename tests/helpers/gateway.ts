@@ -35,7 +35,7 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
   const lines: string[] = [];
   const gateway = await boot(file, {
     mode: 'serve',
-    environment: { PORT: '0', DATA_DIR: directory, ...options.environment },
+    environment: { PORT: '0', ALT_PORT: '0', DATA_DIR: directory, ...options.environment },
     log: createLog('debug', (line) => void lines.push(line)),
   });
   const port = await gateway.serve().catch(async (error: unknown) => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 export type Family = 'chat' | 'responses' | 'messages' | 'gemini';
 export const families: readonly Family[] = ['chat', 'responses', 'messages', 'gemini'];
 
-export interface Recording {
-  readonly family: Family;
+export interface Recording<Of = Family> {
+  readonly family: Of;
   readonly name: string;
   readonly status: number;
   readonly isStream: boolean;
@@ -27,7 +27,7 @@ export function recordings(family: Family): Recording[] {
   return readdirSync(join(root, family)).map((name) => recording(family, name));
 }
 
-export function recording(family: Family, name: string): Recording {
+export function recording<Of extends Family | 'images'>(family: Of, name: string): Recording<Of> {
   const at = (file: string) => join(root, family, name, file);
   const meta = JSON.parse(readFileSync(at('meta.json'), 'utf8'));
   const request = ['request.json', 'request.body'].map(at).find(existsSync);

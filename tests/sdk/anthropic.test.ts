@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
-import { type Demo, failing, limited, longPrompt, model, slowPrompt, startDemo } from './demo.ts';
+import { type Demo, failing, limited, longPrompt, model, shaped, slowPrompt, startDemo } from './demo.ts';
 
 let demo: Demo;
 before(async () => {
@@ -133,7 +133,9 @@ test("every failure raises the client's own error class, and none is billed", as
   await assert.rejects(send('Hello', demo.keys.broke), (error) => {
     assert.ok(error instanceof Anthropic.APIError);
     assert.equal(error.status, 402);
-    assert.equal((error.error as { error: { type: string } }).error.type, 'billing_error');
+    const body = error.error as { code?: string; error?: { type: string } };
+    if (shaped) assert.equal(body.code, 'INSUFFICIENT_BALANCE');
+    else assert.equal(body.error!.type, 'billing_error');
     return true;
   });
   await assert.rejects(send('Hello', demo.keys.narrow), Anthropic.PermissionDeniedError);

@@ -1,6 +1,6 @@
-/** The demo gateway with its sandbox vendor, booted from config/demo.yaml, and the customers that call it. */
+/** A demo gateway with its sandbox vendor, the main or the second one as they are shipped, and the customers that call it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { cost, type Money, parseUsd } from '../../core/money.ts';
+import { cost, type Money, one, parseRatio, parseUsd } from '../../core/money.ts';
 import { priceFor } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
 import { accounts, catalog, ledger, localUpstreams } from '../../core/vocabulary.ts';
@@ -10,8 +10,15 @@ import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 /** One request a minute: the second call is refused. */
 const tightPlan = 'tight';
 
+/** The same suite is run before either: the second gateway's files set this and import the first one's. */
+const isSecond = process.env['SDK_GATEWAY'] === 'demo-alt';
+/** Errors come as {code, message} whatever the protocol; by their status the clients tell them apart all the same. */
+export const shaped = isSecond;
+const ratio = isSecond ? parseRatio('2') : one;
+const plan = isSecond ? 'payg' : 'free';
+
 const yaml = `
-include: config/demo.yaml
+include: config/${isSecond ? 'demo-alt' : 'demo'}.yaml
 plans:
   offers:
     ${tightPlan}: { price: 0, limits: { rpm: 1 } }
@@ -33,7 +40,7 @@ export interface Settlement {
   /** Classes without a count are left out. */
   readonly usage: Usage;
   readonly estimated: boolean;
-  /** By how much the balance fell, and what the usage costs by the catalogue. */
+  /** By how much the balance fell, and what the usage costs by the catalogue and the gateway's ratio. */
   readonly paid: bigint;
   readonly due: Money;
   /** What the vendor has billed for it. */
@@ -43,8 +50,8 @@ export interface Settlement {
 export interface Demo {
   readonly origin: string;
   readonly keys: Keys;
-  /** Makes one call with `keys.good` and waits until it is settled. */
-  settled(call: () => Promise<unknown>): Promise<Settlement>;
+  /** Makes one call with `keys.good` and waits until it is settled. `media`: words of size and quality that its price goes by. */
+  settled(call: () => Promise<unknown>, media?: readonly string[]): Promise<Settlement>;
   /** Requests that the vendor has billed so far. */
   billed(): Promise<number>;
   /** Whether all invariants of the ledger hold. */
@@ -78,7 +85,7 @@ export async function startDemo(): Promise<Demo> {
   return {
     origin: running.origin,
     keys,
-    settled: (call) => settled(running, bill, command, call),
+    settled: (call, media) => settled(running, bill, command, call, media),
     billed: async () => (await bill()).requests,
     audit: async () => (await command('audit', {})) as Awaited<ReturnType<Demo['audit']>>,
     stop: () => running.stop(),
@@ -96,9 +103,9 @@ async function openAccounts({ gateway }: TestGateway): Promise<Keys> {
     return (await gateway.find(accounts)!.createKey(account.id, options)).key;
   };
   return {
-    good: await open('good', 'free', '100'),
-    broke: await open('broke', 'free', '0'),
-    narrow: await open('narrow', 'free', '100', ['claude-opus-5']),
+    good: await open('good', plan, '100'),
+    broke: await open('broke', plan, '0'),
+    narrow: await open('narrow', plan, '100', ['claude-opus-5']),
     tight: await open('tight', tightPlan, '100'),
   };
 }
@@ -113,6 +120,7 @@ async function settled(
   bill: () => Promise<BillReport>,
   command: (name: string, values: Record<string, string>) => Promise<unknown>,
   call: () => Promise<unknown>,
+  media: readonly string[] = [],
 ): Promise<Settlement> {
   const { id } = (await gateway.find(accounts)!.find('good'))!;
   const allRows = async () => ((await command('ledger', { account: id, limit: '1000' })) as { rows: LedgerRow[] }).rows;
@@ -136,7 +144,8 @@ async function settled(
       const { usage: stated = {}, estimated = false } = rows[0]!.detail;
       const usage = Object.fromEntries(Object.entries(stated).filter(([, count]) => count > 0)) as Usage;
       const entry = report.recent.at(-1)!;
-      const due = cost(usage, priceFor(gateway.find(catalog)!.find(entry.model)!.prices!, Date.now(), usage)!.price);
+      const { prices } = gateway.find(catalog)!.find(entry.model)!;
+      const due = cost(usage, priceFor(prices!, Date.now(), usage, { media })!.price, ratio);
       return { usage, estimated, due, paid: before - (await balance()), entry };
     }
     if (Date.now() > deadline) throw new Error('the call was not settled within three seconds');

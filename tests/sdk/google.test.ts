@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError, FunctionCallingConfigMode, type GenerateContentParameters, GoogleGenAI } from '@google/genai';
-import { type Demo, failing, limited, longPrompt, model, slowPrompt, startDemo } from './demo.ts';
+import { type Demo, failing, limited, longPrompt, model, shaped, slowPrompt, startDemo } from './demo.ts';
 
 let demo: Demo;
 before(async () => {
@@ -11,7 +11,11 @@ before(async () => {
 after(() => demo.stop());
 
 function client(key = demo.keys.good, apiVersion = 'v1beta'): GoogleGenAI {
-  return new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: demo.origin, apiVersion } });
+  const httpOptions = { baseUrl: demo.origin, apiVersion };
+  // The second gateway takes its key as bearer or x-api-key alone.
+  if (shaped)
+    return new GoogleGenAI({ apiKey: 'unused', httpOptions: { ...httpOptions, headers: { 'x-api-key': key } } });
+  return new GoogleGenAI({ apiKey: key, httpOptions });
 }
 
 const ask = (contents: string): GenerateContentParameters => ({ model, contents });
@@ -117,6 +121,9 @@ test('leaving a stream stops the vendor within 100 ms, and what came is paid', a
   assert.equal(call.paid, call.due);
 });
 
+/** How the gateway words an error: as the protocol does, or by the code of its own shape. */
+const worded = (word: RegExp, code: string) => (shaped ? new RegExp(code) : word);
+
 /** The client's one error class tells failures apart by their status. */
 async function assertFails(sent: Promise<unknown>, status: number, word: RegExp): Promise<void> {
   await assert.rejects(sent, (error) => {
@@ -131,27 +138,28 @@ test("every failure raises the client's own error class, and none is billed", as
   const billed = await demo.billed();
   const send = (contents: string, key?: string, name = model) =>
     client(key).models.generateContent({ model: name, contents });
-  await assertFails(send('[[sandbox: status=400]]'), 400, /INVALID_ARGUMENT/);
-  await assertFails(send('Hello', 'sk-unknown'), 401, /UNAUTHENTICATED/);
+  await assertFails(send('[[sandbox: status=400]]'), 400, worded(/INVALID_ARGUMENT/, 'INVALID_REQUEST'));
+  await assertFails(send('Hello', 'sk-unknown'), 401, worded(/UNAUTHENTICATED/, 'INVALID_API_KEY'));
   await assertFails(send('Hello', demo.keys.broke), 402, /balance/);
-  await assertFails(send('Hello', demo.keys.narrow), 403, /PERMISSION_DENIED/);
-  await assertFails(send('Hello', undefined, 'no-such-model'), 404, /NOT_FOUND/);
+  await assertFails(send('Hello', demo.keys.narrow), 403, worded(/PERMISSION_DENIED/, 'FORBIDDEN'));
+  await assertFails(send('Hello', undefined, 'no-such-model'), 404, worded(/NOT_FOUND/, 'MODEL_NOT_FOUND'));
   assert.equal(await demo.billed(), billed);
 });
 
 test('a rate limit says so, and when to come back', async () => {
   await client(demo.keys.tight).models.generateContent(ask('First'));
   const second = client(demo.keys.tight).models.generateContent(ask('Second'));
-  await assertFails(second, 429, /RESOURCE_EXHAUSTED.*retryDelay/s);
+  await assertFails(second, 429, worded(/RESOURCE_EXHAUSTED.*retryDelay/s, 'RATE_LIMITED'));
 });
 
 test("a vendor's own rate limit reaches the client as one", async () => {
   const request = { model: limited.model, contents: `[[sandbox: status=${limited.status}]]` };
-  await assertFails(client().models.generateContent(request), 429, /RESOURCE_EXHAUSTED/);
+  await assertFails(client().models.generateContent(request), 429, worded(/RESOURCE_EXHAUSTED/, 'RATE_LIMITED'));
 });
 
 for (const { status, model: name } of failing) {
-  const [told, word] = status === 500 ? [502, /error/] : [503, /UNAVAILABLE/];
+  const [told, word] =
+    status === 500 ? [502, worded(/error/, 'UPSTREAM_ERROR')] : [503, worded(/UNAVAILABLE/, 'UPSTREAM_ERROR')];
   test(`a vendor that fails with ${status} is told as ${told}`, async () => {
     const request = { model: name, contents: `[[sandbox: status=${status}]]` };
     await assertFails(client().models.generateContent(request), told as number, word as RegExp);

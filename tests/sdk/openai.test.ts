@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
-import { type Demo, failing, limited, longPrompt, model, slowPrompt, startDemo } from './demo.ts';
+import { type Demo, failing, limited, longPrompt, model, shaped, slowPrompt, startDemo } from './demo.ts';
 
 let demo: Demo;
 before(async () => {
@@ -151,13 +151,13 @@ for (const endpoint of ['chat', 'responses'] as const) {
     await assert.rejects(send('Hello', demo.keys.broke), (error) => {
       assert.ok(error instanceof OpenAI.APIError);
       assert.equal(error.status, 402);
-      assert.equal(error.code, 'insufficient_balance');
+      assert.equal(error.code, shaped ? 'INSUFFICIENT_BALANCE' : 'insufficient_balance');
       return true;
     });
     await assert.rejects(send('Hello', demo.keys.narrow), OpenAI.PermissionDeniedError);
     await assert.rejects(send('Hello', undefined, 'no-such-model'), (error) => {
       assert.ok(error instanceof OpenAI.NotFoundError);
-      assert.equal(error.code, 'model_not_found');
+      assert.equal(error.code, shaped ? 'MODEL_NOT_FOUND' : 'model_not_found');
       return true;
     });
     assert.equal(await demo.billed(), billed);
@@ -189,9 +189,16 @@ for (const { status, model: name } of failing) {
 
 test('an error inside a stream is raised by the client', async () => {
   const stream = await client().chat.completions.create({ ...user('[[sandbox: mid_error]]'), stream: true });
-  await assert.rejects(async () => {
-    for await (const _ of stream);
-  }, OpenAI.APIError);
+  await assert.rejects(
+    async () => {
+      for await (const _ of stream);
+    },
+    (error) => {
+      assert.ok(error instanceof OpenAI.APIError);
+      if (shaped) assert.equal(error.code, 'UPSTREAM_ERROR');
+      return true;
+    },
+  );
 });
 
 test('the ledger is in order after all that', async () => {

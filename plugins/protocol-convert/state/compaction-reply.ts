@@ -121,7 +121,7 @@ class CompactionEncoder implements ReplyEncoder {
     const begun = this.#start();
     const failed = (members: object) =>
       JSON.stringify({ ...this.#base, ...members, output: [], incomplete_details: null, usage: null });
-    return begun + failureFrames(error, this.#frames.next, failed);
+    return begun + failureFrames(error, this.#frames.next, failed, this.#context.shapeOf?.(error));
   }
 
   #start(createdAt?: number, serviceTier?: string): string {

@@ -1,8 +1,8 @@
 /** Asks the upstream that keeps an answer, by the key it was given with. Nothing of it is billed. */
 import { type Answer, type Clock, type Exchange, type Next, upstreamRequest } from '../../../core/contract.ts';
+import { classify } from '../../../core/refusals.ts';
 import type { Provider, Providers, Target } from '../../../core/vocabulary.ts';
 import type { Protocol } from '../protocol.ts';
-import { classify } from '../refusals.ts';
 import { wordUpstreamRequest } from '../upstream-request.ts';
 import { responseNotFound } from './lost.ts';
 import type { RelayedResponse } from './record.ts';

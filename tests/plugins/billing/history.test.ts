@@ -21,6 +21,8 @@ interface Running {
   held: bigint;
   seen: number;
   noted: number;
+  /** It was stopped, and what was seen of it is charged however it ends. */
+  unpaid: boolean;
   attempt: Attempt | undefined;
 }
 
@@ -77,7 +79,8 @@ const enterStep = (account: number, inputTokens: number, maxOutputTokens: number
     assert.equal(status, affordable || bound === 0n ? 200 : 402);
     if (status !== 200) return;
     history.move(accountId, -bound);
-    history.running.push({ exchange, accountId, inputTokens, held: bound, seen: 0, noted: 0, attempt: undefined });
+    const fresh = { seen: 0, noted: 0, unpaid: false, attempt: undefined };
+    history.running.push({ exchange, accountId, inputTokens, held: bound, ...fresh });
   };
 
 const sendStep = (index: number): Step =>
@@ -100,6 +103,7 @@ const observeStep = (index: number, tokens: number): Step =>
     const needed = costBound(call.inputTokens, call.seen, price);
     assert.equal(goesOn, needed <= call.held + taken);
     if (!goesOn) assert.ok(needed - call.held > before);
+    call.unpaid ||= !goesOn;
     call.held += taken;
     history.move(call.accountId, -taken);
   };
@@ -114,7 +118,8 @@ const endStep = (index: number, how: 'answered' | 'refused' | 'unknown' | 'cut' 
     if (how === 'answered') exchange.set(usageReport, report(counted));
     await exchange.end({ kind: how === 'left' ? 'client_left' : how === 'cut' ? 'failed' : 'complete' });
     const usage = how === 'answered' ? counted : { input: inputTokens, output: call.seen };
-    const free = attempt === undefined ? how !== 'answered' : how === 'refused' || how === 'unknown';
+    const failed = how === 'refused' || how === 'unknown';
+    const free = attempt === undefined ? how !== 'answered' : failed && !call.unpaid;
     // Usage that was reported without an attempt belongs to nothing that was sent.
     history.close(call, free || attempt === undefined ? 0n : cost(usage, price));
   };

@@ -18,7 +18,7 @@ interface ProviderSection {
 const read = (name: string) => parse(readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8'));
 const { models } = read('models.yaml') as { models: Record<string, { price_source?: string; targets: string[] }> };
 const shared = (read('shared.yaml') as { providers: Record<string, ProviderSection> }).providers;
-const demo = (read('demo.yaml') as { providers: Record<string, ProviderSection> }).providers;
+const demo = (read('sandbox.yaml') as { providers: Record<string, ProviderSection> }).providers;
 
 /** Section 2.2 of the interface. */
 const chat =

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toGatewayError, UpstreamRefusal } from '../../../core/errors.ts';
-import { classify } from '../../../plugins/protocol-convert/refusals.ts';
-import { retryAfterMs } from '../../../plugins/protocol-convert/retry-after.ts';
-import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../plugins/protocol-convert/scrub.ts';
+import { classify } from '../../../core/refusals.ts';
+import { retryAfterMs } from '../../../core/retry-after.ts';
+import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../core/scrub.ts';
 import { relay, wholeAnswer } from './harness.ts';
 
 const now = Date.parse('2026-11-20T12:00:00Z');

@@ -31,10 +31,9 @@ test('redeem race: 100 parallel redemptions of a single-use code on two processe
   await second.audit();
 });
 
-for (const uses of [1, 7]) {
-  test(`redeem race: 100 parallel redemptions on two processes of the operating system credit a code of ${uses} uses ${uses} times`, {
-    skip: databaseUrl === undefined && 'needs a PostgreSQL server',
-  }, async () => {
+// Two processes of the operating system need a server between them.
+for (const uses of databaseUrl === undefined ? [] : [1, 7]) {
+  test(`redeem race: 100 parallel redemptions on two processes of the operating system credit a code of ${uses} uses ${uses} times`, async () => {
     const stall = await openStall();
     const people = await Promise.all(Array.from({ length: 10 }, (_, index) => stall.account(`person ${index}`)));
     const [code] = await makeCodes(stall, { usd: '5', uses: String(uses) });

@@ -80,7 +80,7 @@ export class ChatEncoder implements ReplyEncoder {
   }
 
   fail(error: GatewayError): string {
-    return streamError(error);
+    return streamError(error, { shape: this.#context.shapeOf?.(error) });
   }
 
   #rareEvent(event: Event): string {

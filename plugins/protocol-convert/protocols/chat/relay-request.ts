@@ -1,7 +1,8 @@
 /** Words a chat request for a chat upstream: bytes as they came, but for the alias, the dialect and the usage option. Pure. */
+
+import { editBody, nestedEdits } from '../../../../core/body-edits.ts';
 import type { Changes, Edit } from '../../../../core/splice.ts';
 import type { Target } from '../../../../core/vocabulary.ts';
-import { editBody, nestedEdits } from '../../body-edits.ts';
 import { isObject } from '../../json.ts';
 import type { Prepared, RequestBody } from '../../protocol.ts';
 

@@ -2,6 +2,7 @@
 import type { GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../json.ts';
+import type { ShapeMembers } from '../../protocol.ts';
 import { streamError } from './errors.ts';
 import { isSnake } from './flat-request.ts';
 import { payloadText } from './payload.ts';
@@ -66,8 +67,8 @@ export class ClientFrames {
     return this.line(isObject(json) ? JSON.stringify(this.answer(json)) : text);
   }
 
-  error(error: GatewayError): string {
-    return this.errorFrames(streamError(error));
+  error(error: GatewayError, shape: ShapeMembers | undefined): string {
+    return this.errorFrames(streamError(error, { shape }));
   }
 
   /** Error objects keep their members in every dialect. */

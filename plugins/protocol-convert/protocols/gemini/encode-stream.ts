@@ -101,7 +101,7 @@ export class GeminiEncoder implements ReplyEncoder {
   }
 
   fail(error: GatewayError): string {
-    return this.#frames.error(error);
+    return this.#frames.error(error, this.#context.shapeOf?.(error));
   }
 
   #rare(event: Event): string {

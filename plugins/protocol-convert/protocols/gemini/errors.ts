@@ -2,6 +2,7 @@
 import type { Answer } from '../../../../core/contract.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
+import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
 
 const statuses: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'INVALID_ARGUMENT',
@@ -24,16 +25,17 @@ const statuses: Readonly<Record<ErrorKind, string>> = {
   upstream_timeout: 'DEADLINE_EXCEEDED',
 };
 
-function errorBody(error: GatewayError): string {
+function errorBody(error: GatewayError, shape?: ShapeMembers): string {
   const details = detailsOf(error);
-  return JSON.stringify({
+  const body = {
     error: {
       code: error.status,
       message: error.message,
       status: statuses[error.kind],
       ...(details.length === 0 ? {} : { details }),
     },
-  });
+  };
+  return JSON.stringify({ ...body, ...shape, ...body });
 }
 
 /** The reason, the field and the waiting time, each in the type that official clients look for. */
@@ -58,7 +60,7 @@ export function renderError(error: GatewayError): Answer {
   return { status: error.status, headers: { 'content-type': 'application/json' }, body: errorBody(error) };
 }
 
-/** An error object in place of a chunk: official SDKs throw on it. */
-export function streamError(error: GatewayError): string {
-  return formatFrame(errorBody(error));
+/** An error object in place of a chunk: official SDKs throw on it if its `code` is a status, so a shape stands beside it. */
+export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
+  return formatFrame(errorBody(error, shape));
 }

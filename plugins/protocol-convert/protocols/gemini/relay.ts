@@ -1,7 +1,8 @@
 /** Words a generate-content request for an upstream of that protocol, and its answer in the client's dialect. Pure. */
+
+import { editBody, nestedEdits } from '../../../../core/body-edits.ts';
 import { formatFrame, keepAliveFrame } from '../../../../core/sse.ts';
 import type { Call, Target } from '../../../../core/vocabulary.ts';
-import { editBody, nestedEdits } from '../../body-edits.ts';
 import { isObject, tryParse } from '../../json.ts';
 import type { Prepared, RequestBody, Reshape } from '../../protocol.ts';
 import { ClientFrames, type Dialect, streamTypeOf } from './client-frames.ts';

@@ -61,8 +61,8 @@ export class MessagesEncoder implements ReplyEncoder {
 
   /** What is held stays back: a call that is not whole must not be carried out. */
   fail(error: GatewayError): string {
-    const { exchangeId, call, createdAt } = this.#context;
-    return streamError(error, { exchangeId, call, createdAt, upstreamId: undefined, lastFrame: undefined });
+    const { exchangeId, shapeOf } = this.#context;
+    return streamError(error, { exchangeId, shape: shapeOf?.(error) });
   }
 
   #take(event: Exclude<Event, { type: 'reply-start' | 'text-delta' | 'reasoning-delta' }>): string {

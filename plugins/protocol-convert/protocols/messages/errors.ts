@@ -3,7 +3,7 @@ import type { Answer, Exchange } from '../../../../core/contract.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
 import { formatFrame } from '../../../../core/sse.ts';
 import { contextOverflow, overflowWords } from '../../foreign-error.ts';
-import type { BrokenStream } from '../../protocol.ts';
+import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
 
 const types: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'invalid_request_error',
@@ -26,16 +26,14 @@ const types: Readonly<Record<ErrorKind, string>> = {
   upstream_timeout: 'timeout_error',
 };
 
-function errorBody(error: GatewayError, exchangeId: string): string {
-  return JSON.stringify({
-    type: 'error',
-    error: {
-      type: types[error.kind],
-      message: error.code === contextOverflow ? overflowWords(error.message) : error.message,
-      ...(error.code === undefined ? {} : { details: { error_code: error.code } }),
-    },
-    request_id: `req_${exchangeId}`,
-  });
+/** A shape's members stand on both levels; the protocol's own `type` and `error` they cannot replace. */
+function errorBody(error: GatewayError, exchangeId: string, shape?: ShapeMembers): string {
+  const type = types[error.kind];
+  const details = error.code === undefined ? {} : { details: { error_code: error.code } };
+  const message = error.code === contextOverflow ? overflowWords(error.message) : error.message;
+  const told = { type, message, ...details, ...shape };
+  const body = { type: 'error', error: told, request_id: `req_${exchangeId}` };
+  return JSON.stringify({ ...body, ...shape, type: 'error', error: { ...told, type } } satisfies object);
 }
 
 export function renderError(error: GatewayError, exchange: Exchange): Answer {
@@ -47,6 +45,6 @@ export function renderError(error: GatewayError, exchange: Exchange): Answer {
 }
 
 /** An `error` event; no `message_stop` follows. */
-export function streamError(error: GatewayError, stream: BrokenStream): string {
-  return formatFrame(errorBody(error, stream.exchangeId), 'error');
+export function streamError(error: GatewayError, stream: Pick<BrokenStream, 'exchangeId' | 'shape'>): string {
+  return formatFrame(errorBody(error, stream.exchangeId, stream.shape), 'error');
 }

@@ -1,7 +1,7 @@
 /** The messages protocol, put together. */
+import { editBody } from '../../../../core/body-edits.ts';
 import { formatFrame } from '../../../../core/sse.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
-import { editBody } from '../../body-edits.ts';
 import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
 import { messagesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';

@@ -86,7 +86,7 @@ export class ResponsesEncoder implements ReplyEncoder {
     const begun = this.#start();
     const failed = (members: object) =>
       `${this.#base},${inner(members)},"output":${this.#output.json},"incomplete_details":null,"usage":null}`;
-    return begun + failureFrames(error, this.#frames.next, failed);
+    return begun + failureFrames(error, this.#frames.next, failed, this.#context.shapeOf?.(error));
   }
 
   #start(createdAt?: number, serviceTier?: string): string {

@@ -1,10 +1,10 @@
 /** Words errors in the responses protocol, before an answer and inside a stream. Pure. */
 import type { Answer } from '../../../../core/contract.ts';
+import { envelope } from '../../../../core/error-envelope.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
 import { formatFrame, parseFrame } from '../../../../core/sse.ts';
-import { envelope } from '../../error-envelope.ts';
 import { isObject, type JsonObject, tryParse } from '../../json.ts';
-import type { BrokenStream } from '../../protocol.ts';
+import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
 import { responseId } from './response-object.ts';
 
 export function renderError(error: GatewayError): Answer {
@@ -30,7 +30,7 @@ const knownCodes = new Set(['context_length_exceeded', 'insufficient_quota', 'ra
  */
 export function streamError(error: GatewayError, stream: BrokenStream): string {
   const last = lastPayload(stream.lastFrame)['sequence_number'];
-  return failureFrames(error, typeof last === 'number' ? last + 1 : 0, (members) =>
+  const respond = (members: object) =>
     JSON.stringify({
       id: stream.upstreamId ?? responseId(stream.exchangeId),
       object: 'response',
@@ -41,23 +41,30 @@ export function streamError(error: GatewayError, stream: BrokenStream): string {
       output: [],
       usage: null,
       metadata: {},
-    }),
-  );
+    });
+  return failureFrames(error, typeof last === 'number' ? last + 1 : 0, respond, stream.shape);
 }
 
-/** The two last frames of a broken stream. `respond` words the response object around its `status` and `error`. */
+/**
+ * The two last frames of a broken stream. `respond` words the response object around its `status` and `error`; that object
+ * keeps the protocol's own codes, by which terminal clients know whether to try again. Both events carry the shape.
+ */
 export function failureFrames(
   error: GatewayError,
   number: number,
   respond: (members: { readonly status: 'failed'; readonly error: object }) => string,
+  shape: ShapeMembers = {},
 ): string {
   const { param } = envelope(error).error;
   const code = error.code !== undefined && knownCodes.has(error.code) ? error.code : codes[error.kind];
   const told = { code: code ?? 'server_error', message: messageOf(error) };
   const response = respond({ status: 'failed', error: told });
+  const place = { type: 'error', sequence_number: number };
+  const event = { ...place, ...told, param, ...shape };
+  const ending = JSON.stringify({ ...shape, type: 'response.failed', sequence_number: number + 1 }).slice(0, -1);
   return (
-    formatFrame(JSON.stringify({ type: 'error', sequence_number: number, ...told, param }), 'error') +
-    formatFrame(`{"type":"response.failed","sequence_number":${number + 1},"response":${response}}`, 'response.failed')
+    formatFrame(JSON.stringify({ ...event, ...place }), 'error') +
+    formatFrame(`${ending},"response":${response}}`, 'response.failed')
   );
 }
 

@@ -1,7 +1,8 @@
 /** Opens requests of this protocol: relayed as they came, or with what they refer to written out. Pure. */
+
+import { editBody } from '../../../../core/body-edits.ts';
 import { applyEdits, type Changes, editsFor, scanObject } from '../../../../core/splice.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
-import { editBody } from '../../body-edits.ts';
 import { keptStateTokens } from '../../estimate.ts';
 import type { JsonObject } from '../../json.ts';
 import type { BuiltOn, Opened, Protocol, RequestBody } from '../../protocol.ts';

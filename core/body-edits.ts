@@ -1,15 +1,8 @@
 /** The changes that a relayed body may suffer, as splices: alias, dialect, and the usage option of chat streams. Pure. */
-import {
-  applyEdits,
-  type Changes,
-  type Edit,
-  editsFor,
-  findMember,
-  isObjectAt,
-  scanObject,
-} from '../../core/splice.ts';
-import type { Target } from '../../core/vocabulary.ts';
-import type { RequestBody } from './protocol.ts';
+
+import type { RequestBody } from './request-body.ts';
+import { applyEdits, type Changes, type Edit, editsFor, findMember, isObjectAt, scanObject } from './splice.ts';
+import type { Target } from './vocabulary.ts';
 
 /** The body for this target, and which of its members the provider's dialect has cost it. Same bytes when nothing changes. */
 export function editBody(

@@ -1,5 +1,5 @@
 /** The error envelope that chat and responses share: `{error: {message, type, param, code}}`. Pure. */
-import type { ErrorKind, GatewayError } from '../../core/errors.ts';
+import type { ErrorKind, GatewayError } from './errors.ts';
 
 /** `type` and default `code` of each kind, as the official API words them where it has the kind. */
 const words: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {

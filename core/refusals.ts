@@ -1,6 +1,6 @@
 /** An upstream's error, in a status or inside a 200, sorted by what the client may be told and whether others may be tried. Pure. */
-import type { Answer, Headers } from '../../core/contract.ts';
-import { type ErrorKind, GatewayError, UpstreamRefusal } from '../../core/errors.ts';
+import type { Answer, Headers } from './contract.ts';
+import { type ErrorKind, GatewayError, UpstreamRefusal } from './errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParseBytes } from './json.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { maxScrubbedBytes, scrubBytes } from './scrub.ts';

@@ -1,5 +1,5 @@
 /** How long an upstream wants to be left alone, from its headers or its error body. Pure. */
-import type { Headers } from '../../core/contract.ts';
+import type { Headers } from './contract.ts';
 import { isObject, listOf, objectOf } from './json.ts';
 
 /** Longer waits are not believed to be meant for one request. */

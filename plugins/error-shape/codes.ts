@@ -1,0 +1,34 @@
+/** The code of every way to fail: one closed table over the kinds of errors. Pure. */
+import type { ErrorKind, GatewayError } from '../../core/errors.ts';
+
+/** What a 5xx tells is that the model, or the way to it, failed or is busy; only a fault of the gateway's own is another. */
+const byKind = {
+  invalid_request: 'INVALID_REQUEST',
+  unauthenticated: 'INVALID_API_KEY',
+  insufficient_balance: 'INSUFFICIENT_BALANCE',
+  forbidden: 'FORBIDDEN',
+  not_found: 'NOT_FOUND',
+  method_not_allowed: 'METHOD_NOT_ALLOWED',
+  request_timeout: 'REQUEST_TIMEOUT',
+  conflict: 'CONFLICT',
+  too_large: 'REQUEST_TOO_LARGE',
+  unsupported: 'UNSUPPORTED',
+  upgrade_required: 'UPGRADE_REQUIRED',
+  rate_limited: 'RATE_LIMITED',
+  headers_too_large: 'HEADERS_TOO_LARGE',
+  client_left: 'CLIENT_LEFT',
+  internal: 'INTERNAL_ERROR',
+  upstream_failed: 'UPSTREAM_ERROR',
+  overloaded: 'UPSTREAM_ERROR',
+  upstream_timeout: 'UPSTREAM_ERROR',
+} as const satisfies Readonly<Record<ErrorKind, string>>;
+
+/** Where one kind has cases that a client must tell apart. */
+const byReason = new Map([
+  ['model_not_found', 'MODEL_NOT_FOUND'],
+  ['model_not_priced', 'MODEL_NOT_FOUND'],
+]);
+
+export function codeOf({ kind, code }: GatewayError): string {
+  return (kind === 'not_found' && code !== undefined ? byReason.get(code) : undefined) ?? byKind[kind];
+}

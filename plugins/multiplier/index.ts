@@ -1,0 +1,89 @@
+/** The ratio on the official price: the plan's or the default, times the model's, exact, stated before money is held. */
+import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
+import type { Ratio } from '../../core/money.ts';
+import { ratio, z } from '../../core/schema.ts';
+import { call, catalog, model, multipliers, plan, plans, priceRatio } from '../../core/vocabulary.ts';
+import { isBelow, lower, product, written } from './ratio.ts';
+
+const config = z
+  .strictObject({
+    default: ratio().prefault(2).describe('Ratio for plans that state none.'),
+    minimum: ratio().prefault(1).describe('No plan and no model may be sold below it; the gateway does not start.'),
+    models: z
+      .record(z.string().min(1), ratio())
+      .prefault({})
+      .describe("By model id: what the plan's ratio is multiplied by; without it 1."),
+  })
+  .superRefine((section, context) => {
+    if (!isBelow(section.default, section.minimum)) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['default'],
+      message: `is below the minimum of ${written(section.minimum)}`,
+    });
+  });
+
+type Config = z.output<typeof config>;
+
+export default definePlugin<Config>({
+  name: 'multiplier',
+  config,
+  uses: [catalog, plans],
+  provides: [multipliers],
+  reads: [model],
+  finds: [plan],
+  writes: [priceRatio],
+
+  setup(host: Host, settings: Config) {
+    const factors = new Map(Object.entries(settings.models));
+    const ratioOf = (base: Ratio, modelId: string): Ratio => {
+      const factor = factors.get(modelId);
+      return factor === undefined ? base : product(base, factor);
+    };
+    const bases = () => offersOf(settings, host).map(({ base }) => base);
+    host.provide(multipliers, { lowest: (modelId) => ratioOf(bases().reduce(lower), modelId) });
+    refuseBelow(settings, host);
+    return {
+      applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
+      handle(exchange: Exchange, next: Next) {
+        exchange.set(priceRatio, ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id));
+        return next();
+      },
+      notices: () => noticesOf(settings, host),
+    };
+  },
+});
+
+/** What every plan's accounts pay without a model's factor. Without plans everybody pays the default. */
+function offersOf({ default: fallback }: Config, host: Host): readonly { name: string; base: Ratio }[] {
+  const offers = host.find(plans)?.list() ?? [];
+  return offers.length === 0
+    ? [{ name: 'default', base: fallback }]
+    : offers.map(({ name, multiplier }) => ({ name, base: multiplier ?? fallback }));
+}
+
+/** Every plan with every model: what is sold below the minimum is a mistake that costs money with each call. */
+function refuseBelow(settings: Config, host: Host): void {
+  const { minimum, models } = settings;
+  for (const { name, base } of offersOf(settings, host)) {
+    for (const [id, factor] of [[undefined, undefined] as const, ...Object.entries(models)]) {
+      const whole = factor === undefined ? base : product(base, factor);
+      if (!isBelow(whole, minimum)) continue;
+      const what = id === undefined ? `plan "${name}"` : `plan "${name}" with the model "${id}"`;
+      throw new Error(`multiplier: ${what} comes to ${written(whole)}, below the minimum of ${written(minimum)}.`);
+    }
+  }
+}
+
+function noticesOf({ default: fallback, models }: Config, host: Host): Notice[] {
+  const notices: Notice[] = [];
+  const silent = (host.find(plans)?.list() ?? []).filter(({ multiplier }) => multiplier === undefined);
+  if (silent.length > 0) {
+    const names = silent.map(({ name }) => name).join(', ');
+    notices.push({ level: 'info', text: `plans that state no multiplier are sold at ${written(fallback)}: ${names}` });
+  }
+  const missing = Object.keys(models).filter((id) => host.find(catalog)?.find(id)?.id !== id);
+  if (missing.length > 0)
+    notices.push({ level: 'warning', text: `multiplier.models names what is no model here: ${missing.join(', ')}` });
+  return notices;
+}

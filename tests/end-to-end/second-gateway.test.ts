@@ -1,0 +1,330 @@
+/** Both gateways of the demo in one process on one database: nothing of one is known to the other, and the second's price and errors. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { cost, one, parseRatio } from '../../core/money.ts';
+import { priceFor } from '../../core/prices.ts';
+import { catalog, localUpstreams } from '../../core/vocabulary.ts';
+import type { BillReport } from '../../plugins/sandbox/bill.ts';
+import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { type DialectName, dialectNames, dialects } from './dialects.ts';
+import { type Customer, dropSchema, faces, until } from './house.ts';
+
+type Desk = ReturnType<typeof faces>;
+
+const schemas = { main: `main_${randomBytes(6).toString('hex')}`, alt: `alt_${randomBytes(6).toString('hex')}` };
+let directory: string;
+let running: TestGateway[];
+let main: Desk;
+let alt: Desk;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'second-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  const database = databaseUrl === undefined ? '' : `storage: { database: "${databaseUrl}" }\n`;
+  const start = (file: string, schema: string, more = '') =>
+    startGateway(`include: config/${file}\nschema: ${schema}\n${database}${more}`, { directory });
+  // A model for each protocol whose vendor speaks it, so that nothing is translated.
+  const native = (provider: string) =>
+    `{ owned_by: test, targets: [${provider}], price: { input: 1, output: 2 }, context: 100k }`;
+  const models = `models: { of-messages: ${native('anthropic')}, of-gemini: ${native('google')}, of-chat: ${native('openai')} }\n`;
+  running = [
+    await start('demo.yaml', schemas.main),
+    await start(
+      'demo-alt.yaml',
+      schemas.alt,
+      `${models}plans: { offers: { tight: { price: 0, multiplier: 2, limits: { rpm: 1 } } } }\nroute: { rest: { rate_limited: 1s } }\n`,
+    ),
+  ];
+  [main, alt] = running.map(faces) as [Desk, Desk];
+});
+
+after(async () => {
+  await Promise.all(running.map((gateway) => gateway.stop()));
+  await rm(directory, { recursive: true, force: true });
+  for (const schema of Object.values(schemas)) await dropSchema(schema);
+});
+
+const prompt = (content: string) => ({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content }] });
+const post = (desk: Desk, path: string, key: string | undefined, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(desk.origin + path, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...headers },
+  });
+
+async function shape(answer: Response): Promise<[status: number, code: unknown]> {
+  const body = (await answer.json()) as { code: unknown; message: unknown };
+  assert.deepEqual(Object.keys(body), ['code', 'message']);
+  assert.ok(typeof body.message === 'string' && body.message !== '');
+  return [answer.status, body.code];
+}
+
+test('a key of one gateway is unknown to the other, wherever it is carried', async () => {
+  const [ours, theirs] = [await alt.customer({ plan: 'payg' }), await main.customer({ plan: 'free' })];
+  const carriers = (key: string) => [{ authorization: `Bearer ${key}` }, { 'x-api-key': key }];
+  for (const headers of carriers(theirs.key)) {
+    assert.deepEqual(await shape(await post(alt, '/v1/chat/completions', undefined, prompt('Hi'), headers)), [
+      401,
+      'INVALID_API_KEY',
+    ]);
+    assert.equal((await post(main, '/v1/chat/completions', undefined, prompt('Hi'), headers)).status, 200);
+  }
+  for (const headers of carriers(ours.key)) {
+    assert.equal((await post(main, '/v1/chat/completions', undefined, prompt('Hi'), headers)).status, 401);
+    assert.equal((await post(alt, '/v1/chat/completions', undefined, prompt('Hi'), headers)).status, 200);
+  }
+  await alt.books(ours, 2);
+  await main.books(theirs, 2);
+});
+
+test('every endpoint needs a key, the model list too, as bearer or x-api-key and nowhere else', async () => {
+  const { key } = await alt.customer({ plan: 'payg' });
+  for (const { method, path } of running[1]!.gateway.endpoints) {
+    const url = alt.origin + path.replace(/:\w+/g, 'x').replace('*', 'x');
+    assert.deepEqual(await shape(await fetch(url, { method })), [401, 'INVALID_API_KEY'], `${method} ${path}`);
+  }
+  const list = (headers: Record<string, string>, query = '') => fetch(`${alt.origin}/v1/models${query}`, { headers });
+  assert.equal((await list({ authorization: `Bearer ${key}` })).status, 200);
+  assert.equal((await list({ 'x-api-key': key })).status, 200);
+  assert.equal((await list({ 'x-goog-api-key': key })).status, 401);
+  assert.equal((await list({}, `?key=${key}`)).status, 401);
+  assert.equal((await fetch(`${main.origin}/v1/models`)).status, 200);
+});
+
+test('errors that belong to no endpoint are in shape, too', async () => {
+  assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/nothing`)), [404, 'NOT_FOUND']);
+  assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/messages`)), [405, 'METHOD_NOT_ALLOWED']);
+});
+
+const cases: readonly [content: string, status: number, code: string][] = [
+  ['[[sandbox: status=400]]', 400, 'INVALID_REQUEST'],
+  ['[[sandbox: status=429 retry_after=3]]', 429, 'RATE_LIMITED'],
+  ['[[sandbox: status=500]]', 502, 'UPSTREAM_ERROR'],
+  ['[[sandbox: html]]', 502, 'UPSTREAM_ERROR'],
+];
+for (const dialect of dialectNames) {
+  test(`before an answer every failure has its status and code (${dialect})`, async () => {
+    const customer = await alt.customer({ plan: 'payg' });
+    const ask = async (who: Customer, question: { prompt: string; model?: string }) => {
+      const { path, body } = dialects[dialect];
+      const whole = { model: 'of-chat', ...question };
+      return post(alt, path(whole), who.key, body(whole));
+    };
+    for (const [content, status, code] of cases) {
+      const answer = await ask(customer, { prompt: content });
+      if (status === 429) assert.equal(answer.headers.get('retry-after'), '3');
+      assert.deepEqual(await shape(answer), [status, code], content);
+      if (status === 429) await new Promise((resolve) => setTimeout(resolve, 3_100));
+    }
+    const broke = await alt.customer({ plan: 'payg', nanoUsd: 0n });
+    assert.deepEqual(await shape(await ask(broke, { prompt: 'Hi' })), [402, 'INSUFFICIENT_BALANCE']);
+    assert.deepEqual(await shape(await ask(customer, { prompt: 'Hi', model: 'none' })), [404, 'MODEL_NOT_FOUND']);
+    const tight = await alt.customer({ plan: 'tight' });
+    assert.equal((await ask(tight, { prompt: 'Hi' })).status, 200);
+    const limited = await ask(tight, { prompt: 'Hi' });
+    assert.ok(Number(limited.headers.get('retry-after')) > 0);
+    assert.deepEqual(await shape(limited), [429, 'RATE_LIMITED']);
+  });
+}
+
+/** JSON of every frame or line. */
+function frames(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .map((line) => line.replace(/^data: /, ''))
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const own: Record<DialectName, string> = {
+  chat: 'of-chat',
+  responses: 'of-chat',
+  messages: 'of-messages',
+  gemini: 'of-gemini',
+};
+const foreign: Record<DialectName, string> = {
+  chat: 'of-messages',
+  responses: 'of-gemini',
+  messages: 'of-chat',
+  gemini: 'of-chat',
+};
+for (const dialect of dialectNames) {
+  for (const [way, models] of [
+    ['relayed', own],
+    ['translated', foreign],
+  ] as const) {
+    test(`a running stream that breaks ends with one error in shape (${dialect}, ${way})`, async () => {
+      const customer = await alt.customer({ plan: 'payg' });
+      const orders = ['mid_error=500', 'mid_error=529', 'cut_after=3', 'no_terminal'];
+      for (const order of orders) {
+        const question = {
+          model: models[dialect],
+          prompt: `Go on [[sandbox: tokens=40 chunks=8 ${order}]]`,
+          stream: true,
+        };
+        const answer = await post(
+          alt,
+          dialects[dialect].path(question),
+          customer.key,
+          dialects[dialect].body(question),
+        );
+        assert.equal(answer.status, 200);
+        const text = await answer.text();
+        assert.doesNotMatch(text, dialects[dialect].terminal, order);
+        const told = frames(text).filter((frame) => frame['code'] !== undefined && frame['message'] !== undefined);
+        const last = frames(text).at(-1)!;
+        assert.deepEqual([last['code'], typeof last['message']], ['UPSTREAM_ERROR', 'string'], text);
+        assert.equal(told.length, dialect === 'responses' ? 2 : 1, text);
+        assert.doesNotMatch(text, /sandbox was asked/i, 'the words of the vendor are not handed on');
+        const first = told[0]! as { error?: { code?: unknown; type?: unknown }; type?: unknown };
+        if (dialect === 'chat') assert.equal(first.error!.code, 'UPSTREAM_ERROR');
+        if (dialect === 'messages') assert.deepEqual([first.type, first.error!.code], ['error', 'UPSTREAM_ERROR']);
+        if (dialect === 'gemini') assert.ok(Number(first.error!.code) >= 500);
+        if (dialect === 'responses') assert.equal(first.type, 'error');
+      }
+      await alt.books(customer, orders.length);
+    });
+  }
+}
+
+test('one JSON object on each line ends with one in shape', async () => {
+  const { key } = await alt.customer({ plan: 'payg' });
+  for (const model of ['of-gemini', 'of-chat']) {
+    const body = { contents: [{ role: 'user', parts: [{ text: 'Go on [[sandbox: chunks=6 mid_error]]' }] }] };
+    const answer = await post(alt, `/v1beta/models/${model}:streamGenerateContent`, key, body);
+    const lines = (await answer.text()).trim().split('\n');
+    const last = JSON.parse(lines.at(-1)!) as Record<string, unknown>;
+    assert.equal(last['code'], 'UPSTREAM_ERROR');
+    assert.ok(lines.length > 1);
+  }
+});
+
+test('a stream whose balance runs out ends with INSUFFICIENT_BALANCE', async () => {
+  const customer = await alt.customer({ plan: 'payg', nanoUsd: 25_000_000n });
+  const question = { model: 'of-chat', prompt: 'Go on [[sandbox: tokens=60000]]', stream: true };
+  const answer = await post(alt, '/v1/chat/completions', customer.key, dialects.chat.body(question));
+  const last = frames(await answer.text()).at(-1)!;
+  assert.equal(last['code'], 'INSUFFICIENT_BALANCE');
+  assert.equal((last['error'] as { code: unknown }).code, 'INSUFFICIENT_BALANCE');
+  await alt.books(customer, 1);
+});
+
+test('the same call costs exactly twice of what it costs at the main gateway, or what the plan says', async () => {
+  const paid = async (desk: Desk, plan: string) => {
+    const customer = await desk.customer({ plan });
+    const answer = await post(desk, '/v1/chat/completions', customer.key, prompt(`${plan.length} words and some more`));
+    assert.equal(answer.status, 200);
+    await answer.arrayBuffer();
+    const { usage, ledger } = await desk.books(customer, 1);
+    const [row] = usage;
+    assert.equal((await desk.balance(customer)) + row!.cost, 100_000_000_000n);
+    assert.equal(
+      ledger.reduce((sum, { amount }) => sum + amount, 0n),
+      await desk.balance(customer),
+    );
+    const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!;
+    const { price } = priceFor(prices!, Date.now(), row!.classes)!;
+    return { cost: row!.cost, official: (ratio = one) => cost(row!.classes, price, ratio) };
+  };
+  const official = await paid(main, 'free');
+  const twice = await paid(alt, 'payg');
+  assert.equal(official.cost, official.official());
+  assert.equal(twice.cost, 2n * official.cost);
+  const saver = await paid(alt, 'saver');
+  assert.equal(saver.cost, saver.official(parseRatio('1.6')));
+});
+
+// ---------------------------------------------------------------------------------------------------------------- images
+
+const picture = (content: string, more: object = {}) => ({
+  model: 'gpt-image-2',
+  prompt: content,
+  size: '1024x1024',
+  quality: 'low',
+  ...more,
+});
+/** By the catalogue, twice over. */
+const perImage = () => {
+  const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-image-2')!;
+  return 2n * priceFor(prices!, Date.now(), {}, { media: ['1024x1024', 'low'] })!.price.image!;
+};
+
+async function bill(): Promise<BillReport> {
+  const origin = running[1]!.gateway.find(localUpstreams)!.origin('sandbox')!;
+  return (await (await fetch(`${origin}/bill`)).json()) as BillReport;
+}
+
+test('images are charged by what was made, and a failure costs nothing', async () => {
+  const customer = await alt.customer({ plan: 'payg' });
+  const good = await post(alt, '/v1/images/generations', customer.key, picture('A cat', { n: 4 }));
+  assert.equal(good.status, 200);
+  assert.equal(((await good.json()) as { data: unknown[] }).data.length, 4);
+  const bad = await post(alt, '/v1/images/generations', customer.key, picture('[[sandbox: status=500]]'));
+  assert.deepEqual(await shape(bad), [502, 'UPSTREAM_ERROR']);
+  const { ends, usage } = await alt.books(customer, 2);
+  assert.deepEqual(ends, ['SETTLE answered', 'VOID unknown']);
+  assert.equal(usage[0]!.cost, 4n * perImage());
+  assert.equal(await alt.balance(customer), 100_000_000_000n - 4n * perImage());
+});
+
+test('images are finished when their client leaves, and paid as the vendor bills them', async () => {
+  const customer = await alt.customer({ plan: 'payg' });
+  const before = await bill();
+  const controller = new AbortController();
+  const sent = fetch(`${alt.origin}/v1/images/generations`, {
+    method: 'POST',
+    body: JSON.stringify(picture('A slow cat [[sandbox: delay=600ms]]', { n: 2 })),
+    headers: { authorization: `Bearer ${customer.key}` },
+    signal: controller.signal,
+  });
+  await until('the vendor paints', async () => (await bill()).open > 0);
+  controller.abort();
+  await assert.rejects(sent, /abort/i);
+  const { ends, usage } = await alt.books(customer, 1);
+  assert.deepEqual(ends, ['SETTLE client_left']);
+  const entry = (await bill()).recent.at(-1)!;
+  assert.equal((await bill()).requests, before.requests + 1);
+  assert.equal(entry.outcome, 'complete');
+  assert.equal(usage[0]!.classes.image, 2);
+  assert.equal(usage[0]!.classes.output_image, entry.usage.output_image);
+  assert.deepEqual([usage[0]!.cost, usage[0]!.estimated, usage[0]!.terminal], [2n * perImage(), false, true]);
+});
+
+test('images that fail after their client has left cost nothing', async () => {
+  const customer = await alt.customer({ plan: 'payg' });
+  const controller = new AbortController();
+  const sent = fetch(`${alt.origin}/v1/images/generations`, {
+    method: 'POST',
+    body: JSON.stringify(picture('[[sandbox: delay=400ms status=500]]')),
+    headers: { authorization: `Bearer ${customer.key}` },
+    signal: controller.signal,
+  });
+  await until('the vendor paints', async () => (await bill()).open > 0);
+  controller.abort();
+  await assert.rejects(sent, /abort/i);
+  assert.deepEqual((await alt.books(customer, 1)).ends, ['VOID unknown']);
+  assert.equal(await alt.balance(customer), 100_000_000_000n);
+});
+
+test('of many images at once no more are admitted than the balance pays for', async () => {
+  const customer = await alt.customer({ plan: 'payg', nanoUsd: 3n * perImage() + perImage() / 2n });
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () =>
+      post(alt, '/v1/images/generations', customer.key, picture('A cat [[sandbox: delay=200ms]]')),
+    ),
+  );
+  const statuses = answers.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [200, 200, 200, ...Array.from({ length: 9 }, () => 402)]);
+  await alt.books(customer, 3);
+  assert.equal(await alt.balance(customer), perImage() / 2n);
+});
+
+test('the ledgers of both are in order after all that', async () => {
+  await main.audit();
+  await alt.audit();
+});

@@ -1,0 +1,78 @@
+/** The gateway's own error shape: a code for every kind, a body as configured, headers as they were. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { renderError } from '../../../core/answers.ts';
+import { type ErrorKind, errorStatus, GatewayError, UpstreamRefusal } from '../../../core/errors.ts';
+import { errorShape } from '../../../core/vocabulary.ts';
+import { codeOf } from '../../../plugins/error-shape/codes.ts';
+import plugin from '../../../plugins/error-shape/index.ts';
+import { fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+
+const bodyOf = (answer: { body: unknown }) => JSON.parse(answer.body as string) as Record<string, unknown>;
+
+test('every kind of error has a code, and the codes of the interface go with their statuses', () => {
+  for (const kind of Object.keys(errorStatus) as ErrorKind[])
+    assert.match(codeOf(new GatewayError(kind, 'x')), /^[A-Z_]{5,}$/);
+  const fixed: readonly [ErrorKind, number, string][] = [
+    ['invalid_request', 400, 'INVALID_REQUEST'],
+    ['unauthenticated', 401, 'INVALID_API_KEY'],
+    ['insufficient_balance', 402, 'INSUFFICIENT_BALANCE'],
+    ['rate_limited', 429, 'RATE_LIMITED'],
+    ['upstream_failed', 502, 'UPSTREAM_ERROR'],
+    ['overloaded', 503, 'UPSTREAM_ERROR'],
+    ['upstream_timeout', 504, 'UPSTREAM_ERROR'],
+  ];
+  for (const [kind, status, code] of fixed)
+    assert.deepEqual([errorStatus[kind], codeOf(new GatewayError(kind, 'x'))], [status, code]);
+});
+
+test('a model that is not there is told apart from a path that is not there', () => {
+  assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'model_not_found' })), 'MODEL_NOT_FOUND');
+  assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'unknown_url' })), 'NOT_FOUND');
+  assert.equal(codeOf(new GatewayError('forbidden', 'x', { code: 'model_not_found' })), 'FORBIDDEN');
+  assert.equal(codeOf(new GatewayError('not_found', 'x', { code: 'constructor' })), 'NOT_FOUND');
+});
+
+test("the shape comes before the protocol's and a vendor's own words, and headers stay", async () => {
+  const part = await setUp(plugin, fakeHost());
+  const endpoint = { renderError: () => ({ status: 500, headers: {}, body: 'the protocol' }) };
+  const exchange = fakeExchange({ endpoint });
+  const error = new GatewayError('rate_limited', 'Slower.', {
+    retryAfterMs: 1_500,
+    shouldRetry: true,
+    headers: { 'x-ratelimit-limit-requests': '5' },
+  });
+  const refusal = new UpstreamRefusal(error, { status: 429, answer: { status: 429, headers: {}, body: 'the vendor' } });
+  for (const thrown of [error, refusal]) {
+    const { answer } = renderError(thrown, exchange, [part]);
+    assert.equal(answer.status, 429);
+    assert.deepEqual(bodyOf(answer), { code: 'RATE_LIMITED', message: 'Slower.' });
+  }
+  assert.deepEqual(renderError(error, exchange, [part]).answer.headers, {
+    'x-ratelimit-limit-requests': '5',
+    'retry-after': '2',
+    'x-should-retry': 'true',
+    'content-type': 'application/json',
+  });
+});
+
+test('a request that came to no endpoint is told in the same shape', async () => {
+  const part = await setUp(plugin, fakeHost());
+  const { answer } = renderError(new GatewayError('not_found', 'Nothing.'), undefined, [part]);
+  assert.deepEqual(bodyOf(answer), { code: 'NOT_FOUND', message: 'Nothing.' });
+});
+
+test('the body is as configured: more members, more text, nothing of a message taken for a placeholder', async () => {
+  const host = fakeHost();
+  const part = await setUp(plugin, host, { body: { err: 'E-{CODE}', text: '{message} [{request_id}]' } });
+  const error = new GatewayError('forbidden', 'Not {CODE} "you" $& é');
+  const exchange = fakeExchange({ id: 'request-7' });
+  const expected = { err: 'E-FORBIDDEN', text: 'Not {CODE} "you" $& é [request-7]' };
+  assert.deepEqual(bodyOf(part.renderError!(error, exchange)!), expected);
+  assert.deepEqual(host.need(errorShape).members(error, 'request-7'), expected);
+});
+
+test('a placeholder that does not exist is a mistake in the configuration', async () => {
+  await assert.rejects(async () => setUp(plugin, fakeHost(), { body: { code: '{code}' } }));
+  await assert.rejects(async () => setUp(plugin, fakeHost(), { body: {} }));
+});

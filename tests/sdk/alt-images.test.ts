@@ -1,0 +1,60 @@
+/** Images by the official OpenAI client before the second gateway: painted, billed and paid twice over. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import OpenAI from 'openai';
+
+process.env['SDK_GATEWAY'] = 'demo-alt';
+const { startDemo } = await import('./demo.ts');
+
+const model = 'gpt-image-2';
+let demo: Awaited<ReturnType<typeof startDemo>>;
+before(async () => {
+  demo = await startDemo();
+});
+after(() => demo.stop());
+
+function client(key = demo.keys.good): OpenAI {
+  return new OpenAI({ baseURL: `${demo.origin}/v1`, apiKey: key, maxRetries: 0 });
+}
+
+test('images are painted, and what came is what is paid and billed', async () => {
+  const call = await demo.settled(async () => {
+    const answer = await client().images.generate({ model, prompt: 'A cat', n: 3, size: '1024x1536', quality: 'low' });
+    assert.equal(answer.data!.length, 3);
+    assert.ok(answer.data!.every((image) => image.b64_json!.length > 0));
+    assert.equal(answer.usage!.output_tokens, 3 * 408);
+  }, ['1024x1536', 'low']);
+  assert.deepEqual(call.usage, call.entry.usage);
+  assert.equal(call.usage.image, 3);
+  assert.equal(call.paid, call.due);
+  assert.ok(!call.estimated && call.paid > 0n);
+});
+
+test("every failure raises the client's own error class with the code of the shape, and none is billed", async () => {
+  const billed = await demo.billed();
+  const cases: readonly [body: object, status: number, code: string, key?: string][] = [
+    [{ prompt: '[[sandbox: status=400]]' }, 400, 'INVALID_REQUEST'],
+    [{ prompt: 'A cat', size: '16:9' }, 400, 'INVALID_REQUEST'],
+    [{ prompt: 'A cat', n: 11 }, 400, 'INVALID_REQUEST'],
+    [{ prompt: 'A cat', model: 'gpt-5.4-mini' }, 400, 'INVALID_REQUEST'],
+    [{ prompt: 'A cat' }, 401, 'INVALID_API_KEY', 'sk-unknown'],
+    [{ prompt: 'A cat' }, 402, 'INSUFFICIENT_BALANCE', demo.keys.broke],
+    [{ prompt: 'A cat' }, 403, 'FORBIDDEN', demo.keys.narrow],
+    [{ prompt: 'A cat', model: 'no-such-model' }, 404, 'MODEL_NOT_FOUND'],
+    [{ prompt: '[[sandbox: status=503]]' }, 503, 'UPSTREAM_ERROR'],
+    [{ prompt: '[[sandbox: status=429]]' }, 429, 'RATE_LIMITED'],
+  ];
+  for (const [body, status, code, key] of cases) {
+    const request = { model, ...body } as OpenAI.ImageGenerateParamsNonStreaming;
+    await assert.rejects(client(key).images.generate(request), (error) => {
+      assert.ok(error instanceof OpenAI.APIError, String(error));
+      assert.deepEqual([error.status, error.code], [status, code]);
+      return true;
+    });
+  }
+  assert.equal(await demo.billed(), billed);
+});
+
+test('the ledger is in order after all that', async () => {
+  assert.deepEqual((await demo.audit()).violations, []);
+});
