@@ -105,7 +105,9 @@ export class Lessor implements Funding {
     if (purse === undefined || slice === undefined) return;
     const isTooMuch = takeAnswer(purse, slice, ask, answer, sentAt, answer.lastsMs);
     if (isTooMuch) void flusher.refresh(ask.accountId);
-    if (ask.leaving && answer.nodes > 1) this.#tell('lease returned', `${node} ${ask.accountId}`);
+    if (!ask.leaving || !slice.called) return;
+    slice.called = false;
+    this.#tell('lease returned', `${node} ${ask.accountId}`);
   }
 
   /** Asks the other nodes for what they do not use, and waits for an answer or the next turn. */
@@ -131,8 +133,8 @@ export class Lessor implements Funding {
   wanted(subject: string): void {
     const purse = this.#purseOf(subject);
     if (purse?.slice === undefined) return;
-    purse.slice.leaving = true;
-    void this.#options.flusher.refresh(purse.accountId);
+    purse.slice.called = true;
+    this.#leave(purse);
   }
 
   /** Another node has given back: whoever waits asks again. */

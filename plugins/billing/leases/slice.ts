@@ -20,6 +20,8 @@ export interface Slice {
   ahead: Money;
   /** Another node needs what is not used here, or nobody has used it for a while: the next exchange gives it back. */
   leaving: boolean;
+  /** Another node has asked for it, and waits to hear that it is back. */
+  called: boolean;
   /**
    * What the last answer told: what could have been had beyond it, what others have leased, what calls anywhere hold, what
    * nobody else has, how many nodes live.
@@ -83,6 +85,7 @@ export function newSlice(): Slice {
     waiting: [],
     ahead: none,
     leaving: false,
+    called: false,
     unleased: none,
     elsewhere: none,
     held: none,

@@ -9,7 +9,7 @@ import { type Purse, Purses } from '../../../../plugins/billing/purses.ts';
 import { type FakeHost, fakeHost } from '../../../helpers/fakes.ts';
 import type { LeaseModel } from './lease-model.ts';
 
-export type Fault = 'none' | 'refused' | 'lost answer';
+export type Fault = 'none' | 'refused' | 'lost answer' | 'late' | 'late answer';
 
 /** Everything that nodes share. */
 export interface Town {
@@ -18,6 +18,8 @@ export interface Town {
   readonly nodes: Map<string, FakeNode>;
   /** What becomes of the next statement. */
   fault: Fault;
+  /** What late statements and answers wait for. */
+  gate: PromiseWithResolvers<void>;
   /** Statements on leases so far. */
   statements: number;
   /** What the account truly has: credits less charges less all that is set aside anywhere. */
@@ -32,7 +34,16 @@ export interface FakeHold {
 }
 
 export function newTown(model: LeaseModel): Town {
-  return { model, host: fakeHost(), nodes: new Map(), fault: 'none', statements: 0, truth: model.balance, overrun: 0n };
+  return {
+    model,
+    host: fakeHost(),
+    nodes: new Map(),
+    fault: 'none',
+    gate: Promise.withResolvers(),
+    statements: 0,
+    truth: model.balance,
+    overrun: 0n,
+  };
 }
 
 const account = 'alice';
@@ -72,7 +83,7 @@ export class FakeNode {
       applied: 0,
       apply: async (_text, accountIds, applied) => {
         const sentAt = clock.monotonic();
-        await this.#run(() => this.#apply(applied));
+        await this.#run(() => this.#apply(applied), false);
         this.lessor.renewed(accountIds, sentAt);
         return new Map();
       },
@@ -92,7 +103,7 @@ export class FakeNode {
             return [ask.accountId, { ...answer, pool: undefined, term: undefined, lastsMs: leaseMs }];
           };
           return new Map(asks.map(answerOf));
-        }),
+        }, true),
       announce: async (topic, subject) => {
         for (const node of town.nodes.values()) {
           if (topic === 'lease wanted') node.lessor.wanted(subject);
@@ -104,17 +115,19 @@ export class FakeNode {
     town.model.living.add(name);
   }
 
-  /** A statement: refused before it ran, or with an answer that never came. */
-  async #run<T>(work: () => T): Promise<T> {
+  /** A statement: refused before it ran, with an answer that never came, or with calls going on while it or its answer is on the way. */
+  async #run<T>(work: () => T, isLease: boolean): Promise<T> {
     await Promise.resolve();
     const { fault } = this.#town;
+    if (fault.startsWith('late') && !isLease) return work();
     this.#town.fault = 'none';
     if (fault === 'refused') throw new Error('the database is down');
+    if (fault === 'late') await this.#town.gate.promise;
     // The statement of a process that has died runs no more, or nobody hears of it.
     const nobody = new Promise<never>(() => {});
     if (this.#dead) return nobody;
     const result = work();
-    await Promise.resolve();
+    await (fault === 'late answer' ? this.#town.gate.promise : Promise.resolve());
     if (this.#dead) return nobody;
     if (fault === 'lost answer') throw new Error('no answer after the commit');
     return result;

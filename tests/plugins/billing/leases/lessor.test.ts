@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { money } from '../../../../core/money.ts';
-import { FakeNode, newTown, type Town } from './fake-node.ts';
+import { FakeNode, type Fault, newTown, type Town } from './fake-node.ts';
 import { LeaseModel } from './lease-model.ts';
 
 const names = ['one', 'two', 'three', 'four'];
@@ -21,6 +21,10 @@ async function settleDown(): Promise<void> {
 
 /** Time passes, in the steps in which nodes look after their leases. */
 async function pass(town: Town, milliseconds: number): Promise<void> {
+  town.gate.resolve();
+  town.gate = Promise.withResolvers();
+  if (town.fault.startsWith('late')) town.fault = 'none';
+  await settleDown();
   for (let done = 0; done < milliseconds; done += 50) {
     town.host.advance(50);
     for (const node of town.nodes.values()) {
@@ -70,10 +74,10 @@ const operation = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.constantFrom(50, 300, 1_000, 20_000) }),
   },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('fault' as const),
-      fault: fc.constantFrom('refused' as const, 'lost answer' as const),
+      fault: fc.constantFrom('refused', 'lost answer', 'late', 'late answer') as fc.Arbitrary<Fault>,
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), node: fc.nat(3), back: fc.boolean() }) },
@@ -206,6 +210,42 @@ test('near zero each call is one statement, exact to the last unit', async () =>
   assert.equal(await two.hold(money(10n)), true);
   assert.equal(town.statements, 2);
   assert.equal(await ended(town, one.hold(money(1n))), false);
+  assert.equal(town.truth, 0n);
+});
+
+for (const fault of ['late', 'late answer'] as const) {
+  test(`what a node spends while it asks for more is not given to another: ${fault}`, async () => {
+    const town = openTown(100n, 2);
+    const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+    assert.equal(await one.hold(money(10n)), true);
+    assert.equal(town.model.leases.get('one'), 50n);
+    // It asks for more than it has; on the way, and while others ask too, it goes on spending what it has.
+    town.fault = fault;
+    const more = one.hold(money(45n));
+    await settleDown();
+    assert.equal(await one.hold(money(40n)), true);
+    town.gate.resolve();
+    const rest = ended(town, two.hold(money(55n)));
+    assert.deepEqual([await rest, await ended(town, more)].toSorted(), [false, true]);
+    assert(town.truth >= 0n);
+    assert.equal(await ended(town, two.hold(money(town.truth + 1n))), false);
+  });
+}
+
+test('a share that has become smaller is not taken from what a node may be spending', async () => {
+  const town = openTown(100n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  assert.equal(await one.hold(money(10n)), true);
+  assert.equal(await two.hold(money(30n)), true);
+  town.fault = 'late answer';
+  one.lessor.topUp(one.purses.find('alice')!);
+  await settleDown();
+  assert.equal(await one.hold(money(40n)), true, 'from memory, while the answer is on its way');
+  const tooMuch = two.hold(money(21n));
+  await settleDown();
+  assert.equal(town.truth, 20n);
+  assert.equal(await ended(town, tooMuch), false);
+  assert.equal(await ended(town, two.hold(money(20n))), true);
   assert.equal(town.truth, 0n);
 });
 
