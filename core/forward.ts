@@ -44,7 +44,8 @@ export function createForward(maxAnswerBytes: number): Forward {
     const ready = exchange.readyToSend();
     if (ready !== undefined) await ready;
     const stopped = exchange.aborted ?? exchange.left;
-    if (stopped !== undefined) throw stopped;
+    // Nothing has left, and nobody must pay as if it had.
+    if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
     exchange.hasSent = true;
     // Whatever an earlier attempt told of itself reached nobody.
     exchange.failure = undefined;

@@ -4,22 +4,21 @@ import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
-import { applyBatch } from './batch.ts';
 import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
-import { readFunds } from './funds.ts';
 import { Journal } from './journal.ts';
 import { wholeBalances } from './leases/funding.ts';
 import { Lessor, leaseMs } from './leases/lessor.ts';
 import { type Lettings, settleIn } from './leases/lettings.ts';
 import { type Node, takeSlices } from './leases/store.ts';
-import { type Lock, takeLock } from './lock.ts';
+import type { Lock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
 import { type Purse, Purses } from './purses.ts';
 import { judgeInterrupted, type Replay, replay, secureSegments } from './recovery.ts';
 import { Retention } from './retention.ts';
 import type { Files } from './segments.ts';
+import type { Store } from './store.ts';
 
 export interface BooksOptions {
   readonly stepTokens: number;
@@ -27,10 +26,14 @@ export interface BooksOptions {
   readonly journalBytes: number;
   readonly backlogLimit: number;
   readonly accountLimit: number;
-  /** Processes that may serve from one database at once. */
+  /** The database whose balances other processes spend too, by leases; undefined: this one spends them all. */
+  readonly shared: Database | undefined;
+  /** Processes that may serve from it at once. */
   readonly nodeLimit: number;
   /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
   readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
+  /** Of a database that is copied now and then. */
+  readonly onCopy?: Database['onCopy'];
 }
 
 /** An audit that reads the journal after the rows finds the holds that ended in between. */
@@ -57,23 +60,22 @@ export function journalDirectory(host: Host): string {
 }
 
 /** Opens the journal, recovers what an earlier run left, and resolves when all of it is in the database. */
-export async function openBooks(host: Host, database: Database, files: Files, options: BooksOptions): Promise<Books> {
+export async function openBooks(host: Host, store: Store, files: Files, options: BooksOptions): Promise<Books> {
   const directory = journalDirectory(host);
   files.ensure(directory);
   const token = host.random.bytes(8).toString('hex');
-  const lock = takeLock(join(directory, 'lock'));
+  const lock = files.lock(join(directory, 'lock'));
   let keeper: PositionKeeper | undefined;
   try {
     const position = readPosition(files, directory);
-    const { orm, schema } = database;
-    const claim = await claimJournal(orm, schema, { files, directory, position, random: host.random, owner: token });
+    const claim = await claimJournal(store, { files, directory, position, random: host.random, owner: token });
     const { name, applied, seen } = claim;
     keeper = claim.keeper;
     const replayed = replay(files, directory, applied, position);
     await settle(files, replayed, keeper, position?.synced ?? 0);
     tellFindings(host, replayed, seen);
     const cursor = { journal: name, owner: token };
-    const books = assemble({ host, database, files, options, directory, applied, replayed, cursor, keeper, lock });
+    const books = assemble({ host, store, files, options, directory, applied, replayed, cursor, keeper, lock });
     await recover(host, books, replayed);
     return books;
   } catch (error) {
@@ -105,7 +107,7 @@ function tellFindings(host: Host, { cut, epoch }: Replay, seen: number): void {
 
 interface Assembly {
   readonly host: Host;
-  readonly database: Database;
+  readonly store: Store;
   readonly files: Files;
   readonly options: BooksOptions;
   readonly directory: string;
@@ -117,21 +119,20 @@ interface Assembly {
 }
 
 function assemble(assembly: Assembly): Books {
-  const { host, database, files, options, directory, applied, replayed, cursor, keeper: position, lock } = assembly;
-  const { orm, schema } = database;
+  const { host, store, files, options, directory, applied, replayed, cursor, keeper: position, lock } = assembly;
   const { clock, log } = host;
-  const shared = database.shared === true;
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
+  const { shared, nodeLimit, upkeep, onCopy } = options;
   const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten, position });
-  const fundsOf = (accountIds: readonly string[]) => readFunds(orm, schema, accountIds, clock.now());
+  const fundsOf = (accountIds: readonly string[]) => store.funds(accountIds, clock.now());
   const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
   const lease = shared ? (purse: Purse, need: Money) => lessor!.open(purse, need) : undefined;
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
-  const written = { ...cursor, leaseMs: shared ? leaseMs : undefined };
+  const written = { ...cursor, leaseMs: shared && leaseMs };
   const flusher: Flusher = new Flusher({
     backlog,
     purses,
@@ -142,7 +143,7 @@ function assemble(assembly: Assembly): Books {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
       const sentAt = clock.monotonic();
-      const balances = await applyBatch(orm, schema, text, accountIds, { ...written, applied: reached });
+      const balances = await store.apply(text, accountIds, { ...written, applied: reached });
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);
@@ -150,14 +151,13 @@ function assemble(assembly: Assembly): Books {
     },
     fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
-  const lessor = shared ? lessorOf({ host, database, purses, flusher, node: cursor }) : undefined;
+  const lessor = shared && lessorOf({ host, database: shared, purses, flusher, node: cursor });
   const funding = lessor ?? wholeBalances(flusher);
-  const { upkeep } = options;
   const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
-  if (database.onCopy !== undefined) {
+  if (onCopy !== undefined) {
     retention.awaitCopies();
-    database.onCopy(() => retention.beginCopy());
+    onCopy(() => retention.beginCopy());
   }
   const apply = async () => {
     const worked = await flusher.drain();
@@ -165,7 +165,7 @@ function assemble(assembly: Assembly): Books {
     await journal.release(done, oldest);
     return worked;
   };
-  const lettings = lessor && settleIn({ host, database, lessor, node: cursor, nodeLimit: options.nodeLimit });
+  const lettings = shared && lessor && settleIn({ host, database: shared, lessor, node: cursor, nodeLimit });
   return {
     desk,
     purses,

@@ -3,8 +3,9 @@ import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
 import type { Database, PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
-import { Entries } from './entries.ts';
+import type { Entries } from './entries.ts';
 import { callIn } from './leases/call-in.ts';
+import type { Store } from './store.ts';
 import { keepUp } from './terms.ts';
 
 type Work<T> = (entries: Entries) => Promise<T>;
@@ -19,14 +20,16 @@ interface Guard {
 
 export class Changes {
   readonly #host: Host;
-  readonly #store: Database;
+  readonly #database: Database;
+  readonly #store: Store;
   readonly #books: () => Books | undefined;
   /** Run when an account's term has ended. */
   onTermEnded: ((entries: Entries, term: PlanTerm) => Promise<void>) | undefined;
 
   /** `books` tells what this process spends from memory, while it serves. */
-  constructor(host: Host, store: Database, books: () => Books | undefined) {
+  constructor(host: Host, database: Database, store: Store, books: () => Books | undefined) {
     this.#host = host;
+    this.#database = database;
     this.#store = store;
     this.#books = books;
   }
@@ -34,9 +37,9 @@ export class Changes {
   /** Changes the account. `atMost`: what may be taken by that, which calls cannot spend meanwhile. */
   async change<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
     const running = this.#books();
-    if (this.#store.shared === true) {
+    if (this.#database.shared === true) {
       // Processes spend what they have leased; the transaction sees how much that is.
-      if (atMost > 0n) await callIn(this.#host, this.#store, accountId, atMost);
+      if (atMost > 0n) await callIn(this.#host, this.#database, accountId, atMost);
       return this.#change(accountId, work, { mayTake: true });
     }
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
@@ -82,15 +85,14 @@ export class Changes {
   }
 
   #transact<T>(accountId: string, work: Work<T>): Promise<T> {
-    const { orm, schema } = this.#store;
-    return Entries.transact(orm, schema, accountId, this.#host.clock.now(), work);
+    return this.#store.transact(accountId, this.#host.clock.now(), work);
   }
 
   /** Resolves with whether this process knows. The money has moved: that others hear of it later is no failure of that. */
   async #tell(accountId: string): Promise<boolean> {
     const running = this.#books();
     const known = running?.purses.knows(accountId) ? await running.flusher.refresh(accountId) : true;
-    await this.#store.announce('account', accountId).catch((error: unknown) => {
+    await this.#database.announce('account', accountId).catch((error: unknown) => {
       this.#host.log.warn({ error, accountId }, 'a change of an account could not be announced');
     });
     return known;

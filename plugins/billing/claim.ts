@@ -1,11 +1,9 @@
 /** Who goes on with a journal: its name, its epoch, and what the database knows of both. */
 import { join } from 'node:path';
-import { sql } from 'drizzle-orm';
 import type { Random } from '../../core/contract.ts';
-import type { Orm } from '../../core/vocabulary.ts';
 import { type Position, PositionKeeper, positionPath } from './position.ts';
 import { type Files, listSegments } from './segments.ts';
-import { rowsOf, tablesOf } from './sql.ts';
+import type { Store } from './store.ts';
 
 export interface Claim {
   /** The journal's own name, under which the database keeps its cursor. */
@@ -32,34 +30,25 @@ export interface ClaimOptions {
  * together: the journal is an older copy than the database knows, or the database has never seen a journal that has
  * records, or a file is missing that tells.
  */
-export async function claimJournal(orm: Orm, schema: string, options: ClaimOptions): Promise<Claim> {
+export async function claimJournal(store: Store, options: ClaimOptions): Promise<Claim> {
   const { files, directory, position, owner } = options;
-  const name = journalName(options);
-  const cursors = tablesOf(schema)('journal_cursor');
-  const [known] = await rowsOf<{ applied: string; epoch: string }>(
-    orm,
-    sql`select applied::text, epoch::text from ${cursors} where journal = ${name}`,
-  );
-  const seen = Number.parseInt(known?.epoch ?? '0', 10);
+  const name = await journalName(options);
+  const known = await store.cursorOf(name);
+  const seen = known?.epoch ?? 0;
   if (known === undefined) refuseUnknown(options, name);
   refuseOlder(options, seen);
-  const applied = Number.parseInt(known?.applied ?? '0', 10);
+  const applied = known?.applied ?? 0;
   const epoch = Math.max(position?.epoch ?? 0, seen) + 1;
   // The file first: a run that ends in between leaves it ahead of the database, and that is no older copy.
   const keeper = await PositionKeeper.begin(files, directory, {
     ...(position ?? firstPosition(options, applied)),
     epoch,
   });
-  const claimed = await rowsOf(
-    orm,
-    sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${name}, ${owner}, ${epoch}, now())
-        on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, updated_at = now()
-        where known.epoch < excluded.epoch returning 1 as one`,
-  ).catch((error: unknown) => {
+  const claimed = await store.claim(name, owner, epoch).catch((error: unknown) => {
     keeper.close();
     throw error;
   });
-  if (claimed.length === 1) return { name, applied, keeper, seen };
+  if (claimed) return { name, applied, keeper, seen };
   keeper.close();
   throw new Error(`${directory}: another process has taken journal ${name} over, from a copy of this directory`);
 }
@@ -93,12 +82,12 @@ function firstPosition({ files, directory }: ClaimOptions, applied: number): Omi
 }
 
 /** Made once, kept beside the segments. */
-function journalName({ files, directory, position, random }: ClaimOptions): string {
+async function journalName({ files, directory, position, random }: ClaimOptions): Promise<string> {
   const path = join(directory, 'name');
   if (files.list(directory).includes('name')) {
-    const known = files.read(path).toString('utf8').trim();
-    if (known !== '') return known;
-    // A disk that was full at the first start left it empty.
+    const known = files.read(path).toString('utf8');
+    if (known.endsWith('\n')) return known.trim();
+    // A disk that was full, or a power cut, at the first start left it empty or torn.
   }
   if (hasRecords(files, directory, position)) {
     throw new Error(`${path} is missing or empty: restore the file, or move the journal away and run audit`);
@@ -107,7 +96,10 @@ function journalName({ files, directory, position, random }: ClaimOptions): stri
   const name = random.bytes(8).toString('hex');
   const descriptor = files.create(path);
   try {
-    files.write(descriptor, Buffer.from(`${name}\n`));
+    const data = Buffer.from(`${name}\n`);
+    for (let done = 0; done < data.length; ) done += files.write(descriptor, data.subarray(done));
+    // The database must not come to know a name that a power cut can take back.
+    await files.sync(descriptor);
   } finally {
     files.close(descriptor);
   }

@@ -1,7 +1,7 @@
 /** Which grants paid which rows: worked out under the account's lock, in the order of the rows, and written down for good. */
 import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
-import { millisecondsOf, readPools } from './funds.ts';
+import { millisecondsOf, type PoolState, readPools } from './funds.ts';
 import { type Draw, draw } from './pots.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
@@ -32,17 +32,40 @@ export async function drawCharges(
   const accountIds = [...new Set(charges.map((charge) => charge.account_id))];
   const times = [...new Set(charges.map((charge) => Number.parseInt(charge.held_at, 10)))];
   const pools = await readPools(transaction, schema, accountIds, times);
+  const placed = placeDraws(
+    charges.map(({ seq, account_id: accountId, cost, held_at: heldAt }) => {
+      return { seq, accountId, cost: BigInt(cost), heldAt: Number.parseInt(heldAt, 10) };
+    }),
+    pools,
+    uncharged,
+  );
+  await saveDraws(transaction, schema, placed);
+}
+
+/** A charge in the order of the rows, with the time at which its money was set aside. */
+export interface Charge {
+  readonly seq: string;
+  readonly accountId: string;
+  readonly cost: bigint;
+  readonly heldAt: number;
+}
+
+/** Which grants pay these charges. Changes `pools`. Pure. */
+export function placeDraws(
+  charges: readonly Charge[],
+  pools: ReadonlyMap<string, PoolState>,
+  uncharged: ReadonlyMap<string, bigint>,
+): PlacedDraw[] {
   const placed: PlacedDraw[] = [];
-  const left = new Map<string, bigint>(uncharged);
-  for (const { seq, account_id: accountId, cost, held_at: heldAt } of charges) {
+  const left = new Map(uncharged);
+  for (const { seq, accountId, cost, heldAt } of charges) {
     const { pots, spent } = pools.get(accountId)!;
     const before = left.get(accountId)!;
-    const wallet = before - pots.reduce((sum, pot) => sum + pot.remaining, 0n);
-    const at = Number.parseInt(heldAt, 10);
-    for (const each of draw(pots, spent, wallet, BigInt(cost), at)) placed.push({ ...each, seq, heldAt: at });
-    left.set(accountId, before - BigInt(cost));
+    const wallet = before - remainingIn(pots);
+    for (const each of draw(pots, spent, wallet, cost, heldAt)) placed.push({ ...each, seq, heldAt });
+    left.set(accountId, before - cost);
   }
-  await saveDraws(transaction, schema, placed);
+  return placed;
 }
 
 /** The rows in their order, each with the time of its request's hold: by that its grants and windows are chosen. */

@@ -1,14 +1,13 @@
 /** One account's entries beside its calls: money in, out and back, each in one transaction under the account's lock. */
-import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
-import { type Locked, lockBalances } from './batch.ts';
-import { type PlacedDraw, remainingIn, saveDraws } from './draws.ts';
-import { encodeLimits, type PoolState, readPools } from './funds.ts';
+import { lockBalances } from './batch.ts';
+import { type PlacedDraw, remainingIn } from './draws.ts';
+import { type EntryRow, type EntryRows, SqlEntryRows } from './entry-rows.ts';
+import type { PoolState } from './funds.ts';
 import { leasedOf } from './leases/store.ts';
 import { draw, type Pot, type WindowsOf } from './pots.ts';
-import { jsonOf, rowsOf, tablesOf } from './sql.ts';
 
 /** No account is credited more than this at once: balances stay far from the end of a `bigint`. */
 const largestAmount = 1_000_000_000_000_000_000n;
@@ -30,17 +29,15 @@ export interface Entry {
   readonly detail?: object;
 }
 
-interface Row {
-  readonly kind: 'CREDIT' | 'DEBIT' | 'PURCHASE' | 'REFUND' | 'PAYOUT' | 'LAPSE';
-  readonly amount: bigint;
-  readonly revenue?: bigint;
-  readonly funding?: bigint;
-  readonly grantId?: string;
-  readonly reference?: string;
-  readonly detail: object;
-}
-
-interface Funded extends Locked {
+/** Whose entries, when, and what the account has as its transaction begins. */
+export interface EntriesOf {
+  readonly accountId: string;
+  /** Wall-clock milliseconds of all entries. */
+  readonly at: number;
+  readonly balance: Money;
+  /** Set aside for running calls, as far as the database knows. */
+  readonly held: Money;
+  /** What processes may spend of the balance without asking: it cannot be taken. */
   readonly leased: Money;
 }
 
@@ -54,15 +51,18 @@ export class Entries {
   readonly at: number;
   /** false: running calls may need what is there; only entries that were made before are not refused. */
   mayTake = true;
+  readonly #store: EntryRows;
   #balance: Money;
   #rows = 0;
   readonly #held: Money;
   /** What processes may spend of the balance without asking: it cannot be taken. */
   readonly leased: Money;
 
-  private constructor(runner: Orm, schema: string, accountId: string, at: number, { balance, held, leased }: Funded) {
+  /** `runner` runs statements inside the transaction whose rows of this account are `rows`. */
+  constructor(runner: Orm, schema: string, rows: EntryRows, { accountId, at, balance, held, leased }: EntriesOf) {
     this.runner = runner;
     this.schema = schema;
+    this.#store = rows;
     this.accountId = accountId;
     this.at = at;
     this.#balance = balance;
@@ -73,9 +73,10 @@ export class Entries {
   /** Runs `work` in one transaction that holds the account's lock. */
   static transact<T>(orm: Orm, schema: string, accountId: string, at: number, work: (entries: Entries) => Promise<T>) {
     return orm.transaction(async (transaction) => {
-      const locked = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
+      const { balance, held } = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
       const { leased } = await leasedOf(transaction, schema, accountId);
-      return work(new Entries(transaction as unknown as Orm, schema, accountId, at, { ...locked, leased }));
+      const rows = new SqlEntryRows(transaction, schema, accountId);
+      return work(new Entries(transaction as unknown as Orm, schema, rows, { accountId, at, balance, held, leased }));
     });
   }
 
@@ -94,7 +95,7 @@ export class Entries {
   }
 
   async pool(): Promise<PoolState> {
-    return (await readPools(this.runner, this.schema, [this.accountId], [this.at])).get(this.accountId) ?? noPool;
+    return (await this.#store.pool(this.at)) ?? noPool;
   }
 
   /** The money that does not expire, as if no call were running; below zero by what was overdrawn. */
@@ -116,37 +117,25 @@ export class Entries {
 
   /** The grant's row alone; undefined when its reference is known. */
   async insertGrant(amount: Money, grant: Grant): Promise<string | undefined> {
-    const { kind, reason, reference, expiresAt, windows } = grant;
+    const { reference, expiresAt } = grant;
     checkAmount(amount);
     if (expiresAt !== undefined && expiresAt <= this.at) {
       throw new GatewayError('invalid_request', 'A grant cannot expire before it is given.', { field: 'expires' });
     }
-    const [granted] = await rowsOf<{ id: string }>(
-      this.runner,
-      sql`insert into ${this.#table('grants')}
-            (account_id, kind, amount, reason, reference, created_at, expires_at, source, windows, anchor)
-          values (${this.accountId}, ${kind}, ${amount.toString()}::bigint, ${reason}, ${reference}, ${time(this.at)},
-            ${expiresAt === undefined ? null : time(expiresAt)}::timestamptz, ${windows?.source ?? null}::text,
-            ${windows === undefined ? null : encodeLimits(windows.limits)}::text::json,
-            ${windows === undefined ? null : time(windows.anchor)}::timestamptz)
-          on conflict (reference) do nothing returning id::text as id`,
-    );
-    if (granted === undefined) await this.#checkSameGrant(amount, reference);
-    return granted?.id;
+    const grantId = await this.#store.addGrant(amount, grant, this.at);
+    if (grantId === undefined) await this.#checkSameGrant(amount, reference);
+    return grantId;
   }
 
   /** A grant that expires first makes good what was overdrawn: money that came in has paid that. */
   async #openPot(grantId: string, amount: Money, grant: Grant, seq: string, overdrawn: bigint): Promise<void> {
     const { expiresAt, windows } = grant;
     if (expiresAt === undefined) return;
-    await this.runner.execute(
-      sql`insert into ${this.#table('pots')} (grant_id, account_id, remaining, expires_at)
-          values (${grantId}::uuid, ${this.accountId}, ${amount.toString()}::bigint, ${time(expiresAt)})`,
-    );
+    await this.#store.openPot(grantId, amount, expiresAt);
     const repaid = overdrawn < amount ? overdrawn : amount;
     if (repaid <= 0n) return;
     const pot: Pot = { grantId, remaining: amount, expiresAt, windows };
-    await saveDraws(this.runner, this.schema, [{ pot, amount: money(repaid), seq, heldAt: this.at }]);
+    await this.#store.draw([{ pot, amount: money(repaid), seq, heldAt: this.at }]);
   }
 
   /** Takes money as a call would: from what expires first. 402 when that much is not there. false: the reference is known. */
@@ -167,7 +156,7 @@ export class Entries {
     });
     const draws = draw(pots, spent, wallet, amount, this.at);
     const placed = draws.map((each): PlacedDraw => ({ ...each, seq, heldAt: this.at }));
-    await saveDraws(this.runner, this.schema, placed);
+    await this.#store.draw(placed);
     return true;
   }
 
@@ -198,57 +187,31 @@ export class Entries {
   async lapse({ grantId, remaining }: Pot): Promise<void> {
     const detail = { reason: 'what was left of a grant expired', grant: grantId };
     await this.post({ kind: 'LAPSE', amount: -remaining, funding: remaining, grantId, detail });
-    await this.runner.execute(sql`update ${this.#table('pots')} set remaining = 0 where grant_id = ${grantId}::uuid`);
+    await this.#store.emptyPot(grantId);
   }
 
   /** Writes a row and moves balance and totals with it. Resolves with the row's number. */
-  async post({ kind, amount, revenue = 0n, funding = 0n, grantId, reference, detail }: Row): Promise<string> {
-    this.#balance = money(this.#balance + amount);
+  post(row: EntryRow): Promise<string> {
+    this.#balance = money(this.#balance + row.amount);
     this.#rows += 1;
-    const [row] = await rowsOf<{ seq: string }>(
-      this.runner,
-      sql`with moved as (
-            update ${this.#table('balances')} set balance = ${this.#balance.toString()}::bigint where account_id = ${this.accountId}
-          ), summed as (
-            update ${this.#table('totals')} set available = available + ${amount.toString()}::bigint,
-              revenue = revenue + ${revenue.toString()}::bigint, funding = funding + ${funding.toString()}::bigint
-          )
-          insert into ${this.#table('ledger')}
-            (account_id, kind, grant_id, reference, amount, revenue, funding, balance_after, detail, created_at)
-          values (${this.accountId}, ${kind}, ${grantId ?? null}::uuid, ${reference ?? null}::text,
-            ${amount.toString()}::bigint, ${revenue.toString()}::bigint, ${funding.toString()}::bigint,
-            ${this.#balance.toString()}::bigint, ${jsonOf(detail)}, ${time(this.at)})
-          returning seq::text as seq`,
-    );
-    return row!.seq;
+    return this.#store.post(row, this.#balance, this.at);
   }
 
   /** Whether an entry of this reference was made; as another one, that is a conflict. */
-  async isKnown(kind: Row['kind'], amount: bigint, reference: string): Promise<boolean> {
-    const [known] = await rowsOf<{ account_id: string; kind: string; amount: string }>(
-      this.runner,
-      sql`select account_id, kind, amount::text as amount from ${this.#table('ledger')} where reference = ${reference}`,
-    );
+  async isKnown(kind: EntryRow['kind'], amount: bigint, reference: string): Promise<boolean> {
+    const known = await this.#store.entryOf(reference);
     if (known === undefined) return false;
-    if (known.account_id === this.accountId && known.kind === kind && known.amount === amount.toString()) return true;
+    if (known.accountId === this.accountId && known.kind === kind && known.amount === amount) return true;
     throw usedReference();
   }
 
   async knowsGrant(reference: string): Promise<boolean> {
-    const found = await rowsOf(this.runner, sql`select from ${this.#table('grants')} where reference = ${reference}`);
-    return found.length > 0;
+    return (await this.#store.grantOf(reference)) !== undefined;
   }
 
   async #checkSameGrant(amount: Money, reference: string): Promise<void> {
-    const [known] = await rowsOf<{ account_id: string; amount: string }>(
-      this.runner,
-      sql`select account_id, amount::text as amount from ${this.#table('grants')} where reference = ${reference}`,
-    );
-    if (known?.account_id !== this.accountId || known.amount !== amount.toString()) throw usedReference();
-  }
-
-  #table(name: string) {
-    return tablesOf(this.schema)(name);
+    const known = await this.#store.grantOf(reference);
+    if (known?.accountId !== this.accountId || known.amount !== amount) throw usedReference();
   }
 }
 
@@ -269,8 +232,4 @@ export function usedReference(): GatewayError {
     code: 'reference_used',
     shouldRetry: false,
   });
-}
-
-export function time(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

@@ -8,6 +8,7 @@ import {
   call,
   caller,
   catalog,
+  type Database,
   database,
   ledger,
   type Meter,
@@ -31,6 +32,7 @@ import { attemptNotes, judge } from './outcome.ts';
 import { openTill } from './pool.ts';
 import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
+import { type Store, sqlStore } from './store.ts';
 
 const configSchema = z.strictObject({
   hold: z
@@ -87,13 +89,19 @@ export default definePlugin<Config>({
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
 
-/** The plugin's setup with the file functions of the caller's choice. */
-export async function setUpBilling(host: Host, config: Config, files: Files): Promise<Part> {
+/** The plugin's setup with the file functions and the ledger of the caller's choice. */
+export async function setUpBilling(
+  host: Host,
+  config: Config,
+  files: Files,
+  ledgerOf: (store: Database) => Store = sqlStore,
+): Promise<Part> {
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   const rules: HoldRules = { stepTokens: config.hold.output_tokens, wholeAnswers: config.hold.whole_answers };
   let books: Books | undefined;
-  const till = openTill(host, store, () => books);
+  const rows = ledgerOf(store);
+  const till = openTill(host, store, rows, () => books);
   host.provide(ledger, till.ledger);
   host.provide(pool, till.pool);
   return {
@@ -124,14 +132,16 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       }),
     ready: () => books?.desk.accepting() ?? false,
     start: async () => {
-      const running = await openBooks(host, store, files, {
+      const running = await openBooks(host, rows, files, {
         stepTokens: rules.stepTokens,
         segmentBytes: config.journal.segment,
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
+        shared: store.shared === true ? store : undefined,
         nodeLimit: config.nodes,
         upkeep: till.upkeep,
+        onCopy: store.onCopy,
       });
       books = running;
       host.every(syncMs, 'sync the journal', () => running.tick());

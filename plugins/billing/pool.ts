@@ -4,12 +4,11 @@ import { money } from '../../core/money.ts';
 import type { Database, Ledger, PlanTerms, Pool, Posting } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import { Changes } from './changes.ts';
-import { readEnd } from './ends.ts';
 import type { Entries } from './entries.ts';
-import { readFunds } from './funds.ts';
 import { viewPool } from './listing.ts';
 import { availableIn } from './purses.ts';
 import { refundCredit, refundRequest } from './refunds.ts';
+import type { Store } from './store.ts';
 import { beginTerm, extendTerm, isRunning, keepUp, lastTerm } from './terms.ts';
 
 export interface Till {
@@ -22,8 +21,8 @@ export interface Till {
 const none = money(0n);
 
 /** `books` tells what this process spends from memory, while it serves. */
-export function openTill(host: Host, store: Database, books: () => Books | undefined): Till {
-  const changes = new Changes(host, store, books);
+export function openTill(host: Host, database: Database, store: Store, books: () => Books | undefined): Till {
+  const changes = new Changes(host, database, store, books);
   return {
     ledger: {
       credit: (accountId, amount, options) =>
@@ -36,9 +35,9 @@ export function openTill(host: Host, store: Database, books: () => Books | undef
         const purse = running?.purses.find(accountId);
         if (purse?.slice !== undefined) await running!.flusher.drain();
         else if (purse !== undefined) return availableIn(purse);
-        return (await readFunds(store.orm, store.schema, [accountId], host.clock.now())).get(accountId)!.balance;
+        return (await store.funds([accountId], host.clock.now())).get(accountId)!.balance;
       },
-      endOf: (requestId) => readEnd(store.orm, store.schema, requestId),
+      endOf: (requestId) => store.endOf(requestId),
     },
     pool: poolBy(changes),
     upkeep: (accountId, plan) => changes.upkeep(accountId, plan),

@@ -161,12 +161,20 @@ function checkEpoch(state: Walk, { epoch = 0, first }: PlacedLine, path: string)
   state.epoch = epoch;
 }
 
-/** Makes safe what an earlier run may have left unsafe: it wrote it, but did not live to sync it. */
+/**
+ * Makes safe what an earlier run may have left unsafe: it wrote it, but did not live to sync it. Or a sync of it failed, and
+ * the system takes for written what is not: so the bytes are put in place again before they are synced.
+ */
 export async function secureSegments(files: Files, segments: readonly Segment[], synced: number): Promise<void> {
   for (const { path, last } of segments) {
     if (last <= synced) continue;
     const descriptor = files.open(path);
-    await files.sync(descriptor).finally(() => files.close(descriptor));
+    try {
+      files.rewrite(descriptor, files.read(path), 0);
+      await files.sync(descriptor);
+    } finally {
+      files.close(descriptor);
+    }
   }
 }
 

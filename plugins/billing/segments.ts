@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { type Lock, takeLock } from './lock.ts';
 import { decodeLine, type Line } from './records.ts';
 
 /** What the journal asks of a file system; tests hand in one that fails. */
@@ -34,6 +35,8 @@ export interface Files {
   sync(descriptor: number): Promise<void>;
   close(descriptor: number): void;
   remove(path: string): void;
+  /** Throws a sentence while another process has it. */
+  lock(path: string): Lock;
 }
 
 const datasync = promisify(fdatasync);
@@ -72,6 +75,7 @@ export const nodeFiles: Files = {
   sync: (descriptor) => datasync(descriptor),
   close: closeSync,
   remove: (path) => rmSync(path, { force: true }),
+  lock: takeLock,
 };
 
 function syncDirectory(path: string): void {

@@ -2,7 +2,8 @@
 import { sql } from 'drizzle-orm';
 import { money } from '../../core/money.ts';
 import type { PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
-import { type Entries, time } from './entries.ts';
+import type { Entries } from './entries.ts';
+import { time } from './entry-rows.ts';
 import { encodeLimits, millisecondsOf } from './funds.ts';
 import { calendarAnchors, type PeriodName, periodAt } from './periods.ts';
 import type { WindowLimits } from './pots.ts';

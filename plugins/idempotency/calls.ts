@@ -2,7 +2,7 @@
 import type { Clock, Log } from '../../core/contract.ts';
 import type { KeyedCall } from './key.ts';
 import { inProgress, keyReused, lostAnswer, unavailable } from './refusals.ts';
-import type { CallRows, KnownCall } from './rows.ts';
+import type { KeyedRows, KnownCall } from './rows.ts';
 import type { Told } from './told.ts';
 
 /** Memory for answers that a database, slow or away, has not got yet; beyond it answers are lost, and the log says so. */
@@ -22,7 +22,7 @@ export interface EarlierAnswer {
 }
 
 export interface CallsOptions {
-  readonly rows: CallRows;
+  readonly rows: KeyedRows;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether the ledger has, or may still get, a charge for a request that a process left behind. */

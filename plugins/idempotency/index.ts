@@ -1,13 +1,13 @@
 /** One answer and one charge for all requests of an account that carry the same Idempotency-Key and the same body. */
-import { type Answer, definePlugin, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { type Answer, definePlugin, type Exchange, type Host, type Next, type Part } from '../../core/contract.ts';
 import { toGatewayError, UpstreamRefusal } from '../../core/errors.ts';
 import { duration, size, z } from '../../core/schema.ts';
-import { attempts, call, caller, database, ledger, usageReport } from '../../core/vocabulary.ts';
+import { attempts, call, caller, type Database, database, ledger, usageReport } from '../../core/vocabulary.ts';
 import { Calls, type Ending } from './calls.ts';
 import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
 import { readOrMakeOwner } from './owner.ts';
-import { CallRows } from './rows.ts';
+import { CallRows, type KeyedRows, type Lifetimes } from './rows.ts';
 import { tellAgain, toldAnswer, toldError } from './told.ts';
 
 const leaseMs = 60_000;
@@ -38,34 +38,45 @@ export default definePlugin<Config>({
   uses: [ledger],
   reads: [call, caller],
   awaits: [attempts],
-  async setup(host, config) {
-    const store = host.need(database);
-    await store.migrate('idempotency', new URL('./migrations/', import.meta.url));
-    const owner = host.mode === 'serve' ? await readOrMakeOwner(host.directory, host.random) : '';
-    const rows = new CallRows(store, owner, { keepMs: config.keep, leaseMs });
-    const calls = new Calls({ rows, clock: host.clock, log: host.log, mayBeCharged: (id) => mayBeCharged(host, id) });
-    return {
-      applies: (endpoint) => endpoint.method === 'POST' && (endpoint.states?.includes(call) ?? false),
-      async handle(exchange, next) {
-        const keyed = exchange.get(call).billable
-          ? readKey(exchange.request, exchange.get(caller).accountId, exchange.id)
-          : undefined;
-        if (keyed === undefined) return next();
-        const earlier = await calls.enter(keyed);
-        return earlier === undefined
-          ? run(exchange, next, keyed, calls, config)
-          : tellAgain(earlier.told, earlier.requestId);
-      },
-      async start() {
-        await rows.forsakeOwn();
-        host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
-        host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
-        host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
-      },
-      stop: () => calls.flush(),
-    };
-  },
+  setup: (host, config) => setUpIdempotency(host, config, sqlRows),
 });
+
+async function sqlRows(host: Host, store: Database, lifetimes: Lifetimes): Promise<KeyedRows> {
+  const owner = host.mode === 'serve' ? await readOrMakeOwner(host.directory, host.random) : '';
+  return new CallRows(store, owner, lifetimes);
+}
+
+/** The plugin's setup with the table of the caller's choice. */
+export async function setUpIdempotency(
+  host: Host,
+  config: Config,
+  rowsOf: (host: Host, store: Database, lifetimes: Lifetimes) => Promise<KeyedRows>,
+): Promise<Part> {
+  const store = host.need(database);
+  await store.migrate('idempotency', new URL('./migrations/', import.meta.url));
+  const rows = await rowsOf(host, store, { keepMs: config.keep, leaseMs });
+  const calls = new Calls({ rows, clock: host.clock, log: host.log, mayBeCharged: (id) => mayBeCharged(host, id) });
+  return {
+    applies: (endpoint) => endpoint.method === 'POST' && (endpoint.states?.includes(call) ?? false),
+    async handle(exchange, next) {
+      const keyed = exchange.get(call).billable
+        ? readKey(exchange.request, exchange.get(caller).accountId, exchange.id)
+        : undefined;
+      if (keyed === undefined) return next();
+      const earlier = await calls.enter(keyed);
+      return earlier === undefined
+        ? run(exchange, next, keyed, calls, config)
+        : tellAgain(earlier.told, earlier.requestId);
+    },
+    async start() {
+      await rows.forsakeOwn();
+      host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
+      host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
+      host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
+    },
+    stop: () => calls.flush(),
+  };
+}
 
 /** A request whose process has died: charged, charged perhaps (its hold is open), or not. Without a ledger nothing is. */
 async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'open'> {

@@ -37,6 +37,12 @@ export interface Lifetimes {
   readonly leaseMs: number;
 }
 
+/** What keyed calls ask of their table. */
+export type KeyedRows = Pick<
+  CallRows,
+  'claim' | 'find' | 'takeOver' | 'finish' | 'free' | 'renew' | 'forsakeOwn' | 'deleteExpired'
+>;
+
 export class CallRows {
   readonly #database: Database;
   readonly #table: SQL;

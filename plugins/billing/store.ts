@@ -1,0 +1,55 @@
+/** What billing asks of its database, in one place: every statement that moves money stands behind this door. */
+
+import { sql } from 'drizzle-orm';
+import type { Money } from '../../core/money.ts';
+import type { Database, Ledger } from '../../core/vocabulary.ts';
+import { applyBatch, type Cursor } from './batch.ts';
+import { readEnd } from './ends.ts';
+import { Entries } from './entries.ts';
+import { type Funds, readFunds } from './funds.ts';
+import { rowsOf, tablesOf } from './sql.ts';
+
+/** A ledger that several processes share. Each call is one transaction: all of it or nothing, also when its answer is lost. */
+export interface Store {
+  /** How far a journal is applied, and the last epoch of it that was seen; undefined for one that is new. */
+  cursorOf(journal: string): Promise<{ readonly applied: number; readonly epoch: number } | undefined>;
+  /** From now on `owner` alone may go on with the journal. false: this epoch or a later one was seen before. */
+  claim(journal: string, owner: string, epoch: number): Promise<boolean>;
+  /** Applies journal text; rows that are there already change nothing. Resolves with the accounts' balances afterwards. */
+  apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>>;
+  /** What the accounts have at wall-clock milliseconds `at`; a balance of 0 for one that never had any. */
+  funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
+  /** How a request ended; `open`: it has not. */
+  endOf(requestId: string): ReturnType<Ledger['endOf']>;
+  /** Runs `work` under the account's lock; all of its entries are of wall-clock milliseconds `at`. */
+  transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
+}
+
+/** The store in a database that speaks SQL. */
+export function sqlStore({ orm, schema }: Database): Store {
+  const cursors = tablesOf(schema)('journal_cursor');
+  return {
+    cursorOf: async (journal) => {
+      const [row] = await rowsOf<{ applied: string; epoch: string }>(
+        orm,
+        sql`select applied::text, epoch::text from ${cursors} where journal = ${journal}`,
+      );
+      return row === undefined
+        ? undefined
+        : { applied: Number.parseInt(row.applied, 10), epoch: Number.parseInt(row.epoch, 10) };
+    },
+    claim: async (journal, owner, epoch) => {
+      const claimed = await rowsOf(
+        orm,
+        sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${journal}, ${owner}, ${epoch}, now())
+            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, updated_at = now()
+            where known.epoch < excluded.epoch returning 1 as one`,
+      );
+      return claimed.length === 1;
+    },
+    apply: (text, accountIds, cursor) => applyBatch(orm, schema, text, accountIds, cursor),
+    funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
+    endOf: (requestId) => readEnd(orm, schema, requestId),
+    transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
+  };
+}

@@ -1,0 +1,201 @@
+/** The oracle's look into the books: each request's rows against its story, and all rows against each other. */
+import type { MemoryLedger, Row } from './memory-ledger.ts';
+import type { Oracle } from './oracle.ts';
+import type { Story } from './story.ts';
+import { costOf } from './tariff.ts';
+
+export class Audit {
+  readonly #oracle: Oracle;
+  readonly #ledger: MemoryLedger;
+  readonly #rowsByRequest = new Map<string, Row[]>();
+  #read = 0;
+
+  constructor(oracle: Oracle, ledger: MemoryLedger) {
+    this.#oracle = oracle;
+    this.#ledger = ledger;
+  }
+
+  /** A process has recovered what an earlier one left: what became of its calls stands in the books now. */
+  recovered(accounts: ReadonlySet<string>): void {
+    this.#readNewRows();
+    for (const story of this.#oracle.uncertain) {
+      if (!accounts.has(story.account)) continue;
+      this.#oracle.uncertain.delete(story);
+      this.#oracle.charge(this.#oracle.view(story.account), this.#check(story));
+    }
+    this.#sums();
+  }
+
+  /** Everything has come to rest. */
+  finish(): void {
+    this.#readNewRows();
+    for (const story of this.#oracle.stories.values()) if (!story.settled) this.#check(story);
+    for (const id of this.#rowsByRequest.keys()) {
+      if (!this.#oracle.stories.has(id)) this.#fault('M3', id, 'rows of a request that nobody made');
+    }
+    this.#sums();
+    this.#chain();
+    this.#credits();
+    this.#pots();
+    this.#oracle.keys.finish(this.#ledger);
+    for (const view of this.#oracle.accounts.values()) {
+      const stored = this.#ledger.accounts.get(view.id)?.balance ?? 0n;
+      const right = view.credited - view.settled;
+      if (stored !== right) this.#fault('M1', view.id, `the balance is ${stored}, it must be ${right}`);
+    }
+  }
+
+  /** Holds a story's rows against what happened. Returns what it was charged. */
+  #check(story: Story): bigint {
+    story.settled = true;
+    const rows = this.#rowsByRequest.get(story.id) ?? [];
+    const holds = rows.filter(({ kind }) => kind === 'HOLD').length;
+    const ends = rows.filter(({ kind }) => kind === 'SETTLE' || kind === 'VOID').length;
+    if (rows.length > 0 && (holds !== 1 || ends !== 1)) {
+      this.#fault('M3', story.id, `${holds} holds and ${ends} ends`);
+    }
+    let cost = 0n;
+    let held = 0n;
+    for (const row of rows) {
+      cost -= row.amount;
+      held += row.held;
+      if (row.account !== story.account) this.#fault('M3', story.id, 'a row of another account');
+    }
+    if (held !== 0n && ends > 0) this.#fault('M3', story.id, `${held} nano-USD stay set aside`);
+    if (held !== 0n) return cost;
+    this.#checkCost(story, rows, cost);
+    this.#checkUsage(story, rows);
+    this.#checkAttempts(story, rows);
+    return cost;
+  }
+
+  #checkCost(story: Story, rows: readonly Row[], cost: bigint): void {
+    const { crash, expected } = story;
+    if (cost < 0n) this.#fault('M9', story.id, `charged ${cost}`);
+    if (crash === undefined) {
+      if (cost !== expected) this.#fault('M4', story.id, `charged ${cost}, it must be ${expected}`);
+      return;
+    }
+    if (story.ended && cost === expected) return;
+    const wasSent = story.departed > 0 && story.departedLine <= crash.safeLine;
+    if (!rows.some(({ kind }) => kind === 'SETTLE')) {
+      if (wasSent) this.#fault('M16', story.id, 'sent before the crash, and not charged');
+      return;
+    }
+    const counts = this.#ledger.usage.get(story.id)?.usage;
+    const output = counts?.output ?? 0;
+    const estimate = costOf({ input: story.inputTokens, output }, story.list, story.ratio);
+    const isNoted = output >= story.noted && output <= story.seen;
+    if (story.departed === 0 || !isNoted || cost !== estimate) {
+      this.#fault('M16', story.id, `charged ${cost} for ${output} tokens, noted were ${story.noted} of ${story.seen}`);
+    }
+  }
+
+  #checkUsage(story: Story, rows: readonly Row[]): void {
+    const charge = rows.find(({ kind }) => kind === 'SETTLE');
+    const usage = this.#ledger.usage.get(story.id);
+    if ((charge === undefined) !== (usage === undefined))
+      this.#fault('M4', story.id, 'a charge without usage, or usage without a charge');
+    if (usage !== undefined && charge?.revenue !== BigInt(usage.cost))
+      this.#fault('M17', story.id, 'usage and charge differ');
+    const isLost = story.crash !== undefined && story.departedLine > story.crash.safeLine;
+    if (story.firstByte && story.status === 200 && charge === undefined && !isLost) {
+      this.#fault('M4', story.id, 'answered, and nothing was charged');
+    }
+  }
+
+  #checkAttempts(story: Story, rows: readonly Row[]): void {
+    if (rows.length === 0) return;
+    const known = story.tries.map((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
+    const count = known.filter(Boolean).length;
+    if (count > story.departed)
+      this.#fault('M5', story.id, `${count} attempts in the books, ${story.departed} were sent`);
+    story.tries.forEach(({ received }, index) => {
+      if (received && !known[index] && story.crash?.kind !== 'power') {
+        this.#fault('M5', story.id, `try ${index + 1} reached a vendor and is not in the books`);
+      }
+      if (!received && known[index] && story.crash === undefined) {
+        this.#fault('M5', story.id, `try ${index + 1} reached no vendor and is in the books`);
+      }
+    });
+  }
+
+  /** Sums that hold at any moment. */
+  #sums(): void {
+    const { totals, accounts } = this.#ledger;
+    const { available, held, revenue, funding, absorbed } = totals;
+    if (available + held + revenue + funding + absorbed !== 0n)
+      this.#fault('M1', 'totals', 'the sides do not add up to zero');
+    let sum = 0n;
+    for (const { balance } of accounts.values()) sum += balance;
+    if (sum !== available)
+      this.#fault('M17', 'totals', `the balances are ${sum} together, the total says ${available}`);
+  }
+
+  #chain(): void {
+    const sums = new Map<string, bigint>();
+    let revenue = 0n;
+    for (const row of this.#ledger.rows) {
+      const before = sums.get(row.account) ?? 0n;
+      if (before + row.amount !== row.balanceAfter)
+        this.#fault('M1', `row ${row.seq}`, 'the balance after it is wrong');
+      if (row.amount + row.held + row.revenue + row.funding + row.absorbed !== 0n)
+        this.#fault('M1', `row ${row.seq}`, 'its sides are off');
+      if (row.revenue < 0n) this.#fault('M9', `row ${row.seq}`, 'a charge below zero');
+      sums.set(row.account, before + row.amount);
+      revenue += row.revenue;
+    }
+    for (const [account, sum] of sums) {
+      const stored = this.#ledger.accounts.get(account)?.balance;
+      if (stored !== sum) this.#fault('M1', account, `the rows add up to ${sum}, the balance is ${stored}`);
+    }
+    if (revenue !== this.#ledger.totals.revenue) this.#fault('M17', 'totals', 'the charges are not the rows’ sum');
+  }
+
+  /** M12 and M16 for money that comes in. */
+  #credits(): void {
+    const seen = new Set<string>();
+    for (const { kind, grantId } of this.#ledger.rows) {
+      if (kind !== 'CREDIT') continue;
+      const { reference } = this.#ledger.grantsById.get(grantId!)!;
+      if (seen.has(reference)) this.#fault('M12', reference, 'credited twice');
+      seen.add(reference);
+    }
+    for (const reference of this.#oracle.acknowledged) {
+      if (!seen.has(reference)) this.#fault('M16', reference, 'an acknowledged credit is lost');
+    }
+  }
+
+  /** Nothing is drawn from a grant beyond what it brought, for another account, or after its end. */
+  #pots(): void {
+    const drawn = new Map<string, bigint>();
+    for (const { grantId, seq, amount, heldAt } of this.#ledger.pots.draws) {
+      drawn.set(grantId, (drawn.get(grantId) ?? 0n) + amount);
+      const { account, pot } = this.#ledger.pots.byGrant.get(grantId)!;
+      const row = this.#ledger.rows[Number(seq) - 1]!;
+      if (row.account !== account) this.#fault('M8', `row ${seq}`, 'paid by the grant of another account');
+      if (heldAt >= pot.expiresAt) this.#fault('M8', `row ${seq}`, 'paid by a grant that had expired');
+    }
+    for (const [grantId, { pot }] of this.#ledger.pots.byGrant) {
+      const { amount, reference } = this.#ledger.grantsById.get(grantId)!;
+      const lapsed = this.#oracle.lapsed.get(grantId) ?? 0n;
+      const left = amount - (drawn.get(grantId) ?? 0n) - lapsed;
+      if (left !== pot.remaining) this.#fault('M8', reference, `${pot.remaining} are left of it, it must be ${left}`);
+    }
+  }
+
+  #readNewRows(): void {
+    const { rows } = this.#ledger;
+    for (; this.#read < rows.length; this.#read += 1) {
+      const row = rows[this.#read]!;
+      if (row.request === undefined) continue;
+      const known = this.#rowsByRequest.get(row.request);
+      if (known === undefined) this.#rowsByRequest.set(row.request, [row]);
+      else known.push(row);
+    }
+  }
+
+  #fault(rule: string, subject: string, what: string): void {
+    this.#oracle.violations.add(rule, subject, what);
+  }
+}

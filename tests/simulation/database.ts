@@ -1,0 +1,84 @@
+/** The way from a gateway to its database: slow, cut off before or after the commit, and late transactions of the dead. */
+import type { Money } from '../../core/money.ts';
+import type { Cursor } from '../../plugins/billing/batch.ts';
+import type { Entries } from '../../plugins/billing/entries.ts';
+import type { Funds } from '../../plugins/billing/funds.ts';
+import type { Store } from '../../plugins/billing/store.ts';
+import type { Chance } from './chance.ts';
+import type { Life, Schedule } from './schedule.ts';
+
+export interface DatabaseFaults {
+  down: boolean;
+  /** One in so many transactions meets a fault; 0: none. */
+  faultOneIn: number;
+}
+
+const meanMs = 1.5;
+const timeoutMs = 40;
+
+/** One process's connection. What it has sent may be carried out after the process has died. */
+export class DatabaseLink implements Store {
+  readonly #schedule: Schedule;
+  readonly #chance: Chance;
+  readonly #store: Store;
+  readonly #faults: DatabaseFaults;
+  readonly #life: Life;
+
+  constructor(options: { schedule: Schedule; chance: Chance; store: Store; faults: DatabaseFaults; life: Life }) {
+    this.#schedule = options.schedule;
+    this.#chance = options.chance;
+    this.#store = options.store;
+    this.#faults = options.faults;
+    this.#life = options.life;
+  }
+
+  cursorOf(journal: string): ReturnType<Store['cursorOf']> {
+    return this.send('cursor', () => this.#store.cursorOf(journal));
+  }
+
+  claim(journal: string, owner: string, epoch: number): Promise<boolean> {
+    return this.send('claim', () => this.#store.claim(journal, owner, epoch));
+  }
+
+  apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {
+    return this.send('apply', () => this.#store.apply(text, accountIds, cursor));
+  }
+
+  funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>> {
+    return this.send('funds', () => this.#store.funds(accountIds, at));
+  }
+
+  /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
+  transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
+    return this.send('entry', () => this.#store.transact(accountId, at, work));
+  }
+
+  endOf(requestId: string): ReturnType<Store['endOf']> {
+    return this.send('end', () => this.#store.endOf(requestId));
+  }
+
+  /** One transaction on its way there and its answer on the way back. */
+  send<T>(name: string, run: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(meanMs) };
+      const isFaulty = oneIn > 0 && this.#chance.oneIn(oneIn);
+      const fate = isFaulty ? this.#chance.below(3) : -1;
+      if (fate === 0) return this.#fail(`${name} refused`, delay(), reject);
+      // The others reach the server; what they do there is done whoever still listens.
+      const late = fate === 2 ? this.#chance.delay(timeoutMs * 2) : delay();
+      if (fate !== -1) this.#fail(`${name} timed out`, late + (fate === 1 ? delay() : timeoutMs - late), reject);
+      this.#schedule.after(late, undefined, name, () => {
+        if (this.#faults.down) return this.#fail('the database is down', delay(), reject);
+        const done = run();
+        if (fate !== -1) return void done.catch(() => {});
+        this.#schedule.after(delay(), this.#life, `${name} answered`, () => void done.then(resolve, reject));
+        // Its answer is on the way: a failure is heard then.
+        done.catch(() => {});
+      });
+    });
+  }
+
+  #fail(what: string, delayMs: number, reject: (error: Error) => void): void {
+    this.#schedule.after(Math.max(0, delayMs), this.#life, 'database fault', () => reject(new Error(what)));
+  }
+}

@@ -1,0 +1,139 @@
+/** The table of keyed calls in memory: the meaning of the idempotency plugin's statements, on the database's own clock. */
+import type { KeyedCall } from '../../plugins/idempotency/key.ts';
+import type { EndedCall, KeyedRows, KnownCall, Lifetimes } from '../../plugins/idempotency/rows.ts';
+import type { Told } from '../../plugins/idempotency/told.ts';
+import type { DatabaseLink } from './database.ts';
+
+interface StoredCall {
+  fingerprint: string;
+  requestId: string;
+  owner: string;
+  state: KnownCall['state'];
+  leaseUntil: number;
+  createdAt: number;
+  expiresAt: number;
+  told: Told | undefined;
+}
+
+export class KeyTable {
+  readonly calls = new Map<string, StoredCall>();
+  readonly now: () => number;
+
+  constructor(now: () => number) {
+    this.now = now;
+  }
+}
+
+/** One process's way to the table. */
+export class MemoryKeys implements KeyedRows {
+  readonly #table: KeyTable;
+  readonly #link: DatabaseLink;
+  readonly #owner: string;
+  readonly #lifetimes: Lifetimes;
+
+  constructor(table: KeyTable, link: DatabaseLink, owner: string, lifetimes: Lifetimes) {
+    this.#table = table;
+    this.#link = link;
+    this.#owner = owner;
+    this.#lifetimes = lifetimes;
+  }
+
+  claim(call: KeyedCall): Promise<boolean> {
+    return this.#run('claim a key', (now) => {
+      const known = this.#table.calls.get(idOf(call));
+      const isGone =
+        known !== undefined && known.expiresAt <= now && (known.state !== 'running' || known.leaseUntil <= now);
+      if (known !== undefined && !isGone) return false;
+      this.#table.calls.set(idOf(call), {
+        fingerprint: call.fingerprint,
+        requestId: call.requestId,
+        owner: this.#owner,
+        state: 'running',
+        leaseUntil: now + this.#lifetimes.leaseMs,
+        createdAt: now,
+        expiresAt: now + this.#lifetimes.keepMs,
+        told: undefined,
+      });
+      return true;
+    });
+  }
+
+  find(call: KeyedCall): Promise<KnownCall | undefined> {
+    return this.#run('find a key', (now) => {
+      const known = this.#table.calls.get(idOf(call));
+      if (known === undefined) return undefined;
+      const { fingerprint, requestId, state, leaseUntil, createdAt, told } = known;
+      const forsaken = state === 'running' && leaseUntil <= now;
+      return { fingerprint, requestId, state, forsaken, ageMs: now - createdAt, told };
+    });
+  }
+
+  takeOver(call: KeyedCall, forsaken: KnownCall): Promise<boolean> {
+    return this.#run('take a key over', (now) => {
+      const known = this.#table.calls.get(idOf(call));
+      const isSame = known?.requestId === forsaken.requestId && known.state === 'running' && known.leaseUntil <= now;
+      if (known === undefined || !isSame) return false;
+      known.requestId = call.requestId;
+      known.owner = this.#owner;
+      known.leaseUntil = now + this.#lifetimes.leaseMs;
+      known.createdAt = now;
+      known.expiresAt = now + this.#lifetimes.keepMs;
+      return true;
+    });
+  }
+
+  finish({ call, told }: EndedCall): Promise<void> {
+    return this.#run('keep an answer', (now) => {
+      const own = this.#own(call);
+      if (own === undefined) return;
+      own.state = told === undefined ? 'lost' : 'answered';
+      own.expiresAt = now + this.#lifetimes.keepMs;
+      own.told = told;
+    });
+  }
+
+  free(call: KeyedCall): Promise<void> {
+    return this.#run('free a key', () => {
+      if (this.#own(call) !== undefined) this.#table.calls.delete(idOf(call));
+    });
+  }
+
+  renew(calls: readonly KeyedCall[]): Promise<void> {
+    return this.#run('renew keys', (now) => {
+      for (const call of calls) {
+        const own = this.#own(call);
+        if (own !== undefined) own.leaseUntil = now + this.#lifetimes.leaseMs;
+      }
+    });
+  }
+
+  forsakeOwn(): Promise<void> {
+    return this.#run('forsake keys', (now) => {
+      for (const known of this.#table.calls.values()) {
+        if (known.owner === this.#owner && known.state === 'running' && known.leaseUntil > now)
+          known.leaseUntil = now - 1;
+      }
+    });
+  }
+
+  deleteExpired(): Promise<void> {
+    return this.#run('forget keys', (now) => {
+      for (const [id, { expiresAt, state, leaseUntil }] of this.#table.calls) {
+        if (expiresAt <= now && (state !== 'running' || leaseUntil <= now)) this.#table.calls.delete(id);
+      }
+    });
+  }
+
+  #own(call: KeyedCall): StoredCall | undefined {
+    const known = this.#table.calls.get(idOf(call));
+    return known?.requestId === call.requestId && known.state === 'running' ? known : undefined;
+  }
+
+  #run<T>(name: string, work: (now: number) => T): Promise<T> {
+    return this.#link.send(name, async () => work(this.#table.now()));
+  }
+}
+
+function idOf({ accountId, keyHash }: KeyedCall): string {
+  return `${accountId} ${keyHash}`;
+}

@@ -1,0 +1,259 @@
+/** Faults that are put in at the seams, each a bug that somebody could write, to show that the oracle would find it. */
+import type { Run } from '../../core/chain.ts';
+import { UpstreamRefusal } from '../../core/errors.ts';
+import type { LiveExchange } from '../../core/exchange.ts';
+import { type Money, money } from '../../core/money.ts';
+import { meter } from '../../core/vocabulary.ts';
+import type { Entries } from '../../plugins/billing/entries.ts';
+import type { Funds } from '../../plugins/billing/funds.ts';
+import {
+  encodeRecords,
+  type JournalRecord,
+  lineBytes,
+  putLine,
+  type SettleRecord,
+} from '../../plugins/billing/records.ts';
+import { type Files, scanSegment } from '../../plugins/billing/segments.ts';
+import type { Store } from '../../plugins/billing/store.ts';
+import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
+import type { Chance } from './chance.ts';
+import { forward } from './visit.ts';
+
+export interface Mutant {
+  /** What the bug would be. */
+  readonly summary: string;
+  readonly files?: (files: Files, chance: Chance) => Files;
+  /** The database itself. */
+  readonly store?: (store: Store, chance: Chance) => Store;
+  /** A process's way to the database. */
+  readonly link?: (store: Store, chance: Chance) => Store;
+  /** Changes an exchange that has just been made. */
+  readonly exchange?: (exchange: LiveExchange, chance: Chance) => void;
+  /** Changes a process's way to the table of keyed calls. */
+  readonly keys?: (rows: KeyedRows) => void;
+  readonly forward?: Run;
+}
+
+/** The gateway as it is. */
+export const sound: Mutant = { summary: 'no fault' };
+
+/** The store's functions as an object that can be spread. */
+function opened(store: Store): Store {
+  return {
+    cursorOf: (journal) => store.cursorOf(journal),
+    claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
+    apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
+    funds: (accountIds, at) => store.funds(accountIds, at),
+    endOf: (requestId) => store.endOf(requestId),
+    transact: (accountId, at, work) => store.transact(accountId, at, work),
+  };
+}
+
+/** Journal text with other records in it. */
+function rewritten(text: string, edit: (record: JournalRecord) => JournalRecord): string {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines
+    .map((line) => {
+      const start = line.indexOf('[');
+      const records = JSON.parse(line.slice(start)) as JournalRecord[];
+      return `${line.slice(0, start)}${encodeRecords(records.map(edit))}\n`;
+    })
+    .join('');
+}
+
+function editing(edit: (record: JournalRecord) => JournalRecord): (store: Store) => Store {
+  return (store) => ({
+    ...opened(store),
+    apply: (text, accountIds, cursor) => store.apply(rewritten(text, edit), accountIds, cursor),
+  });
+}
+
+/** The usage's cost rounded for the list price, and once more for the ratio. */
+function roundedTwice(record: SettleRecord): SettleRecord {
+  const [numerator, denominator] = record.ratio.split('/').map(BigInt) as [bigint, bigint];
+  const { input = '0', output = '0' } = record.price;
+  const millionths =
+    BigInt(record.usage.input ?? 0) * BigInt(input) + BigInt(record.usage.output ?? 0) * BigInt(output);
+  if (record.usage.cache_read !== undefined || record.usage.reasoning !== undefined) return record;
+  if (record.usage.call !== undefined) return record;
+  const listed = (millionths + 500_000n) / 1_000_000n;
+  return { ...record, cost: ((listed * numerator * 2n + denominator) / (denominator * 2n)).toString() };
+}
+
+/** A segment as it would read if no departure had ever been recorded. */
+function withoutDepartures(data: Buffer, path: string): Buffer {
+  const first = /(\d{16})\.journal$/.exec(path)?.[1];
+  if (first === undefined) return data;
+  const { lines, goodBytes } = scanSegment(data, Number.parseInt(first, 10));
+  const parts = lines.map((line) => {
+    const json = encodeRecords(
+      line.records.map((record): JournalRecord => {
+        if (record.kind === 'SENT') return { kind: 'PROGRESS', id: record.id, output: 0 };
+        return record.kind === 'HOLD' ? { ...record, sent: undefined } : record;
+      }),
+    );
+    const target = Buffer.alloc(lineBytes(json));
+    return target.subarray(0, putLine(target, 0, line.first, json));
+  });
+  return Buffer.concat([...parts, data.subarray(goodBytes)]);
+}
+
+export const mutants: Readonly<Record<string, Mutant>> = {
+  'batch-not-idempotent': {
+    summary: 'a batch that is applied again after a time-out settles again',
+    store: (store) => {
+      const applied = new Set<string>();
+      return {
+        ...opened(store),
+        apply: async (text, accountIds, cursor) => {
+          const key = `${cursor.journal} ${cursor.applied}`;
+          const again = applied.has(key);
+          const done = await store.apply(
+            again ? rewritten(text, (record) => ({ ...record, id: `${record.id}-again` })) : text,
+            accountIds,
+            cursor,
+          );
+          applied.add(key);
+          return done;
+        },
+      };
+    },
+  },
+  'batch-lost': {
+    summary: 'a batch is taken for applied when its answer was a failure',
+    link: (store) => ({
+      ...opened(store),
+      apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor).catch(() => new Map<string, Money>()),
+    }),
+  },
+  'sent-before-journal': {
+    summary: 'the request leaves before hold and departure are in the journal',
+    exchange: (exchange) => {
+      const wait = exchange.readyToSend.bind(exchange);
+      exchange.readyToSend = () => {
+        wait()?.catch(() => {});
+        return undefined;
+      };
+    },
+  },
+  'torn-tail-kept': {
+    summary: 'what a failed write left behind is not cut off',
+    files: (files) => ({ ...files, truncate: () => {} }),
+  },
+  'sync-lies': {
+    summary: 'a sync says that all is safe, and nothing is',
+    files: (files) => ({ ...files, sync: async () => {} }),
+  },
+  'void-gives-twice': {
+    summary: 'a hold that is voided comes back twice',
+    link: editing((record) =>
+      record.kind === 'VOID' ? { ...record, held: (BigInt(record.held) * 2n).toString() } : record,
+    ),
+  },
+  'recovery-voids-sent': {
+    summary: 'recovery forgets that a call was sent, and voids it',
+    files: (files) => ({ ...files, read: (path) => withoutDepartures(files.read(path), path) }),
+  },
+  'recovery-skips': {
+    summary: 'recovery believes that the database has a little more of the journal than it has',
+    link: (store) => ({
+      ...opened(store),
+      cursorOf: async (journal) => {
+        const known = await store.cursorOf(journal);
+        return known === undefined ? undefined : { ...known, applied: known.applied + 2 };
+      },
+    }),
+  },
+  'slot-leaked': {
+    summary: 'a slot is not given back when its call ends, now and then',
+    exchange: (exchange, chance) => {
+      const defer = exchange.defer.bind(exchange);
+      exchange.defer = (work) => {
+        if (!String(work).includes('release') || !chance.oneIn(20)) defer(work);
+      };
+    },
+  },
+  'end-lost': {
+    summary: 'the end of a call is not told to billing, now and then',
+    exchange: (exchange, chance) => {
+      const end = exchange.end.bind(exchange);
+      exchange.end = async (outcome, log) => {
+        if (!chance.oneIn(200)) await end(outcome, log);
+      };
+    },
+  },
+  'rounded-twice': {
+    summary: 'the list price is rounded before the ratio is applied',
+    link: editing((record) => (record.kind === 'SETTLE' ? roundedTwice(record) : record)),
+  },
+  'credit-before-commit': {
+    summary: 'a credit is acknowledged although its transaction failed',
+    link: (store) => ({
+      ...opened(store),
+      transact: <T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>) =>
+        store.transact(accountId, at, work).catch(() => money(0n) as T),
+    }),
+  },
+  'credit-twice': {
+    summary: 'a payment that is told twice is credited twice',
+    store: (store) => ({
+      ...opened(store),
+      transact: (accountId, at, work) =>
+        store.transact(accountId, at, (entries) => {
+          const credit = entries.credit.bind(entries);
+          entries.credit = async (amount, grant) => {
+            const again = await entries.knowsGrant(grant.reference);
+            return credit(amount, again ? { ...grant, reference: `${grant.reference} again` } : grant);
+          };
+          return work(entries);
+        }),
+    }),
+  },
+  'tried-again': {
+    summary: 'a call that a vendor may have run is tried with another',
+    forward: async (exchange) => {
+      try {
+        return await forward(exchange);
+      } catch (error) {
+        if (!(error instanceof UpstreamRefusal) || !error.mayRun) throw error;
+        throw new UpstreamRefusal(error.error, { status: error.status });
+      }
+    },
+  },
+  'balance-cached': {
+    summary: 'a balance is read from a cache that is older than the last batch',
+    link: (store) => {
+      const cache = new Map<string, Funds>();
+      return {
+        ...opened(store),
+        funds: async (accountIds, at) => {
+          const read = await store.funds(accountIds, at);
+          for (const [id, found] of read) if (!cache.has(id)) cache.set(id, found);
+          return new Map(accountIds.map((id) => [id, cache.get(id)!]));
+        },
+      };
+    },
+  },
+  'key-forgotten': {
+    summary: 'an Idempotency-Key is free again when its call has been answered',
+    keys: (rows) => {
+      rows.finish = ({ call }) => rows.free(call);
+    },
+  },
+  'meter-blind': {
+    summary: 'a long stream goes on past the end of the money',
+    exchange: (exchange) => {
+      const set = exchange.set.bind(exchange);
+      exchange.set = (fact, value) =>
+        set(fact, (fact as unknown) === meter ? ({ observe: () => true } as never) : value);
+    },
+  },
+  'left-is-free': {
+    summary: 'a client that leaves while the vendor is at work pays nothing',
+    exchange: (exchange) => {
+      const end = exchange.end.bind(exchange);
+      exchange.end = (outcome, log) =>
+        end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
+    },
+  },
+};

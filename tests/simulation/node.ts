@@ -1,0 +1,125 @@
+/** A machine that runs one gateway process after another: it starts them, kills them, and keeps their disk. */
+import type { Store } from '../../plugins/billing/store.ts';
+import { Chance } from './chance.ts';
+import { type DatabaseFaults, DatabaseLink } from './database.ts';
+import { type CrashKind, Disk } from './disk.ts';
+import { type KeyTable, MemoryKeys } from './memory-keys.ts';
+import type { Mutant } from './mutants.ts';
+import type { Oracle } from './oracle.ts';
+import { Process } from './process.ts';
+import { providerSections } from './profile.ts';
+import type { Life, Schedule } from './schedule.ts';
+import { forward } from './visit.ts';
+
+export interface NodeOptions {
+  readonly index: number;
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly oracle: Oracle;
+  readonly store: Store;
+  readonly keys: KeyTable;
+  readonly faults: DatabaseFaults;
+  readonly billing: object;
+  readonly mutant: Mutant;
+  readonly announce: (topic: string, subject: string) => Promise<void>;
+  /** A process of this node serves now; all that an earlier one left is in the books. */
+  readonly onRecovered: (node: Node) => void;
+}
+
+export class Node {
+  readonly index: number;
+  readonly disk: Disk;
+  /** Wall clock at virtual time 0, and how wrong this node's is. */
+  wallMs = 1_800_000_000_000;
+  skewMs = 0;
+  /** The process that serves, if one does. */
+  serving: Process | undefined;
+  starts = 0;
+  readonly #options: NodeOptions;
+  #life: Life | undefined;
+  #lastFailure: unknown;
+  #failedStarts = 0;
+
+  constructor(options: NodeOptions) {
+    this.#options = options;
+    this.index = options.index;
+    this.disk = new Disk(options.schedule, options.chance);
+  }
+
+  get lastFailure(): unknown {
+    return this.#lastFailure;
+  }
+
+  /** Starts of a process that have failed one after another. */
+  get failedStarts(): number {
+    return this.#failedStarts;
+  }
+
+  boot(): void {
+    const { schedule, oracle, mutant, chance, store, keys, faults } = this.#options;
+    const life: Life = { alive: true };
+    this.#life = life;
+    this.starts += 1;
+    oracle.begun(life);
+    const link = new DatabaseLink({ schedule, chance, store, faults, life });
+    const process = new Process({
+      schedule,
+      chance: new Chance(chance.next(), this.index),
+      life,
+      directory: `/node-${this.index}`,
+      files: mutant.files?.(this.disk.filesOf(life), chance) ?? this.disk.filesOf(life),
+      store: mutant.link?.(link, chance) ?? link,
+      keysOf: (lifetimes) => {
+        const rows = new MemoryKeys(keys, link, `node-${this.index}`, lifetimes);
+        mutant.keys?.(rows);
+        return rows;
+      },
+      billing: this.#options.billing,
+      providers: providerSections,
+      wallClock: () => this.wallMs + this.skewMs + schedule.now,
+      announce: this.#options.announce,
+      forward: mutant.forward ?? forward,
+      onWork: (name) => {
+        if (name === 'note progress' && process.isReady) oracle.noting(life, this.disk.writes);
+      },
+    });
+    process.start().then(
+      () => {
+        if (!life.alive) return;
+        this.serving = process;
+        this.#failedStarts = 0;
+        this.#options.onRecovered(this);
+      },
+      (error: unknown) => {
+        if (!life.alive) return;
+        this.#lastFailure = error;
+        this.#failedStarts += 1;
+        this.crash('process', 100 * Math.min(this.#failedStarts, 20));
+      },
+    );
+  }
+
+  /** Kills the process, if one runs, and starts another after a while. */
+  crash(kind: CrashKind, restartMs: number): void {
+    const life = this.#life;
+    if (life === undefined) return;
+    this.#die(life, kind);
+    this.#options.schedule.after(restartMs, undefined, 'restart', () => this.boot());
+  }
+
+  #die(life: Life, kind: CrashKind): void {
+    this.#options.oracle.died(life, kind, this.disk);
+    life.alive = false;
+    this.#life = undefined;
+    this.serving = undefined;
+    this.disk.crash(kind);
+  }
+
+  /** An orderly stop, after which the process is gone. */
+  async stop(): Promise<void> {
+    const { serving } = this;
+    this.serving = undefined;
+    await serving?.stop();
+    if (this.#life !== undefined) this.#die(this.#life, 'process');
+  }
+}

@@ -1,0 +1,242 @@
+/** Follows every request from the vendor's and the client's side and knows what the books must come to. */
+
+import type { Outcome } from '../../core/contract.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import type { CrashKind, Disk } from './disk.ts';
+import { KeysOracle } from './keys-oracle.ts';
+import type { LimitsOracle } from './limits-oracle.ts';
+import type { Row, StoredGrant } from './memory-ledger.ts';
+import type { Life, Schedule } from './schedule.ts';
+import type { Story, Try } from './story.ts';
+import { costOf, coverOf } from './tariff.ts';
+import type { Violations } from './violations.ts';
+
+/** What is left of a grant is taken off this long after its end, at the earliest. */
+const lapseAfterMs = 15 * 60_000;
+
+/** What the oracle knows of an account. */
+export interface AccountView {
+  readonly id: string;
+  /** All money that came in, and all that finished calls cost. */
+  credited: bigint;
+  settled: bigint;
+  /** What running calls may cost so far. */
+  covered: bigint;
+  /** What finished calls cost beyond what was covered: the balance could not know before their end. */
+  excess: bigint;
+  readonly open: Set<Story>;
+  mostOpen: number;
+  /** The most that one of its calls can cost. */
+  dearestCall: bigint;
+}
+
+export class Oracle {
+  readonly stories = new Map<string, Story>();
+  readonly accounts = new Map<string, AccountView>();
+  readonly limits: LimitsOracle;
+  readonly keys: KeysOracle;
+  readonly violations: Violations;
+  readonly #schedule: Schedule;
+  /** What was paid by reference, and what each account's plan brings for a period. */
+  readonly payments = new Map<string, bigint>();
+  readonly planGrants = new Map<string, bigint>();
+  /** What was taken off at the end of grants, by their ids. */
+  readonly lapsed = new Map<string, bigint>();
+  /** Payments of which somebody was told that they are in. */
+  readonly acknowledged = new Set<string>();
+  /** Stories of processes that live, those that have ended included until they are beyond a crash. */
+  readonly #byLife = new Map<Life, Set<Story>>();
+  /** Stories that a crash cut off and that no recovery has told of yet. */
+  readonly uncertain = new Set<Story>();
+
+  constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
+    this.#schedule = schedule;
+    this.violations = violations;
+    this.limits = limits;
+    this.keys = new KeysOracle(violations);
+  }
+
+  view(account: string): AccountView {
+    let view = this.accounts.get(account);
+    if (view === undefined) {
+      view = {
+        id: account,
+        credited: 0n,
+        settled: 0n,
+        covered: 0n,
+        excess: 0n,
+        open: new Set(),
+        mostOpen: 0,
+        dearestCall: 0n,
+      };
+      this.accounts.set(account, view);
+    }
+    return view;
+  }
+
+  // ----------------------------------------------------------------------------------------------------- processes
+
+  begun(life: Life): void {
+    this.#byLife.set(life, new Set());
+    this.limits.begun(life);
+  }
+
+  /** Progress that is noted from here on outlives a crash as soon as the journal has another line. */
+  noting(life: Life, line: number): void {
+    for (const story of this.#byLife.get(life)!) {
+      if (story.ended) continue;
+      if (story.noting !== undefined && story.noting.line < line) story.noted = story.noting.seen;
+      story.noting = { seen: story.seen, line };
+    }
+  }
+
+  /** A process died. Calls whose end is not safe in its journal have an end that only its recovery can tell. */
+  died(life: Life, kind: CrashKind, disk: Disk): void {
+    const safeLine = kind === 'process' ? disk.writes : disk.safeWrites;
+    for (const story of this.#byLife.get(life) ?? []) {
+      if (story.ended && story.endedLine < safeLine) continue;
+      if (story.noting !== undefined && story.noting.line < safeLine) story.noted = story.noting.seen;
+      const view = this.view(story.account);
+      if (story.ended) view.settled -= story.expected!;
+      else this.#close(view, story);
+      story.crash = { kind, safeLine };
+      this.uncertain.add(story);
+    }
+    this.#byLife.delete(life);
+    this.limits.died(life);
+  }
+
+  /** Calls that run. */
+  get running(): number {
+    let running = 0;
+    for (const stories of this.#byLife.values()) for (const { ended } of stories) if (!ended) running += 1;
+    return running;
+  }
+
+  // -------------------------------------------------------------------------------------------------------- money in
+
+  /** The database has an entry that no call made. */
+  entry(row: Row, grant: StoredGrant | undefined): void {
+    const view = this.view(row.account);
+    view.credited += row.amount;
+    if (row.kind === 'LAPSE') {
+      const early = row.at < (grant!.expiresAt ?? Number.POSITIVE_INFINITY) + lapseAfterMs;
+      if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
+      this.lapsed.set(grant!.id, -row.amount);
+      // Running calls may have counted on it.
+      const left = view.credited - view.settled - view.covered;
+      if (left < 0n) view.excess -= left;
+      return;
+    }
+    const { reference, kind } = grant!;
+    const due = kind === 'plan' ? this.planGrants.get(row.account) : this.payments.get(reference);
+    const isPlans = kind !== 'plan' || reference.startsWith(`plan:${row.account}:`);
+    if (row.kind !== 'CREDIT' || due !== row.amount || !isPlans) {
+      this.violations.add('M12', reference, `${row.amount} nano-USD were credited, ${due} are right`);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ calls
+
+  arrived(story: Story, longestOutput: number): void {
+    this.stories.set(story.id, story);
+    this.#byLife.get(story.life)!.add(story);
+    this.limits.entered(story);
+    const view = this.view(story.account);
+    const most = coverOf(story.inputTokens, longestOutput, story.list, story.ratio);
+    if (most > view.dearestCall) view.dearestCall = most;
+  }
+
+  /** A try begins: whoever comes here has passed the limiter and has money set aside. */
+  aimed(story: Story, credential: string, model: string): void {
+    this.limits.passed(story);
+    this.limits.aimed(story, credential, model);
+    this.keys.aimed(story);
+    if (story.admitted) return;
+    story.admitted = true;
+    const view = this.view(story.account);
+    view.open.add(story);
+    view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
+    const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
+    this.#cover(view, story, amount, { rule: 'M6', excused: 0n });
+  }
+
+  received(story: Story, attempt: Try): void {
+    this.#schedule.trace(attempt.billed ? 2 : 1);
+    if (story.tries.filter(({ billed }) => billed).length > 1) {
+      this.violations.add('M10', story.id, 'two tries of one request stand on vendors’ bills');
+    }
+    if (story.departed === 0) this.violations.add('M16', story.id, 'sent before the hold was in the journal');
+  }
+
+  turnedAway(story: Story, credential: string, model: string, status: number, retryAfterMs: number | undefined): void {
+    this.limits.turnedAway(story, credential, model, status, retryAfterMs);
+  }
+
+  /** The client got an error instead of an answer. */
+  refused(story: Story, error: GatewayError): void {
+    this.#schedule.trace(error.status);
+    const byLimiter = error.kind === 'rate_limited' && error.code !== 'upstream' && story.tries.length === 0;
+    if (byLimiter) this.limits.stopped(story, error.code);
+    else this.limits.passed(story);
+    if (error.kind === 'internal') this.violations.add('start', story.id, `an internal error: ${String(error.cause)}`);
+  }
+
+  /** Tokens were shown to the meter. true: they are paid for. */
+  observed(story: Story, goesOn: boolean): void {
+    if (!goesOn) return;
+    const view = this.view(story.account);
+    // It may have been set aside before other calls turned out dearer than what was covered.
+    const amount = coverOf(story.inputTokens, story.seen, story.list, story.ratio);
+    this.#cover(view, story, amount, { rule: 'M7', excused: view.excess });
+  }
+
+  #cover(view: AccountView, story: Story, amount: bigint, { rule, excused }: { rule: string; excused: bigint }): void {
+    if (amount <= story.cover) return;
+    view.covered += amount - story.cover;
+    story.cover = amount;
+    const left = view.credited - view.settled - view.covered;
+    if (left + excused < 0n) this.violations.add(rule, view.id, `let in ${-left} nano-USD more than the account has`);
+  }
+
+  #close(view: AccountView, story: Story): void {
+    if (!view.open.delete(story)) return;
+    view.covered -= story.cover;
+    story.cover = 0n;
+  }
+
+  ended(story: Story, outcome: Outcome['kind']): void {
+    const view = this.view(story.account);
+    const { cover } = story;
+    this.#close(view, story);
+    this.limits.ended(story);
+    story.expected = this.#costOf(story, outcome);
+    this.#schedule.trace(Number(story.expected & 0xffffffn));
+    this.charge(view, story.expected);
+    if (story.expected > cover) view.excess += story.expected - cover;
+    if (view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
+  }
+
+  charge(view: AccountView, cost: bigint): void {
+    view.settled += cost;
+    const overdraft = view.settled - view.credited;
+    const bound = view.dearestCall * BigInt(view.mostOpen);
+    if (overdraft > bound)
+      this.violations.add('M7', view.id, `${overdraft} nano-USD below zero, ${bound} are possible`);
+  }
+
+  /** The outcome table, from what truly happened. */
+  #costOf(story: Story, outcome: Outcome['kind']): bigint {
+    const last = story.tries.at(-1);
+    const seen = { input: story.inputTokens, output: story.seen };
+    switch (last?.state) {
+      case 'answered':
+        return costOf(story.told ?? seen, story.list, story.ratio);
+      case 'flying':
+        // The client left while the vendor was at work: it pays for the prompt that it had us send.
+        return outcome === 'client_left' && last.received ? costOf(seen, story.list, story.ratio) : 0n;
+      default:
+        return 0n;
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/** One gateway process: the real limiter, billing, providers and routes on a simulated clock, disk and database. */
+import { compileChain, type Run, type Seat } from '../../core/chain.ts';
+import type { Endpoint, Fact, Host, Log, Part, Plugin, Service } from '../../core/contract.ts';
+import type { LiveExchange } from '../../core/exchange.ts';
+import { uuidMaker } from '../../core/random.ts';
+import { call, type Database, database, type Ledger, ledger } from '../../core/vocabulary.ts';
+import billing, { setUpBilling } from '../../plugins/billing/index.ts';
+import type { Files } from '../../plugins/billing/segments.ts';
+import type { Store } from '../../plugins/billing/store.ts';
+import idempotency, { setUpIdempotency } from '../../plugins/idempotency/index.ts';
+import type { KeyedRows, Lifetimes } from '../../plugins/idempotency/rows.ts';
+import providersPlugin from '../../plugins/providers/index.ts';
+import rateLimit from '../../plugins/rate-limit/index.ts';
+import route from '../../plugins/route/index.ts';
+import type { Chance } from './chance.ts';
+import type { Life, Schedule } from './schedule.ts';
+
+export interface ProcessOptions {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly life: Life;
+  readonly directory: string;
+  readonly files: Files;
+  readonly store: Store;
+  readonly keysOf: (lifetimes: Lifetimes) => KeyedRows;
+  /** Sections of the gateway's file. */
+  readonly billing: object;
+  readonly providers: object;
+  /** Wall-clock milliseconds at virtual time 0; may step. */
+  readonly wallClock: () => number;
+  readonly announce: (topic: string, subject: string) => Promise<void>;
+  /** The centre of the onion. */
+  readonly forward: Run;
+  /** Told of each regular work that has begun. */
+  readonly onWork: (name: string) => void;
+}
+
+export const endpoint: Endpoint = {
+  method: 'POST',
+  path: '/v1/chat/completions',
+  operation: 'chat',
+  body: 'none',
+  states: [call as Fact<unknown>],
+};
+
+/** How long keys rest that a vendor turned away: short, so that they come back within a world's time. */
+const restTimes = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
+
+/** What is logged is of no use to a simulation; what happens shows elsewhere. */
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, record: () => {} };
+
+export class Process {
+  readonly life: Life;
+  readonly log: Log = silent;
+  readonly host: Host;
+  readonly newId: () => string;
+  readonly #options: ProcessOptions;
+  readonly #services = new Map<Service<unknown>, unknown>();
+  readonly #listeners: { topic: string; listener: (subject: string) => void }[] = [];
+  #run: Run | undefined;
+  #billing: Part | undefined;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.life = options.life;
+    this.host = this.#hostOf();
+    this.newId = uuidMaker(this.host.clock, this.host.random);
+  }
+
+  /** Sets everything up and recovers what an earlier process left. Rejects when that cannot be done now. */
+  async start(): Promise<void> {
+    const { files, store, keysOf, billing: section, providers, forward } = this.#options;
+    this.host.provide(database, this.#databaseService());
+    await setUp(providersPlugin, this.host, providers);
+    const parts: Part[] = [await setUp(rateLimit, this.host, {})];
+    const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
+    parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));
+    this.#billing = await setUpBilling(this.host, sectionOf(billing, section), files, () => store);
+    parts.push(this.#billing, await setUp(route, this.host, { rest: restTimes }));
+    const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
+    const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
+    this.#run = compileChain(endpoint, seats, async () => {}, forward);
+    for (const part of parts) await part.start?.();
+  }
+
+  /** Lets the exchange into the onion. */
+  handle(exchange: LiveExchange): ReturnType<Run> {
+    return this.#run!(exchange);
+  }
+
+  get ledger(): Ledger {
+    return this.host.need(ledger);
+  }
+
+  get isReady(): boolean {
+    return this.#billing?.ready?.() ?? false;
+  }
+
+  hear(topic: string, subject: string): void {
+    for (const known of this.#listeners) if (known.topic === topic) known.listener(subject);
+  }
+
+  async stop(): Promise<void> {
+    await this.#billing?.stop?.();
+  }
+
+  #hostOf(): Host {
+    const { schedule, chance, directory, wallClock } = this.#options;
+    const startedAt = schedule.now;
+    return {
+      gateway: 'main',
+      schema: 'main',
+      directory,
+      mode: 'serve',
+      log: silent,
+      clock: {
+        now: () => Math.floor(wallClock()),
+        monotonic: () => schedule.now - startedAt,
+      },
+      random: chance.random(),
+      need: <T>(service: Service<T>): T => {
+        if (!this.#services.has(service)) throw new Error(`nobody provides "${service.name}"`);
+        return this.#services.get(service) as T;
+      },
+      find: <T>(service: Service<T>) => this.#services.get(service) as T | undefined,
+      provide: (service, value) => void this.#services.set(service, value),
+      endpoints: () => [endpoint],
+      every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
+    };
+  }
+
+  /** As the core does it: a run that takes longer than its interval is not overtaken. */
+  #every(intervalMs: number, name: string, work: () => void | Promise<void>): void {
+    const { schedule, onWork } = this.#options;
+    let isRunning = false;
+    const again = () => schedule.after(intervalMs, this.life, name, tick);
+    const tick = () => {
+      again();
+      if (isRunning) return;
+      onWork(name);
+      const pending = work();
+      if (pending === undefined) return;
+      isRunning = true;
+      const done = () => {
+        isRunning = false;
+      };
+      void pending.then(done, done);
+    };
+    again();
+  }
+
+  #databaseService(): Database {
+    const refuse = new Proxy({}, { get: (_target, name) => raise(`the store is asked for ${String(name)} directly`) });
+    return {
+      orm: refuse as Database['orm'],
+      schema: 'main',
+      migrate: async () => {},
+      announce: this.#options.announce,
+      onChange: (topic, listener) => void this.#listeners.push({ topic, listener }),
+      healthy: () => true,
+    };
+  }
+}
+
+function raise(message: string): never {
+  throw new Error(message);
+}
+
+function sectionOf<Config>(plugin: Plugin<Config>, section: object): Config {
+  return (plugin.config as unknown as { parse(value: unknown): Config }).parse(section);
+}
+
+async function setUp<Config>(plugin: Plugin<Config>, host: Host, section: object): Promise<Part> {
+  return plugin.setup(host, sectionOf(plugin, section));
+}

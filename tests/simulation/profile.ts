@@ -1,0 +1,135 @@
+/** What a seed's world is like: how many nodes and accounts, how busy, how poor, how unreliable. */
+import { type Money, money, type Ratio } from '../../core/money.ts';
+import { flatBook } from '../../core/prices.ts';
+import type { Model, PlanTerms } from '../../core/vocabulary.ts';
+import type { Chance } from './chance.ts';
+import type { PriceList } from './tariff.ts';
+import type { VendorProfile } from './vendors.ts';
+
+export interface AccountProfile {
+  readonly id: string;
+  /** Index of the process that serves it. */
+  readonly node: number;
+  readonly plan: PlanTerms;
+  readonly ratio: Ratio | undefined;
+}
+
+export interface Profile {
+  readonly nodes: number;
+  /** Some calls carry an Idempotency-Key. */
+  readonly keys: boolean;
+  readonly accounts: readonly AccountProfile[];
+  readonly arrivalMeanMs: number;
+  readonly topUpMeanMs: number;
+  readonly topUp: Money;
+  /** Of a hundred calls so many ask for a whole answer, which shows its length only at its end. */
+  readonly wholePercent: number;
+  /** Mean times between faults of each kind; Infinity: never. */
+  readonly crashMeanMs: number;
+  readonly diskMeanMs: number;
+  readonly outageMeanMs: number;
+  readonly clockStepMeanMs: number;
+  /** Hours or days go by while nobody calls. */
+  readonly leapMeanMs: number;
+  /** A crash may be a power cut. */
+  readonly powerCuts: boolean;
+  readonly databaseFaultOneIn: number;
+  readonly vendors: VendorProfile;
+  /** Sections of the gateway's file. */
+  readonly billing: {
+    readonly hold: { readonly output_tokens: number; readonly whole_answers: 'step' | 'bound' };
+    readonly journal: object;
+  };
+}
+
+export function drawProfile(chance: Chance): Profile {
+  const nodes = chance.between(1, 3);
+  const accounts = Array.from({ length: chance.between(nodes, 6) }, (_, index) => drawAccount(chance, index, nodes));
+  const stepTokens = chance.pick([100, 500, 2_000]);
+  return {
+    nodes,
+    keys: chance.oneIn(2),
+    accounts,
+    arrivalMeanMs: chance.pick([2, 5, 5, 20]),
+    topUpMeanMs: chance.pick([50, 200, 1_000]),
+    topUp: money(BigInt(chance.pick([1_000_000, 50_000_000, 5_000_000_000]))),
+    wholePercent: chance.pick([0, 25]),
+    crashMeanMs: chance.pick([1_000, 5_000, 20_000]),
+    diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
+    outageMeanMs: chance.pick([Number.POSITIVE_INFINITY, 4_000]),
+    leapMeanMs: chance.pick([Number.POSITIVE_INFINITY, 1_000, 5_000]),
+    clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
+    powerCuts: chance.oneIn(3),
+    databaseFaultOneIn: chance.pick([0, 10, 50]),
+    vendors: { troublePercent: chance.pick([0, 2, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
+    billing: {
+      hold: { output_tokens: stepTokens, whole_answers: chance.pick(['step', 'bound'] as const) },
+      journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
+    },
+  };
+}
+
+function drawAccount(chance: Chance, index: number, nodes: number): AccountProfile {
+  const limits: { rpm?: number; tpm?: number; concurrency?: number } = {};
+  if (chance.oneIn(2)) limits.concurrency = chance.pick([1, 4, 20, 20]);
+  if (chance.oneIn(6)) limits.rpm = chance.pick([10, 300, 3_000]);
+  if (chance.oneIn(6)) limits.tpm = chance.pick([20_000, 1_000_000]);
+  const ratios: readonly (Ratio | undefined)[] = [
+    undefined,
+    { numerator: 2n, denominator: 1n },
+    { numerator: 1_333n, denominator: 1_000n },
+    { numerator: 7n, denominator: 11n },
+  ];
+  const plan = { name: `plan-${index}`, limits, models: undefined, multiplier: undefined, ...drawGrant(chance) };
+  return { id: `account-${index}`, node: index % nodes, plan, ratio: chance.pick(ratios) };
+}
+
+/** Money that a plan brings by itself, perhaps within windows. */
+function drawGrant(chance: Chance): Pick<PlanTerms, 'grant' | 'windows'> {
+  if (!chance.oneIn(3)) return {};
+  const amount = money(BigInt(chance.pick([2_000_000, 80_000_000, 3_000_000_000])));
+  const grant = { amount, every: chance.pick(['day', 'week', 'month'] as const) };
+  if (chance.oneIn(2)) return { grant };
+  return { grant, windows: { '5h': money(amount / 3n), ...(chance.oneIn(2) ? { day: money(amount / 2n) } : {}) } };
+}
+
+const vendorNames = ['north', 'east', 'west'] as const;
+
+/** Keys and addresses of the vendors; nothing is ever sent there. */
+export const providerSections = Object.fromEntries(
+  vendorNames.map((name, index) => [
+    name,
+    { keys: index === 0 ? ['a', 'b'] : 'a', speaks: { chat: 'http://127.0.0.1:9/v1' } },
+  ]),
+);
+
+/** A catalogue entry, and the list that its price was made of. */
+export interface PricedModel {
+  readonly model: Model;
+  readonly price: PriceList;
+}
+
+/** A catalogue entry with a price list of its own; a new one stands for a change of prices. */
+export function drawModel(chance: Chance, id: string, version: number): PricedModel {
+  const perMillion = () => BigInt(chance.pick([0, 1, 333_333, 2_500_000_000, 15_000_000_001]));
+  const price: PriceList = {
+    input: perMillion(),
+    output: perMillion(),
+    ...(chance.oneIn(2) ? { cache_read: perMillion() } : {}),
+    ...(chance.oneIn(3) ? { reasoning: perMillion() } : {}),
+    ...(chance.oneIn(4) ? { call: BigInt(chance.pick([1, 2_500_000])) } : {}),
+  };
+  const targets = vendorNames.map((provider) => ({ provider, model: `${id}-at-${provider}`, weight: chance.below(3) }));
+  const model: Model = {
+    id,
+    ownedBy: 'simulation',
+    created: 0,
+    displayName: id,
+    kind: 'chat',
+    targets: targets.slice(0, chance.between(1, targets.length)),
+    contextTokens: undefined,
+    maxOutputTokens: 4_000,
+    prices: flatBook(price, `v${version}`),
+  };
+  return { model, price };
+}

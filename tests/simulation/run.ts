@@ -1,0 +1,78 @@
+/**
+ * `npm run simulate -- --seeds 100`: simulated worlds, one after another, and what they came to. Exit 1 when an oracle found
+ * a violation; the last lines then say how to see it again.
+ */
+import { parseArgs } from 'node:util';
+import { mutants, sound } from './mutants.ts';
+import { type Result, simulate } from './world.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '100' },
+    first: { type: 'string', default: '1' },
+    operations: { type: 'string', default: '20000' },
+    seconds: { type: 'string' },
+    mutant: { type: 'string' },
+    kinds: { type: 'boolean', default: false },
+  },
+});
+// Refusals are half of what happens here, and nobody reads where each was thrown.
+Error.stackTraceLimit = 0;
+
+const operationsEach = Number(values.operations);
+const mutant = values.mutant === undefined ? sound : mutants[values.mutant];
+if (mutant === undefined) {
+  console.error(`there is no mutant "${values.mutant}"; there are ${Object.keys(mutants).join(', ')}`);
+  process.exit(2);
+}
+
+const total = { worlds: 0, operations: 0, requests: 0, crashes: 0, rows: 0, bad: 0 };
+const counts = new Map<string, number>();
+const started = performance.now();
+const secondsOf = () => (performance.now() - started) / 1_000;
+const first = Number(values.first);
+for (let seed = first; seed < first + Number(values.seeds); seed += 1) {
+  if (values.seconds !== undefined && secondsOf() > Number(values.seconds)) break;
+  const result = await simulate(seed, operationsEach, mutant);
+  add(result);
+  if (result.violations.length > 0) tell(result);
+}
+summarize();
+process.exitCode = total.bad > 0 ? 1 : 0;
+
+function add(result: Result): void {
+  total.worlds += 1;
+  total.operations += result.operations;
+  total.requests += result.requests;
+  total.crashes += result.crashes;
+  total.rows += result.rows;
+  for (const [kind, count] of result.counts) counts.set(kind, (counts.get(kind) ?? 0) + count);
+}
+
+function tell({ seed, violations }: Result): void {
+  total.bad += 1;
+  for (const { rule, subject, what, atMs } of violations) {
+    console.log(`seed ${seed}, ${atMs} ms: ${rule}: ${subject}: ${what}`);
+  }
+  const flags = [`--first ${seed} --seeds 1 --operations ${operationsEach}`];
+  if (values.mutant !== undefined) flags.push(`--mutant ${values.mutant}`);
+  console.log(`  again: npm run simulate -- ${flags.join(' ')}`);
+}
+
+function summarize(): void {
+  const seconds = secondsOf();
+  const { worlds, operations, requests, crashes, rows, bad } = total;
+  const coreSeconds = process.cpuUsage().user / 1e6;
+  const figure = (value: number) => Math.round(value).toLocaleString('en-US');
+  console.log(
+    `${figure(operations)} operations in ${figure(worlds)} worlds: ${figure(requests)} requests, ${figure(rows)} ledger rows, ` +
+      `${figure(crashes)} crashes; ${seconds.toFixed(1)} s, ${figure(operations / seconds)} operations/s ` +
+      `(${figure(operations / coreSeconds)} for each second of a core)`,
+  );
+  if (values.kinds) {
+    for (const [kind, count] of [...counts].sort((left, right) => right[1] - left[1])) {
+      console.log(`  ${figure(count).padStart(12)} ${kind}`);
+    }
+  }
+  console.log(bad === 0 ? '0 violations' : `violations in ${bad} worlds`);
+}
