@@ -1,4 +1,7 @@
-/** What billing asks of its database, in one place: every statement that moves money stands behind this door. Leases move none, and go to the shared database itself. */
+/**
+ * What billing asks of its database, in one place: every statement that moves money stands behind this door. Leases move
+ * none, and go to the shared database itself.
+ */
 
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
