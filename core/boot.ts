@@ -228,6 +228,7 @@ class House {
 
   async #stop(deadlineMs: number | undefined): Promise<void> {
     const { grace, deadline } = this.#file.settings.server.drain;
+    for (const { part } of this.seats) part.drain?.();
     await this.#server?.drain(deadlineMs === undefined ? grace : 0, deadlineMs ?? deadline);
     await this.stopParts();
     await this.#forward?.close();

@@ -195,6 +195,8 @@ export interface Part {
   start?(): void | Promise<void>;
   /** Clients can call now, at this base address. */
   listening?(origin: string): void | Promise<void>;
+  /** Called when the gateway is told to stop, while what is in flight goes on; `stop` comes when that has ended. */
+  drain?(): void;
   /** In reverse order after the last exchange; also after a command. */
   stop?(): void | Promise<void>;
 }

@@ -198,8 +198,10 @@ export interface Database {
   readonly schema: string;
   /** Applies the numbered SQL files of one plugin, once each, in order. `{schema}` in them is replaced, quoted. */
   migrate(plugin: string, directory: URL): Promise<void>;
-  /** Announces a change to every process on this database, this one included, within a second: topic `key`, `account`. */
+  /** Announces a change to every process on this database, this one included, within a second: topic `key`, `account`, `lease …`. */
   announce(topic: string, subject: string): Promise<void>;
+  /** true: other processes may serve from it at the same time, so that balances are spent by leases. */
+  readonly shared?: boolean;
   /** Called for each announcement. */
   onChange(topic: string, listener: (subject: string) => void): void;
   /** false while statements fail. */

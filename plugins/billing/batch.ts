@@ -10,6 +10,8 @@ export interface Cursor {
   readonly journal: string;
   readonly owner: string;
   readonly applied: number;
+  /** How long a lease lasts from here on of which rows are applied; undefined: balances are not shared out. */
+  readonly leaseMs?: number | undefined;
 }
 
 /** Another process has taken this journal over: nothing that this one still applies would be true. */
@@ -123,6 +125,7 @@ function batchStatement(schema: string, text: string, accounts: ReadonlyMap<stri
       ) as change
       returning totals.available + totals.held + totals.revenue + totals.funding + totals.absorbed as imbalance
     ),
+    ${cursor.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
     used as (insert into ${table('usage')} ${usageRows} on conflict do nothing),
     tried as (insert into ${table('attempts')} ${attemptRows} on conflict do nothing),
     marked as (
@@ -133,6 +136,18 @@ function batchStatement(schema: string, text: string, accounts: ReadonlyMap<stri
       (select count(*)::int from marked) as owned,
       (select json_object_agg(account_id, balance::text) from moved) as moved,
       ${chargedRows(table, jsonOf(locked))} as charged`;
+}
+
+/** What a journal's rows take from a balance they take from its node's lease too. A missing one was given back: it begins at 0. */
+function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, leaseMs: number): SQL {
+  return sql`
+    leased as (
+      insert into ${table('leases')} as leases (account_id, node, epoch, amount, expires_at)
+      select account_id, ${journal}, ${owner}, sum(amount)::bigint,
+        clock_timestamp() + ${leaseMs}::bigint * interval '1 millisecond' from inserted group by account_id
+      on conflict (account_id, node) do update set amount = leases.amount + excluded.amount,
+        expires_at = greatest(leases.expires_at, excluded.expires_at)
+    ),`;
 }
 
 /** The new charges that grants which expire may have to pay. */

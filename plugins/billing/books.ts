@@ -1,15 +1,20 @@
 /** The serving half of billing: journal, purses, flusher and desk put together, recovered at the start, flushed at the stop. */
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
+import type { Money } from '../../core/money.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
 import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
 import { Journal } from './journal.ts';
+import { wholeBalances } from './leases/funding.ts';
+import { Lessor, leaseMs } from './leases/lessor.ts';
+import { type Lettings, settleIn } from './leases/lettings.ts';
+import { type Node, takeSlices } from './leases/store.ts';
 import type { Lock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
-import { Purses } from './purses.ts';
+import { type Purse, Purses } from './purses.ts';
 import { judgeInterrupted, type Replay, replay, secureSegments } from './recovery.ts';
 import { Retention } from './retention.ts';
 import type { Files } from './segments.ts';
@@ -21,6 +26,10 @@ export interface BooksOptions {
   readonly journalBytes: number;
   readonly backlogLimit: number;
   readonly accountLimit: number;
+  /** The database whose balances other processes spend too, by leases; undefined: this one spends them all. */
+  readonly shared: Database | undefined;
+  /** Processes that may serve from it at once. */
+  readonly nodeLimit: number;
   /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
   readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
   /** Of a database that is copied now and then. */
@@ -37,6 +46,8 @@ export interface Books {
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly journal: Journal;
+  /** This process's leases; undefined where it alone spends all balances. */
+  readonly lettings: Lettings | undefined;
   /** Syncs the journal; every few milliseconds. */
   tick(): Promise<void>;
   /** Applies what is due to the database and drops journal segments that are done with. */
@@ -112,14 +123,17 @@ function assemble(assembly: Assembly): Books {
   const { clock, log } = host;
   const { segments, next } = replayed;
   const { segmentBytes, journalBytes: limitBytes, stepTokens, backlogLimit, accountLimit } = options;
+  const { shared, nodeLimit, upkeep, onCopy } = options;
   const kept = { segmentBytes, limitBytes, keepMs: keepSegmentsMs };
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten, position });
   const fundsOf = (accountIds: readonly string[]) => store.funds(accountIds, clock.now());
   const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
-  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
-  const flusher = new Flusher({
+  const lease = shared ? (purse: Purse, need: Money) => lessor!.open(purse, need) : undefined;
+  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
+  const written = { ...cursor, leaseMs: shared && leaseMs };
+  const flusher: Flusher = new Flusher({
     backlog,
     purses,
     clock,
@@ -128,12 +142,18 @@ function assemble(assembly: Assembly): Books {
     apply: async (text, accountIds, reached) => {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
-      return store.apply(text, accountIds, { ...cursor, applied: reached });
+      const sentAt = clock.monotonic();
+      const balances = await store.apply(text, accountIds, { ...written, applied: reached });
+      if (lessor === undefined) return balances;
+      // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
+      lessor.renewed(accountIds, sentAt);
+      return new Map();
     },
-    fundsOf,
+    fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
-  const { upkeep, onCopy } = options;
-  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
+  const lessor = shared && lessorOf({ host, database: shared, purses, flusher, node: cursor });
+  const funding = lessor ?? wholeBalances(flusher);
+  const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
   if (onCopy !== undefined) {
     retention.awaitCopies();
@@ -145,21 +165,45 @@ function assemble(assembly: Assembly): Books {
     await journal.release(done, oldest);
     return worked;
   };
+  const lettings = shared && lessor && settleIn({ host, database: shared, lessor, node: cursor, nodeLimit });
   return {
     desk,
     purses,
     backlog,
     flusher,
     journal,
+    lettings,
     tick: () => journal.tick(),
     apply,
     close: async () => {
       journal.write();
       if (!(await apply())) log.warn({ rows: backlog.rows }, 'the journal will be applied at the next start');
+      else await lettings?.end();
       await journal.close();
       lock.release();
     },
   };
+}
+
+interface LessorParts {
+  readonly host: Host;
+  readonly database: Database;
+  readonly purses: Purses;
+  readonly flusher: Flusher;
+  readonly node: Node;
+}
+
+function lessorOf({ host: { clock, log }, database, purses, flusher, node }: LessorParts): Lessor {
+  const { orm, schema, announce } = database;
+  return new Lessor({
+    node: node.journal,
+    purses,
+    flusher,
+    clock,
+    log,
+    takeSlices: (asks) => takeSlices(orm, schema, node, asks, leaseMs, clock.now()),
+    announce,
+  });
 }
 
 /** Ends what a crash left open, and waits until the database has all of it: only then are balances right. */
@@ -180,5 +224,7 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
     await journal.close();
     throw new Error('the journal could not be applied to the database');
   }
+  // What the last run had leased and did not spend.
+  await books.lettings?.begin();
   if (rows + open.length > 0) host.log.info({ rows, interrupted: open.length }, 'the journal was replayed');
 }

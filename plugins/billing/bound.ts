@@ -10,6 +10,8 @@ export interface OverdraftTerms {
   readonly at: number;
   readonly models: readonly Model[];
   readonly plans: readonly PlanTerms[];
+  /** Processes that share the accounts: each of them counts the calls that run at once by itself. */
+  readonly nodes?: number;
 }
 
 /**
@@ -18,6 +20,7 @@ export interface OverdraftTerms {
  * can get that far below zero as many times as its plan lets calls run at once, unless holds cover whole answers.
  */
 export function overdraftNotices(terms: OverdraftTerms): Notice[] {
+  const { nodes = 1 } = terms;
   const worst = worstModel(terms);
   if (worst === undefined) return [];
   if (terms.rules.wholeAnswers === 'bound') {
@@ -32,10 +35,11 @@ export function overdraftNotices(terms: OverdraftTerms): Notice[] {
       const text = `plan "${plan.name}": an account can get ${formatUsd(perCall)} USD below zero for each call that runs at once (${worst.id}); the plan sets no limit to them`;
       return { level: 'warning', text };
     }
-    const bound = formatUsd(perCall * BigInt(concurrency));
+    const bound = formatUsd(perCall * BigInt(concurrency) * BigInt(nodes));
+    const calls = `${concurrency} calls of ${worst.id}${nodes > 1 ? ` on each of ${nodes} processes` : ''}`;
     return {
       level: 'info',
-      text: `plan "${plan.name}": an account can get at most ${bound} USD below zero (${concurrency} calls of ${worst.id})`,
+      text: `plan "${plan.name}": an account can get at most ${bound} USD below zero (${calls})`,
     };
   });
 }

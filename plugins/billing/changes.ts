@@ -4,6 +4,7 @@ import type { Money } from '../../core/money.ts';
 import type { Database, PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import type { Entries } from './entries.ts';
+import { callIn } from './leases/call-in.ts';
 import type { Store } from './store.ts';
 import { keepUp } from './terms.ts';
 
@@ -36,6 +37,11 @@ export class Changes {
   /** Changes the account. `atMost`: what may be taken by that, which calls cannot spend meanwhile. */
   async change<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
     const running = this.#books();
+    if (this.#database.shared === true) {
+      // Processes spend what they have leased; the transaction sees how much that is.
+      if (atMost > 0n) await callIn(this.#host, this.#database, accountId, atMost);
+      return this.#change(accountId, work, { mayTake: true });
+    }
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
     const { purses, flusher } = running;
     // Calls are let in by memory alone: so it must know of the debit before the database does.

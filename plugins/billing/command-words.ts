@@ -1,12 +1,13 @@
 /** What the commands about money read from a terminal, and what they work with. */
 import type { Command, Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { type Account, accounts, type Ledger, type Pool } from '../../core/vocabulary.ts';
+import { type Account, accounts, type Database, type Ledger, type Pool } from '../../core/vocabulary.ts';
 import type { AuditReport } from './audit.ts';
 import type { StoredRow } from './rows.ts';
 
 export interface CommandTools {
   readonly host: Host;
+  readonly store: Database;
   readonly ledger: Ledger;
   readonly pool: Pool;
   readonly readLedger: (accountId: string, limit: number) => Promise<StoredRow[]>;

@@ -5,6 +5,7 @@ import { formatUsd } from '../../core/money.ts';
 import { readCount, type Usage } from '../../core/usage.ts';
 import type { PoolView } from '../../core/vocabulary.ts';
 import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
+import { leaseCommands } from './leases/commands.ts';
 import { moneyCommands } from './money-commands.ts';
 import { decodePrice } from './records.ts';
 import type { StoredRow } from './rows.ts';
@@ -12,6 +13,7 @@ import type { StoredRow } from './rows.ts';
 export function commandsOf(tools: CommandTools): Command[] {
   return [
     ...moneyCommands(tools),
+    ...leaseCommands(tools.store),
     {
       name: 'ledger',
       summary: "Shows an account's money, what it is made of, and its last ledger rows",

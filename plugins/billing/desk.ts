@@ -11,6 +11,7 @@ import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { OpenHolds } from './holds.ts';
 import type { Journal } from './journal.ts';
+import type { Funding } from './leases/funding.ts';
 import type { Settlement, Verdict } from './outcome.ts';
 import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
@@ -27,6 +28,8 @@ export interface DeskOptions {
   readonly backlog: Backlog;
   readonly flusher: Flusher;
   readonly purses: Purses;
+  /** Brings money to the purses. */
+  readonly funding: Funding;
   readonly clock: Clock;
   readonly log: Log;
   /** Output tokens that an extension reaches beyond what was seen. */
@@ -66,20 +69,22 @@ export class Desk {
     if (!this.accepting()) throw journal.refusal();
     const amount = boundOf(terms, terms.outputTokens);
     const purse = purses.find(terms.accountId);
-    const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.covers(purse, amount);
+    const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.admits(purse, amount);
     if (!ready) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, purses.use(purse));
   }
 
   async #holdLater(terms: Terms, amount: Money): Promise<Hold> {
-    const { purses, flusher } = this.#options;
-    const purse = await purses.acquire(terms.accountId);
+    const { purses, funding, clock } = this.#options;
+    const purse = await purses.acquire(terms.accountId, amount);
     try {
       await this.#keepUp(purse, terms.plan);
-      // Money may have come in a moment ago, by another process.
-      if (!purses.covers(purse, amount)) await flusher.freshen(purse);
-      // Of all that wait for one reading each looks again in the turn in which it takes: the one before may have taken the rest.
-      if (!purses.covers(purse, amount)) throw notCovered(purses.bindingWindow(purse, amount));
+      // Looked at in the same turn in which it is taken: of several who waited for an answer, one may have taken it all.
+      const since = clock.monotonic();
+      for (let tries = 0; !purses.admits(purse, amount); tries += 1) {
+        if (!(await funding.ask(purse, amount, { tries, since })))
+          throw notCovered(purses.bindingWindow(purse, amount));
+      }
     } catch (error) {
       purses.release(purse);
       throw error;
@@ -88,12 +93,13 @@ export class Desk {
   }
 
   #take(terms: Terms, amount: Money, purse: Purse): Hold {
-    const { journal, backlog, clock } = this.#options;
+    const { journal, backlog, clock, funding } = this.#options;
     const hold = newHold(terms, amount, purse);
     hold.record = holdRecord(hold, clock.now());
     hold.sequence = journal.append(hold.record);
     backlog.post(purse, money(-amount));
     this.#open.add(hold);
+    if (purse.slice !== undefined && purse.base + purse.posted < purse.slice.lowWater) funding.topUp(purse);
     return hold;
   }
 
@@ -150,9 +156,21 @@ export class Desk {
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
+    if (hold.purse?.slice !== undefined) this.#prepare(hold);
     if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
     hold.unpaid = true;
     return false;
+  }
+
+  /** An extension cannot wait for the database: what it will need is asked for while there is time. */
+  #prepare(hold: Hold): void {
+    const { stepTokens, funding } = this.#options;
+    const { purse, terms, coveredOutput } = hold;
+    const isSoon = coveredOutput - hold.seenOutput <= stepTokens / 2;
+    if (!isSoon || hold.preparedOutput === coveredOutput || purse === undefined) return;
+    hold.preparedOutput = coveredOutput;
+    const bound = boundOf(terms, coveredOutput + stepTokens);
+    if (bound > hold.held) funding.prepare(purse, money(bound - hold.held));
   }
 
   /** Sets more aside: a step ahead of what was seen, or as much of a step as the balance allows. */

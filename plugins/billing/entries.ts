@@ -6,6 +6,7 @@ import { lockBalances } from './batch.ts';
 import { type PlacedDraw, remainingIn } from './draws.ts';
 import { type EntryRow, type EntryRows, SqlEntryRows } from './entry-rows.ts';
 import type { PoolState } from './funds.ts';
+import { leasedOf } from './leases/store.ts';
 import { draw, type Pot, type WindowsOf } from './pots.ts';
 
 /** No account is credited more than this at once: balances stay far from the end of a `bigint`. */
@@ -36,6 +37,8 @@ export interface EntriesOf {
   readonly balance: Money;
   /** Set aside for running calls, as far as the database knows. */
   readonly held: Money;
+  /** What processes may spend of the balance without asking: it cannot be taken. */
+  readonly leased: Money;
 }
 
 const noPool: PoolState = { pots: [], spent: new Map() };
@@ -52,9 +55,11 @@ export class Entries {
   #balance: Money;
   #rows = 0;
   readonly #held: Money;
+  /** What processes may spend of the balance without asking: it cannot be taken. */
+  readonly leased: Money;
 
   /** `runner` runs statements inside the transaction whose rows of this account are `rows`. */
-  constructor(runner: Orm, schema: string, rows: EntryRows, { accountId, at, balance, held }: EntriesOf) {
+  constructor(runner: Orm, schema: string, rows: EntryRows, { accountId, at, balance, held, leased }: EntriesOf) {
     this.runner = runner;
     this.schema = schema;
     this.#store = rows;
@@ -62,14 +67,16 @@ export class Entries {
     this.at = at;
     this.#balance = balance;
     this.#held = held;
+    this.leased = leased;
   }
 
   /** Runs `work` in one transaction that holds the account's lock. */
   static transact<T>(orm: Orm, schema: string, accountId: string, at: number, work: (entries: Entries) => Promise<T>) {
     return orm.transaction(async (transaction) => {
       const { balance, held } = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
+      const { leased } = await leasedOf(transaction, schema, accountId);
       const rows = new SqlEntryRows(transaction, schema, accountId);
-      return work(new Entries(transaction as unknown as Orm, schema, rows, { accountId, at, balance, held }));
+      return work(new Entries(transaction as unknown as Orm, schema, rows, { accountId, at, balance, held, leased }));
     });
   }
 
@@ -137,7 +144,8 @@ export class Entries {
     if (await this.isKnown('DEBIT', -amount, reference)) return false;
     const { pots, spent } = await this.pool();
     const expired = remainingIn(pots.filter(({ expiresAt }) => expiresAt <= this.at));
-    if (!this.mayTake || this.#balance - expired < amount) throw notThere('The balance does not cover this debit.');
+    if (!this.mayTake || this.#balance - this.leased - expired < amount)
+      throw notThere('The balance does not cover this debit.');
     const wallet = this.#balance + this.#held - remainingIn(pots);
     const seq = await this.post({
       kind: 'DEBIT',
@@ -160,7 +168,7 @@ export class Entries {
     if (price < 0n || price > largestAmount) throw new RangeError(`${price} is no price`);
     if (await this.isKnown('PURCHASE', -price, reference)) return false;
     // Running calls may still need what is set aside for them.
-    const free = (await this.wallet()) - this.#held;
+    const free = (await this.wallet()) - this.#held - this.leased;
     if (price > 0n && (!this.mayTake || free < price)) {
       const usd = formatUsd(free > 0n ? free : 0n);
       throw notThere(`This costs ${formatUsd(price)} USD; of the balance, ${usd} USD can be used for purchases.`);

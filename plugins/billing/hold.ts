@@ -55,6 +55,8 @@ export interface Hold {
   /** Output tokens seen so far, and as of the last PROGRESS record. */
   seenOutput: number;
   notedOutput: number;
+  /** What was covered when money for an extension was last asked for. */
+  preparedOutput: number;
   /** The answer was stopped: what it showed is more than could be paid for. */
   unpaid: boolean;
   /** Attempts whose departure is in the journal or on its way there. */
@@ -79,6 +81,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     coveredOutput: terms.outputTokens,
     seenOutput: 0,
     notedOutput: 0,
+    preparedOutput: -1,
     unpaid: false,
     sent: [],
     turn: undefined,

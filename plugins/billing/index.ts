@@ -63,6 +63,9 @@ const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('The local file in which every hold and charge is recorded before the database has it.'),
+  nodes: count()
+    .default(8)
+    .describe('Processes that may serve from one Postgres at once, draining ones included; one more does not start.'),
   accounts: count().default(100_000).describe('Accounts whose balance is kept in memory at most.'),
 });
 
@@ -113,6 +116,7 @@ export async function setUpBilling(
     },
     commands: commandsOf({
       host,
+      store,
       ledger: till.ledger,
       pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
@@ -124,6 +128,7 @@ export async function setUpBilling(
         at: host.clock.now(),
         models: host.find(catalog)?.list() ?? [],
         plans: host.find(plans)?.list() ?? [],
+        nodes: store.shared === true ? config.nodes : 1,
       }),
     ready: () => books?.desk.accepting() ?? false,
     start: async () => {
@@ -133,6 +138,8 @@ export async function setUpBilling(
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
+        shared: store.shared === true ? store : undefined,
+        nodeLimit: config.nodes,
         upkeep: till.upkeep,
         onCopy: store.onCopy,
       });
@@ -142,9 +149,11 @@ export async function setUpBilling(
       host.every(progressMs, 'note progress', () => running.desk.noteProgress());
       host.every(sweepMs, 'forget idle accounts', () => running.purses.sweep());
       store.onChange('account', (accountId) => {
+        // A slice is refreshed by whoever needs more of it; that a plan was bought is to be known before.
         if (running.purses.knows(accountId)) void running.flusher.refresh(accountId);
       });
     },
+    drain: () => books?.lettings?.drain(),
     stop: async () => {
       const running = books;
       books = undefined;

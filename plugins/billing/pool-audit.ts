@@ -63,6 +63,16 @@ export const poolChecks: readonly Check[] = [
       where grants.amount + payouts.amount < 0`,
   },
   {
+    rule: 'M6',
+    what: 'processes may spend more than the account has',
+    // A lease that has expired may be of a grant that has, too: its node is gone, and nobody spends it.
+    query: (table) => sql`
+      select leases.account_id as subject from ${table('leases')} as leases
+      left join ${table('balances')} as balances on balances.account_id = leases.account_id
+      group by leases.account_id, balances.balance
+      having sum(leases.amount) > greatest(coalesce(balances.balance, 0), 0) and min(leases.expires_at) > now()`,
+  },
+  {
     rule: 'P5',
     what: 'a refund and its row do not match',
     query: (table) => sql`

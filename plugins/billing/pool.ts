@@ -31,8 +31,10 @@ export function openTill(host: Host, database: Database, store: Store, books: ()
           return entries.balance;
         }),
       balance: async (accountId) => {
-        const purse = books()?.purses.find(accountId);
-        if (purse !== undefined) return availableIn(purse);
+        const running = books();
+        const purse = running?.purses.find(accountId);
+        if (purse?.slice !== undefined) await running!.flusher.drain();
+        else if (purse !== undefined) return availableIn(purse);
         return (await store.funds([accountId], host.clock.now())).get(accountId)!.balance;
       },
       endOf: (requestId) => store.endOf(requestId),

@@ -96,6 +96,17 @@ export function lockedAt(pots: readonly Pot[], spent: Spent, at: number): { lock
   return { locked: money(locked), start, end };
 }
 
+/** The most of the pots' money that is locked at any moment from `from` to `until`, if nothing is spent meanwhile. */
+export function lockedThrough(pots: readonly Pot[], spent: Spent, from: number, until: number): Money {
+  let most = money(0n);
+  for (let at = from; at < until; ) {
+    const { locked, end } = lockedAt(pots, spent, at);
+    if (locked > most) most = locked;
+    at = end;
+  }
+  return most;
+}
+
 /**
  * Pays `amount`, which was set aside at `at`: by the grants in their order, each within its windows; then by the money that
  * does not expire (`wallet`), which leaves no draw; then by the grants beyond their windows, because a call that was

@@ -3,15 +3,16 @@ import type { Clock } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { type Money, money } from '../../core/money.ts';
 import type { Funds, PoolState } from './funds.ts';
+import { newSlice, type Slice } from './leases/slice.ts';
 import { bindingWindow, lockedAt, type WindowAt } from './pots.ts';
 
 /**
- * The one place that says yes or no to spending an account's money in this process. Today the whole balance is ours;
- * a node that shares an account with others would hold a slice of it here, and nobody else need know.
+ * The one place that says yes or no to spending an account's money in this process: of the whole balance where no other
+ * process spends it, of the slice that the database leased to this one where others do.
  */
 export interface Purse {
   readonly accountId: string;
-  /** The database's balance without what was posted to it since the purse was loaded; `posted` on top is what may be spent. */
+  /** The balance (or the slice of it) without what was posted since the purse was loaded; `posted` on top is what may be spent. */
   base: Money;
   /** Sum and number of all entries since the purse was loaded, and as much of them as the database has. */
   posted: Money;
@@ -38,6 +39,8 @@ export interface Purse {
   upkeep: Promise<void> | undefined;
   /** Set aside for a debit that the database is being asked for. */
   reserved: Money;
+  /** What is known of the lease; undefined: the whole balance is this process's. */
+  readonly slice: Slice | undefined;
 }
 
 /** What a purse had come to at the last of its entries in one batch. */
@@ -56,6 +59,8 @@ export interface PurseOptions {
   readonly idleMs: number;
   /** What the account has in the database; 0 when it has nothing yet. */
   readonly fundsOf: (accountId: string) => Promise<Funds>;
+  /** Given where processes share accounts: gets the first slice for a new purse, for a call that needs so much. */
+  readonly lease?: ((purse: Purse, need: Money) => Promise<unknown>) | undefined;
 }
 
 /** The database's balance and every entry that has not reached it yet; of it, what is locked may not be spent now. */
@@ -85,9 +90,17 @@ export class Purses {
     return this.#purses.has(accountId) || this.#loading.has(accountId);
   }
 
-  /** The account's purse, kept in memory until `release`. 503 when the database does not answer: an unknown balance is no balance. */
-  async acquire(accountId: string): Promise<Purse> {
-    return this.use(this.#purses.get(accountId) ?? (await this.#load(accountId)));
+  /**
+   * The account's purse, kept in memory until `release`. 503 when the database does not answer: an unknown balance is no
+   * balance. `need`: what the call will ask of it.
+   */
+  async acquire(accountId: string, need: Money = money(0n)): Promise<Purse> {
+    const purse = this.#loading.get(accountId) ?? this.#purses.get(accountId) ?? this.#load(accountId, need);
+    return this.use(purse instanceof Promise ? await purse : purse);
+  }
+
+  [Symbol.iterator](): IterableIterator<Purse> {
+    return this.#purses.values();
   }
 
   /** Keeps a purse that is in memory there until `release`. */
@@ -108,6 +121,12 @@ export class Purses {
     return available >= amount && (purse.pool === undefined || available - this.#lockedIn(purse) >= amount);
   }
 
+  /** Whether a call that costs `amount` at most may be let in now. */
+  admits(purse: Purse, amount: Money): boolean {
+    const isKnown = purse.slice === undefined || this.#options.clock.monotonic() < purse.slice.validUntil;
+    return isKnown && this.covers(purse, amount);
+  }
+
   /** What may be spent now. */
   spendable(purse: Purse): Money {
     return money(purse.base + purse.posted - (purse.pool === undefined ? 0n : this.#lockedIn(purse)));
@@ -115,7 +134,8 @@ export class Purses {
 
   /** The window that keeps money back which the balance has; undefined when the money is not there. */
   bindingWindow(purse: Purse, amount: Money): WindowAt | undefined {
-    if (purse.pool === undefined || purse.base + purse.posted < amount) return undefined;
+    const rest = purse.slice?.rest ?? purse.base + purse.posted;
+    if (purse.pool === undefined || rest < amount) return undefined;
     return bindingWindow(purse.pool.pots, purse.pool.spent, this.#options.clock.now());
   }
 
@@ -125,6 +145,8 @@ export class Purses {
    * window it is too high until the database has the charge, never too low.
    */
   #lockedIn(purse: Purse): Money {
+    // A slice was cut from what is free.
+    if (purse.slice !== undefined) return money(0n);
     const now = this.#options.clock.now();
     if (now >= purse.lockedUntil || now < purse.lockedFrom) {
       const { pots, spent } = purse.pool!;
@@ -138,7 +160,7 @@ export class Purses {
   reconcile(accountId: string, funds: Funds): void {
     const purse = this.#purses.get(accountId);
     if (purse === undefined) return;
-    purse.base = money(funds.balance - purse.appliedPosted - purse.reserved);
+    if (purse.slice === undefined) purse.base = money(funds.balance - purse.appliedPosted - purse.reserved);
     if (funds.pool !== undefined || purse.pool !== undefined) setPool(purse, funds.pool);
     if (funds.term === purse.term) return;
     // A plan was bought: whoever calls next sees to it.
@@ -174,58 +196,84 @@ export class Purses {
   sweep(idleMs: number = this.#options.idleMs): void {
     const before = this.#options.clock.monotonic() - idleMs;
     for (const purse of this.#purses.values()) {
-      const settled = purse.users === 0 && purse.rows === purse.appliedRows;
+      // A slice is given back before it is forgotten.
+      const left = purse.slice !== undefined && purse.base + purse.posted > 0n;
+      const settled = purse.users === 0 && purse.rows === purse.appliedRows && !left;
       if (settled && purse.usedAt <= before) this.#purses.delete(purse.accountId);
     }
   }
 
-  #load(accountId: string): Promise<Purse> {
-    const running = this.#loading.get(accountId);
-    if (running !== undefined) return running;
-    const loading = this.#read(accountId).finally(() => this.#loading.delete(accountId));
+  #load(accountId: string, need: Money): Promise<Purse> {
+    const loading = this.#read(accountId, need).finally(() => this.#loading.delete(accountId));
     this.#loading.set(accountId, loading);
     return loading;
   }
 
-  async #read(accountId: string): Promise<Purse> {
-    const { clock, limit, fundsOf } = this.#options;
+  async #read(accountId: string, need: Money): Promise<Purse> {
+    const { clock, limit, fundsOf, lease } = this.#options;
     if (this.#purses.size + this.#loading.size >= limit) this.sweep(0);
     if (this.#purses.size + this.#loading.size >= limit) {
       throw new GatewayError('overloaded', 'Too many accounts are active at the moment.', { retryAfterMs: 1_000 });
     }
+    if (lease !== undefined) return this.#readSlice(newPurse(accountId, clock.monotonic(), newSlice()), need);
     const { balance, pool, term } = await fundsOf(accountId).catch((cause: unknown) => {
-      throw new GatewayError('overloaded', 'The balance cannot be read at the moment; please try again soon.', {
-        code: 'balance_unavailable',
-        retryAfterMs: 1_000,
-        cause,
-      });
+      throw balanceUnavailable(cause);
     });
-    const now = clock.monotonic();
-    const purse: Purse = {
-      accountId,
-      base: balance,
-      posted: money(0n),
-      rows: 0,
-      appliedPosted: money(0n),
-      appliedRows: 0,
-      users: 0,
-      usedAt: now,
-      askedAt: Number.NEGATIVE_INFINITY,
-      turn: -1,
-      share: undefined,
-      pool: undefined,
-      locked: money(0n),
-      lockedFrom: Number.NEGATIVE_INFINITY,
-      lockedUntil: Number.POSITIVE_INFINITY,
-      term,
-      upkeepAt: Number.NEGATIVE_INFINITY,
-      upkeep: undefined,
-      reserved: money(0n),
-    };
+    const purse = newPurse(accountId, clock.monotonic(), undefined);
+    Object.assign(purse, { base: balance, term });
     setPool(purse, pool);
     this.#purses.set(accountId, purse);
     return purse;
   }
+
+  /** The purse is there before its slice: whoever brings slices looks for it here. */
+  async #readSlice(purse: Purse, need: Money): Promise<Purse> {
+    this.#purses.set(purse.accountId, purse);
+    purse.users += 1;
+    try {
+      await this.#options.lease!(purse, need);
+      return purse;
+    } catch (error) {
+      if (purse.users === 1) this.#purses.delete(purse.accountId);
+      throw error;
+    } finally {
+      purse.users -= 1;
+    }
+  }
+}
+
+/** The database does not tell what an account has. */
+export function balanceUnavailable(cause?: unknown): GatewayError {
+  return new GatewayError('overloaded', 'The balance cannot be read at the moment; please try again soon.', {
+    code: 'balance_unavailable',
+    retryAfterMs: 1_000,
+    cause,
+  });
+}
+
+function newPurse(accountId: string, now: number, slice: Slice | undefined): Purse {
+  return {
+    accountId,
+    base: money(0n),
+    posted: money(0n),
+    rows: 0,
+    appliedPosted: money(0n),
+    appliedRows: 0,
+    users: 0,
+    usedAt: now,
+    askedAt: Number.NEGATIVE_INFINITY,
+    turn: -1,
+    share: undefined,
+    pool: undefined,
+    locked: money(0n),
+    lockedFrom: Number.NEGATIVE_INFINITY,
+    lockedUntil: Number.POSITIVE_INFINITY,
+    term: undefined,
+    upkeepAt: Number.NEGATIVE_INFINITY,
+    upkeep: undefined,
+    reserved: money(0n),
+    slice,
+  };
 }
 
 /** What is locked is worked out when it is asked for next. */

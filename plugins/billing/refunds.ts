@@ -27,7 +27,7 @@ export async function refundCredit(
       'There is no credit of this reference that could be paid back: it is unknown, expires, or is spent.';
     throw new GatewayError('not_found', message, { field: 'of' });
   }
-  const free = wallet - entries.held;
+  const free = wallet - entries.held - entries.leased;
   const most = grant.remaining < free ? grant.remaining : free;
   if (amount > most || !entries.mayTake) {
     throw notThere(

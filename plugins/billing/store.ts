@@ -1,4 +1,7 @@
-/** What billing asks of its database, in one place: every statement that moves money stands behind this door. */
+/**
+ * What billing asks of its database, in one place: every statement that moves money stands behind this door. Leases move
+ * none, and go to the shared database itself.
+ */
 
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
@@ -9,7 +12,7 @@ import { Entries } from './entries.ts';
 import { type Funds, readFunds } from './funds.ts';
 import { rowsOf, tablesOf } from './sql.ts';
 
-/** A ledger that several processes share. Each call is one transaction: all of it or nothing, also when its answer is lost. */
+/** A ledger that several processes write. Each call is one transaction: all of it or nothing, also when its answer is lost. */
 export interface Store {
   /** How far a journal is applied, and the last epoch of it that was seen; undefined for one that is new. */
   cursorOf(journal: string): Promise<{ readonly applied: number; readonly epoch: number } | undefined>;

@@ -19,10 +19,20 @@ interface Change {
   readonly subject: string;
 }
 
+export interface ChangesOptions {
+  readonly orm: Orm;
+  readonly schema: string;
+  /** Where listeners are woken, so that they need not wait for their next poll; undefined: nobody listens. */
+  readonly channel: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** Reads `<schema>.changes` and tells the listeners, each announcement once. */
 export class Changes {
   readonly #orm: Orm;
   readonly #table: SQL;
+  readonly #channel: string | undefined;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #listeners = new Map<string, ((subject: string) => void)[]>();
@@ -36,9 +46,10 @@ export class Changes {
   /** Told here at once, before a poll has come across them. */
   readonly #told = new Set<bigint>();
 
-  constructor(orm: Orm, schema: string, clock: Clock, log: Log) {
+  constructor({ orm, schema, channel, clock, log }: ChangesOptions) {
     this.#orm = orm;
     this.#table = sql`${sql.identifier(schema)}.changes`;
+    this.#channel = channel;
     this.#clock = clock;
     this.#log = log;
   }
@@ -58,8 +69,9 @@ export class Changes {
 
   /** Resolves when it is in the table; listeners of this process have been called by then. */
   async announce(topic: string, subject: string): Promise<void> {
+    const wake = this.#channel === undefined ? sql`` : sql`, pg_notify(${this.#channel}, '')::text`;
     const rows = await this.#orm.execute(
-      sql`insert into ${this.#table} (topic, subject) values (${topic}, ${subject}) returning id`,
+      sql`insert into ${this.#table} (topic, subject) values (${topic}, ${subject}) returning id ${wake}`,
     );
     const { id } = (rows as { id: bigint }[])[0]!;
     // A poll may have been faster than the answer to this statement.

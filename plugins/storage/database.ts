@@ -5,10 +5,12 @@ import type { Database, Orm } from '../../core/vocabulary.ts';
 import { Changes, pollIntervalMs, pruneIntervalMs } from './changes.ts';
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
 import { useEmbedded } from './embedded/keeper.ts';
+import { channelOf, Listener } from './listener.ts';
 import { migrate, prepareSchema } from './migrate.ts';
 
 /** A poll without an answer for so long means that statements hang. */
 const stuckAfterMs = 5_000;
+const listenIntervalMs = 1_000;
 
 export interface DatabaseOptions {
   /** `embedded` or a `postgres://` URL. */
@@ -25,7 +27,8 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const { schema } = host;
   const source = await openSource(host, options);
   const { orm } = source.connection;
-  const changes = new Changes(orm, schema, host.clock, host.log);
+  const channel = source.shared ? channelOf(schema) : undefined;
+  const changes = new Changes({ orm, schema, channel, clock: host.clock, log: host.log });
   /** By a connection of its own: a migration may take longer than a statement is let. */
   const migratePlugin = async (plugin: string, directory: URL) => {
     const patient = connect({ ...source.options, maxConnections: 1, patient: true, threaded: false });
@@ -40,7 +43,11 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     throw error;
   }
   const health = new Health(host, () => changes.poll());
-  host.every(pollIntervalMs, 'poll for changes', () => health.poll());
+  const poll = () => health.poll();
+  const listener =
+    channel === undefined || host.mode !== 'serve' ? undefined : new Listener(source.options, channel, poll, host.log);
+  host.every(pollIntervalMs, 'poll for changes', poll);
+  if (listener !== undefined) host.every(listenIntervalMs, 'listen to changes', () => listener.listen());
   host.every(pruneIntervalMs, 'prune changes', () => changes.prune());
   return {
     orm,
@@ -48,20 +55,25 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     migrate: migratePlugin,
     announce: (topic, subject) => changes.announce(topic, subject),
     onChange: (topic, listener) => changes.onChange(topic, listener),
+    shared: source.shared,
     healthy: () => source.alive() && health.isGood(),
     ...(source.onCopy === undefined ? {} : { onCopy: source.onCopy }),
-    close: () => source.close(),
+    close: async () => {
+      await listener?.close();
+      await source.close();
+    },
   };
 }
 
 /** For a dry run: nothing is opened; whoever runs a statement all the same gets an error. */
-export function closedDatabase(schema: string): Database {
+export function closedDatabase(schema: string, shared: boolean): Database {
   const orm = drizzle(async () => {
     throw new Error('A dry run opens no database.');
   });
   return {
     orm: orm as unknown as Orm,
     schema,
+    shared,
     migrate: async () => undefined,
     announce: async () => undefined,
     onChange: () => undefined,
@@ -73,6 +85,8 @@ interface Source {
   readonly options: ConnectOptions;
   readonly connection: Connection;
   readonly onCopy?: NonNullable<Database['onCopy']>;
+  /** Other processes may serve from it too. */
+  readonly shared: boolean;
   alive(): boolean;
   close(): Promise<void>;
 }
@@ -83,7 +97,7 @@ async function openSource(host: Host, { database, maxConnections }: DatabaseOpti
     const options = { ...common, target: { url: database } };
     const connection = connect(options);
     host.log.info({ database: describeUrl(database), schema: host.schema }, 'using a Postgres server');
-    return { options, connection, alive: () => true, close: () => connection.close() };
+    return { options, connection, shared: true, alive: () => true, close: () => connection.close() };
   }
   const mode = host.mode === 'serve' ? 'serve' : 'command';
   const embedded = await useEmbedded(host.directory, mode, host.log);
@@ -94,6 +108,7 @@ async function openSource(host: Host, { database, maxConnections }: DatabaseOpti
     options,
     connection,
     onCopy: embedded.onCopy,
+    shared: false,
     alive: () => embedded.alive(),
     async close() {
       await connection.close();
@@ -107,6 +122,7 @@ class Health {
   readonly #host: Host;
   readonly #work: () => Promise<void>;
   #failed = false;
+  #again = false;
   #runningSince: number | undefined;
 
   constructor(host: Host, work: () => Promise<void>) {
@@ -121,6 +137,18 @@ class Health {
 
   /** Logs when health changes, not each failure. */
   async poll(): Promise<void> {
+    if (this.#runningSince !== undefined) {
+      // What has come meanwhile may not be in what is being read.
+      this.#again = true;
+      return;
+    }
+    do {
+      this.#again = false;
+      await this.#poll();
+    } while (this.#again);
+  }
+
+  async #poll(): Promise<void> {
     this.#runningSince = this.#host.clock.monotonic();
     try {
       await this.#work();

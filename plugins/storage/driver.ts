@@ -29,9 +29,14 @@ export interface DriverOptions {
   readonly patient?: boolean;
 }
 
+export interface LocalDriverOptions extends DriverOptions {
+  /** Called for each notification of a channel that the connection listens to. */
+  readonly onNotify?: () => void;
+}
+
 /** A driver in this thread. `onClose` is called when its connection is gone. */
 export function openLocalDriver(
-  { target, applicationName, patient = false }: DriverOptions,
+  { target, applicationName, patient = false, onNotify }: LocalDriverOptions,
   onClose: () => void,
 ): Driver {
   const common = {
@@ -43,6 +48,7 @@ export function openLocalDriver(
     keep_alive: keepAliveSeconds,
     fetch_types: false,
     onnotice: () => undefined,
+    ...(onNotify === undefined ? {} : { onnotify: onNotify }),
     types: { int8: { to: 20, from: [20], serialize: String, parse: BigInt } },
   };
   const limits = {

@@ -33,7 +33,7 @@ export default definePlugin({
   provides: [database],
   async setup(host, config) {
     if (host.mode === 'check') {
-      host.provide(database, closedDatabase(host.schema));
+      host.provide(database, closedDatabase(host.schema, config.database !== 'embedded'));
       return {};
     }
     const opened = await openDatabase(host, { database: config.database, maxConnections: config.pool });

@@ -149,7 +149,7 @@ export class MemoryLedger implements Store {
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
     const { balance, held } = this.accounts.get(accountId) ?? { balance: 0n, held: 0n };
     const rows = new MemoryEntryRows(this, accountId);
-    const given = { accountId, at, balance: money(balance), held: money(held) };
+    const given = { accountId, at, balance: money(balance), held: money(held), leased: money(0n) };
     try {
       const result = await work(new Entries(noTerms, 'main', rows, given));
       for (const { row, grant } of rows.posted) this.onEntry(row, grant);

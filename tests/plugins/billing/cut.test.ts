@@ -122,10 +122,10 @@ test('a journal cut after any line recovers to a clean audit, twice over, with t
     const torn = lines[kept]?.subarray(0, 30) ?? Buffer.alloc(0);
     writeFileSync(join(target, '0000000000000001.journal'), Buffer.concat([...lines.slice(0, kept), torn]));
     writeFileSync(join(target, 'name'), name);
+    // The database has seen an earlier run of this journal.
+    const cursor = sql`insert into ${fresh.table('journal_cursor')} (journal, owner, updated_at) values (${name.trim()}, 'earlier', now())`;
+    await fresh.rows(cursor);
     await fresh.credit('1');
-    // The database has seen the journal begin, and nothing of it since.
-    await fresh.rows(sql`insert into ${fresh.table('journal_cursor')} (journal, owner, updated_at)
-      values (${name.trim()}, 'an earlier run', now())`);
     await fresh.part.start!();
     const records = lines.slice(0, kept).flatMap(recordsOf);
     let spent = 0n;

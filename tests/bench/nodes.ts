@@ -1,0 +1,127 @@
+/**
+ * `TEST_DATABASE_URL=postgres://… node --import tsx tests/bench/nodes.ts [--seconds 6] [--connections 16] [--delay 25]`: the
+ * throughput of one, two and four gateway processes on one PostgreSQL that spend four rich accounts, and whether any of
+ * these was spent beyond its balance. Each process has as many clients as the others, whatever their number, and the
+ * vendor takes its time: so the load doubles with the processes, and it is seen whether they hinder one another. With
+ * `--delay 0` they take all the processor there is, and on a few cores it is seen how these are shared, no more.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { sql } from 'drizzle-orm';
+import { type Fleet, gather } from '../end-to-end/fleet.ts';
+import { type Customer, modelAt } from '../end-to-end/house.ts';
+import { type LoadResult, run as load } from './load.ts';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '6' },
+    connections: { type: 'string', default: '16' },
+    delay: { type: 'string', default: '25' },
+  },
+});
+const seconds = Number(values.seconds);
+/** Of each process. */
+const connections = Number(values.connections);
+const delayMs = Number(values.delay);
+
+interface Run {
+  readonly nodes: number;
+  readonly perSecond: number;
+  /** Milliseconds of processor time of the gateway processes for each call. */
+  readonly processorMs: number;
+  readonly failures: number;
+  readonly overspent: number;
+  readonly leases: number;
+}
+
+const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'a'.repeat(900) }] });
+const usage = { prompt_tokens: 200, completion_tokens: 30, total_tokens: 230 };
+const message = { role: 'assistant', content: 'a'.repeat(120) };
+const answer = JSON.stringify({
+  id: 'c',
+  object: 'chat.completion',
+  model: 'm',
+  choices: [{ index: 0, message, finish_reason: 'stop' }],
+  usage,
+});
+const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) };
+const upstream = createServer({ keepAliveTimeout: 600_000 }, (request, reply) => {
+  request.resume();
+  setTimeout(() => reply.writeHead(200, headers).end(answer), delayMs);
+});
+await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+const upstreamPort = (upstream.address() as AddressInfo).port;
+const runs: Run[] = [];
+for (const nodes of [1, 2, 4]) {
+  const run = await measure(nodes);
+  runs.push(run);
+  console.log(
+    `${nodes} processes: ${Math.round(run.perSecond)} calls/s, ${run.processorMs.toFixed(3)} ms of processor time each, ` +
+      `${run.failures} failures, ${run.overspent} holds beyond a balance, ${run.leases} leases left after the drain`,
+  );
+}
+upstream.close();
+console.log(`\n${availableParallelism()} cores for load, vendor, database and gateways together`);
+for (const [fewer, more] of [[runs[0]!, runs[1]!] as const, [runs[1]!, runs[2]!] as const]) {
+  const seen = more.perSecond / fewer.perSecond;
+  const each = (2 * fewer.processorMs) / more.processorMs;
+  console.log(
+    `${fewer.nodes} -> ${more.nodes}: throughput × ${seen.toFixed(2)} as seen; × ${each.toFixed(2)} by processor time, while cores last`,
+  );
+}
+process.exit(runs.some(({ overspent, failures, leases }) => overspent + failures + leases > 0) ? 1 : 0);
+
+async function measure(count: number): Promise<Run> {
+  const fleet = await gather(
+    {
+      plans: { default: 'open', offers: { open: { price: 0 } } },
+      providers: { bench: { keys: 'bench-key', speaks: { chat: `http://127.0.0.1:${upstreamPort}/v1` } } },
+      models: { m: modelAt('bench') },
+    },
+    count,
+  );
+  try {
+    for (const node of fleet.nodes) await node.start();
+    const customers = await fleet.atTheDesk(({ customer }) => Promise.all([1, 2, 3, 4].map(() => customer())));
+    await drive(fleet, customers, 2);
+    const before = processorMs(fleet);
+    const counts = await drive(fleet, customers, seconds);
+    const used = processorMs(fleet) - before;
+    const requests = counts.reduce((sum, each) => sum + each.requests, 0);
+    for (const node of fleet.nodes) await node.end('SIGTERM');
+    const [row] = await fleet.rows<{ overspent: number; leases: number }>(
+      sql`select (select count(*)::int from ${fleet.table('ledger')} where kind in ('HOLD', 'EXTEND') and balance_after < 0) as overspent,
+            (select count(*)::int from ${fleet.table('leases')}) as leases`,
+    );
+    const failures = counts.reduce((sum, each) => sum + each.failures, 0);
+    return { nodes: count, perSecond: requests / seconds, processorMs: used / requests, failures, ...row! };
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** Each account on each process. */
+async function drive(fleet: Fleet, customers: readonly Customer[], forSeconds: number): Promise<LoadResult[]> {
+  const each = Math.max(1, Math.floor(connections / customers.length));
+  const loads = fleet.nodes.flatMap(({ origin }) =>
+    customers.map(({ key }) => {
+      const options = { port: Number(new URL(origin).port), key, body, path: '/v1/chat/completions' };
+      return load({ ...options, connections: each, seconds: forSeconds });
+    }),
+  );
+  return Promise.all(loads);
+}
+
+function processorMs(fleet: Fleet): number {
+  let ticks = 0;
+  for (const { pid } of fleet.nodes) {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * 10;
+}

@@ -1,0 +1,136 @@
+/** Several gateway processes on one PostgreSQL, as an operator runs them: each with a port and a journal of its own. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
+import { boot } from '../../core/boot.ts';
+import { createLog } from '../../core/log.ts';
+import type { Database } from '../../core/vocabulary.ts';
+import { databaseUrl, openDatabase } from '../helpers/database.ts';
+import { dropSchema, faces, until, yamlOf } from './house.ts';
+
+export interface Node {
+  readonly origin: string;
+  readonly file: string;
+  /** The running process's id. */
+  readonly pid: number;
+  /** Starts the process and waits until it is ready. */
+  start(): Promise<void>;
+  /** Ends it with this signal and waits until it has ended; resolves with how long that took. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number>;
+  /** Tells it to end and does not wait. */
+  signal(signal: 'SIGTERM'): void;
+  ended(): Promise<void>;
+}
+
+export interface Fleet {
+  readonly nodes: readonly Node[];
+  readonly store: Database;
+  rows<Row>(text: ReturnType<typeof sql>): Promise<Row[]>;
+  table(name: string): ReturnType<typeof sql>;
+  /** Works with the books as a command does, beside the processes that serve. */
+  atTheDesk<T>(work: (desk: ReturnType<typeof faces>) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** Nothing runs yet. `sections` are those of the gateways' file. */
+export async function gather(sections: Record<string, unknown>, count: number): Promise<Fleet> {
+  const schema = `fleet_${randomBytes(6).toString('hex')}`;
+  const directory = await mkdtemp(join(tmpdir(), 'fleet-'));
+  const children = new Set<ChildProcess>();
+  const nodes = await Promise.all(
+    Array.from({ length: count }, (_, index) => newNode({ directory, schema, index, sections, children })),
+  );
+  const [first] = nodes;
+  const environment = { DATA_DIR: join(directory, 'desk'), DATABASE_URL: databaseUrl! };
+  const settle = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
+  await settle.stop(0);
+  const store = await openDatabase({ schema });
+  return {
+    nodes,
+    store,
+    rows: async <Row>(statement: ReturnType<typeof sql>) => [
+      ...((await store.orm.execute(statement)) as unknown as Row[]),
+    ],
+    table: (name) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
+    async atTheDesk(work) {
+      const gateway = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
+      try {
+        const desk = { origin: first!.origin, gateway, directory, lines: [], stop: () => gateway.stop(0) };
+        return await work(faces(desk));
+      } finally {
+        await gateway.stop(0);
+      }
+    },
+    async close() {
+      await store.close();
+      for (const child of children) {
+        child.kill('SIGKILL');
+        if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      }
+      await rm(directory, { recursive: true, force: true });
+      await dropSchema(schema);
+    },
+  };
+}
+
+interface NodeParts {
+  readonly directory: string;
+  readonly schema: string;
+  readonly index: number;
+  readonly sections: Record<string, unknown>;
+  readonly children: Set<ChildProcess>;
+}
+
+async function newNode({ directory, schema, index, sections, children }: NodeParts): Promise<Node> {
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const file = join(directory, `node-${index}.yaml`);
+  const yaml = yamlOf({ gateway: 'fleet', schema, listen: `127.0.0.1:${port}`, log: 'error', ...sections });
+  await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
+  let child: ChildProcess | undefined;
+  const isReady = async () => {
+    assert.equal(child!.exitCode, null, 'the gateway ended at its start');
+    return (await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200;
+  };
+  const ended = async () => {
+    if (child!.exitCode === null && child!.signalCode === null) await once(child!, 'exit');
+    children.delete(child!);
+  };
+  return {
+    origin,
+    file,
+    get pid() {
+      return child!.pid!;
+    },
+    async start() {
+      child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
+        env: { ...process.env, DATA_DIR: join(directory, `node-${index}`), DATABASE_URL: databaseUrl },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      children.add(child);
+      await until('the gateway is ready', isReady, 40_000);
+    },
+    signal: (signal) => void child!.kill(signal),
+    ended,
+    async end(signal) {
+      const began = performance.now();
+      child!.kill(signal);
+      await ended();
+      return performance.now() - began;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}

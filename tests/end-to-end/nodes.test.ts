@@ -1,0 +1,287 @@
+/** Four gateway processes on one PostgreSQL: no account is spent beyond its balance, whoever dies; a revoked key is refused. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { type RunningVendor, startVendor as startSandbox } from '../../plugins/sandbox/vendor.ts';
+import { databaseUrl } from '../helpers/database.ts';
+import { startVendor, type Vendor } from '../helpers/vendor.ts';
+import { type Fleet, gather } from './fleet.ts';
+import { type Customer, modelAt, speaks, told, until } from './house.ts';
+
+/** One process owns an embedded database: there is nothing to share. */
+const options = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
+
+let sandbox: RunningVendor;
+let replay: Vendor;
+let fleet: Fleet;
+
+before(async () => {
+  if (databaseUrl === undefined) return;
+  sandbox = await startSandbox({ key: 'key' });
+  replay = await startVendor();
+  const sections = {
+    plans: {
+      default: 'open',
+      offers: {
+        open: { price: 0 },
+        small: { price: 0, grant: { amount: 1, every: 'month' }, windows: { '5h': 0.002, week: 0.9 } },
+      },
+    },
+    providers: {
+      sandbox: { keys: 'key', speaks: speaks(sandbox.origin) },
+      replay: { keys: 'key', speaks: speaks(replay.origin) },
+    },
+    models: { sandbox: modelAt('sandbox'), replay: modelAt('replay') },
+  };
+  fleet = await gather(sections, 4);
+  for (const node of fleet.nodes) await node.start();
+});
+after(async () => {
+  if (databaseUrl === undefined) return;
+  await fleet.close();
+  await Promise.all([sandbox.close(), replay.stop()]);
+});
+
+async function ask(origin: string, { key }: Customer, model: string, prompt: string, more: object = {}) {
+  const answer = await fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: prompt }], ...more }),
+  });
+  return told(answer);
+}
+
+const originOf = (index: number) => fleet.nodes[index % fleet.nodes.length]!.origin;
+const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+const message = { role: 'assistant', content: 'Hello' };
+const choices = [{ index: 0, message, finish_reason: 'stop' }];
+const wholeAnswer = JSON.stringify({ id: 'c1', object: 'chat.completion', choices, usage });
+/** 7 input tokens at 1,000 nano-USD and 3 output tokens at 2,000. */
+const wholeCost = 13_000n;
+
+const leases = () => fleet.rows<{ account_id: string; amount: bigint }>(sql`select * from ${fleet.table('leases')}`);
+const balanceOf = async ({ accountId }: Customer) => {
+  const balances = fleet.table('balances');
+  const [row] = await fleet.rows<{ balance: bigint; held: bigint }>(
+    sql`select balance, held from ${balances} where account_id = ${accountId}`,
+  );
+  return row!;
+};
+/** Waits until so many of the account's calls (or, if not said, all that came) have ended in the ledger. */
+async function settled({ accountId }: Customer, ends = 0): Promise<void> {
+  const ledger = fleet.table('ledger');
+  const kinds = sql`count(*) filter (where kind in ('SETTLE', 'VOID'))::int as ends, count(*) filter (where kind = 'HOLD')::int as holds`;
+  await until('the calls are in the ledger', async () => {
+    const query = sql`select ${kinds} from ${ledger} where account_id = ${accountId}`;
+    const [row] = await fleet.rows<{ ends: number; holds: number }>(query);
+    return row!.ends >= ends && row!.ends === row!.holds;
+  });
+}
+
+async function holdOf(customer: Customer): Promise<bigint> {
+  replay.play({ body: wholeAnswer });
+  await ask(originOf(0), customer, 'replay', 'Hello', { max_tokens: 50 });
+  await settled(customer, 1);
+  const [row] = await fleet.rows<{ amount: bigint }>(
+    sql`select -amount as amount from ${fleet.table('ledger')} where kind = 'HOLD' and account_id = ${customer.accountId}`,
+  );
+  return row!.amount;
+}
+
+test('of 400 parallel calls over four processes on a balance for 20, exactly 20 are admitted', options, async () => {
+  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
+  const nanoUsd = 20n * hold + hold - 1n;
+  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
+  const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
+  replay.play({ body: wholeAnswer, after: allRefused });
+  const seen = replay.requests.length;
+  let refused = 0;
+  const calls = Array.from({ length: 400 }, async (_, index) => {
+    const answer = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+    if (answer.status === 402 && ++refused >= 380) release();
+    return answer.status;
+  });
+  const statuses = await Promise.all(calls);
+  assert.equal(statuses.filter((status) => status === 200).length, 20);
+  assert.equal(statuses.filter((status) => status === 402).length, 380);
+  assert.equal(replay.requests.length - seen, 20);
+  await settled(customer, 20);
+  assert.equal((await balanceOf(customer)).balance, nanoUsd - 20n * wholeCost);
+});
+
+test('the last cent is spent on whichever process it is asked for', options, async () => {
+  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
+  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: hold + 5n * wholeCost }));
+  replay.play({ body: wholeAnswer });
+  for (let index = 0; index < 6; index++) {
+    const { status } = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+    assert.equal(status, 200, `call ${index} of 6 that the balance is for`);
+  }
+  await settled(customer, 6);
+  const last = await Promise.all(
+    [0, 1, 2, 3].map((index) => ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 })),
+  );
+  assert.deepEqual(new Set(last.map(({ status }) => status)), new Set([402]));
+});
+
+test('a window of a plan holds over all processes, and the grant behind it is given once', options, async () => {
+  const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
+  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: 0n, plan: 'small' }));
+  const most = 2_000_000n / hold;
+  const { promise: allRefused, resolve: release } = Promise.withResolvers<void>();
+  replay.play({ body: wholeAnswer, after: allRefused });
+  const calls = Number(most) + 40;
+  let refused = 0;
+  const statuses = await Promise.all(
+    Array.from({ length: calls }, async (_, index) => {
+      const { status, text } = await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+      if (status === 402) assert.match(text, /5-hour window of the plan is used up/);
+      if (status === 402 && ++refused >= 40) release();
+      return status;
+    }),
+  );
+  const admitted = statuses.filter((status) => status === 200).length;
+  assert.deepEqual([BigInt(admitted), refused], [most, 40]);
+  await settled(customer, admitted);
+  assert.equal((await balanceOf(customer)).balance, 1_000_000_000n - BigInt(admitted) * wholeCost);
+});
+
+test('a debit at the desk takes all that no call has spoken for, whatever is leased', options, async () => {
+  const nanoUsd = 1_000_000_000n;
+  const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
+  replay.play({ body: wholeAnswer });
+  for (let index = 0; index < 4; index++) await ask(originOf(index), customer, 'replay', 'Hello', { max_tokens: 50 });
+  await settled(customer, 4);
+  const { balance } = await balanceOf(customer);
+  assert((await leases()).some(({ account_id: id, amount }) => id === customer.accountId && amount > 0n));
+  await fleet.atTheDesk(async ({ gateway }) => {
+    const { accounts: book, pool } = await import('../../core/vocabulary.ts');
+    assert.notEqual(gateway.gateway.find(book), undefined);
+    const entry = { reason: 'test', reference: `debit-${customer.accountId}` };
+    await gateway.gateway.find(pool)!.debit(customer.accountId, balance as never, entry);
+  });
+  assert.equal((await balanceOf(customer)).balance, 0n);
+  const after402 = await ask(originOf(2), customer, 'replay', 'Hello', { max_tokens: 50 });
+  assert.equal(after402.status, 402);
+});
+
+test('a key revoked on one process is refused by all within a second', options, async (t) => {
+  const customer = await fleet.atTheDesk((desk) => desk.customer());
+  replay.play({ body: wholeAnswer });
+  for (let index = 0; index < 4; index++) {
+    assert.equal((await ask(originOf(index), customer, 'replay', 'Hello')).status, 200);
+  }
+  const revoked = await fleet.atTheDesk(async ({ gateway }) => {
+    const command = gateway.gateway.commands.find(({ name }) => name === 'keys revoke')!;
+    await command.run({ key: customer.key.slice(0, 14) });
+    return performance.now();
+  });
+  const refusedAfter = await Promise.all(
+    [0, 1, 2, 3].map(async (index) => {
+      while ((await ask(originOf(index), customer, 'replay', 'Hello')).status !== 401) await pause(5);
+      return performance.now() - revoked;
+    }),
+  );
+  t.diagnostic(`refused after ${refusedAfter.map(Math.round)} ms`);
+  assert(Math.max(...refusedAfter) < 1_000, `refused after ${refusedAfter.map(Math.round)} ms`);
+});
+
+test(
+  'one process is killed under load and comes back: 0 over-admissions, and three bills that agree',
+  options,
+  async () => {
+    const customers = await fleet.atTheDesk(async ({ customer }) => [
+      await customer({ nanoUsd: 100_000_000_000n }),
+      await customer({ nanoUsd: 3_000_000n }),
+      await customer({ nanoUsd: 1_000_000n }),
+    ]);
+    sandbox.resetBill();
+    const acknowledged = new Map<string, { prompt_tokens: number; completion_tokens: number }>();
+    let running = true;
+    const work = async (worker: number) => {
+      for (let turn = 0; running; turn++) {
+        const prompt = `${worker} ${turn} [[sandbox: tokens=${(turn % 50) + 1} delay=${turn % 20}ms]]`;
+        const customer = customers[worker % customers.length]!;
+        const answer = await ask(originOf(worker + turn), customer, 'sandbox', prompt, { max_tokens: 60 }).catch(
+          () => undefined,
+        );
+        if (answer?.status === 200 && !answer.broken) acknowledged.set(answer.id, JSON.parse(answer.text).usage);
+        else await pause(10);
+      }
+    };
+    const workers = Array.from({ length: 12 }, (_, worker) => work(worker));
+    for (const victim of [fleet.nodes[1]!, fleet.nodes[3]!]) {
+      await pause(700);
+      await victim.end('SIGKILL');
+      await pause(500);
+      await victim.start();
+    }
+    await pause(500);
+    running = false;
+    await Promise.all(workers);
+    for (const customer of customers) await settled(customer);
+
+    const below = await fleet.rows(
+      sql`select seq from ${fleet.table('ledger')} where kind in ('HOLD', 'EXTEND') and balance_after < 0`,
+    );
+    assert.deepEqual(below, [], 'a hold that the balance did not cover');
+    type Charge = {
+      request_id: string;
+      estimated: boolean;
+      classes: { input: number; output: number; cache_read?: number };
+    };
+    const accountIds = sql.join(
+      customers.map(({ accountId }) => sql`${accountId}`),
+      sql`, `,
+    );
+    const charges = await fleet.rows<Charge>(
+      sql`select request_id::text as request_id, estimated, classes from ${fleet.table('usage')} where account_id in (${accountIds})`,
+    );
+    const byId = new Map(charges.map((charge) => [charge.request_id, charge]));
+    for (const [id, { prompt_tokens: input, completion_tokens: output }] of acknowledged) {
+      const charge = byId.get(id);
+      assert(charge !== undefined, `${id} was answered and never charged`);
+      if (charge.estimated) continue;
+      assert.equal(charge.classes.output, output);
+      assert.equal(charge.classes.input + (charge.classes.cache_read ?? 0), input);
+    }
+    const exact = charges.filter(({ estimated }) => !estimated);
+    const inBooks = exact.reduce((sum, { classes }) => sum + classes.output, 0);
+    const guessed = charges.length - exact.length;
+    const bill = sandbox.bill();
+    const billed = bill.totals['sandbox']!.output!;
+    assert(inBooks <= billed && exact.length <= bill.requests, 'more was charged exactly than the vendor ran');
+    const [unknown] = await fleet.rows<{ count: number }>(
+      sql`select count(*)::int as count from ${fleet.table('attempts')} where result = 'unknown' and account_id in (${accountIds})`,
+    );
+    assert(bill.requests <= exact.length + guessed + unknown!.count, 'the vendor ran calls that the books do not know');
+    if (guessed + unknown!.count === 0) assert.equal(inBooks, billed);
+    assert(acknowledged.size > 100, `only ${acknowledged.size} answers`);
+  },
+);
+
+test('a drain gives the leases back at once, while its streams go on; the audit finds nothing', options, async () => {
+  const customer = await fleet.atTheDesk((desk) => desk.customer());
+  const drained = fleet.nodes[0]!;
+  const stream = ask(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', { stream: true });
+  const ofCustomer = async () => (await leases()).filter(({ account_id: id }) => id === customer.accountId);
+  await until('the stream runs on a lease', async () => (await ofCustomer()).length > 0);
+  await until('the hold is in the ledger', async () => (await balanceOf(customer)).held > 0n);
+  drained.signal('SIGTERM');
+  await until(
+    'what the stream has not spoken for is back',
+    async () => {
+      return (await ofCustomer()).every(({ amount }) => amount === 0n);
+    },
+    1_000,
+  );
+  const other = await ask(originOf(1), customer, 'sandbox', 'Hello');
+  assert.equal(other.status, 200);
+  const answer = await stream;
+  assert.deepEqual([answer.status, answer.text.trimEnd().endsWith('data: [DONE]')], [200, true]);
+  await drained.ended();
+  for (const node of fleet.nodes.slice(1)) await node.end('SIGTERM');
+  assert.deepEqual(await leases(), []);
+  await fleet.atTheDesk((desk) => desk.audit());
+});

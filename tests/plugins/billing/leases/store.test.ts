@@ -1,0 +1,234 @@
+/** The statements on leases against a real database: the oracle's sums, two connections at once, windows, release. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import { money } from '../../../../core/money.ts';
+import { applyBatch } from '../../../../plugins/billing/batch.ts';
+import type { Ask } from '../../../../plugins/billing/leases/slice.ts';
+import {
+  countOthers,
+  giveAllBack,
+  leasedOf,
+  listNodes,
+  type Node,
+  releaseNode,
+  takeSlices,
+  tellAlive,
+} from '../../../../plugins/billing/leases/store.ts';
+import { tablesOf } from '../../../../plugins/billing/sql.ts';
+import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
+import { lineOf } from '../world.ts';
+import { LeaseModel } from './lease-model.ts';
+
+const lastsMs = 30_000;
+const now = Date.UTC(2026, 5, 1, 12);
+
+async function openStore() {
+  const store = await openDatabase();
+  await store.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
+  return store;
+}
+
+async function newNode({ orm, schema }: TestDatabase): Promise<Node> {
+  const node = { journal: randomUUID(), owner: randomUUID() };
+  await claim({ orm, schema }, node.journal, node.owner);
+  return node;
+}
+
+/** As a run of a process does that has its journal. */
+async function claim(
+  { orm, schema }: Pick<TestDatabase, 'orm' | 'schema'>,
+  journal: string,
+  owner: string,
+): Promise<void> {
+  await orm.execute(
+    sql`insert into ${tablesOf(schema)('journal_cursor')} (journal, owner, updated_at) values (${journal}, ${owner}, now())
+        on conflict (journal) do update set owner = excluded.owner, updated_at = now()`,
+  );
+}
+
+async function openAccount({ orm, schema }: TestDatabase, balance: bigint): Promise<string> {
+  const accountId = randomUUID();
+  const balances = tablesOf(schema)('balances');
+  await orm.execute(
+    sql`insert into ${balances} (account_id, balance) values (${accountId}, ${balance.toString()}::bigint)`,
+  );
+  return accountId;
+}
+
+function ask(accountId: string, amounts: Partial<Record<'pending' | 'keep' | 'need' | 'wish', bigint>>): Ask {
+  const { pending = 0n, keep = 0n, need = 0n, wish = 0n } = amounts;
+  const fixed = { smallest: money(need), ahead: money(0n), leaving: false };
+  return { accountId, pending: money(pending), keep: money(keep), need: money(need), wish: money(wish), ...fixed };
+}
+
+async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask) {
+  return (await takeSlices(orm, schema, node, [wanted], lastsMs, now)).get(wanted.accountId)!;
+}
+
+test('one statement cuts slices as the oracle does, whatever was asked and applied before', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const table = tablesOf(schema);
+  const nodes = [await newNode(store), await newNode(store), await newNode(store)];
+  const amount = fc.bigInt({ min: 0n, max: 60n });
+  const steps = fc.array(
+    fc.oneof(
+      fc.record({
+        node: fc.nat(2),
+        pending: fc.bigInt({ min: -20n, max: 20n }),
+        keep: amount,
+        need: amount,
+        wish: amount,
+      }),
+      fc.record({ node: fc.nat(2), applied: fc.bigInt({ min: -40n, max: 40n }) }),
+    ),
+    { minLength: 1, maxLength: 10 },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.bigInt({ min: -20n, max: 200n }), steps, async (balance, list) => {
+      const accountId = await openAccount(store, balance);
+      const model = new LeaseModel(balance);
+      for (const { journal } of nodes) model.living.add(journal);
+      for (const step of list) {
+        const node = nodes[step.node]!;
+        if ('applied' in step) {
+          const digits = step.applied.toString();
+          model.apply(node.journal, step.applied, 0n);
+          await orm.execute(
+            sql`update ${table('balances')} set balance = balance + ${digits}::bigint where account_id = ${accountId}`,
+          );
+          await orm.execute(
+            sql`insert into ${table('leases')} as leases values (${accountId}, ${node.journal}, 'e', ${digits}::bigint, now() + interval '1 minute')
+                on conflict (account_id, node) do update set amount = leases.amount + excluded.amount`,
+          );
+          continue;
+        }
+        const wanted = ask(accountId, step);
+        const { pool, term, lastsMs: lasts, ...answer } = await take(store, node, wanted);
+        assert.deepEqual(answer, model.take(node.journal, wanted));
+        assert.deepEqual([pool, term, lasts], [undefined, undefined, lastsMs]);
+      }
+      const known = await leasedOf(orm, schema, accountId);
+      const positive = [...model.leases.values()].reduce((sum, lease) => sum + (lease > 0n ? lease : 0n), 0n);
+      assert.equal(known.leased, positive);
+    }),
+    { numRuns: 40 },
+  );
+  await store.close();
+});
+
+test('two connections at once never get more out of a balance than there is', async () => {
+  const store = await openStore();
+  const nodes = await Promise.all(Array.from({ length: 4 }, () => newNode(store)));
+  for (let round = 0; round < 10; round++) {
+    const accountId = await openAccount(store, 100n);
+    const wanted = ask(accountId, { need: 30n, wish: 30n });
+    const answers = await Promise.all(nodes.map((node) => take(store, node, wanted)));
+    assert.deepEqual(
+      answers.map(({ amount }) => amount).toSorted((left, right) => Number(left - right)),
+      [0n, 30n, 30n, 30n],
+    );
+  }
+  await store.close();
+});
+
+test('a batch takes from balance and lease alike, once, and begins a lease that was given back', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const node = await newNode(store);
+  const accountId = await openAccount(store, 100n);
+  await take(store, node, ask(accountId, { need: 40n, wish: 40n }));
+  const terms = { account: accountId, key: 'k', model: 'm', input: 1, price: {}, ratio: '1/1', version: 'v' };
+  const [id, at] = [randomUUID(), now];
+  const held = lineOf(1, { kind: 'HOLD', id, at, ...terms, output: 1, amount: '15' }).toString();
+  const apply = (text: string, applied: number) =>
+    applyBatch(orm, schema, text, [accountId], { ...node, journal: node.journal, applied, leaseMs: lastsMs });
+  await apply(held, 1);
+  await apply(held, 1);
+  assert.equal((await leasedOf(orm, schema, accountId)).leased, 25n);
+  await giveAllBack(orm, schema, node);
+  const back = {
+    kind: 'VOID',
+    id,
+    at,
+    account: accountId,
+    model: 'm',
+    held: '15',
+    reason: 'test',
+    attempts: [],
+  } as const;
+  await apply(lineOf(2, back).toString(), 2);
+  const known = await leasedOf(orm, schema, accountId);
+  assert.deepEqual(known, { leased: 15n, byLiving: 15n });
+  assert.equal((await take(store, node, ask(accountId, { keep: 15n, wish: 0n }))).allowed, 100n);
+  await store.close();
+});
+
+test('a lease is bounded by what windows have left and by grants that expire while it lasts', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const table = tablesOf(schema);
+  const node = await newNode(store);
+  const accountId = await openAccount(store, 100n);
+  const grant = async (amount: bigint, expiresAt: number, windows: string | null) => {
+    const id = randomUUID();
+    await orm.execute(
+      sql`insert into ${table('grants')} (id, account_id, kind, amount, reason, reference, created_at, expires_at, source, windows, anchor)
+          values (${id}::uuid, ${accountId}, 'plan', ${amount.toString()}::bigint, 'test', ${id}, now(), ${new Date(expiresAt).toISOString()}::timestamptz,
+            ${windows === null ? null : id}::text, ${windows}::json, ${windows === null ? null : new Date(now).toISOString()}::timestamptz)`,
+    );
+    await orm.execute(
+      sql`insert into ${table('pots')} values (${id}::uuid, ${accountId}, ${amount.toString()}::bigint, ${new Date(expiresAt).toISOString()}::timestamptz)`,
+    );
+  };
+  // 100 in all: 40 whose day window lets 10 be spent, 30 that expire in ten seconds, 30 that never do.
+  await grant(40n, now + 10 * 86_400_000, '{"day":"10"}');
+  await grant(30n, now + 10_000, null);
+  const whole = await take(store, node, ask(accountId, { need: 35n, wish: 1_000n }));
+  assert.deepEqual([whole.amount, whole.allowed, whole.rest, whole.lastsMs], [40n, 40n, 100n, lastsMs]);
+  assert.equal(whole.pool!.pots.length, 2);
+  // What is free only for ten seconds is leased for ten seconds, to a call that needs it.
+  const short = await take(store, node, ask(accountId, { keep: 40n, need: 65n, wish: 1_000n }));
+  assert.deepEqual([short.amount, short.allowed, short.lastsMs], [70n, 70n, 10_000]);
+  const refused = await take(store, node, ask(accountId, { keep: 70n, need: 71n }));
+  assert.deepEqual([refused.amount, refused.rest], [70n, 100n]);
+  await store.close();
+});
+
+test('a lease that has expired is given to nobody, unless an operator says that its node is lost', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const [lost, other] = [await newNode(store), await newNode(store)];
+  const accountId = await openAccount(store, 100n);
+  await take(store, lost, ask(accountId, { need: 50n, wish: 50n }));
+  assert.equal(await releaseNode(orm, schema, lost.journal), 0, 'it still runs');
+  await orm.execute(sql`update ${tablesOf(schema)('leases')} set expires_at = now() - interval '1 second'`);
+  const after = await take(store, other, ask(accountId, { need: 80n, wish: 80n }));
+  assert.deepEqual([after.amount, after.allowed, after.elsewhere], [0n, 50n, 0n]);
+  const [view] = await listNodes(orm, schema);
+  assert.deepEqual([view!.node, view!.amount, view!.expired], [lost.journal, 50n, true]);
+  assert.equal(await releaseNode(orm, schema, lost.journal), 1);
+  assert.equal((await take(store, other, ask(accountId, { need: 80n, wish: 80n }))).amount, 80n);
+  // It was not lost after all: it keeps nothing of what it had.
+  const back = await take(store, lost, ask(accountId, { keep: 50n, need: 60n }));
+  assert.deepEqual([back.amount, back.allowed], [0n, 20n]);
+  await store.close();
+});
+
+test('nodes are counted while they live, and one whose journal has another owner gets nothing', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const [one, two] = [await newNode(store), await newNode(store)];
+  const accountId = await openAccount(store, 100n);
+  assert.equal((await take(store, one, ask(accountId, { wish: 100n }))).amount, 50n);
+  assert.equal(await countOthers(orm, schema, one.journal), 1);
+  await tellAlive(orm, schema, two, false);
+  assert.equal(await countOthers(orm, schema, one.journal), 0);
+  assert.equal((await take(store, one, ask(accountId, { keep: 50n, wish: 100n }))).amount, 100n);
+  await claim({ orm, schema }, one.journal, 'another run');
+  await assert.rejects(take(store, one, ask(accountId, { wish: 100n })), /belongs to another process/);
+  await store.close();
+});

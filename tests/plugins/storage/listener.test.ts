@@ -1,0 +1,57 @@
+/** Announcements wake the other processes of one PostgreSQL at once; without notifications they are read a moment later. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { databaseUrl, openDatabase, type TestDatabase } from '../../helpers/database.ts';
+
+const options = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
+
+const listen = ({ host }: TestDatabase) => host.intervals.find(({ name }) => name === 'listen to changes')!.work();
+
+async function heard(
+  store: TestDatabase,
+  announce: () => Promise<void>,
+  withinMs: number,
+): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  store.onChange('key', resolve);
+  await announce();
+  const timer = setTimeout(() => resolve(undefined), withinMs);
+  return promise.finally(() => clearTimeout(timer));
+}
+
+test(
+  'an announcement is heard by another process without a poll, also after its connection was lost',
+  options,
+  async () => {
+    const schema = `listen_${randomBytes(6).toString('hex')}`;
+    const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
+    await listen(hearer);
+    assert.equal(await heard(hearer, () => speaker.announce('key', 'one'), 2_000), 'one');
+    await speaker.orm.execute(
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'model-gateway test changes'`,
+    );
+    const deadline = performance.now() + 5_000;
+    let found: string | undefined;
+    while (found === undefined && performance.now() < deadline) {
+      await listen(hearer);
+      found = await heard(hearer, () => speaker.announce('key', 'two'), 200);
+    }
+    assert.equal(found, 'two');
+    await speaker.orm.execute(sql`drop schema ${sql.identifier(schema)} cascade`);
+    await Promise.all([speaker.close(), hearer.close()]);
+  },
+);
+
+test('without a listener the next poll tells it', options, async () => {
+  const schema = `listen_${randomBytes(6).toString('hex')}`;
+  const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
+  assert.equal(await heard(hearer, () => speaker.announce('key', 'one'), 100), undefined);
+  const subjects: string[] = [];
+  hearer.onChange('key', (subject) => subjects.push(subject));
+  await hearer.poll();
+  assert.deepEqual(subjects, ['one']);
+  await speaker.orm.execute(sql`drop schema ${sql.identifier(schema)} cascade`);
+  await Promise.all([speaker.close(), hearer.close()]);
+});
