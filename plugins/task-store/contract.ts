@@ -42,6 +42,8 @@ export interface VendorRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly body?: JsonObject;
+  /** Hints of the client that this vendor does not take, by the client's names. */
+  readonly dropped?: readonly string[];
 }
 
 export interface VendorAnswer {
@@ -87,6 +89,8 @@ export interface Adapter {
   readonly kind: MediaKind;
   /** References by URL are fetched by the gateway, as the vendor takes bytes alone. */
   readonly needsBytes: boolean;
+  /** What one call makes at most. The queue divides a larger order into calls, each with its own `count`; bounds are those of the whole. */
+  readonly mostPerCall: number;
   /** Throws GatewayErrors (400, code `unsupported_by_model`, the client's field) for what this vendor cannot do. */
   create(order: Order, target: Target): VendorRequest;
   /** A vendor that answers at once is `done` here. */
@@ -99,4 +103,58 @@ export interface Adapter {
     cancel?(vendorId: string): VendorRequest;
   };
   bounds(order: Order): Bounds;
+}
+
+/** `reconciling` and the like are `running` to clients. The last four are final. */
+export type TaskState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired';
+
+/** What of a stored task its client may see. Times are wall-clock milliseconds. */
+export interface Task {
+  readonly id: string;
+  readonly kind: MediaKind;
+  /** As the client named it. */
+  readonly model: string;
+  readonly state: TaskState;
+  /** 0 to 100. */
+  readonly progress: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** When it came to its final state. */
+  readonly completedAtMs: number | undefined;
+  /** Of what failed, was cancelled or expired. */
+  readonly error: { readonly code: string; readonly message: string } | undefined;
+  /** Of what succeeded, at addresses that clients may open. */
+  readonly results: readonly TaskResult[];
+  readonly order: Order;
+  /** Of what succeeded. */
+  readonly made: Made | undefined;
+}
+
+export interface TaskResult {
+  /** Signed, and expires. */
+  readonly url: string;
+  readonly mediaType: string;
+  /** Only where the client wants the bytes in the answer. */
+  readonly base64?: string;
+}
+
+/** A request that was read: the order, and how the client wants to be answered. */
+export interface Submission {
+  readonly order: Order;
+  /** The result is the answer; else the task's id is. */
+  readonly waits: boolean;
+  /** How results stand in an answer that was waited for. */
+  readonly form: 'url' | 'base64';
+  /** Where the client wants to be told of the final state. */
+  readonly callbackUrl: string | undefined;
+}
+
+/** One client protocol: pure. */
+export interface Shape {
+  /** Throws invalid_request that names the client's field. Header names in lower case. */
+  read(body: Uint8Array, headers: Readonly<Record<string, string | undefined>>): Submission;
+  /** The answer to a submission. */
+  submitted(task: Task): JsonObject;
+  /** The answer to a query. */
+  told(task: Task): JsonObject;
 }
