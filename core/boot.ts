@@ -48,6 +48,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
   try {
     for (const plugin of plugins) await house.seat(plugin, sections.get(plugin.name));
     await refuseMisfits(file, plugins, (owners) => checkFacts(house.endpoints, house.seats, owners));
+    refuseFaults(file, house.seats);
     return house.gateway();
   } catch (error) {
     await house.stopParts();
@@ -89,6 +90,16 @@ async function refuseMisfits(
       .filter((plugin) => plugin.provides?.includes(wanted) || plugin.writes?.includes(wanted as Fact<unknown>))
       .map((plugin) => plugin.name);
   throw new ConfigError(check(owners).map((message) => ({ where: file.yaml.where(['plugins']), message })));
+}
+
+function refuseFaults(file: GatewayFile, seats: readonly Seat[]): void {
+  const problems = seats.flatMap(({ plugin, part }) =>
+    (part.problems?.() ?? []).map(({ path, message }) => ({
+      where: file.yaml.where([plugin.name, ...path]),
+      message: `${[plugin.name, ...path].join('.')}: ${message}`,
+    })),
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
 }
 
 /** What one gateway is made of while it is set up, runs and stops. */

@@ -90,7 +90,7 @@ export interface Exchange {
   readonly request: ClientRequest;
   /** Wall-clock milliseconds of arrival. */
   readonly receivedAt: number;
-  /** Aborts when the client leaves (unless the endpoint outlives that) or the exchange's deadline passes. */
+  /** Aborts when the client leaves (unless the endpoint outlives that, or the answer is read on without it) or the exchange's deadline passes. */
   readonly signal: AbortSignal;
   /** The fact's value; throws when nobody has set it. */
   get<T>(fact: Fact<T>): T;
@@ -101,6 +101,11 @@ export interface Exchange {
   defer(work: (outcome: Outcome) => void | Promise<void>): void;
   /** Runs each time right before a request is handed to an upstream socket; the request waits for it. */
   beforeSend(work: () => void | Promise<void>): void;
+  /**
+   * When the client leaves after something was sent, the answer is read on to its end within these bounds, through every
+   * plugin, as if the client were there: `signal` aborts only when they are used up.
+   */
+  outlive(bounds: DrainBounds): void;
   /** States that a streamed answer broke although its body ends in good order (the error went out inside the stream). */
   fail(error: GatewayError): void;
 }
@@ -143,6 +148,12 @@ export interface Endpoint {
 
 // -------------------------------------------------------------------------------------------------------------- forward
 
+/** How far an answer is read on after its client has left. */
+export interface DrainBounds {
+  readonly longestMs: number;
+  readonly maxBytes: number;
+}
+
 /** What the centre sends. Stated by the plugin that knows the upstream's protocol, anew for each attempt. */
 export interface UpstreamRequest {
   /** Absolute http(s) URL. */
@@ -159,6 +170,8 @@ export interface UpstreamRequest {
   firstByteTimeoutMs: number;
   /** Longest silence inside a body. */
   idleTimeoutMs: number;
+  /** The answer is read on when the client leaves, so that what it cost is known; absent: the upstream is told to stop. */
+  drain?: DrainBounds | undefined;
 }
 
 export const upstreamRequest: Fact<UpstreamRequest> = defineFact('upstream request');
@@ -179,6 +192,8 @@ export interface Part {
   commands?: readonly Command[];
   /** What an operator should know of this configuration; `check` prints it. */
   notices?(): readonly Notice[];
+  /** Why this configuration must not run, asked when every plugin is set up: told like other faults of the file. */
+  problems?(): readonly Fault[];
   /** false while this part cannot serve; `/readyz` says so. */
   ready?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
@@ -187,6 +202,14 @@ export interface Part {
   listening?(origin: string): void | Promise<void>;
   /** In reverse order after the last exchange; also after a command. */
   stop?(): void | Promise<void>;
+}
+
+/** A fault of a plugin's section that shows only beside the other plugins. */
+export interface Fault {
+  /** Where in the section, such as `['gpt', 'price']`. */
+  readonly path: readonly (string | number)[];
+  /** One sentence that names what to change. */
+  readonly message: string;
 }
 
 /** A remark on the configuration: `info` is worth knowing, `warning` means that something will not work. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type ClientRequest,
   type Clock,
+  type DrainBounds,
   type Endpoint,
   type Exchange,
   type Fact,
@@ -71,6 +72,10 @@ export class LiveExchange implements Exchange {
   #beforeSend: (() => void | Promise<void>)[] | undefined;
   #controller: AbortController | undefined;
   #aborted: GatewayError | undefined;
+  #outlives: DrainBounds | undefined;
+  /** From when the client has left: until when (monotonic), and how many bytes, the answer is read on. */
+  #readsUntil = 0;
+  #bytesLeft = 0;
   #onAbort: ((reason: GatewayError) => void) | undefined;
 
   constructor(
@@ -126,6 +131,10 @@ export class LiveExchange implements Exchange {
     this.#beforeSend.push(work);
   }
 
+  outlive(bounds: DrainBounds): void {
+    this.#outlives = bounds;
+  }
+
   fail(error: GatewayError): void {
     this.failure ??= error;
   }
@@ -151,10 +160,32 @@ export class LiveExchange implements Exchange {
     this.#onAbort?.(reason);
   }
 
-  /** The client is gone: all stops, unless it was sent already and the endpoint outlives its clients. */
-  leave(): void {
-    if (this.hasSent && this.endpoint.outlivesClient === true) this.left = clientLeft();
-    else this.abort(clientLeft());
+  /** The client is gone: all stops, unless something was sent whose answer is read on. `now` is monotonic. */
+  leave(now: number): void {
+    if (this.left !== undefined || this.#aborted !== undefined) return;
+    if (this.hasSent && this.endpoint.outlivesClient === true) {
+      this.left = clientLeft();
+      this.#readsUntil = Number.POSITIVE_INFINITY;
+      this.#bytesLeft = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const bounds = this.#outlives ?? this.find(upstreamRequest)?.drain;
+    if (!this.hasSent || bounds === undefined) {
+      this.abort(clientLeft());
+      return;
+    }
+    this.left = clientLeft();
+    this.#readsUntil = now + bounds.longestMs;
+    this.#bytesLeft = bounds.maxBytes;
+  }
+
+  /** Whether the answer is still read on without its client, `bytes` more of it; if no longer, all stops. */
+  readsOn(now: number, bytes: number): boolean {
+    if (this.left === undefined || this.#aborted !== undefined) return false;
+    this.#bytesLeft -= bytes;
+    if (now <= this.#readsUntil && this.#bytesLeft >= 0) return true;
+    this.abort(this.left);
+    return false;
   }
 
   /** One listener at a time: the running attempt. Called at once when the exchange is aborted already. */

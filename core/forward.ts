@@ -46,6 +46,8 @@ export function createForward(maxAnswerBytes: number): Forward {
     const stopped = exchange.aborted ?? exchange.left;
     if (stopped !== undefined) throw stopped;
     exchange.hasSent = true;
+    // Whatever an earlier attempt told of itself reached nobody.
+    exchange.failure = undefined;
     const attempt = new UpstreamAttempt();
     exchange.onAbort((reason) => attempt.abort(reason));
     const url = parsed(sending.url);

@@ -5,17 +5,24 @@ import { z } from './schema.ts';
 
 /** JSON Schema (draft 2020-12) of what an operator may write. */
 export async function configSchema(): Promise<object> {
+  const definitions: Record<string, unknown> = {};
+  /** What a section uses more than once is defined at the top of the whole, under a name of its own. */
+  const section = (name: string, schema: z.ZodType) => {
+    const { $schema: _draft, $defs = {}, ...own } = definedIn(name, toJson(schema));
+    for (const [one, definition] of Object.entries($defs as object)) definitions[`${name}-${one}`] = definition;
+    return own;
+  };
   const properties: Record<string, unknown> = {
     include: {
       description: 'Files whose members this file is laid over.',
       anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
     },
-    ...(toJson(gatewaySchema)['properties'] as object),
+    ...(section('gateway', gatewaySchema)['properties'] as object),
   };
   for (const name of builtInNames()) {
     const plugin = await loadPlugin(name, '');
-    const { $schema: _draft, ...section } = toJson(plugin.config as unknown as z.ZodType);
-    properties[name] = { description: `Section of the plugin "${name}".`, ...section };
+    const own = section(name, plugin.config as unknown as z.ZodType);
+    properties[name] = { description: `Section of the plugin "${name}".`, ...own };
   }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -23,9 +30,14 @@ export async function configSchema(): Promise<object> {
     type: 'object',
     properties,
     additionalProperties: false,
+    $defs: definitions,
   };
 }
 
+function definedIn(name: string, schema: Record<string, unknown>): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"#/$defs/${name}-`)) as Record<string, unknown>;
+}
+
 function toJson(schema: z.ZodType): Record<string, unknown> {
-  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Record<string, unknown>;
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'ref' }) as Record<string, unknown>;
 }

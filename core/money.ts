@@ -1,5 +1,13 @@
 /** Money, prices and ratios: whole nano-dollars and exact fractions. The only file that divides. Pure. */
-import { type Price, pieceClasses, priceStandIn, tokenClasses, type Usage, type UsageClass } from './usage.ts';
+import {
+  type Price,
+  pieceClasses,
+  priceStandIn,
+  tokenClasses,
+  toolClasses,
+  type Usage,
+  type UsageClass,
+} from './usage.ts';
 
 declare const brand: unique symbol;
 /** nano-USD: 1 USD is 1,000,000,000. */
@@ -47,6 +55,40 @@ export function parseRatio(text: string): Ratio {
   return { numerator, denominator: 10n ** BigInt(decimals.length) };
 }
 
+/** `"1.5e-07"` → 1.5 × 10⁻⁷ as an exact fraction: decimal text as JSON writes numbers, not below zero. Throws a RangeError. */
+export function parseDecimal(text: string): Ratio {
+  const match = /^(\d{1,18})(?:\.(\d{1,18}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text);
+  if (match === null) throw new RangeError(`"${text}" is not a decimal number of at least 0`);
+  const decimals = match[2] ?? '';
+  const exponent = BigInt(match[3] ?? '0') - BigInt(decimals.length);
+  const digits = BigInt(match[1]! + decimals);
+  return exponent >= 0n
+    ? { numerator: digits * 10n ** exponent, denominator: 1n }
+    : { numerator: digits, denominator: 10n ** -exponent };
+}
+
+/** `amount × ratio` where that is a whole number, else undefined: nothing is rounded. */
+export function timesExactly(amount: bigint, { numerator, denominator }: Ratio): bigint | undefined {
+  const product = amount * numerator;
+  return product % denominator === 0n ? product / denominator : undefined;
+}
+
+/** The product of two ratios, in lowest terms; the other one itself where one is 1, so that what is kept for it is found. */
+export function timesRatio(left: Ratio, right: Ratio): Ratio {
+  if (left === one) return right;
+  if (right === one) return left;
+  const numerator = left.numerator * right.numerator;
+  const denominator = left.denominator * right.denominator;
+  let [divisor, rest] = [numerator, denominator];
+  while (rest !== 0n) [divisor, rest] = [rest, divisor % rest];
+  return { numerator: numerator / divisor, denominator: denominator / divisor };
+}
+
+/** Whether `left < right`, exactly. */
+export function isLess(left: Ratio, right: Ratio): boolean {
+  return left.numerator * right.denominator < right.numerator * left.denominator;
+}
+
 /** The price of a class, or of the class that stands in for it; 0 when neither is named. */
 export function unitPrice(price: Price, name: UsageClass): bigint {
   for (let at: UsageClass | undefined = name; at !== undefined; at = priceStandIn[at]) {
@@ -62,6 +104,8 @@ interface Tariff {
   /** The dearest class that a token of the prompt, and of the answer, can be counted in. */
   readonly input: bigint;
   readonly output: bigint;
+  /** The dearest of the vendor's own tools. */
+  readonly tool: bigint;
 }
 
 const tariffs = new WeakMap<Price, Tariff>();
@@ -76,10 +120,15 @@ function tariffOf(price: Price): Tariff {
       units: Object.fromEntries([...tokens, ...pieces]) as Tariff['units'],
       input: dearest(price, 'input'),
       output: dearest(price, 'output'),
+      tool: toolClasses.map((name) => unitPrice(price, name) * perMillion).reduce(larger),
     };
     tariffs.set(price, tariff);
   }
   return tariff;
+}
+
+function larger(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
 }
 
 /** Of all token classes whose stand-ins end at `side`. */
@@ -111,20 +160,32 @@ export function cost(usage: Usage, price: Price, ratio: Ratio = one): Money {
   return rounded(millionths, ratio);
 }
 
+/** Pieces that a call may use at most. */
+export interface PieceBounds {
+  /** Calls of the vendor's own tools. */
+  readonly tools: number;
+  readonly images: number;
+  readonly seconds: number;
+}
+
+export const oneTool: PieceBounds = { tools: 1, images: 0, seconds: 0 };
+
 /**
  * An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest
- * output class, and every image.
+ * output class, every tool call as the dearest tool.
  */
 export function costBound(
   inputTokens: number,
   outputTokens: number,
   price: Price,
   ratio: Ratio = one,
-  images = 0,
+  pieces: PieceBounds = oneTool,
 ): Money {
-  const { units, input, output } = tariffOf(price);
-  let millionths = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.call;
-  if (images !== 0) millionths += wholeCount(images) * units.image;
+  const { units, input, output, tool } = tariffOf(price);
+  let millionths = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.request;
+  if (tool !== 0n) millionths += wholeCount(pieces.tools) * tool;
+  if (pieces.images !== 0) millionths += wholeCount(pieces.images) * units.image;
+  if (pieces.seconds !== 0) millionths += wholeCount(pieces.seconds) * units.second;
   return rounded(millionths, ratio);
 }
 

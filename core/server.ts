@@ -142,7 +142,7 @@ export class GatewayServer {
       deadline: exchange.startedAt + (endpoint.timeoutMs ?? this.#options.limits.exchangeTimeoutMs),
     };
     this.#flights.add(flight);
-    const gone = closed(exchange);
+    const gone = closed(exchange, clock);
     const error = await this.#run(exchange, run, progress);
     await gone;
     await exchange.end(outcomeOf(exchange, progress, error, clock.monotonic()), log);
@@ -171,6 +171,8 @@ export class GatewayServer {
           { error: rendered.error.cause ?? thrown, exchange: exchange.id },
           'the exchange failed inside the gateway',
         );
+      // What was sent may have been executed: a repetition could be billed twice.
+      if (rendered.error.kind === 'internal' && exchange.hasSent) rendered.answer.headers['x-should-retry'] = 'false';
       ({ answer, error: told } = rendered);
     }
     try {
@@ -213,6 +215,7 @@ export class GatewayServer {
     const { stallTimeoutMs, idleFrameAfterMs } = this.#options.limits;
     this.#flights.forEach(({ exchange, progress, deadline }) => {
       if (now > deadline) exchange.abort(deadlinePassed());
+      if (exchange.left !== undefined) exchange.readsOn(now, 0);
       if (progress.blockedSince !== undefined) {
         if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
       } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
@@ -233,10 +236,10 @@ function statusAnswer(status: number, value: object): Answer {
 }
 
 /** Resolves when the response is over; a client that left before that is told to the exchange at once. */
-function closed(exchange: LiveExchange): Promise<void> {
+function closed(exchange: LiveExchange, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     exchange.outgoing.once('close', () => {
-      if (!exchange.outgoing.writableFinished) exchange.leave();
+      if (!exchange.outgoing.writableFinished) exchange.leave(clock.monotonic());
       resolve();
     });
   });

@@ -14,10 +14,14 @@ export const tokenClasses = [
   'output_image',
 ] as const;
 
-/** Counted and priced per piece. */
-export const pieceClasses = ['image', 'second', 'call'] as const;
+/** Calls of tools that the vendor runs itself: `call` is any of them, the others are known by name. */
+export const toolClasses = ['call', 'web_search', 'web_fetch', 'code_execution', 'file_search'] as const;
+
+/** Counted and priced per piece; `request` is the call itself. */
+export const pieceClasses = ['image', 'second', 'request', ...toolClasses] as const;
 
 export type TokenClass = (typeof tokenClasses)[number];
+export type ToolClass = (typeof toolClasses)[number];
 export type PieceClass = (typeof pieceClasses)[number];
 export type UsageClass = TokenClass | PieceClass;
 export const usageClasses: readonly UsageClass[] = [...tokenClasses, ...pieceClasses];
@@ -31,7 +35,10 @@ export type Price = { readonly [K in UsageClass]?: bigint };
 /** Counts above this are not believed: no vendor's window is near it, and sums of it stay exact. */
 export const maxCount = 1_000_000_000_000;
 
-/** The class whose price stands in when a price names none for it. Ends at `input` or `output`; pieces have no stand-in. */
+/**
+ * The class whose price stands in when a price names none for it. Tokens end at `input` or `output`, named tools at `call`;
+ * other pieces have no stand-in.
+ */
 export const priceStandIn: { readonly [K in UsageClass]?: UsageClass } = {
   cache_read: 'input',
   cache_write_5m: 'input',
@@ -41,6 +48,10 @@ export const priceStandIn: { readonly [K in UsageClass]?: UsageClass } = {
   reasoning: 'output',
   output_audio: 'output',
   output_image: 'output',
+  web_search: 'call',
+  web_fetch: 'call',
+  code_execution: 'call',
+  file_search: 'call',
 };
 
 /** A count as vendors send it (number or digits) if it is a believable whole number, else undefined. */
@@ -56,4 +67,16 @@ export function totalTokens(usage: Usage): number {
   let sum = 0;
   for (const name of tokenClasses) sum += usage[name] ?? 0;
   return sum;
+}
+
+/** Tokens of the prompt, cached or not: what decides on the tier by length. */
+export function promptTokens(usage: Usage): number {
+  return (
+    (usage.input ?? 0) +
+    (usage.cache_read ?? 0) +
+    (usage.cache_write_5m ?? 0) +
+    (usage.cache_write_1h ?? 0) +
+    (usage.input_audio ?? 0) +
+    (usage.input_image ?? 0)
+  );
 }

@@ -1,10 +1,13 @@
 /** The facts and services that two or more plugins share. Types alone: no behaviour, no I/O, no vendor. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
-import { defineFact, defineService, type Endpoint } from './contract.ts';
+import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
 import type { GatewayError } from './errors.ts';
-import type { Money, Ratio } from './money.ts';
+import type { Ratio } from './money.ts';
+import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
-import type { Price, Usage } from './usage.ts';
+import type { Usage } from './usage.ts';
+
+export * from './pool.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -25,8 +28,14 @@ export interface Call {
   readonly choices: number;
   /** What kind of model the endpoint takes; absent: chat. */
   readonly kind?: Model['kind'];
+  /** What it asks for beyond the vendor's standard service, by kind: `{ tier: 'priority' }`; absent: nothing. */
+  readonly services?: Services;
+  /** Calls of the vendor's own tools that it allows, or that are usual where it sets no bound; absent: it offers no tool. */
+  readonly toolCalls?: number;
   /** Images that are made at most; absent: none. */
   readonly images?: number;
+  /** Seconds of video that are made at most; absent: none. */
+  readonly seconds?: number;
   /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
   readonly media?: readonly string[];
 }
@@ -38,27 +47,14 @@ export interface Caller {
   readonly keyId: string;
   /** Name of the account's plan. */
   readonly plan: string;
+  /** When that plan ends and the default plan takes its place, in wall-clock milliseconds; absent: it does not. */
+  readonly planEndsAt?: number | undefined;
   /** Models this key may call; undefined: all. */
   readonly models: ReadonlySet<string> | undefined;
+  /** Price ratio of the account, on top of plan and model; absent: 1. */
+  readonly multiplier?: Ratio;
 }
 export const caller = defineFact<Caller>('caller');
-
-/** What the caller's plan allows. Absent member: no such limit. */
-export interface PlanTerms {
-  readonly name: string;
-  readonly limits: Limits;
-  /** Models the plan allows; undefined: all. */
-  readonly models: ReadonlySet<string> | undefined;
-  /** Price ratio of the plan; undefined: 1. */
-  readonly multiplier: Ratio | undefined;
-}
-export interface Limits {
-  readonly rpm?: number;
-  readonly rpd?: number;
-  readonly tpm?: number;
-  readonly concurrency?: number;
-}
-export const plan = defineFact<PlanTerms>('plan');
 
 /** One way to serve a model. */
 export interface ModelTarget {
@@ -69,6 +65,8 @@ export interface ModelTarget {
   readonly weight: number;
   /** What is particular of the model at this provider; over the model's own traits. */
   readonly traits?: Traits;
+  /** What the operator pays there; absent: the model's. */
+  readonly cost?: PriceBook;
 }
 
 export interface Model {
@@ -82,10 +80,12 @@ export interface Model {
   /** Tokens; undefined: unknown. */
   readonly contextTokens: number | undefined;
   readonly maxOutputTokens: number | undefined;
-  /** undefined: not priced, so not sold. */
-  readonly price: Price | undefined;
-  /** Short name of the price's version, kept in every row that was charged by it. */
-  readonly priceVersion: string;
+  /** undefined: not priced, so not sold; nor is it at a time at which no version holds. */
+  readonly prices: PriceBook | undefined;
+  /** What the operator pays; absent: not known. */
+  readonly cost?: PriceBook;
+  /** Price ratio of the model, on top of plan and account; absent: 1. */
+  readonly multiplier?: Ratio;
   /** How it wants to be asked when a request is translated for it. */
   readonly traits?: Traits;
 }
@@ -138,6 +138,8 @@ export interface UpstreamTraits {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** Its answers are read on when a client leaves, within these bounds; absent: it is told to stop. */
+  readonly drain?: DrainBounds | undefined;
 }
 
 /** A value that never shows itself: string, JSON and inspect give `***`. */
@@ -158,6 +160,8 @@ export interface Attempt {
   status: number | undefined;
   durationMs: number | undefined;
   error: string | undefined;
+  /** What it was seen to consume although it failed; absent: nothing was reported and nothing seen. */
+  consumed?: { readonly usage: Usage; readonly estimated: boolean };
 }
 export const attempts = defineFact<Attempt[]>('attempts');
 
@@ -172,6 +176,8 @@ export interface UsageReport {
   readonly upstreamId: string | undefined;
   /** `stop`, `length`, `tool_calls` …, as the upstream worded it. */
   readonly finish: string | undefined;
+  /** Which services the vendor says it has granted, by kind as in `Call`; a kind that it says nothing of is absent. */
+  readonly services?: Services;
   /** What it says of what it made; over `Call.media`. */
   readonly media?: readonly string[];
 }
@@ -213,6 +219,8 @@ export interface Accounts {
   /** By id or by name; undefined when there is none. */
   find(nameOrId: string): Promise<Account | undefined>;
   list(): Promise<Account[]>;
+  /** Puts an account on a plan until `endsAt`, in whose transaction `orm` runs. The caller announces the account. */
+  setPlan(orm: Orm, accountId: string, plan: string, endsAt: number | undefined): Promise<void>;
   /** A new key; `key` is told this once. */
   createKey(
     accountId: string,
@@ -220,28 +228,6 @@ export interface Accounts {
   ): Promise<{ id: string; key: string; prefix: string }>;
 }
 export const accounts = defineService<Accounts>('accounts');
-
-export interface Plans {
-  /** Name of the plan of accounts that chose none. */
-  readonly default: string;
-  /** Terms by name; the default plan's when the name is unknown. */
-  terms(name: string): PlanTerms;
-  has(name: string): boolean;
-  /** Every plan on offer. */
-  list(): readonly PlanTerms[];
-}
-export const plans = defineService<Plans>('plans');
-
-export interface Ledger {
-  /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
-  credit(
-    accountId: string,
-    amount: Money,
-    options: { kind: string; reason: string; reference: string },
-  ): Promise<Money>;
-  balance(accountId: string): Promise<Money>;
-}
-export const ledger = defineService<Ledger>('ledger');
 
 export interface Catalog {
   find(id: string): Model | undefined;
@@ -255,6 +241,13 @@ export interface Multipliers {
   lowest(modelId: string): Ratio;
 }
 export const multipliers = defineService<Multipliers>('multipliers');
+
+/** Whoever keeps the prices tells whether a ratio of an account would go below the own cost. */
+export interface PriceFloor {
+  /** One sentence for each model that would be sold below its cost with this ratio on top of the lowest. */
+  losses(multiplier: Ratio): readonly string[];
+}
+export const priceFloor = defineService<PriceFloor>('price floor');
 
 /** A configured vendor. */
 export interface Provider {

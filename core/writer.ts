@@ -39,7 +39,10 @@ export async function writeAnswer(
   closing: boolean,
 ): Promise<void> {
   const { outgoing } = exchange;
-  if (outgoing.destroyed || outgoing.headersSent) return;
+  if (outgoing.destroyed || outgoing.headersSent) {
+    if (isStream(answer.body)) await readOn(exchange, answer.body, clock);
+    return;
+  }
   progress.status = answer.status;
   const headers: Record<string, string | number> = answer.headers;
   // Official SDKs show one or the other in their errors.
@@ -78,7 +81,11 @@ async function pump(
   const flush = setImmediate(() => outgoing.flushHeaders());
   try {
     for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) {
-      if (outgoing.destroyed) break;
+      if (outgoing.destroyed) {
+        exchange.leave(clock.monotonic());
+        if (!exchange.readsOn(clock.monotonic(), step.value.length)) break;
+        continue;
+      }
       if (progress.firstByteAt === undefined) clearImmediate(flush);
       const taken = writePart(outgoing, step.value, progress);
       progress.bytesOut += step.value.length;
@@ -125,6 +132,19 @@ function chunkOf(bytes: Uint8Array): Buffer {
   chunk.set(bytes, head.length);
   chunk.write('\r\n', head.length + bytes.length, 'latin1');
   return chunk;
+}
+
+/** The client left before the head: the body is read for what it costs, as far as it is to be read at all. */
+async function readOn(exchange: LiveExchange, body: AsyncIterable<Uint8Array>, clock: Clock): Promise<void> {
+  const iterator = body[Symbol.asyncIterator]();
+  try {
+    while (exchange.readsOn(clock.monotonic(), 0)) {
+      const step = await iterator.next();
+      if (step.done === true || !exchange.readsOn(clock.monotonic(), step.value.length)) break;
+    }
+  } finally {
+    await iterator.return?.();
+  }
 }
 
 /** Resolves when the socket takes more, or is gone. */

@@ -17,9 +17,12 @@ const leaves = new Set(
   [
     'contract',
     'vocabulary',
+    'pool',
     'errors',
     'money',
     'usage',
+    'prices',
+    'formula',
     'sse',
     'splice',
     'schema',

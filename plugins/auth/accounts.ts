@@ -20,6 +20,8 @@ export interface AccountBook extends Accounts {
   find(nameOrId: string): Promise<AccountRow | undefined>;
   list(): Promise<AccountRow[]>;
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
+  /** The account's own price ratio, as text that reads as one; undefined: 1. In force within a second. */
+  setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
   /** By id or by display prefix; `not_found` or, when a prefix fits several, `conflict`. */
   revokeKey(idOrPrefix: string): Promise<RevokedKey>;
@@ -53,6 +55,11 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
       await database.announce('account', accountId);
     },
 
+    async setMultiplier(accountId, multiplier) {
+      await store.setMultiplier(accountId, multiplier ?? null);
+      await database.announce('account', accountId);
+    },
+
     async createKey(accountId, options) {
       const name = validName(options.name, 'name');
       const models = options.models === undefined ? null : validModels(options.models);
@@ -66,6 +73,9 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
       const id = await store.insertKey({ accountId, name, prefix, hash, models, expiresAt, createdAt: today() });
       return { id, key, prefix };
     },
+
+    setPlan: (orm, accountId, plan, endsAt) =>
+      store.setPlan(orm, accountId, plan, endsAt === undefined ? null : new Date(endsAt)),
 
     listKeys: (accountId) => store.listKeys(accountId),
 

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ClientRequest, Clock, Log } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import { parseRatio } from '../../core/money.ts';
 import type { Caller, Database } from '../../core/vocabulary.ts';
 import { type Carrier, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
@@ -176,7 +177,9 @@ function toKnown(row: ValidKey, hash: string, checkedAtMs: number): Known {
       accountId: row.accountId,
       keyId: row.keyId,
       plan: row.plan,
+      planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
+      ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
     },
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
     disabled: row.disabled,

@@ -1,9 +1,9 @@
 /** What an operator does with accounts and keys on the command line. */
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { formatUsd, type Money, parseUsd } from '../../core/money.ts';
+import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
 import { duration } from '../../core/schema.ts';
-import { type Ledger, ledger, plans } from '../../core/vocabulary.ts';
+import { type Ledger, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
 import { type AccountBook, noAccount } from './accounts.ts';
 import type { AccountRow } from './store.ts';
 import { table } from './table.ts';
@@ -29,6 +29,13 @@ export function accountCommands(host: Host, book: AccountBook): Command[] {
     },
     switchCommand(book, 'accounts disable', 'Refuses every key of an account from now on.', true),
     switchCommand(book, 'accounts enable', 'Lets a disabled account in again.', false),
+    {
+      name: 'accounts multiplier',
+      summary: "Sets an account's own price ratio, on top of plan and model; 1 takes it back.",
+      arguments: ['<name>', '<ratio>'],
+      options: { '--below-cost': 'also where models are then sold below their cost' },
+      run: (values) => setMultiplier(host, book, values),
+    },
   ];
 }
 
@@ -115,6 +122,32 @@ function switchCommand(book: AccountBook, name: string, summary: string, disable
       return { json: { ...account, disabled }, text: `Account "${account.name}" is ${state}.` };
     },
   };
+}
+
+async function setMultiplier(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {
+  const account = await accountNamed(book, text(values, 'name') ?? '');
+  const written = text(values, 'ratio') ?? '';
+  const multiplier = readRatio(written);
+  const losses = host.find(priceFloor)?.losses(multiplier) ?? [];
+  if (losses.length > 0 && values['belowCost'] !== true) {
+    const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
+    throw wrong('ratio', `With this ratio ${losses[0]}${more}; --below-cost sets it all the same.`);
+  }
+  const isOne = multiplier.numerator === multiplier.denominator;
+  await book.setMultiplier(account.id, isOne ? undefined : written);
+  const json = { ...account, multiplier: isOne ? null : written };
+  return {
+    json,
+    text: `Account "${account.name}" pays ${isOne ? 'the price of its plan' : `its plan's price × ${written}`}.`,
+  };
+}
+
+function readRatio(written: string): Ratio {
+  try {
+    return parseRatio(written);
+  } catch (error) {
+    throw wrong('ratio', `${(error as Error).message}.`);
+  }
 }
 
 async function createKey(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {

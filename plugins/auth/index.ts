@@ -1,7 +1,7 @@
 /** Who calls: an API key to a caller, from memory when it was seen before. Keeps the accounts and their keys. */
 import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
 import { count, z } from '../../core/schema.ts';
-import { accounts, caller, database, endpointMatches, ledger, plans } from '../../core/vocabulary.ts';
+import { accounts, caller, database, endpointMatches, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
 import { openAccounts } from './accounts.ts';
 import { Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
@@ -59,7 +59,7 @@ export default definePlugin({
   name: 'auth',
   config,
   needs: [database],
-  uses: [ledger, plans],
+  uses: [ledger, plans, priceFloor],
   provides: [accounts],
   writes: [caller],
 

@@ -1,6 +1,6 @@
 /** Every statement on accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database, Orm } from '../../core/vocabulary.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -8,7 +8,11 @@ export interface AccountRow {
   name: string;
   plan: string;
   disabled: boolean;
+  /** The account's own price ratio; null: 1. */
+  multiplier: string | null;
   createdAt: Date;
+  /** null: the plan does not end. */
+  planEndsAt: Date | null;
 }
 
 /** A key as it may be listed: neither the key nor its hash. */
@@ -29,7 +33,9 @@ export interface ValidKey {
   keyId: string;
   accountId: string;
   plan: string;
+  planEndsAt: Date | null;
   disabled: boolean;
+  multiplier: string | null;
   models: string[] | null;
   expiresAt: Date | null;
 }
@@ -85,6 +91,15 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
     async setDisabled(accountId: string, disabled: boolean): Promise<void> {
       await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
     },
+
+    async setMultiplier(accountId: string, multiplier: string | null): Promise<void> {
+      await orm.update(accounts).set({ multiplier }).where(eq(accounts.id, accountId));
+    },
+
+    /** In the transaction of whoever changes the plan. */
+    async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
+      await transaction.update(accounts).set({ plan, planEndsAt }).where(eq(accounts.id, accountId));
+    },
   };
 }
 
@@ -104,7 +119,9 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           keyId: keys.id,
           accountId: accounts.id,
           plan: accounts.plan,
+          planEndsAt: accounts.planEndsAt,
           disabled: accounts.disabled,
+          multiplier: accounts.multiplier,
           models: keys.models,
           expiresAt: keys.expiresAt,
         })

@@ -11,7 +11,9 @@ export function authTables(schema: string) {
     name: text('name').notNull(),
     plan: text('plan').notNull(),
     disabled: boolean('disabled').notNull().default(false),
+    multiplier: text('multiplier'),
     createdAt: instant('created_at').notNull(),
+    planEndsAt: instant('plan_ends_at'),
   });
   const keys = space.table('keys', {
     id: uuid('id').primaryKey().defaultRandom(),

@@ -1,6 +1,7 @@
 /** Checks the money's invariants against the rows themselves and tells what breaks them. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../core/vocabulary.ts';
+import { type Check, drawRule, poolChecks, replayDraws, type Table } from './pool-audit.ts';
 import { type Files, listSegments, scanSegment } from './segments.ts';
 import { rowsOf, tablesOf } from './sql.ts';
 
@@ -20,15 +21,6 @@ export interface AuditReport {
   readonly violations: Violation[];
   readonly accounts: number;
   readonly rows: number;
-}
-
-type Table = (name: string) => SQL;
-
-interface Check {
-  readonly rule: string;
-  readonly what: string;
-  /** Selects `subject`, one row for each violation. */
-  readonly query: (table: Table, schema: string) => SQL;
 }
 
 const ends = sql`('SETTLE', 'VOID', 'EXPIRE')`;
@@ -76,7 +68,7 @@ const checks: readonly Check[] = [
     rule: 'M2',
     what: 'the trigger that keeps rows from being changed is missing or off',
     query: (_table, schema) => sql`
-      select guarded as subject from (values ('ledger'), ('grants')) as tables (guarded)
+      select guarded as subject from (values ('ledger'), ('grants'), ('draws'), ('refunds')) as tables (guarded)
       where not exists (
         select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass
           and tgname = 'immutable' and tgenabled = 'O' and tgtype & 56 = 56)`,
@@ -121,14 +113,35 @@ const checks: readonly Check[] = [
   {
     rule: 'M9',
     what: 'a charge is below zero',
-    query: (table) => sql`select 'row ' || seq as subject from ${table('ledger')} where revenue < 0`,
+    query: (table) =>
+      sql`select 'row ' || seq as subject from ${table('ledger')} where revenue < 0 and kind <> 'REFUND'`,
+  },
+  {
+    rule: 'M10',
+    what: 'a client bears more than one attempt, or one of a request that it was not charged for',
+    query: (table) => sql`
+      select attempts.request_id::text as subject from ${table('attempts')} as attempts
+      where borne_by = 'client' group by attempts.request_id
+      having count(*) > 1 or not exists (select from ${table('ledger')} as ledger
+        where ledger.request_id = attempts.request_id and kind = 'SETTLE')`,
+  },
+  {
+    rule: 'M10',
+    what: 'what the operator bears is not the sum of what the attempts cost',
+    query: (table) => sql`
+      select coalesce(ends.request_id, sums.request_id)::text as subject
+      from (select request_id, sum(absorbed) as absorbed from ${table('ledger')} where request_id is not null
+        group by request_id) as ends
+      full join (select request_id, sum(absorbed) as absorbed from ${table('attempts')} group by request_id) as sums
+        on sums.request_id = ends.request_id
+      where coalesce(ends.absorbed, 0) <> coalesce(sums.absorbed, 0)`,
   },
   {
     rule: 'M12',
     what: 'a grant and its credit do not match',
     query: (table) => sql`
       select coalesce(grants.id, credits.grant_id)::text as subject from ${table('grants')} as grants
-      full join (select grant_id, account_id, amount from ${table('ledger')} where kind = 'CREDIT') as credits
+      full join (select grant_id, account_id, amount from ${table('ledger')} where kind in ('CREDIT', 'REFUND')) as credits
         on credits.grant_id = grants.id
       where credits.amount is distinct from grants.amount or credits.account_id is distinct from grants.account_id`,
   },
@@ -140,10 +153,11 @@ export async function audit(orm: Orm, schema: string, files: Files, directory: s
   const violations: Violation[] = [];
   const counts = await orm.transaction(
     async (transaction) => {
-      for (const { rule, what, query } of checks) {
+      for (const { rule, what, query } of [...checks, ...poolChecks]) {
         const rows = await rowsOf<{ subject: string }>(transaction, query(table, schema));
         violations.push(...describe(rule, what, rows));
       }
+      violations.push(...describe(drawRule.rule, drawRule.what, await replayDraws(transaction, schema)));
       const open = await rowsOf<{ subject: string }>(transaction, openHolds(table));
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,

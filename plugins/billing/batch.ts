@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
+import { drawCharges } from './draws.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** Which journal the text comes from, who writes it, and how far it is applied with them. */
@@ -39,11 +40,13 @@ export function applyBatch(
   cursor: Cursor,
 ): Promise<Map<string, Money>> {
   return orm.transaction(async (transaction) => {
-    const balances =
-      accountIds.length === 0 ? new Map<string, Money>() : await lockBalances(transaction, schema, accountIds);
-    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, balances, cursor));
+    const locked =
+      accountIds.length === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, accountIds);
+    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, locked, cursor));
     if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
     if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
+    if (result!.charged !== null) await drawCharges(transaction, schema, result!.charged, unchargedIn(locked));
+    const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
     for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
       balances.set(accountId, money(BigInt(balance)));
     }
@@ -51,10 +54,22 @@ export function applyBatch(
   });
 }
 
+/** An account's row, which nobody else can change while this transaction runs. */
+export interface Locked {
+  readonly balance: Money;
+  readonly held: Money;
+}
+
+function unchargedIn(locked: ReadonlyMap<string, Locked>): Map<string, Money> {
+  return new Map(Array.from(locked, ([accountId, { balance, held }]) => [accountId, money(balance + held)]));
+}
+
 interface BatchResult {
   readonly imbalance: string;
   readonly owned: number;
   readonly moved: Record<string, string> | null;
+  /** Numbers of the new charges of accounts that have grants which expire. */
+  readonly charged: string[] | null;
 }
 
 /** Locks the accounts' rows, always in the same order, and reads them; adds those that are missing. */
@@ -62,13 +77,13 @@ export async function lockBalances(
   transaction: Runner,
   schema: string,
   accountIds: readonly string[],
-): Promise<Map<string, Money>> {
+): Promise<Map<string, Locked>> {
   const balances = tablesOf(schema)('balances');
   const wanted = sql`(select value from json_array_elements_text(${jsonOf(accountIds)}))`;
   const read = () =>
-    rowsOf<{ account_id: string; balance: string }>(
+    rowsOf<{ account_id: string; balance: string; held: string }>(
       transaction,
-      sql`select account_id, balance::text as balance from ${balances}
+      sql`select account_id, balance::text as balance, held::text as held from ${balances}
           where account_id in ${wanted} order by account_id for update`,
     );
   let rows = await read();
@@ -76,43 +91,46 @@ export async function lockBalances(
     await transaction.execute(sql`insert into ${balances} (account_id) ${wanted} order by 1 on conflict do nothing`);
     rows = await read();
   }
-  return new Map(rows.map((row) => [row.account_id, money(BigInt(row.balance))]));
+  return new Map(
+    rows.map((row) => [row.account_id, { balance: money(BigInt(row.balance)), held: money(BigInt(row.held)) }]),
+  );
 }
 
 /**
- * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `balances` are those of the
+ * The ledger's side effects in one statement: rows, balances, totals, usage, attempts, cursor. `accounts` are the
  * locked rows: given, because the planner would read the whole table for a join with it. An account that is not among them
  * fails the statement, for there is no balance after its row.
  */
-function batchStatement(schema: string, text: string, balances: ReadonlyMap<string, Money>, cursor: Cursor): SQL {
+function batchStatement(schema: string, text: string, accounts: ReadonlyMap<string, Locked>, cursor: Cursor): SQL {
   const table = tablesOf(schema);
-  const locked = Array.from(balances, ([account_id, balance]) => ({ account_id, balance: balance.toString() }));
+  const locked = Array.from(accounts, ([account_id, { balance }]) => ({ account_id, balance: balance.toString() }));
   return sql`
     with given as materialized (${givenRecords(text)}),
     posting as (${postings}),
     fresh as (${freshPostings(table)}),
     inserted as (
-      insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, detail, created_at, balance_after)
-      select fresh.account_id, kind, request_id, part, amount, held, revenue, detail, created_at,
+      insert into ${table('ledger')} (account_id, kind, request_id, part, amount, held, revenue, funding, absorbed, detail, created_at, balance_after)
+      select fresh.account_id, kind, request_id, part, amount, held, revenue, -absorbed, absorbed, detail, created_at,
         locked.balance + sum(amount) over (partition by fresh.account_id order by position)
       from fresh left join json_to_recordset(${jsonOf(locked)}) as locked (account_id text, balance bigint)
         on locked.account_id = fresh.account_id
       order by position
       on conflict do nothing
-      returning account_id, amount, held, revenue
+      returning seq, account_id, amount, held, revenue, absorbed
     ),
     moved as (
-      update ${table('balances')} as balances set balance = balances.balance + change.amount
-      from (select account_id, sum(amount)::bigint as amount from inserted group by account_id) as change
+      update ${table('balances')} as balances set balance = balances.balance + change.amount, held = balances.held + change.held
+      from (select account_id, sum(amount)::bigint as amount, sum(held)::bigint as held from inserted group by account_id) as change
       where balances.account_id = change.account_id
       returning balances.account_id, balances.balance
     ),
     summed as (
       update ${table('totals')} as totals set available = totals.available + change.amount,
-        held = totals.held + change.held, revenue = totals.revenue + change.revenue
+        held = totals.held + change.held, revenue = totals.revenue + change.revenue,
+        funding = totals.funding - change.absorbed, absorbed = totals.absorbed + change.absorbed
       from (
         select coalesce(sum(amount), 0)::bigint as amount, coalesce(sum(held), 0)::bigint as held,
-          coalesce(sum(revenue), 0)::bigint as revenue from inserted
+          coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(absorbed), 0)::bigint as absorbed from inserted
       ) as change
       returning totals.available + totals.held + totals.revenue + totals.funding + totals.absorbed as imbalance
     ),
@@ -124,7 +142,16 @@ function batchStatement(schema: string, text: string, balances: ReadonlyMap<stri
     )
     select (select imbalance::text from summed) as imbalance,
       (select count(*)::int from marked) as owned,
-      (select json_object_agg(account_id, balance::text) from moved) as moved`;
+      (select json_object_agg(account_id, balance::text) from moved) as moved,
+      ${chargedRows(table, jsonOf(locked))} as charged`;
+}
+
+/** The new charges that grants which expire may have to pay. */
+function chargedRows(table: (name: string) => SQL, locked: SQL): SQL {
+  return sql`(select json_agg(seq::text order by seq) from inserted where revenue > 0 and account_id = any (array(
+    select account_id from json_to_recordset(${locked}) as locked (account_id text)
+    where exists (select from ${table('pots')} as pots where pots.account_id = locked.account_id and remaining > 0
+      offset 0))))`;
 }
 
 /** The records of the lines `CRC FIRST [RECORD, …]`, in order; those that make no row are left out. */
@@ -135,7 +162,8 @@ function givenRecords(text: string): SQL {
       rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
         kind text, id uuid, at bigint, account text, key text, model text, part smallint, input bigint, output bigint,
         amount bigint, held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text,
-        finish text, "upstreamId" text, price jsonb, ratio text, version text, attempts json
+        finish text, "upstreamId" text, price jsonb, ratio text, version text, tier text, own bigint,
+        absorbed bigint, attempts json
       )) with ordinality as record
     where line <> '' and kind in ('HOLD', 'EXTEND', 'SETTLE', 'VOID')`;
 }
@@ -146,12 +174,15 @@ const postings = sql`
     case when kind in ('HOLD', 'EXTEND') then -amount else held - coalesce(cost, 0) end as amount,
     case when kind in ('HOLD', 'EXTEND') then amount else -held end as held,
     coalesce(cost, 0) as revenue,
+    -- What the operator bears comes from outside, as credits do.
+    coalesce(absorbed, 0) as absorbed,
     case kind
       when 'HOLD' then jsonb_build_object('model', model, 'input_tokens', input, 'output_tokens', output)
       when 'EXTEND' then jsonb_build_object('output_tokens', output)
       when 'VOID' then jsonb_build_object('model', model, 'reason', reason)
       else jsonb_build_object('model', model, 'usage', usage, 'estimated', estimated, 'reason', reason,
         'price', price, 'ratio', ratio, 'price_version', version)
+        || case when tier is null then '{}'::jsonb else jsonb_build_object('tier', tier) end
     end as detail,
     to_timestamp(at / 1000.0) as created_at
   from given`;
@@ -172,16 +203,18 @@ function freshPostings(table: (name: string) => SQL): SQL {
 
 const usageRows = sql`
   (request_id, account_id, key_id, model, provider, target_model, classes, estimated_input, held, cost, estimated,
-    terminal, finish, upstream_id, price_version, ratio, created_at)
+    terminal, finish, upstream_id, price_version, tier, ratio, own_cost, created_at)
   select id, account, key, model, attempts->-1->>'provider', attempts->-1->>'model', usage, input, held, cost, estimated,
-    terminal, finish, "upstreamId", version, ratio, to_timestamp(at / 1000.0)
+    terminal, finish, "upstreamId", version, tier, ratio, own, to_timestamp(at / 1000.0)
   from given where kind = 'SETTLE'`;
 
 const attemptRows = sql`
-  (request_id, number, account_id, provider, model, credential, protocol, result, status, duration_ms, error, started_at)
+  (request_id, number, account_id, provider, model, credential, protocol, result, status, duration_ms, error, started_at,
+    borne_by, absorbed, consumed, estimated)
   select id, number, account, attempt.provider, attempt.model, credential, protocol, result, status, "durationMs", error,
-    to_timestamp("startedAt" / 1000.0)
+    to_timestamp("startedAt" / 1000.0), attempt.bearer, coalesce(attempt.absorbed, 0), attempt.usage,
+    coalesce(attempt.estimated, false)
   from given, json_to_recordset(attempts) as attempt (
     number smallint, provider text, model text, credential text, protocol text, result text, status integer,
-    "durationMs" bigint, error text, "startedAt" bigint)
+    "durationMs" bigint, error text, "startedAt" bigint, bearer text, absorbed bigint, usage jsonb, estimated boolean)
   where kind in ('SETTLE', 'VOID')`;

@@ -1,13 +1,12 @@
 /** The serving half of billing: journal, purses, flusher and desk put together, recovered at the start, flushed at the stop. */
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
-import { type Money, money } from '../../core/money.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
 import { Backlog } from './backlog.ts';
 import { applyBatch, claimCursor } from './batch.ts';
 import { Desk } from './desk.ts';
 import { Flusher } from './flusher.ts';
-import { readBalances } from './grants.ts';
+import { readFunds } from './funds.ts';
 import { Journal } from './journal.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Purses } from './purses.ts';
@@ -20,6 +19,8 @@ export interface BooksOptions {
   readonly journalBytes: number;
   readonly backlogLimit: number;
   readonly accountLimit: number;
+  /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
+  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
 
 /** A power cut may take back what an embedded database committed in the last seconds; applied segments outlive that. */
@@ -100,10 +101,9 @@ function assemble({ host, database, files, options, directory, applied, replayed
   const backlog: Backlog = new Backlog((slab) => journal.reclaim(slab));
   const onWritten = backlog.written.bind(backlog);
   const journal = new Journal({ files, directory, next, segments, ...kept, clock, log, onWritten });
-  const balancesOf = (accountIds: readonly string[]) => readBalances(orm, schema, accountIds);
-  const balanceOf = async (accountId: string): Promise<Money> =>
-    (await balancesOf([accountId])).get(accountId) ?? money(0n);
-  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, balanceOf });
+  const fundsOf = (accountIds: readonly string[]) => readFunds(orm, schema, accountIds, clock.now());
+  const fundsOfOne = async (accountId: string) => (await fundsOf([accountId])).get(accountId)!;
+  const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne });
   const flusher = new Flusher({
     backlog,
     purses,
@@ -111,9 +111,10 @@ function assemble({ host, database, files, options, directory, applied, replayed
     log,
     applied,
     apply: (text, accountIds, reached) => applyBatch(orm, schema, text, accountIds, { ...cursor, applied: reached }),
-    balancesOf,
+    fundsOf,
   });
-  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit });
+  const { upkeep } = options;
+  const desk = new Desk({ journal, backlog, flusher, purses, clock, log, stepTokens, backlogLimit, upkeep });
   const apply = async () => {
     const worked = await flusher.drain();
     journal.release(flusher.appliedSequence, desk.oldestSequence);
@@ -141,10 +142,12 @@ async function recover(host: Host, books: Books, { stretches, open }: Replay): P
   const { desk, backlog, flusher, journal } = books;
   for (const stretch of stretches) backlog.restore(stretch);
   const rows = backlog.rows;
-  for (const hold of open) {
+  for (const found of open) {
+    const entry = host.find(catalog)?.find(found.terms.model);
+    const hold = { ...found, terms: { ...found.terms, entry } };
     desk.adopt(hold);
-    const { verdict, attempts } = judgeInterrupted(hold);
-    desk.end(hold, verdict, attempts);
+    const { verdict, shares } = judgeInterrupted(hold);
+    desk.end(hold, verdict, shares);
   }
   journal.write();
   await journal.tick();

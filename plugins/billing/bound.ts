@@ -1,11 +1,13 @@
 /** How far below zero an account can get: computed from the configuration, so that an operator knows it beforehand. Pure. */
 import type { Notice } from '../../core/contract.ts';
-import { cost, formatUsd, type Money, one, unitPrice } from '../../core/money.ts';
+import { cost, formatUsd, type Money, one, timesRatio, unitPrice } from '../../core/money.ts';
 import type { Model, PlanTerms } from '../../core/vocabulary.ts';
 
 export interface OverdraftTerms {
   /** Output tokens that a hold covers at most. */
   readonly holdTokens: number;
+  /** Prices that end before this time count no more. */
+  readonly at: number;
   readonly models: readonly Model[];
   readonly plans: readonly PlanTerms[];
 }
@@ -20,7 +22,7 @@ export function overdraftNotices(terms: OverdraftTerms): Notice[] {
   if (worst === undefined) return [];
   return terms.plans.map((plan): Notice => {
     const { concurrency } = plan.limits;
-    const perCall = beyondHold(worst, terms.holdTokens, plan);
+    const perCall = beyondHold(worst, terms, plan);
     if (concurrency === undefined) {
       const text = `plan "${plan.name}": an account can get ${formatUsd(perCall)} USD below zero for each call that runs at once (${worst.id}); the plan sets no limit to them`;
       return { level: 'warning', text };
@@ -33,22 +35,27 @@ export function overdraftNotices(terms: OverdraftTerms): Notice[] {
   });
 }
 
-function worstModel({ models, holdTokens }: OverdraftTerms): Model | undefined {
+function worstModel(terms: OverdraftTerms): Model | undefined {
   let worst: Model | undefined;
-  for (const model of models) {
-    if (model.price === undefined) continue;
-    if (worst === undefined || beyondHold(model, holdTokens) > beyondHold(worst, holdTokens)) worst = model;
+  for (const model of terms.models) {
+    if (model.prices === undefined) continue;
+    if (worst === undefined || beyondHold(model, terms) > beyondHold(worst, terms)) worst = model;
   }
   return worst;
 }
 
-/** What the longest answer costs beyond the tokens that the hold covers. A model without a known longest answer counts with its context. */
-function beyondHold(model: Model, holdTokens: number, plan?: PlanTerms): Money {
+/**
+ * What the longest answer costs beyond the tokens that the hold covers, in the dearest tier of any price that holds now or
+ * will. A model without a known longest answer counts with its context.
+ */
+function beyondHold(model: Model, { holdTokens, at }: OverdraftTerms, plan?: PlanTerms): Money {
   const longest = model.maxOutputTokens ?? model.contextTokens ?? holdTokens;
-  const price = model.price ?? {};
-  const dearest = (['output', 'reasoning', 'output_audio', 'output_image'] as const)
-    .map((name) => unitPrice(price, name))
-    .reduce((left, right) => (left > right ? left : right));
-  const ratio = plan?.multiplier ?? one;
-  return cost({ output: Math.max(0, longest - holdTokens) }, { output: dearest }, ratio);
+  const output = (model.prices ?? [])
+    .filter(({ until }) => until > at)
+    .flatMap((version) => version.all().flatMap(({ price }) => answerClasses.map((name) => unitPrice(price, name))))
+    .reduce((left, right) => (left > right ? left : right), 0n);
+  const ratio = timesRatio(plan?.multiplier ?? one, model.multiplier ?? one);
+  return cost({ output: Math.max(0, longest - holdTokens) }, { output }, ratio);
 }
+
+const answerClasses = ['output', 'reasoning', 'output_audio', 'output_image'] as const;

@@ -1,31 +1,21 @@
-/** The operator's commands about money: credit an account, show its ledger, check the invariants. */
-import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd, type Money, parseUsd, unitPrice } from '../../core/money.ts';
-import { type Price, pieceClasses, readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import { type Account, accounts, type Ledger } from '../../core/vocabulary.ts';
-import type { AuditReport } from './audit.ts';
-import type { StoredRow } from './grants.ts';
-
-export interface CommandTools {
-  readonly host: Host;
-  readonly ledger: Ledger;
-  readonly readLedger: (accountId: string, limit: number) => Promise<StoredRow[]>;
-  readonly audit: () => Promise<AuditReport>;
-}
+/** The operator's commands about the books: show an account's ledger, check the invariants. */
+import type { Command, CommandResult } from '../../core/contract.ts';
+import { formulaOf } from '../../core/formula.ts';
+import { formatUsd } from '../../core/money.ts';
+import { readCount, type Usage } from '../../core/usage.ts';
+import type { PoolView } from '../../core/vocabulary.ts';
+import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
+import { moneyCommands } from './money-commands.ts';
+import { decodePrice } from './records.ts';
+import type { StoredRow } from './rows.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {
   return [
-    {
-      name: 'accounts credit',
-      summary: 'Adds money to an account',
-      arguments: ['<name>', '<usd>'],
-      options: { '--reason <text>': 'Why, for the ledger' },
-      run: (values) => credit(tools, values),
-    },
+    ...moneyCommands(tools),
     {
       name: 'ledger',
-      summary: "Shows an account's last ledger rows",
+      summary: "Shows an account's money, what it is made of, and its last ledger rows",
+      arguments: ['[name]'],
       options: { '--account <name>': 'Name or id of the account', '--limit <n>': 'How many rows (50)' },
       run: (values) => showLedger(tools, values),
     },
@@ -37,54 +27,21 @@ export function commandsOf(tools: CommandTools): Command[] {
   ];
 }
 
-type Values = Parameters<Command['run']>[0];
-
-async function credit({ host, ledger }: CommandTools, values: Values): Promise<CommandResult> {
-  const reason = values['reason'];
-  if (typeof reason !== 'string' || reason === '') throw missing('reason', '--reason says why the money is given.');
-  const account = await findAccount(host, values['name']);
-  const amount = readAmount(values['usd']);
-  const reference = `command:${host.random.bytes(16).toString('hex')}`;
-  const balance = await ledger.credit(account.id, amount, { kind: 'top-up', reason, reference });
-  const json = { account: account.name, credited: formatUsd(amount), balance: formatUsd(balance) };
-  return { json, text: `${account.name} was credited ${json.credited} USD; its balance is ${json.balance} USD.` };
-}
-
-function readAmount(value: unknown): Money {
-  try {
-    return parseUsd(String(value));
-  } catch (error) {
-    throw new GatewayError('invalid_request', `${(error as Error).message}.`, { field: 'usd' });
-  }
-}
-
-function missing(field: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', message, { field });
-}
-
-async function findAccount(host: Host, name: unknown): Promise<Account> {
-  if (typeof name !== 'string' || name === '') throw missing('account', 'Name an account.');
-  const directory = host.find(accounts);
-  if (directory === undefined) throw new GatewayError('unsupported', 'This gateway has no accounts.');
-  const account = await directory.find(name);
-  if (account === undefined)
-    throw new GatewayError('not_found', `There is no account "${name}".`, { field: 'account' });
-  return account;
-}
-
 async function showLedger(tools: CommandTools, values: Values): Promise<CommandResult> {
-  const account = await findAccount(tools.host, values['account']);
+  const account = await findAccount(tools.host, values['account'] ?? values['name']);
   const limit = readCount(values['limit'] ?? 50);
   if (limit === undefined || limit < 1 || limit > 10_000) {
     throw missing('limit', '--limit is a whole number from 1 to 10,000.');
   }
+  // What is due is given and taken before the rows are read.
+  const view = await tools.pool.view(account.id);
   const rows = (await tools.readLedger(account.id, limit)).map((row) => ({
     seq: row.seq,
     kind: row.kind,
     request: row.request_id,
     amount: formatUsd(BigInt(row.amount)),
     balance_after: formatUsd(BigInt(row.balance_after)),
-    formula: formulaOf(row.detail),
+    formula: chargeFormula(row.detail),
     detail: row.detail,
     created_at: row.created_at,
   }));
@@ -93,22 +50,58 @@ async function showLedger(tools: CommandTools, values: Values): Promise<CommandR
       '  ',
     ),
   );
-  return { json: { account: account.name, rows }, text: lines.join('\n') || `${account.name} has no ledger rows.` };
+  const text = [...poolLines(view), '', ...(lines.length > 0 ? lines : [`${account.name} has no ledger rows.`])];
+  return { json: { account: account.name, ...poolJson(view), rows }, text: text.join('\n') };
 }
 
-/** `1200 input × 2.50 + 300 output × 10.00 per million, × 8/5 (list-2026)`: what a charge was made of; '' for other rows. */
-export function formulaOf(detail: StoredRow['detail']): string {
+function poolJson({ balance, spendable, held, grants, windows, term }: PoolView) {
+  return {
+    balance: formatUsd(balance),
+    spendable: formatUsd(spendable),
+    held: formatUsd(held),
+    plan: term === undefined ? null : { name: term.plan, ends_at: timeOf(term.endsAt) },
+    grants: grants.map(({ kind, reason, reference, amount, remaining, createdAt, expiresAt }) => ({
+      kind,
+      reason,
+      reference,
+      amount: formatUsd(amount),
+      remaining: formatUsd(remaining),
+      created_at: timeOf(createdAt),
+      expires_at: timeOf(expiresAt),
+    })),
+    windows: windows.map(({ name, limit, spent, endsAt }) => {
+      return { name, limit: formatUsd(limit), spent: formatUsd(spent), frees_at: timeOf(endsAt) };
+    }),
+  };
+}
+
+function poolLines(view: PoolView): string[] {
+  const { balance, spendable, held, plan, grants, windows } = poolJson(view);
+  const ends = plan?.ends_at ?? 'never';
+  return [
+    `balance ${balance} USD, of which ${spendable} USD can be spent now; ${held} USD are set aside for running calls`,
+    ...(plan === null ? [] : [`plan ${plan.name}, ends: ${ends}`]),
+    ...grants.map((each) => {
+      const end = each.expires_at === null ? 'does not expire' : `expires ${each.expires_at}`;
+      return `${each.remaining} of ${each.amount} USD left of ${each.kind} (${each.reason}; ${each.reference}), ${end}`;
+    }),
+    ...windows.map(
+      (each) => `${each.spent} of ${each.limit} USD spent in the window "${each.name}", which ends ${each.frees_at}`,
+    ),
+  ];
+}
+
+function timeOf(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
+}
+
+/** What a charge was made of: `(1200 input × 2.50 + 300 output × 10.00) / 1M (list-2026, >200k)`; '' for other rows. */
+export function chargeFormula(detail: StoredRow['detail']): string {
   const { usage, price, ratio } = detail as { usage?: Usage; price?: Record<string, string>; ratio?: string };
   if (usage === undefined || price === undefined) return String(detail['reason'] ?? '');
-  const prices = Object.fromEntries(Object.entries(price).map(([name, text]) => [name, BigInt(text)])) as Price;
-  const term = (name: UsageClass) => `${usage[name]} ${name} × ${formatUsd(unitPrice(prices, name))}`;
-  const isPiece = (name: UsageClass) => pieceClasses.some((piece) => piece === name);
-  const counted = usageClasses.filter((name) => (usage[name] ?? 0) > 0);
-  const tokens = counted.filter((name) => !isPiece(name)).map(term);
-  const pieces = counted.filter(isPiece).map(term);
-  const sum = [...(tokens.length > 0 ? [`(${tokens.join(' + ')}) / 1M`] : []), ...pieces].join(' + ') || '0';
-  const notes = [detail['price_version'], ...(detail['estimated'] === true ? ['estimated'] : [])].join(', ');
-  return `${ratio === '1/1' ? sum : `[${sum}] × ${ratio}`} (${notes})`;
+  const notes = [detail['price_version'], detail['tier'], detail['estimated'] === true ? 'estimated' : undefined];
+  const known = notes.filter((note) => note !== undefined).join(', ');
+  return `${formulaOf(usage, decodePrice(price), ratio ?? '1/1')} (${known})`;
 }
 
 async function showAudit({ audit }: CommandTools): Promise<CommandResult> {

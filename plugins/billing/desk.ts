@@ -1,17 +1,20 @@
 /** Takes, extends and ends holds in memory, each step into the journal first and to the database in its own time. */
 import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { cost, costBound, type Money, money, zero } from '../../core/money.ts';
+import { formatUsd, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
-import type { Attempt } from '../../core/vocabulary.ts';
+import type { Attempt, PlanTerms } from '../../core/vocabulary.ts';
+import type { Shares } from './absorbed.ts';
 import type { Backlog } from './backlog.ts';
+import { boundOf, type Charge, chargeFor } from './charge.ts';
 import type { Flusher } from './flusher.ts';
 import { departures, type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { OpenHolds } from './holds.ts';
 import type { Journal } from './journal.ts';
 import type { Settlement, Verdict } from './outcome.ts';
+import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
-import type { AttemptNote, Departure } from './records.ts';
+import type { Departure } from './records.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
 const absurdCost = 1_000_000_000_000_000_000n;
@@ -30,6 +33,8 @@ export interface DeskOptions {
   readonly stepTokens: number;
   /** Ledger rows that may wait for the database before admission stops. */
   readonly backlogLimit: number;
+  /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
+  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
 }
 
 export class Desk {
@@ -57,19 +62,24 @@ export class Desk {
    * cannot, 503 while nothing can be recorded.
    */
   hold(terms: Terms): Hold | Promise<Hold> {
-    const { journal, purses } = this.#options;
+    const { journal, purses, clock } = this.#options;
     if (!this.accepting()) throw journal.refusal();
-    const amount = costBound(terms.inputTokens, terms.outputTokens, terms.price, terms.ratio, terms.images);
+    const amount = boundOf(terms, terms.outputTokens);
     const purse = purses.find(terms.accountId);
-    if (purse === undefined || !purses.covers(purse, amount)) return this.#holdLater(terms, amount);
+    const ready = purse !== undefined && clock.now() < purse.upkeepAt && purses.covers(purse, amount);
+    if (!ready) return this.#holdLater(terms, amount);
     return this.#take(terms, amount, purses.use(purse));
   }
 
   async #holdLater(terms: Terms, amount: Money): Promise<Hold> {
-    const { purses } = this.#options;
+    const { purses, flusher } = this.#options;
     const purse = await purses.acquire(terms.accountId);
     try {
-      if (!purses.covers(purse, amount)) await this.#recheck(purse, amount);
+      await this.#keepUp(purse, terms.plan);
+      // Money may have come in a moment ago, by another process.
+      if (!purses.covers(purse, amount)) await flusher.freshen(purse);
+      // Of all that wait for one reading each looks again in the turn in which it takes: the one before may have taken the rest.
+      if (!purses.covers(purse, amount)) throw notCovered(purses.bindingWindow(purse, amount));
     } catch (error) {
       purses.release(purse);
       throw error;
@@ -87,14 +97,31 @@ export class Desk {
     return hold;
   }
 
-  /** Money may have come in a moment ago, by another process. */
-  async #recheck(purse: Purse, amount: Money): Promise<void> {
-    const { purses, flusher } = this.#options;
-    if ((await flusher.freshen(purse)) && purses.covers(purse, amount)) return;
-    throw new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
-      code: 'insufficient_balance',
-      shouldRetry: false,
+  /** What is due to the account comes first; of several calls one sees to it. */
+  async #keepUp(purse: Purse, plan: PlanTerms | undefined): Promise<void> {
+    if (this.#options.clock.now() < purse.upkeepAt) return;
+    if (purse.term === undefined && purse.pool === undefined && plan?.grant === undefined) {
+      purse.upkeepAt = Number.POSITIVE_INFINITY;
+      return;
+    }
+    purse.upkeep ??= this.#runUpkeep(purse, plan).finally(() => {
+      purse.upkeep = undefined;
     });
+    await purse.upkeep;
+  }
+
+  async #runUpkeep(purse: Purse, plan: PlanTerms | undefined): Promise<void> {
+    const { upkeep, clock, log } = this.#options;
+    try {
+      purse.upkeepAt = Math.max(await upkeep(purse.accountId, plan), clock.now() + 1_000);
+    } catch (error) {
+      // What is in the purse can be spent all the same.
+      purse.upkeepAt = clock.now() + 5_000;
+      log.warn(
+        { error, accountId: purse.accountId },
+        'what is due to an account could not be given; it is tried again',
+      );
+    }
   }
 
   /** Before an attempt is handed to a socket: resolves when hold and departure are in the journal. */
@@ -123,7 +150,9 @@ export class Desk {
   observe(hold: Hold, outputTokens: number): boolean {
     const seen = readCount(Math.ceil(outputTokens)) ?? 0;
     if (seen > hold.seenOutput) hold.seenOutput = seen;
-    return hold.seenOutput <= hold.coveredOutput || this.#extend(hold);
+    if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
+    hold.unpaid = true;
+    return false;
   }
 
   /** Sets more aside: a step ahead of what was seen, or as much of a step as the balance allows. */
@@ -133,7 +162,7 @@ export class Desk {
     if (hold.ended || purse === undefined) return false;
     for (let step = stepTokens; ; step = Math.floor(step / 2)) {
       const output = hold.seenOutput + step;
-      const bound = costBound(terms.inputTokens, output, terms.price, terms.ratio, terms.images);
+      const bound = boundOf(terms, output);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
       if (purses.covers(purse, amount)) {
         this.#postExtension(hold, purse, output, amount);
@@ -156,19 +185,17 @@ export class Desk {
   }
 
   /** Ends a hold as judged. Never refused: a cost beyond the hold and the balance is posted in full. */
-  end(hold: Hold, verdict: Verdict, attempts: readonly AttemptNote[]): void {
+  end(hold: Hold, verdict: Verdict, shares: Shares): void {
     if (hold.ended) return;
     hold.ended = true;
     const { journal, backlog, purses, clock } = this.#options;
     const at = clock.now();
     let spent = zero;
-    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, attempts));
+    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
     else {
-      const exact = cost(verdict.usage, hold.terms.price, hold.terms.ratio);
-      const absurd = exact > absurdCost;
-      if (absurd) this.#tellAbsurd(hold, exact, verdict);
-      spent = absurd ? hold.held : exact;
-      journal.append(settleRecord(hold, at, absurd ? { ...verdict, estimated: true } : verdict, spent, attempts));
+      const { told, charge } = this.#charged(hold, verdict, shares);
+      spent = charge.cost;
+      journal.append(settleRecord(hold, at, told, charge, shares));
     }
     this.#open.delete(hold);
     const { purse } = hold;
@@ -179,9 +206,13 @@ export class Desk {
     }
   }
 
-  #tellAbsurd({ terms }: Hold, exact: Money, { usage }: Settlement): void {
-    const fields = { id: terms.id, cost: exact.toString(), usage };
+  /** What the usage comes to; where that is absurd, the hold. */
+  #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { told: Settlement; charge: Charge } {
+    const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
+    if (charge.cost <= absurdCost) return { told: verdict, charge };
+    const fields = { id: hold.terms.id, cost: charge.cost.toString(), usage: verdict.usage };
     this.#options.log.error(fields, 'an absurd cost: the hold is charged');
+    return { told: { ...verdict, estimated: true }, charge: { ...charge, cost: hold.held, own: undefined } };
   }
 
   /** Keeps a hold of an earlier run. */
@@ -199,4 +230,21 @@ export class Desk {
       journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });
     });
   }
+}
+
+const windowWords = { '5h': '5-hour', day: 'daily', week: 'weekly', month: 'monthly' } as const;
+
+/** The refusal says which window keeps the money back and when it frees. Trying again before that cannot help. */
+function notCovered(window: WindowAt | undefined): GatewayError {
+  if (window === undefined) {
+    return new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
+      code: 'insufficient_balance',
+      shouldRetry: false,
+    });
+  }
+  const { name, limit, end } = window;
+  const message =
+    `The ${windowWords[name]} window of the plan is used up: ${formatUsd(limit)} USD of its grant may be spent within it, ` +
+    `and the rest of the balance does not cover this call. It frees at ${new Date(end).toISOString()}.`;
+  return new GatewayError('insufficient_balance', message, { code: 'plan_window_used_up', shouldRetry: false });
 }

@@ -3,6 +3,7 @@ import type { Clock, Log } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
 import { accountsOf, type Backlog, type Batch, textOf } from './backlog.ts';
 import { ShutOutError } from './batch.ts';
+import type { Funds } from './funds.ts';
 import type { Purse, Purses } from './purses.ts';
 
 const longestPauseMs = 5_000;
@@ -17,7 +18,7 @@ export interface FlusherOptions {
   readonly applied: number;
   /** Applies journal text, idempotently, moves the cursor to `applied`, and tells the accounts' balances afterwards. */
   readonly apply: (text: string, accountIds: readonly string[], applied: number) => Promise<Map<string, Money>>;
-  readonly balancesOf: (accountIds: readonly string[]) => Promise<Map<string, Money>>;
+  readonly fundsOf: (accountIds: readonly string[]) => Promise<Map<string, Funds>>;
 }
 
 export class Flusher {
@@ -104,7 +105,9 @@ export class Flusher {
     const balances = await apply(textOf(batch), accountsOf(batch), batch.last);
     this.#applied = batch.last;
     backlog.drop();
-    for (const [accountId, balance] of balances) purses.reconcile(accountId, balance);
+    for (const [accountId, balance] of balances) {
+      if (!purses.reconcileBalance(accountId, balance)) this.#stale.add(accountId);
+    }
   }
 
   /** Safe only after a batch that succeeded or with none left: before, the balance may already hold what is still queued. */
@@ -115,8 +118,8 @@ export class Flusher {
     this.#stale.clear();
     this.#asked = new Map();
     try {
-      const balances = await this.#options.balancesOf(accountIds);
-      for (const [accountId, balance] of balances) this.#options.purses.reconcile(accountId, balance);
+      const funds = await this.#options.fundsOf(accountIds);
+      for (const [accountId, found] of funds) this.#options.purses.reconcile(accountId, found);
       answer(this.#reading, true);
     } catch (error) {
       for (const accountId of accountIds) this.#stale.add(accountId);

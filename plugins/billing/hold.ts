@@ -1,11 +1,13 @@
 /** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
-import type { Price } from '../../core/usage.ts';
+import { type PriceContext, PriceVersion } from '../../core/prices.ts';
+import type { Model, PlanTerms } from '../../core/vocabulary.ts';
+import type { Shares } from './absorbed.ts';
+import { type Allowance, type Charge, priceAtHold } from './charge.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
 import type { Purse } from './purses.ts';
 import {
-  type AttemptNote,
   type Departure,
   decodePrice,
   decodeRatio,
@@ -22,15 +24,21 @@ export interface Terms {
   readonly accountId: string;
   readonly keyId: string;
   readonly model: string;
-  readonly price: Price;
-  readonly priceVersion: string;
+  readonly prices: PriceVersion;
+  /** The time, and the call's side, that price tiers go by. */
+  readonly at: number;
+  readonly context: PriceContext;
   readonly ratio: Ratio;
   /** Estimate of the prompt, in tokens. */
   readonly inputTokens: number;
   /** Output tokens that the first hold covers. */
   readonly outputTokens: number;
-  /** Images that it covers. */
-  readonly images?: number | undefined;
+  /** Pieces that it covers. */
+  readonly allowance: Allowance;
+  /** The catalogue's entry, for the own cost; undefined where the catalogue no longer has it. */
+  readonly entry: Model | undefined;
+  /** The plan that the call is made on; it may bring money. */
+  readonly plan?: PlanTerms | undefined;
 }
 
 export interface Hold {
@@ -47,6 +55,8 @@ export interface Hold {
   /** Output tokens seen so far, and as of the last PROGRESS record. */
   seenOutput: number;
   notedOutput: number;
+  /** The answer was stopped: what it showed is more than could be paid for. */
+  unpaid: boolean;
   /** Attempts whose departure is in the journal or on its way there. */
   readonly sent: Departure[];
   /** The write that the last of them waited for. */
@@ -69,6 +79,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     coveredOutput: terms.outputTokens,
     seenOutput: 0,
     notedOutput: 0,
+    unpaid: false,
     sent: [],
     turn: undefined,
     record: undefined,
@@ -88,6 +99,7 @@ export function departures(hold: Hold): readonly Departure[] {
 }
 
 export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
+  const { price, version, tier } = priceAtHold(terms);
   return {
     kind: 'HOLD',
     id: terms.id,
@@ -98,25 +110,29 @@ export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
     input: terms.inputTokens,
     output: terms.outputTokens,
     amount: held.toString(),
-    price: encodePrice(terms.price),
+    price: encodePrice(price),
     ratio: encodeRatio(terms.ratio),
-    version: terms.priceVersion,
+    version,
+    tier: tier === '' ? undefined : tier,
     sent: undefined,
   };
 }
 
-/** The hold that a record of an earlier run tells of. */
+/** The hold that a record of an earlier run tells of: charged by the price that its estimate had. */
 export function holdOf(record: HoldRecord, sequence: number): Hold {
   const terms: Terms = {
     id: record.id,
     accountId: record.account,
     keyId: record.key,
     model: record.model,
-    price: decodePrice(record.price),
-    priceVersion: record.version,
+    prices: new PriceVersion({ name: record.version, base: decodePrice(record.price), label: record.tier ?? '' }),
+    at: record.at,
+    context: {},
     ratio: decodeRatio(record.ratio),
     inputTokens: record.input,
     outputTokens: record.output,
+    allowance: { tools: 0, images: 0, seconds: 0 },
+    entry: undefined,
   };
   const hold = newHold(terms, money(BigInt(record.amount)), undefined);
   hold.sequence = sequence;
@@ -128,9 +144,9 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
 export function settleRecord(
   { terms, held }: Hold,
   at: number,
-  { usage, estimated, terminal, reason, finish, upstreamId }: Settlement,
-  cost: Money,
-  attempts: readonly AttemptNote[],
+  { estimated, terminal, reason, finish, upstreamId }: Settlement,
+  { cost, usage, priced, own }: Charge,
+  { notes, absorbed }: Shares,
 ): SettleRecord {
   return {
     kind: 'SETTLE',
@@ -148,19 +164,30 @@ export function settleRecord(
     reason,
     finish,
     upstreamId,
-    price: encodePrice(terms.price),
+    price: encodePrice(priced.price),
     ratio: encodeRatio(terms.ratio),
-    version: terms.priceVersion,
-    attempts,
+    version: priced.version,
+    tier: priced.tier === '' ? undefined : priced.tier,
+    own: own?.toString(),
+    absorbed: toldIfAny(absorbed),
+    attempts: notes,
   };
 }
 
-export function voidRecord(
-  { terms, held }: Hold,
-  at: number,
-  reason: string,
-  attempts: readonly AttemptNote[],
-): VoidRecord {
-  const { id, accountId, model } = terms;
-  return { kind: 'VOID', id, at, account: accountId, model, held: held.toString(), reason, attempts };
+export function voidRecord({ terms, held }: Hold, at: number, reason: string, { notes, absorbed }: Shares): VoidRecord {
+  return {
+    kind: 'VOID',
+    id: terms.id,
+    at,
+    account: terms.accountId,
+    model: terms.model,
+    held: held.toString(),
+    reason,
+    absorbed: toldIfAny(absorbed),
+    attempts: notes,
+  };
+}
+
+function toldIfAny(amount: Money): string | undefined {
+  return amount === 0n ? undefined : amount.toString();
 }

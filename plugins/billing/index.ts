@@ -1,36 +1,40 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
 import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { one } from '../../core/money.ts';
+import { one, oneTool, type PieceBounds, type Ratio, timesRatio } from '../../core/money.ts';
+import { type PriceContext, versionAt } from '../../core/prices.ts';
 import { count, size, z } from '../../core/schema.ts';
 import { maxCount } from '../../core/usage.ts';
 import {
   accounts,
   attempts,
+  type Call,
+  type Caller,
   call,
   caller,
   catalog,
-  type Database,
   database,
-  type Ledger,
   ledger,
   type Meter,
+  type Model,
   meter,
   model,
   plan,
   plans,
+  pool,
   priceRatio,
   usageReport,
 } from '../../core/vocabulary.ts';
+import { share } from './absorbed.ts';
 import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
 import type { Desk } from './desk.ts';
-import { creditAccount, readBalances, readLedger } from './grants.ts';
 import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
-import { availableIn } from './purses.ts';
+import { openTill } from './pool.ts';
+import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 
 const configSchema = z.strictObject({
@@ -71,7 +75,7 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger],
+  provides: [ledger, pool],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
   writes: [meter],
@@ -84,27 +88,30 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
   let books: Books | undefined;
-  const account = ledgerOf(host, store, () => books);
-  host.provide(ledger, account);
+  const till = openTill(host, store, () => books);
+  host.provide(ledger, till.ledger);
+  host.provide(pool, till.pool);
   return {
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
-      const opening = openAccount(exchange, books.desk, config.hold.output_tokens);
+      const opening = openAccount(exchange, books.desk, config.hold.output_tokens, host.clock.now());
       // As a rule the account is in memory, and nothing is waited for.
       if (opening !== undefined) await opening;
       return next();
     },
     commands: commandsOf({
       host,
-      ledger: account,
+      ledger: till.ledger,
+      pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
       audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
     }),
     notices: () =>
       overdraftNotices({
         holdTokens: config.hold.output_tokens,
+        at: host.clock.now(),
         models: host.find(catalog)?.list() ?? [],
         plans: host.find(plans)?.list() ?? [],
       }),
@@ -116,6 +123,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
         accountLimit: config.accounts,
+        upkeep: till.upkeep,
       });
       books = running;
       host.every(syncMs, 'sync the journal', () => running.tick());
@@ -135,8 +143,8 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
 }
 
 /** Holds the money, and makes sure that the hold ends however the exchange does. */
-function openAccount(exchange: Exchange, desk: Desk, outputTokens: number): undefined | Promise<void> {
-  const taken = desk.hold(termsOf(exchange, outputTokens));
+function openAccount(exchange: Exchange, desk: Desk, outputTokens: number, at: number): undefined | Promise<void> {
+  const taken = desk.hold(termsOf(exchange, outputTokens, at));
   if (taken instanceof Promise) return taken.then((hold) => watch(exchange, desk, hold));
   watch(exchange, desk, taken);
   return undefined;
@@ -152,9 +160,10 @@ function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['ki
   const list = exchange.find(attempts) ?? [];
   const sent = departures(hold);
   const report = exchange.find(usageReport);
+  const { seenOutput, unpaid } = hold;
   const { inputTokens } = hold.terms;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput: hold.seenOutput });
-  desk.end(hold, verdict, attemptNotes(list, sent));
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
+  desk.end(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
 }
 
 class HoldMeter implements Meter {
@@ -171,49 +180,52 @@ class HoldMeter implements Meter {
   }
 }
 
-/** What the call is charged by, fixed now. A model that has no price is not sold. */
-function termsOf(exchange: Exchange, longestOutput: number): Terms {
+/** What the call is charged by, fixed now. A model that has no price now is not sold. */
+function termsOf(exchange: Exchange, longestOutput: number, at: number): Terms {
   const request = exchange.get(call);
   const entry = exchange.get(model);
   const who = exchange.get(caller);
-  if (entry.price === undefined) {
+  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
+  if (prices === undefined) {
     throw new GatewayError('unsupported', `The model "${entry.id}" has no price yet and cannot be used.`, {
       field: 'model',
       code: 'model_not_priced',
       shouldRetry: false,
     });
   }
+  const { services, media } = request;
   const wanted = request.maxOutputTokens ?? entry.maxOutputTokens ?? longestOutput;
   return {
     id: exchange.id,
     accountId: who.accountId,
     keyId: who.keyId,
     model: entry.id,
-    price: entry.price,
-    priceVersion: entry.priceVersion,
-    ratio: exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one,
+    prices,
+    at,
+    context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
+    ratio: ratioOf(exchange, entry, who),
     inputTokens: request.inputTokens,
     outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
-    images: request.images,
+    allowance: allowanceOf(request),
+    entry,
+    plan: exchange.find(plan),
   };
 }
 
-function ledgerOf(host: Host, store: Database, books: () => Books | undefined): Ledger {
-  return {
-    credit: async (accountId, amount, grant) => {
-      const balance = await creditAccount(store.orm, store.schema, accountId, amount, grant, host.clock.now());
-      const running = books();
-      if (running?.purses.knows(accountId)) await running.flusher.refresh(accountId);
-      // The money is in: that others hear of it a little later must not look like a failure, which would be repeated.
-      await store.announce('account', accountId).catch((error: unknown) => {
-        host.log.warn({ error, accountId }, 'a credit could not be announced');
-      });
-      return balance;
-    },
-    balance: async (accountId) => {
-      const purse = books()?.purses.find(accountId);
-      if (purse !== undefined) return availableIn(purse);
-      return (await readBalances(store.orm, store.schema, [accountId])).get(accountId)!;
-    },
-  };
+const standard: PriceContext = {};
+
+function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'> {
+  return media === undefined ? {} : { media };
+}
+
+/** Plan × model × account; whoever states the ratio as a fact has worked out plan and model. */
+function ratioOf(exchange: Exchange, entry: Model, who: Caller): Ratio {
+  const stated = exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one;
+  return timesRatio(timesRatio(stated, entry.multiplier ?? one), who.multiplier ?? one);
+}
+
+/** Where an endpoint does not tell what tools it offers, one call is covered. */
+function allowanceOf({ toolCalls, images, seconds }: Call): PieceBounds {
+  if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
+  return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
 }

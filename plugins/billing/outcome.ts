@@ -1,5 +1,6 @@
 /** What a finished exchange costs its client: the outcome table, row by row. Pure. */
 import type { Outcome } from '../../core/contract.ts';
+import type { Services } from '../../core/prices.ts';
 import { readCount, type Usage, type UsageClass } from '../../core/usage.ts';
 import type { Attempt, UsageReport } from '../../core/vocabulary.ts';
 import type { AttemptNote, Departure } from './records.ts';
@@ -14,6 +15,8 @@ export interface Ending {
   /** Estimate of the prompt, and output tokens seen: what is charged when nothing better is known. */
   readonly inputTokens: number;
   readonly seenOutput: number;
+  /** The answer was stopped because it could not be paid any further: what was seen of it is charged. */
+  readonly unpaid?: boolean;
 }
 
 export interface Settlement {
@@ -24,6 +27,9 @@ export interface Settlement {
   readonly terminal: boolean;
   readonly finish?: string | undefined;
   readonly upstreamId?: string | undefined;
+  /** What the upstream told that prices depend on. */
+  readonly services?: Services | undefined;
+  readonly media?: readonly string[] | undefined;
 }
 
 export type Verdict = Settlement | { readonly kind: 'VOID'; readonly reason: 'not_sent' | 'refused' | 'unknown' };
@@ -36,15 +42,21 @@ export function judge(ending: Ending): Verdict {
   // Reports count when they are read: once is enough.
   const usage = report?.usage;
   const counted = usage !== undefined && hasCounts(usage);
-  if (result === 'answered' || (counted && report?.estimated === false)) {
+  if (result === 'answered' || ending.unpaid === true || (counted && report?.estimated === false)) {
     return settlement(ending, counted ? usage : undefined);
   }
-  if (result === 'refused') return { kind: 'VOID', reason: 'refused' };
-  if (result === 'not_sent') return { kind: 'VOID', reason: 'not_sent' };
+  if (result === 'refused' || result === 'not_sent') {
+    return { kind: 'VOID', reason: ending.attempts.some(mayHaveRun) ? 'unknown' : result };
+  }
   // The head had not come. An upstream that broke off may or may not have worked: the client does not pay for it.
   // A client that broke off pays for the prompt that it had us send.
   if (outcome === 'client_left') return settlement(ending, counted ? usage : undefined);
   return { kind: 'VOID', reason: 'unknown' };
+}
+
+/** An attempt before the last one, with an outcome that nobody knows. */
+function mayHaveRun({ result }: Attempt): boolean {
+  return result === 'unknown';
 }
 
 /** What became of the last attempt; one that never came as far as the socket was not sent, whatever it is called. */
@@ -71,15 +83,17 @@ function settlement({ report, outcome, inputTokens, seenOutput }: Ending, counte
     const terminal = report?.terminal ?? false;
     return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
   }
-  const credible = isBelievable(counted);
+  const usage = believable(counted, inputTokens, seenOutput);
   return {
     kind: 'SETTLE',
     reason,
-    usage: credible ? counted : repaired(counted, inputTokens, seenOutput),
-    estimated: !credible || report.estimated,
+    usage,
+    estimated: usage !== counted || report.estimated,
     terminal: report.terminal,
     finish: report.finish,
     upstreamId: report.upstreamId,
+    services: report.services,
+    media: report.media,
   };
 }
 
@@ -88,16 +102,15 @@ function hasCounts(usage: Usage): boolean {
   return false;
 }
 
-/** Whether each count can be true. */
-function isBelievable(usage: Usage): boolean {
+/** The usage itself where each count can be true; else with what the gateway has seen in the place of those that cannot. */
+export function believable(usage: Usage, inputTokens: number, seenOutput: number): Usage {
   for (const name in usage) {
     const count = usage[name as UsageClass];
-    if (count !== undefined && readCount(count) !== count) return false;
+    if (count !== undefined && readCount(count) !== count) return repaired(usage, inputTokens, seenOutput);
   }
-  return true;
+  return usage;
 }
 
-/** In the place of a count that cannot be true stands what the gateway itself has seen. */
 function repaired(usage: Usage, inputTokens: number, seenOutput: number): Usage {
   const counts: { [K in UsageClass]?: number } = {};
   for (const name in usage) {

@@ -2,6 +2,8 @@
 import type { Clock } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { type Money, money } from '../../core/money.ts';
+import type { Funds, PoolState } from './funds.ts';
+import { bindingWindow, lockedAt, type WindowAt } from './pots.ts';
 
 /**
  * The one place that says yes or no to spending an account's money in this process. Today the whole balance is ours;
@@ -24,6 +26,18 @@ export interface Purse {
   /** The last turn of the backlog in which it is named, and its share in the last batch in which it is. */
   turn: number;
   share: Share | undefined;
+  /** Its grants that expire; undefined: it has none, and all of its money may be spent at any time. */
+  pool: PoolState | undefined;
+  /** What of the balance may not be spent between `lockedFrom` and `lockedUntil`: it has expired, or its windows are used up. */
+  locked: Money;
+  lockedFrom: number;
+  lockedUntil: number;
+  /** The plan's term that began last, and the wall-clock time at which a grant is due or one that expired must be taken off. */
+  term: string | undefined;
+  upkeepAt: number;
+  upkeep: Promise<void> | undefined;
+  /** Set aside for a debit that the database is being asked for. */
+  reserved: Money;
 }
 
 /** What a purse had come to at the last of its entries in one batch. */
@@ -40,11 +54,11 @@ export interface PurseOptions {
   readonly limit: number;
   /** An unused purse is forgotten after this long. */
   readonly idleMs: number;
-  /** The account's balance in the database; 0 when it has none yet. */
-  readonly balanceOf: (accountId: string) => Promise<Money>;
+  /** What the account has in the database; 0 when it has nothing yet. */
+  readonly fundsOf: (accountId: string) => Promise<Funds>;
 }
 
-/** What may still be set aside: the database's balance and every entry that has not reached it yet. */
+/** The database's balance and every entry that has not reached it yet; of it, what is locked may not be spent now. */
 export function availableIn(purse: Purse): Money {
   return money(purse.base + purse.posted);
 }
@@ -89,13 +103,71 @@ export class Purses {
 
   /** Whether `amount` can be set aside. An amount of 0 always can: what is free stays free with an empty balance. */
   covers(purse: Purse, amount: Money): boolean {
-    return amount === 0n || purse.base + purse.posted >= amount;
+    const available = purse.base + purse.posted;
+    if (amount === 0n) return true;
+    return available >= amount && (purse.pool === undefined || available - this.#lockedIn(purse) >= amount);
+  }
+
+  /** What may be spent now. */
+  spendable(purse: Purse): Money {
+    return money(purse.base + purse.posted - (purse.pool === undefined ? 0n : this.#lockedIn(purse)));
+  }
+
+  /** The window that keeps money back which the balance has; undefined when the money is not there. */
+  bindingWindow(purse: Purse, amount: Money): WindowAt | undefined {
+    if (purse.pool === undefined || purse.base + purse.posted < amount) return undefined;
+    return bindingWindow(purse.pool.pots, purse.pool.spent, this.#options.clock.now());
+  }
+
+  /**
+   * What is not free now. The grants are those that the database told last: what was set aside since then reduces their
+   * rest and what is free of it alike, so that the difference stays; where the time of setting aside lies in an earlier
+   * window it is too high until the database has the charge, never too low.
+   */
+  #lockedIn(purse: Purse): Money {
+    const now = this.#options.clock.now();
+    if (now >= purse.lockedUntil || now < purse.lockedFrom) {
+      const { pots, spent } = purse.pool!;
+      const { locked, start, end } = lockedAt(pots, spent, now);
+      Object.assign(purse, { locked, lockedFrom: start, lockedUntil: end });
+    }
+    return purse.locked;
   }
 
   /** The database's balance is the truth; what has not reached it comes on top. Only while no batch is on its way. */
-  reconcile(accountId: string, balance: Money): void {
+  reconcile(accountId: string, funds: Funds): void {
     const purse = this.#purses.get(accountId);
-    if (purse !== undefined) purse.base = money(balance - purse.appliedPosted);
+    if (purse === undefined) return;
+    purse.base = money(funds.balance - purse.appliedPosted - purse.reserved);
+    if (funds.pool !== undefined || purse.pool !== undefined) setPool(purse, funds.pool);
+    if (funds.term === purse.term) return;
+    // A plan was bought: whoever calls next sees to it.
+    purse.term = funds.term;
+    purse.upkeepAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** The database's balance alone, after a batch: of an account with a pool more than that must be asked. */
+  reconcileBalance(accountId: string, balance: Money): boolean {
+    const purse = this.#purses.get(accountId);
+    if (purse?.pool !== undefined) return false;
+    if (purse !== undefined) purse.base = money(balance - purse.appliedPosted - purse.reserved);
+    return true;
+  }
+
+  /**
+   * Keeps `amount` from being spent by calls until the returned function is told that the purse, which must be in use, has
+   * been reconciled since; if it has not, the amount stays set aside until the purse is forgotten. undefined: it is not there.
+   */
+  reserve(purse: Purse, amount: Money): ((reconciled: boolean) => void) | undefined {
+    if (purse.base + purse.posted < amount) return undefined;
+    const move = (by: bigint) => {
+      purse.reserved = money(purse.reserved + by);
+      purse.base = money(purse.base - by);
+    };
+    move(amount);
+    return (reconciled) => {
+      if (reconciled) move(-amount);
+    };
   }
 
   /** Forgets purses that nobody has used for a while. */
@@ -116,12 +188,12 @@ export class Purses {
   }
 
   async #read(accountId: string): Promise<Purse> {
-    const { clock, limit, balanceOf } = this.#options;
+    const { clock, limit, fundsOf } = this.#options;
     if (this.#purses.size + this.#loading.size >= limit) this.sweep(0);
     if (this.#purses.size + this.#loading.size >= limit) {
       throw new GatewayError('overloaded', 'Too many accounts are active at the moment.', { retryAfterMs: 1_000 });
     }
-    const balance = await balanceOf(accountId).catch((cause: unknown) => {
+    const { balance, pool, term } = await fundsOf(accountId).catch((cause: unknown) => {
       throw new GatewayError('overloaded', 'The balance cannot be read at the moment; please try again soon.', {
         code: 'balance_unavailable',
         retryAfterMs: 1_000,
@@ -141,8 +213,23 @@ export class Purses {
       askedAt: Number.NEGATIVE_INFINITY,
       turn: -1,
       share: undefined,
+      pool: undefined,
+      locked: money(0n),
+      lockedFrom: Number.NEGATIVE_INFINITY,
+      lockedUntil: Number.POSITIVE_INFINITY,
+      term,
+      upkeepAt: Number.NEGATIVE_INFINITY,
+      upkeep: undefined,
+      reserved: money(0n),
     };
+    setPool(purse, pool);
     this.#purses.set(accountId, purse);
     return purse;
   }
+}
+
+/** What is locked is worked out when it is asked for next. */
+function setPool(purse: Purse, pool: PoolState | undefined): void {
+  purse.pool = pool;
+  purse.lockedUntil = Number.NEGATIVE_INFINITY;
 }

@@ -31,6 +31,8 @@ export interface HoldRecord {
   readonly price: PriceTexts;
   readonly ratio: string;
   readonly version: string;
+  /** Tiers of the price; absent: the list price. */
+  readonly tier?: string | undefined;
   sent?: Departure | undefined;
 }
 
@@ -79,6 +81,11 @@ export interface SettleRecord {
   readonly price: PriceTexts;
   readonly ratio: string;
   readonly version: string;
+  readonly tier?: string | undefined;
+  /** What the call cost the operator; absent: not known. */
+  readonly own?: string | undefined;
+  /** What the operator bears of the attempts, if anything. */
+  readonly absorbed?: string | undefined;
   readonly attempts: readonly AttemptNote[];
 }
 
@@ -91,6 +98,7 @@ export interface VoidRecord {
   readonly model: string;
   readonly held: string;
   readonly reason: string;
+  readonly absorbed?: string | undefined;
   readonly attempts: readonly AttemptNote[];
 }
 
@@ -98,11 +106,16 @@ export type EndRecord = SettleRecord | VoidRecord;
 export type JournalRecord = HoldRecord | SentRecord | ExtendRecord | ProgressRecord | EndRecord;
 
 /** An attempt that was sent, as its row will tell it. */
-export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'error'>> & {
+export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'error' | 'consumed'>> & {
   readonly status?: number | undefined;
   /** Whole milliseconds. */
   readonly durationMs?: number | undefined;
   readonly error?: string | undefined;
+  /** Who bears its cost; absent: it cost nothing. For the operator's share: how much, for which usage. */
+  readonly bearer?: 'client' | 'operator';
+  readonly absorbed?: string;
+  readonly usage?: Usage;
+  readonly estimated?: boolean;
 };
 
 /** nano-USD as digits by class. */

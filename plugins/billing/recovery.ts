@@ -1,9 +1,10 @@
 /** Reads the journal back at the start: what the database has not got yet, and which requests a crash cut off. */
-import { money } from '../../core/money.ts';
+import { money, zero } from '../../core/money.ts';
+import type { Shares } from './absorbed.ts';
 import { batchBytes, type Stretch } from './backlog.ts';
 import { type Hold, holdOf } from './hold.ts';
 import { unfinishedAttempt, type Verdict } from './outcome.ts';
-import type { AttemptNote, JournalRecord } from './records.ts';
+import type { JournalRecord } from './records.ts';
 import { type Files, listSegments, type PlacedLine, type Segment, scanSegment } from './segments.ts';
 
 export interface Replay {
@@ -118,10 +119,17 @@ function replayRecord(open: Map<string, Hold>, hold: Hold, record: Exclude<Journ
   }
 }
 
-/** What a request costs that a crash cut off: nothing if it was never sent, else its prompt and the output noted last. */
-export function judgeInterrupted(hold: Hold): { verdict: Verdict; attempts: AttemptNote[] } {
-  const attempts = hold.sent.map(unfinishedAttempt);
-  if (attempts.length === 0) return { verdict: { kind: 'VOID', reason: 'not_sent' }, attempts };
+/**
+ * What a request costs that a crash cut off: nothing if it was never sent, else its prompt and the output noted last. Its
+ * client bears the last attempt; what became of those before it nobody can tell any more.
+ */
+export function judgeInterrupted(hold: Hold): { verdict: Verdict; shares: Shares } {
+  const notes = hold.sent.map(unfinishedAttempt);
+  const last = notes.pop();
+  if (last === undefined) return { verdict: { kind: 'VOID', reason: 'not_sent' }, shares: { notes, absorbed: zero } };
   const usage = { input: hold.terms.inputTokens, output: hold.seenOutput };
-  return { verdict: { kind: 'SETTLE', reason: 'crash', usage, estimated: true, terminal: false }, attempts };
+  return {
+    verdict: { kind: 'SETTLE', reason: 'crash', usage, estimated: true, terminal: false },
+    shares: { notes: [...notes, { ...last, bearer: 'client' }], absorbed: zero },
+  };
 }

@@ -1,9 +1,8 @@
 /** The catalogue: the models of the configuration that somebody can serve, found by id or alias. Pure. */
-import { createHash } from 'node:crypto';
 import type { Notice } from '../../core/contract.ts';
-import { type Price, usageClasses } from '../../core/usage.ts';
 import type { Catalog, Model, Providers } from '../../core/vocabulary.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
+import { reportPrices } from './price-report.ts';
 
 /** Models without any usable target are left out. */
 export function buildCatalog(config: ModelsConfig, providers: Providers): Catalog {
@@ -25,25 +24,20 @@ function toModel(id: string, section: ModelConfig): Model {
     created: section.created,
     displayName: section.display_name ?? id,
     kind: section.kind,
-    targets: section.targets.map(({ provider, model, weight, traits }) => ({
+    targets: section.targets.map(({ provider, model, weight, traits, cost }) => ({
       provider,
       model: model ?? id,
       weight,
       ...(traits === undefined ? {} : { traits }),
+      ...(cost === undefined ? {} : { cost }),
     })),
     contextTokens: section.context,
     maxOutputTokens: section.max_output,
-    price: section.price,
-    priceVersion: priceVersion(section.price),
+    prices: section.price,
+    ...(section.cost === undefined ? {} : { cost: section.cost }),
+    ...(section.multiplier === undefined ? {} : { multiplier: section.multiplier }),
     ...(section.traits === undefined ? {} : { traits: section.traits }),
   };
-}
-
-/** Names a price by its content: the same price has the same version, whatever the order in which it was written. */
-export function priceVersion(price: Price | undefined): string {
-  if (price === undefined) return 'none';
-  const text = usageClasses.map((name) => `${name}=${price[name] ?? ''}`).join(';');
-  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 /** What `check` tells: one sentence for each matter, however many models it concerns. */
@@ -65,4 +59,20 @@ export function catalogNotices(config: ModelsConfig, providers: Providers): Noti
   tell('info', 'models with an example price; check it before you sell them', examples);
   tell('info', 'targets name providers that are not configured or have no key', missing);
   return notices;
+}
+
+const soonMs = 30 * 86_400_000;
+
+/** Prices that do not hold throughout, or that change soon. */
+export function priceNotices(config: ModelsConfig, at: number): Notice[] {
+  const { gaps, endings } = reportPrices(config, undefined, at, soonMs);
+  return [
+    ...gaps.map(({ model, from }): Notice => ({ level: 'warning', text: `${model} has no price from ${from} on` })),
+    ...endings.map(({ model, version, at: end, next }): Notice => {
+      return {
+        level: 'info',
+        text: `the price ${version} of ${model} ends at ${end}, then ${next ?? 'it is not sold'}`,
+      };
+    }),
+  ];
 }

@@ -1,8 +1,10 @@
 /** What an operator writes about models: who owns one, who serves it, how large it is and what it costs. */
-import { type Money, money, zero } from '../../core/money.ts';
-import { count, usd, z } from '../../core/schema.ts';
+import type { PriceBook } from '../../core/prices.ts';
+import { count, ratio, z } from '../../core/schema.ts';
 import { traitsSchema } from '../../core/traits.ts';
-import { type Price, type UsageClass, usageClasses } from '../../core/usage.ts';
+import type { UsageClass } from '../../core/usage.ts';
+import type { Model } from '../../core/vocabulary.ts';
+import { lacks, priceSchema } from './price-config.ts';
 
 /** Any printable text without spaces, `?` or `#`, so that it fits a path: `vendor/model:tag` is fine. */
 const modelId = z.string().regex(/^[^\s?#/\p{C}][^\s?#\p{C}]{0,199}$/u, 'is not a model id');
@@ -14,7 +16,7 @@ const shortTarget = z.string().transform((text, context) => {
   const provider = slash === -1 ? text : text.slice(0, slash);
   const model = slash === -1 ? undefined : text.slice(slash + 1);
   if (providerName.safeParse(provider).success && model !== '')
-    return { provider, model, weight: 0, traits: undefined };
+    return { provider, model, weight: 0, traits: undefined, cost: undefined };
   context.addIssue({ code: 'custom', message: 'must be a provider, or provider/upstream-model' });
   return z.NEVER;
 });
@@ -29,37 +31,9 @@ const longTarget = z.strictObject({
     .default(0)
     .describe('Share of the first tries. 0: none, tried in the listed order after the others.'),
   traits: traitsSchema.optional().describe('What is particular of the model at this provider.'),
-});
-
-const perMillion = 'USD per million tokens';
-const classProse: Record<UsageClass, string> = {
-  input: `Input text, ${perMillion}.`,
-  cache_read: `Input read from a cache, ${perMillion}; default: as input.`,
-  cache_write_5m: `Input written to a cache for minutes, ${perMillion}; default: as input.`,
-  cache_write_1h: `Input written to a cache for an hour, ${perMillion}; default: as cache_write_5m.`,
-  input_audio: `Audio in, ${perMillion}; default: as input.`,
-  input_image: `Images in, ${perMillion}; default: as input.`,
-  output: `Output text, ${perMillion}.`,
-  reasoning: `Reasoning, ${perMillion}; default: as output.`,
-  output_audio: `Audio out, ${perMillion}; default: as output.`,
-  output_image: `Images out, ${perMillion}; default: as output.`,
-  image: 'USD per image.',
-  second: 'USD per second.',
-  call: 'USD per call.',
-};
-
-const optionalUsd = () => usd().optional();
-const priceShape = Object.fromEntries(
-  usageClasses.map((name) => [name, optionalUsd().describe(classProse[name])]),
-) as Record<UsageClass, ReturnType<typeof optionalUsd>>;
-
-/** Nothing is owed for any class: each is named, because an absent class would look forgotten. */
-const freePrice: Price = { input: zero, output: zero, image: zero, second: zero, call: zero };
-
-const priceSchema = z.union([z.literal('free'), z.strictObject(priceShape)]).transform((value): Price => {
-  if (value === 'free') return freePrice;
-  const named = Object.entries(value).filter((entry): entry is [string, Money] => entry[1] !== undefined);
-  return Object.fromEntries(named.map(([name, amount]) => [name, money(amount)]));
+  cost: priceSchema
+    .optional()
+    .describe("What the operator pays this provider, written like a price; default: the model's."),
 });
 
 const created = z.union([z.number(), z.string()]).transform((value, context) => {
@@ -84,25 +58,39 @@ const modelSchema = z
     kind: z.enum(['chat', 'image', 'video']).default('chat').describe('What it makes: chat, image or video.'),
     display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
     created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
-    price: priceSchema.optional().describe("'free', or USD by class. Without a price the model is not sold."),
+    price: priceSchema
+      .optional()
+      .describe(
+        "'free', USD by class with its tiers, or a list of such versions. Without a price the model is not sold.",
+      ),
     price_source: z.string().min(1).optional().describe("Where the price was read: a URL, or 'example'."),
+    cost: priceSchema.optional().describe('What the operator pays, written like a price. Sales below it are refused.'),
+    below_cost: z.boolean().default(false).describe('true: the model may be sold below its cost.'),
+    multiplier: ratio()
+      .optional()
+      .describe("Ratio on the model's price, on top of the plan's and the account's; default: 1."),
     traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
     aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
   })
   .superRefine((model, context) => {
     const { price } = model;
     if (price === undefined) return;
-    const missing = requiredClasses[model.kind].find((names) => names.every((name) => price[name] === undefined));
+    const missing = missingClasses(price, model.kind);
     if (missing === undefined) return;
     const message = `a price of the kind "${model.kind}" names ${missing.join(' or ')}; write 0 where nothing is owed`;
     context.addIssue({ code: 'custom', path: ['price'], message });
   });
 
+/** The classes of which a price of this kind must name one, if it names none. */
+export function missingClasses(price: PriceBook, kind: Model['kind']): readonly UsageClass[] | undefined {
+  return requiredClasses[kind].find((names) => lacks(price, names));
+}
+
 /** An unnamed class costs nothing, so those that a kind always uses must be named: one of each group. */
 const requiredClasses: Record<'chat' | 'image' | 'video', readonly (readonly UsageClass[])[]> = {
   chat: [['input'], ['output']],
-  image: [['image', 'output_image', 'output', 'call']],
-  video: [['second', 'output', 'call']],
+  image: [['image', 'output_image', 'output', 'request', 'call']],
+  video: [['second', 'output', 'request', 'call']],
 };
 
 export const modelsSchema = z

@@ -1,6 +1,8 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
 import { definePlugin, type Endpoint } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { timesRatio } from '../../core/money.ts';
+import { type PriceVersion, versionAt } from '../../core/prices.ts';
 import {
   type Call,
   call,
@@ -8,21 +10,26 @@ import {
   catalog,
   type Model,
   model,
+  multipliers,
   plan,
+  plans,
+  priceFloor,
   providers,
   translations,
 } from '../../core/vocabulary.ts';
-import { buildCatalog, catalogNotices } from './catalog.ts';
-import { type ModelsConfig, modelsSchema } from './config.ts';
+import { buildCatalog, catalogNotices, priceNotices } from './catalog.ts';
+import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
 import { dialectOf, renderError } from './dialects.ts';
+import { floorFaults, lowestRatio } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
+import { priceCommands } from './price-commands.ts';
 
 export default definePlugin<ModelsConfig>({
   name: 'models',
   config: modelsSchema,
   needs: [providers],
-  uses: [translations],
-  provides: [catalog],
+  uses: [translations, plans, multipliers],
+  provides: [catalog, priceFloor],
   reads: [call],
   finds: [caller, plan],
   writes: [model],
@@ -30,6 +37,13 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     const offered = buildCatalog(config, known);
     host.provide(catalog, offered);
+    const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
+    host.provide(priceFloor, {
+      losses: (multiplier) =>
+        floorFaults(config, host.clock.now(), (id, entry) => timesRatio(lowest(id, entry), multiplier)).map(
+          ({ path, message }) => `${path[0]}: ${message}`,
+        ),
+    });
     let listing: Listing | undefined;
     // Worded at the first question: what can be called depends on plugins below.
     const worded = () => (listing ??= buildListing(offered, known, host.find(translations)));
@@ -40,30 +54,43 @@ export default definePlugin<ModelsConfig>({
         const wanted = exchange.get(call);
         const entry = offered.find(wanted.model);
         if (entry === undefined) throw unknownModel(wanted.model);
-        checkSold(entry, wanted);
+        checkSold(entry, wanted, host.clock.now());
         checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
         checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
         exchange.set(model, entry);
         return next();
       },
-      notices: () => catalogNotices(config, known),
+      notices: () => [...catalogNotices(config, known), ...priceNotices(config, host.clock.now())],
+      problems: () => floorFaults(config, host.clock.now(), lowest),
+      commands: priceCommands(host, config),
     };
   },
 });
 
-/** It has a price, and it makes what this endpoint is for. */
-function checkSold(entry: Model, wanted: Call): void {
+/** It has a price now, and it makes what this endpoint is for. */
+function checkSold(entry: Model, wanted: Call, at: number): void {
   const name = quoted(wanted.model);
-  if (entry.price === undefined) {
+  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
+  if (prices === undefined) {
     throw new GatewayError('not_found', `The model ${name} has no price yet and cannot be called.`, {
       field: 'model',
       code: 'model_not_priced',
     });
   }
   const kind = wanted.kind ?? 'chat';
-  if (entry.kind === kind) return;
-  const message = `${name} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
-  throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
+  if (entry.kind !== kind) {
+    const message = `${name} is a model of the kind "${entry.kind}"; this endpoint takes models of the kind "${kind}".`;
+    throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
+  }
+  if (!wanted.billable) return;
+  for (const service of Object.values(wanted.services ?? {})) checkService(name, service, prices);
+}
+
+/** A service beyond the standard one costs the operator more, or less: without a price of its own it is not sold. */
+function checkService(model: string, service: string, prices: PriceVersion): void {
+  if (prices.prices(service)) return;
+  const message = `The service ${quoted(service)} has no price for the model ${model}: leave it out of the request.`;
+  throw new GatewayError('invalid_request', message, { code: 'service_not_priced', shouldRetry: false });
 }
 
 function checkAllowed(entry: Model, wanted: Call, allowed: ReadonlySet<string> | undefined, who: string): void {

@@ -18,7 +18,7 @@ export interface Listing {
 
 /** Only what is sold is listed: models with a price. */
 export function buildListing(catalog: Catalog, providers: Providers, translations: Translations | undefined): Listing {
-  const models = catalog.list().filter((model) => model.price !== undefined);
+  const models = catalog.list().filter((model) => model.prices !== undefined);
   const ids = models.map((model) => model.id);
   const place = new Map(ids.map((id, index) => [id, index]));
   const entries = Object.fromEntries(

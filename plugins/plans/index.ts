@@ -1,17 +1,20 @@
 /** Which plan the caller is on, and what that plan allows. */
 import { definePlugin, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
 import { z } from '../../core/schema.ts';
-import { caller, plan, plans, priceRatio } from '../../core/vocabulary.ts';
-import { type Offer, offerSchema, shopFields, toOffer } from './offer.ts';
+import { caller, plan, plans, priceRatio, shop } from '../../core/vocabulary.ts';
+import { type Offer, offerSchema, toOffer } from './offer.ts';
 
 const config = z
   .strictObject({
     default: z.string().min(1).describe('Plan of an account that chose none, or whose plan is no longer offered.'),
-    offers: z
-      .record(z.string().min(1).max(100), offerSchema)
-      .describe('The plans by name. Grants and windows are credited by the plan shop; limits hold from here on.'),
+    offers: z.record(z.string().min(1).max(100), offerSchema).describe('The plans by name.'),
   })
   .superRefine((section, context) => {
+    for (const [name, { grant, windows }] of Object.entries(section.offers)) {
+      if (windows === undefined || grant !== undefined) continue;
+      const message = 'bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"';
+      context.addIssue({ code: 'custom', path: ['offers', name, 'windows'], message });
+    }
     if (Object.hasOwn(section.offers, section.default)) return;
     context.addIssue({
       code: 'custom',
@@ -23,6 +26,7 @@ const config = z
 export default definePlugin({
   name: 'plans',
   config,
+  uses: [shop],
   provides: [plans],
   finds: [caller],
   writes: [plan, priceRatio],
@@ -35,13 +39,13 @@ export default definePlugin({
     host.provide(plans, {
       default: settings.default,
       terms,
+      offer: (name) => offers.get(name),
       has: (name) => offers.has(name),
       list: () => [...offers.values()],
     });
 
     return {
-      notices: () =>
-        Object.entries(settings.offers).flatMap(([name, written]) => idleNotice(name, shopFields(written))),
+      notices: () => (host.find(shop) === undefined ? [...offers.values()].filter(isSold).map(unsold) : []),
 
       // Also endpoints that answer by themselves are limited by the plan; without a caller there is none.
       applies: () => true,
@@ -49,7 +53,9 @@ export default definePlugin({
       handle(exchange: Exchange, next: Next) {
         const who = exchange.find(caller);
         if (who === undefined) return next();
-        const offer = terms(who.plan);
+        // An ended plan is followed by the default plan at that moment, whoever has noticed.
+        const ended = who.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
+        const offer = terms(ended ? settings.default : who.plan);
         exchange.set(plan, offer);
         if (offer.multiplier !== undefined && exchange.find(priceRatio) === undefined)
           exchange.set(priceRatio, offer.multiplier);
@@ -59,8 +65,10 @@ export default definePlugin({
   },
 });
 
-/** What is written of a plan for a shop, where there is none. */
-function idleNotice(name: string, fields: readonly string[]): Notice[] {
-  if (fields.length === 0) return [];
-  return [{ level: 'warning', text: `plan "${name}": ${fields.join(', ')} has no effect without a plan shop` }];
+function isSold({ price }: Offer): boolean {
+  return price > 0n;
+}
+
+function unsold({ name }: Offer): Notice {
+  return { level: 'warning', text: `plan "${name}" has a price, but nobody can buy it: add "shop" to the list` };
 }

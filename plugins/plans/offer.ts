@@ -1,7 +1,6 @@
 /** What a plan offers, as written in the configuration and as other plugins see it. */
-import type { Money } from '../../core/money.ts';
 import { count, duration, ratio, usd, z } from '../../core/schema.ts';
-import type { PlanTerms } from '../../core/vocabulary.ts';
+import type { PlanOffer, PlanTerms } from '../../core/vocabulary.ts';
 
 /** Bounds keep the limiter's whole numbers exact. */
 const limit = (highest: number) =>
@@ -20,7 +19,7 @@ const windowLengths = ['5h', 'day', 'week', 'month'] as const;
 const grantPeriods = ['day', 'week', 'month'] as const;
 
 export const offerSchema = z.strictObject({
-  price: usd().prefault(0).describe('USD for the plan. Credited and charged by the plan shop, not by this plugin.'),
+  price: usd().prefault(0).describe('USD for the plan, taken from the balance when it is bought.'),
   limits: limits.describe('Rate limits of an account on this plan; an absent one is not limited.'),
   models: z.array(z.string().min(1)).optional().describe('Models that the plan allows; without it all.'),
   multiplier: ratio().optional().describe('Ratio on the official price, such as 2 or 1.6; without it 1.'),
@@ -30,31 +29,33 @@ export const offerSchema = z.strictObject({
       every: z.enum(grantPeriods).describe('How often: day, week or month.'),
     })
     .optional()
-    .describe('Money that the plan brings. Credited by the plan shop, not by this plugin.'),
+    .describe('Money that the plan brings for each period; what is left of it lapses at the end of the period.'),
   windows: z
     .partialRecord(z.enum(windowLengths), usd())
     .optional()
     .describe(
-      'USD that may be spent of the plan within 5h, day, week or month. Kept by the plan shop, not by this plugin.',
+      "USD of the plan's grant that may be spent within 5h, a day, a week, a month; other money is not limited by it.",
     ),
   lasts: duration()
     .optional()
-    .describe('How long the plan runs once bought. Ended by the plan shop, not by this plugin.'),
+    .describe(
+      'How long the plan runs once bought; without it one period of its grant, or without end if it is free or brings none.',
+    ),
+  renew: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether it is bought again at its end while the balance covers its price; else the default plan follows.',
+    ),
 });
 
 export type OfferConfig = z.output<typeof offerSchema>;
 
-/** The whole offer: the terms that hold for each request, and what the plan shop sells. */
-export interface Offer extends PlanTerms {
-  readonly price: Money;
-  readonly grant: OfferConfig['grant'];
-  readonly windows: OfferConfig['windows'];
-  /** Milliseconds; undefined: without end. */
-  readonly lastsMs: number | undefined;
-}
+/** The whole offer: the terms that hold for each request, and what it is sold for. */
+export type Offer = PlanOffer;
 
 export function toOffer(name: string, written: OfferConfig): Offer {
-  const { price, models, multiplier, grant, windows, lasts } = written;
+  const { price, models, multiplier, grant, windows, lasts, renew } = written;
   return {
     name,
     limits: definedLimits(written.limits),
@@ -64,17 +65,8 @@ export function toOffer(name: string, written: OfferConfig): Offer {
     grant,
     windows,
     lastsMs: lasts,
+    renew,
   };
-}
-
-/** Fields of the offer that only the plan shop gives an effect. */
-export function shopFields({ price, grant, windows, lasts }: OfferConfig): string[] {
-  const fields: string[] = [];
-  if (price > 0n) fields.push('price');
-  if (grant !== undefined) fields.push('grant');
-  if (windows !== undefined) fields.push('windows');
-  if (lasts !== undefined) fields.push('lasts');
-  return fields;
 }
 
 function definedLimits(written: OfferConfig['limits']): PlanTerms['limits'] {

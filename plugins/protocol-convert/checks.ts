@@ -25,6 +25,13 @@ const singleMembers = new Set([
   'generation_config',
   'candidate_count',
   'generateContentRequest',
+  'tools',
+  'max_tool_calls',
+  'web_search_options',
+  'service_tier',
+  'serviceTier',
+  'speed',
+  'inference_geo',
 ]);
 
 /** As `readBody` does, with the members of these four protocols. */

@@ -2,6 +2,7 @@
 import type { Answer, Endpoint, Exchange } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import type { Services } from '../../core/prices.ts';
 import type { RequestBody } from '../../core/request-body.ts';
 import type { OnFrame } from '../../core/sse.ts';
 import type { Call, Target } from '../../core/vocabulary.ts';
@@ -154,6 +155,8 @@ export interface Tap {
   readonly text: TextSeen;
   readonly upstreamId: string | undefined;
   readonly finish: string | undefined;
+  /** Which services the upstream says it has granted. */
+  readonly services?: Services | undefined;
   /** Ids of the answer's items, where the protocol's clients may refer to them later. */
   readonly itemIds?: readonly string[];
 }

@@ -33,7 +33,9 @@ export async function relayAnswer(
 ): Promise<Answer> {
   if (answer.status >= 300) {
     const body = await wholeBody(answer.body, maxScrubbedBytes);
-    throw classify(answer.status, answer.headers, body, tools.clock.now(), keyOf(exchange));
+    const refusal = classify(answer.status, answer.headers, body, tools.clock.now(), keyOf(exchange));
+    if (refusal.hasUsage) stateUsage(exchange, opened, body);
+    throw refusal;
   }
   if (isHtml(answer.headers)) {
     if (!isWhole(answer.body)) await answer.body[Symbol.asyncIterator]().return?.();
@@ -44,6 +46,15 @@ export async function relayAnswer(
     : await relayWhole(exchange, opened, answer, tools, ended);
   if (prepared.dropped.length > 0) relayed.headers['x-gateway-dropped'] = prepared.dropped.join(', ');
   return relayed;
+}
+
+/** A refusal that tells of usage was billed. */
+function stateUsage(exchange: Exchange, { protocol, call }: Opened, body: Uint8Array): void {
+  const json = tryParseBytes(body);
+  if (!isObject(json)) return;
+  const tap = protocol.createTap(call, { withholdUsage: false });
+  tap.whole(json);
+  exchange.set(usageReport, new LiveReport(tap, call));
 }
 
 async function relayWhole(

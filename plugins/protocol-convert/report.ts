@@ -1,4 +1,5 @@
 /** The usage fact of one answer: computed when it is read, so that it is right on complete, cut and abandoned answers. */
+import type { Services } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
 import type { Call, UsageReport } from '../../core/vocabulary.ts';
 import { answerTokens } from './estimate.ts';
@@ -53,6 +54,10 @@ export class LiveReport implements UsageReport {
 
   get finish(): string | undefined {
     return storable(this.#tap.finish);
+  }
+
+  get services(): Services {
+    return this.#tap.services ?? {};
   }
 
   /** The upstream failed before any answer and reported no usage: nothing was consumed. */

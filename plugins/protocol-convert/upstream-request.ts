@@ -22,6 +22,7 @@ export function wordUpstreamRequest(
     connectTimeoutMs: upstream.connectTimeoutMs,
     firstByteTimeoutMs: upstream.firstByteTimeoutMs,
     idleTimeoutMs: upstream.idleTimeoutMs,
+    drain: upstream.drain,
   };
 }
 

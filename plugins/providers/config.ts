@@ -1,5 +1,5 @@
 /** What an operator writes about vendors: keys, what they speak, where. */
-import { duration, listOf, z } from '../../core/schema.ts';
+import { duration, listOf, size, z } from '../../core/schema.ts';
 import { traitsSchema } from '../../core/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
 
@@ -38,6 +38,17 @@ const timeoutsSchema = z.strictObject({
     .describe('Longest silence inside an answer.'),
 });
 
+const drainSchema = z.strictObject({
+  longest: duration()
+    .refine((milliseconds) => milliseconds > 0 && milliseconds <= 600_000, 'must be more than 0 and at most 10m')
+    .prefault('60s')
+    .describe('Longest time that an answer is read on; then the vendor is told to stop.'),
+  bytes: size()
+    .refine((bytes) => bytes > 0, 'must be more than 0')
+    .prefault('8MB')
+    .describe('Bytes of an answer that are read on at most; then the vendor is told to stop.'),
+});
+
 export const providerSchema = z.strictObject({
   keys: listOf(z.string().max(4_000))
     .refine((keys) => keys.every((key) => /^[\x21-\x7e]+$/.test(key)), 'a key is printable ASCII without spaces')
@@ -68,6 +79,14 @@ export const providerSchema = z.strictObject({
     .describe('How this vendor wants to be asked in each protocol when a request is translated for it.'),
   stream_usage: z.boolean().default(true).describe('Ask for usage in chat streams by stream_options.include_usage.'),
   timeouts: timeoutsSchema.prefault({}).describe('How long to wait for this vendor.'),
+  client_left: z
+    .enum(['abort', 'drain'])
+    .default('abort')
+    .describe(
+      'What becomes of an answer whose client has left. abort: the vendor is told to stop and what was seen is charged; ' +
+        'drain: it is read to its end, so that its true usage is charged.',
+    ),
+  drain: drainSchema.prefault({}).describe('How far answers are read on with client_left: drain.'),
 });
 
 export const providersSchema = z

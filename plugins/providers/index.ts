@@ -55,6 +55,7 @@ function provider(name: string, section: ProviderConfig, host: Host): Provider {
 }
 
 function traitsOf(section: ProviderConfig): UpstreamTraits {
+  const { drain } = section;
   const headers = Object.entries(section.headers).map(([header, value]) => [header.toLowerCase(), value] as const);
   return {
     auth: undefined,
@@ -64,6 +65,7 @@ function traitsOf(section: ProviderConfig): UpstreamTraits {
     connectTimeoutMs: section.timeouts.connect,
     firstByteTimeoutMs: section.timeouts.first_byte,
     idleTimeoutMs: section.timeouts.idle,
+    ...(section.client_left === 'abort' ? {} : { drain: { longestMs: drain.longest, maxBytes: drain.bytes } }),
   };
 }
 

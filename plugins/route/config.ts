@@ -16,6 +16,13 @@ export const routeSchema = z.strictObject({
     .max(attemptsLimit)
     .default(3)
     .describe('Most upstream attempts for one request, the first included; at most 8.'),
+  retry_unknown: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Try another target also when an attempt broke off without an answer and may have run (500, 502, 504, a reset, ' +
+        'silence). The client pays for one attempt at most; what the others may have cost is booked as absorbed.',
+    ),
   rest: z
     .strictObject({
       rate_limited: rest('30s').describe('How long a key rests for a model after a 429 that names no time.'),

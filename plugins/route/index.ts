@@ -14,11 +14,13 @@ import {
   type Target,
   target,
   translations,
+  type UsageReport,
+  usageReport,
 } from '../../core/vocabulary.ts';
 import { type Candidate, candidatesFor } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
 import { checkPinned, takePinned } from './pinned.ts';
-import { busy, finalError, judge, type Verdict } from './verdict.ts';
+import { busy, finalError, judge, type Verdict, withoutRetry } from './verdict.ts';
 
 export default definePlugin<RouteConfig>({
   name: 'route',
@@ -83,13 +85,13 @@ class Journey {
       }
       const outcome = await this.#try(candidate, taken, next);
       if (!('next' in outcome)) return outcome;
-      if (outcome.next === 'nowhere') throw outcome.error;
+      if (outcome.next === 'nowhere') throw this.#told(outcome.error);
       candidate.tried ??= new Set();
       candidate.tried.add(taken.credential);
       // Another key of this target comes last: what is out of reach by one key is so by all.
       if (outcome.next === 'target') queue.push(queue.shift()!);
     }
-    throw this.#lastWord();
+    throw this.#told(this.#lastWord());
   }
 
   /** Those that a pinned request may go to: one. */
@@ -122,6 +124,7 @@ class Journey {
       const verdict = judge(error, this.#sent, this.#config);
       attempt.result = verdict.result;
       attempt.status = verdict.status;
+      this.#noteConsumed(attempt);
       attempt.error = (error instanceof Error ? error.message : String(error)).slice(0, 300);
       return this.#learn(verdict, candidate, attempt);
     } finally {
@@ -156,6 +159,8 @@ class Journey {
       durationMs: undefined,
       error: undefined,
     };
+    // What an earlier attempt consumed stands in its row; it is not this one's.
+    if (this.#attempts.length > 0) this.#exchange.set<UsageReport | undefined>(usageReport, undefined);
     this.#attempts.push(attempt);
     return attempt;
   }
@@ -176,6 +181,18 @@ class Journey {
     }
     if (this.#verdict === undefined || verdict.hope >= this.#verdict.hope) this.#verdict = verdict;
     return verdict;
+  }
+
+  /** A failed attempt may have been metered: what it cost is told apart from what the next one will. */
+  #noteConsumed(attempt: Attempt): void {
+    const report = this.#exchange.find(usageReport);
+    const usage = report?.usage;
+    if (report !== undefined && usage !== undefined && Object.keys(usage).length > 0)
+      attempt.consumed = { usage, estimated: report.estimated };
+  }
+
+  #told(error: unknown): unknown {
+    return this.#attempts.some(({ result }) => result === 'unknown') ? withoutRetry(error) : error;
   }
 
   #noteWait(milliseconds: number): void {

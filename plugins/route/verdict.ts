@@ -1,5 +1,5 @@
 /** What a failed attempt means: whether it may have run, whether another may be tried, and what the client is told if not. Pure. */
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
 import type { Attempt } from '../../core/vocabulary.ts';
 import type { RouteConfig } from './config.ts';
 
@@ -24,7 +24,7 @@ export interface Verdict {
  * `sent`: the attempt's request had been handed to a socket.
  */
 export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdict {
-  if (error instanceof UpstreamRefusal) return judgeRefusal(error, config.rest);
+  if (error instanceof UpstreamRefusal) return judgeRefusal(error, config);
   if (error instanceof UpstreamError && error.phase === 'connect') {
     const told = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });
     return { ...nothing, result: 'not_sent', next: 'target', error: told, hope: 1 };
@@ -33,7 +33,20 @@ export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdi
   if (error instanceof GatewayError && error.code === 'unsupported_by_model' && !sent)
     return { ...nothing, result: 'not_sent', next: 'target', error, hope: 1 };
   const mayHaveRun = sent || error instanceof UpstreamError;
-  return { ...nothing, result: mayHaveRun ? 'unknown' : 'not_sent', error };
+  if (!mayHaveRun) return { ...nothing, result: 'not_sent', error };
+  return { ...nothing, result: 'unknown', next: isUpstreams(error) ? onward(config) : 'nowhere', error };
+}
+
+/** The upstream's failure; all others would meet every target. */
+function isUpstreams(error: unknown): boolean {
+  return error instanceof UpstreamError || (error instanceof GatewayError && upstreamKinds.has(error.kind));
+}
+
+const upstreamKinds = new Set<GatewayError['kind']>(['upstream_failed', 'upstream_timeout']);
+
+/** Where an attempt that may have run is followed by another. */
+function onward(config: RouteConfig): Verdict['next'] {
+  return config.retry_unknown ? 'target' : 'nowhere';
 }
 
 const nothing = { status: undefined, next: 'nowhere', rest: undefined, hope: 0 } as const;
@@ -41,11 +54,13 @@ const nothing = { status: undefined, next: 'nowhere', rest: undefined, hope: 0 }
 /** Statuses of a proxy in front of the vendor that gave up waiting: the vendor may be at work. */
 const gaveUpWaiting = new Set([520, 524]);
 
-function judgeRefusal(refusal: UpstreamRefusal, rest: RouteConfig['rest']): Verdict {
+function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   const { status } = refusal;
+  const { rest } = config;
   const isClients = status >= 400 && status < 500 && status !== 429 && !refusal.keyAtFault;
   if (refusal.mayRun || refusal.hasUsage || gaveUpWaiting.has(status)) {
-    return { ...nothing, result: 'unknown', status, error: isClients ? refusal : failed(refusal) };
+    const error = isClients ? refusal : failed(refusal);
+    return { ...nothing, result: 'unknown', status, next: isClients ? 'nowhere' : onward(config), error };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
   if (isClients) return { ...refused, error: refusal };
@@ -102,4 +117,23 @@ export function finalError(verdict: Verdict, soonestMs: number | undefined): unk
   const { kind, message, cause } = error;
   const code = error.code === undefined ? {} : { code: error.code };
   return new GatewayError(kind, message, { ...code, retryAfterMs: soonestMs, cause });
+}
+
+/** What official SDKs try again by themselves, unless they are told not to. */
+const isTriedAgain = (status: number) => status === 408 || status === 409 || status === 429 || status >= 500;
+
+/** Something may have run: a repetition could be billed twice, so official SDKs are told not to try again by themselves. */
+export function withoutRetry(error: unknown): unknown {
+  const told = toGatewayError(error);
+  const { kind, message, status, field, code, headers, shouldRetry, cause } = told;
+  // A fault of the gateway's own stays what it is: the server tells of it, and marks it too.
+  if (shouldRetry === false || !isTriedAgain(status) || kind === 'internal') return error;
+  const quiet = new GatewayError(kind, message, {
+    ...(field === undefined ? {} : { field }),
+    ...(code === undefined ? {} : { code }),
+    ...(headers === undefined ? {} : { headers }),
+    shouldRetry: false,
+    cause,
+  });
+  return error instanceof UpstreamRefusal ? new UpstreamRefusal(quiet, error) : quiet;
 }

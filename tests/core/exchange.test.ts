@@ -18,7 +18,7 @@ function exchange(outlivesClient: boolean): LiveExchange {
 test('all stops when the client leaves', () => {
   const live = exchange(false);
   live.hasSent = true;
-  live.leave();
+  live.leave(0);
   assert.equal(live.aborted?.kind, 'client_left');
   assert.ok(live.signal.aborted);
 });
@@ -26,7 +26,7 @@ test('all stops when the client leaves', () => {
 test('what was sent for an endpoint that outlives its clients goes on, until its deadline', () => {
   const live = exchange(true);
   live.hasSent = true;
-  live.leave();
+  live.leave(0);
   assert.equal(live.left?.kind, 'client_left');
   assert.ok(!live.signal.aborted);
   live.abort(deadlinePassed());
@@ -35,6 +35,6 @@ test('what was sent for an endpoint that outlives its clients goes on, until its
 
 test('what was not sent yet is not sent any more', () => {
   const live = exchange(true);
-  live.leave();
+  live.leave(0);
   assert.equal(live.aborted?.kind, 'client_left');
 });

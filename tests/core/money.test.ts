@@ -2,8 +2,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cost, costBound, formatUsd, one, parseRatio, parseUsd, type Ratio, unitPrice } from '../../core/money.ts';
-import { maxCount, type Price, pieceClasses, readCount, type Usage, usageClasses } from '../../core/usage.ts';
+import {
+  cost,
+  costBound,
+  formatUsd,
+  isLess,
+  one,
+  parseDecimal,
+  parseRatio,
+  parseUsd,
+  type Ratio,
+  timesExactly,
+  timesRatio,
+  unitPrice,
+} from '../../core/money.ts';
+import {
+  maxCount,
+  type Price,
+  pieceClasses,
+  readCount,
+  toolClasses,
+  type Usage,
+  usageClasses,
+} from '../../core/usage.ts';
 
 /** The sum by the book: every class at its own or its stand-in's price, times ratio, rounded once, half up. */
 function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
@@ -16,12 +37,16 @@ function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
     reasoning: ['output'],
     output_audio: ['output'],
     output_image: ['output'],
+    web_search: ['call'],
+    web_fetch: ['call'],
+    code_execution: ['call'],
+    file_search: ['call'],
   };
   let numerator = 0n;
   for (const [name, count] of Object.entries(usage)) {
     const prices = price as Record<string, bigint | undefined>;
     const named = [name, ...(standIns[name] ?? [])].map((one) => prices[one]).find((amount) => amount !== undefined);
-    const perPiece = ['image', 'second', 'call'].includes(name);
+    const perPiece = /^(image|second|request|call|web_search|web_fetch|code_execution|file_search)$/.test(name);
     numerator += BigInt(count) * (named ?? 0n) * (perPiece ? 1_000_000n : 1n);
   }
   numerator *= ratio.numerator;
@@ -126,7 +151,8 @@ test('the bound covers every split of the tokens into classes', () => {
         ...outputs.map((name, index) => [name, output[index]!]),
       ]);
       const sum = (list: number[]) => list.reduce((total, each) => total + each, 0);
-      assert.ok(costBound(sum(input), sum(output), price, ratio) >= cost({ ...usage, call: 1 }, price, ratio));
+      for (const tool of toolClasses)
+        assert.ok(costBound(sum(input), sum(output), price, ratio) >= cost({ ...usage, [tool]: 1 }, price, ratio));
     }),
   );
 });
@@ -185,6 +211,48 @@ test('price by name prefix: a class that a price does not name costs what its st
   );
   assert.deepEqual(
     pieceClasses.map((name) => unitPrice(price, name)),
-    [0n, 0n, 0n],
+    pieceClasses.map(() => 0n),
+  );
+});
+
+test('decimal literals, as JSON writes numbers, are exact fractions', () => {
+  const same = (left: Ratio, right: Ratio) => left.numerator * right.denominator === right.numerator * left.denominator;
+  assert.deepEqual(parseDecimal('1.5e-07'), { numerator: 15n, denominator: 100_000_000n });
+  assert.deepEqual(parseDecimal('2E3'), { numerator: 2_000n, denominator: 1n });
+  assert.deepEqual(parseDecimal('0.0'), { numerator: 0n, denominator: 10n });
+  for (const bad of ['', '-1', '1e', '.5', '1.', '1e-100', 'NaN', '0x1', '1_0'])
+    assert.throws(() => parseDecimal(bad), RangeError, bad);
+  fc.assert(
+    fc.property(
+      fc.bigInt(0n, 10n ** 15n),
+      fc.integer({ min: 0, max: 15 }),
+      fc.integer({ min: -20, max: 20 }),
+      (digits, decimals, power) => {
+        const text = digits.toString().padStart(decimals + 1, '0');
+        const literal = decimals === 0 ? text : `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
+        const scale = power - decimals;
+        const expected =
+          scale >= 0
+            ? { numerator: digits * 10n ** BigInt(scale), denominator: 1n }
+            : { numerator: digits, denominator: 10n ** BigInt(-scale) };
+        assert.ok(same(parseDecimal(`${literal}e${power}`), expected));
+      },
+    ),
+  );
+});
+
+test('ratios multiply and compare exactly, and a product that is not whole is none', () => {
+  fc.assert(
+    fc.property(ratios, ratios, fc.bigInt(0n, 10n ** 12n), (left, right, amount) => {
+      const product = timesRatio(left, right);
+      assert.equal(
+        product.numerator * left.denominator * right.denominator,
+        left.numerator * right.numerator * product.denominator,
+      );
+      assert.equal(isLess(left, right), left.numerator * right.denominator < right.numerator * left.denominator);
+      const exact = timesExactly(amount, left);
+      if (exact === undefined) assert.notEqual((amount * left.numerator) % left.denominator, 0n);
+      else assert.equal(exact * left.denominator, amount * left.numerator);
+    }),
   );
 });

@@ -296,7 +296,7 @@ for (const name of dialectNames) {
     const probe = await house.customer({ nanoUsd: 0n });
     assert.equal((await house.call(probe, name, question)).status, 402);
     // Pays for the prompt's upper bound and 200 tokens of output.
-    const price = house.gateway.gateway.find(catalog)!.find('sandbox')!.price!;
+    const price = house.gateway.gateway.find(catalog)!.find('sandbox')!.prices![0]!.priced(0, {}).price;
     const bytes = JSON.stringify(dialects[name].body(question)).length;
     const credit = costBound(Math.ceil(bytes / 2), 200, price);
     const customer = await house.customer({ nanoUsd: credit });

@@ -1,8 +1,10 @@
 /** What is charged by which price, and what is not charged at all. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { promptTokens, totalTokens, type Usage } from '../../core/usage.ts';
+import { startGateway } from '../helpers/gateway.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type House, modelAt, startHouse, told } from './house.ts';
+import { type House, modelAt, startHouse, told, yamlOf } from './house.ts';
 
 let house: House;
 before(async () => {
@@ -12,6 +14,18 @@ before(async () => {
       free: { owned_by: 'test', targets: ['sandbox'], price: 'free' },
       unpriced: { owned_by: 'test', targets: ['sandbox'] },
       cheap: { ...modelAt('sandbox'), price: { input: 0.000001, output: 0 } },
+      tiered: {
+        ...modelAt('sandbox'),
+        price: {
+          input: 1,
+          output: 2,
+          request: 0.001,
+          above: { 200: { input: 10, output: 20 } },
+          service: { flex: 0.5 },
+        },
+        cost: { input: 0.5, output: 1 },
+        below_cost: true,
+      },
     },
   });
 });
@@ -94,6 +108,54 @@ test('a compaction is charged like an answer', async () => {
   const books = await house.books(customer);
   assert.deepEqual([books.ends, books.usage[0]!.estimated], [['SETTLE answered'], false]);
   assert.ok(books.usage[0]!.cost > 0n);
+});
+
+test('a long prompt is charged by its tier, a short one is not, and the rows tell which and what it cost us', async () => {
+  const customer = await house.customer();
+  for (const prompt of ['Hello', 'Hello '.repeat(2_000)])
+    await house.call(customer, 'chat', { model: 'tiered', prompt });
+  await house.books(customer, 2);
+  const rows = (await house.rows<Record<string, string>>('usage')).filter((row) => row['model'] === 'tiered');
+  assert.deepEqual(rows.map((row) => row['tier']).sort(), ['>200', null]);
+  for (const row of rows) {
+    const classes = row['classes'] as unknown as Usage;
+    const [input, output] = [promptTokens(classes), totalTokens(classes) - promptTokens(classes)];
+    assert.equal(classes.request, 1);
+    const scale = row['tier'] === null ? 1n : 10n;
+    const tokens = (BigInt(input) * 1_000n + BigInt(output) * 2_000n) * scale;
+    assert.equal(BigInt(row['cost']!), tokens + 1_000_000n);
+    assert.equal(BigInt(row['own_cost']!), BigInt(input) * 500n + BigInt(output) * 1_000n);
+  }
+});
+
+test('a service that the vendor did not grant costs the standard price, one without a price is refused', async () => {
+  const customer = await house.customer();
+  const headers = { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' };
+  const ask = async (model: string) => {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    const body = JSON.stringify({ model, messages, service_tier: 'flex' });
+    return told(await fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers, body }));
+  };
+  const granted = await ask('tiered');
+  assert.equal(granted.status, 200, granted.text);
+  assert.equal(JSON.parse(granted.text).service_tier, 'default');
+  const refused = await ask('sandbox');
+  assert.deepEqual([refused.status, JSON.parse(refused.text).error.code], [400, 'service_not_priced']);
+  const { usage } = await house.books(customer, 1);
+  const { input = 0, output = 0 } = usage[0]!.classes;
+  assert.equal(usage[0]!.cost, BigInt(input * 1_000 + output * 2_000) + 1_000_000n);
+});
+
+test('a gateway that would sell below its cost does not start, and says where', async () => {
+  const models = {
+    m: { owned_by: 'test', targets: ['sandbox'], price: { input: 1, output: 2 }, cost: { input: 3, output: 2 } },
+  };
+  const yaml = yamlOf({ gateway: 'loss', schema: 'loss', listen: '127.0.0.1:0', models });
+  await assert.rejects(startGateway(yaml), (error: Error) => {
+    assert.equal(error.name, 'ConfigError');
+    assert.match(error.message, /gateway\.yaml:\d+: models\.m\.price: input is sold at 1\.00, below its cost of 3\.00/);
+    return true;
+  });
 });
 
 test('the books are in order after all that', () => house.audit());

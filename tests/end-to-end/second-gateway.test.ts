@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { cost, one, parseRatio } from '../../core/money.ts';
+import { priceFor } from '../../core/prices.ts';
 import { catalog, localUpstreams } from '../../core/vocabulary.ts';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
 import { databaseUrl, fillDirectory } from '../helpers/database.ts';
@@ -226,8 +227,8 @@ test('the same call costs exactly twice of what it costs at the main gateway, or
       ledger.reduce((sum, { amount }) => sum + amount, 0n),
       await desk.balance(customer),
     );
-    const { price } = running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!;
-    return { cost: row!.cost, official: (ratio = one) => cost(row!.classes, price!, ratio) };
+    const { price } = priceFor(running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!.prices!, Date.now(), {})!;
+    return { cost: row!.cost, official: (ratio = one) => cost(row!.classes, price, ratio) };
   };
   const official = await paid(main, 'free');
   const twice = await paid(alt, 'payg');
@@ -247,7 +248,8 @@ const picture = (content: string, more: object = {}) => ({
   ...more,
 });
 /** By the catalogue, twice over. */
-const perImage = () => 2n * running[1]!.gateway.find(catalog)!.find('gpt-image-2')!.price!.image!;
+const perImage = () =>
+  2n * priceFor(running[1]!.gateway.find(catalog)!.find('gpt-image-2')!.prices!, Date.now(), {})!.price.image!;
 
 async function bill(): Promise<BillReport> {
   const origin = running[1]!.gateway.find(localUpstreams)!.origin('sandbox')!;

@@ -1,5 +1,16 @@
 /** Stand-ins for the core, for tests of one plugin alone: a host with hand-set time and an exchange without sockets. */
-import type { Answer, Endpoint, Exchange, Fact, Host, Outcome, Part, Plugin, Service } from '../../core/contract.ts';
+import type {
+  Answer,
+  DrainBounds,
+  Endpoint,
+  Exchange,
+  Fact,
+  Host,
+  Outcome,
+  Part,
+  Plugin,
+  Service,
+} from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 
 export interface FakeHost extends Host {
@@ -60,6 +71,7 @@ export interface FakeExchange extends Exchange {
   /** Runs what waits for the moment before sending. */
   send(): Promise<void>;
   readonly failure: GatewayError | undefined;
+  readonly outlives: DrainBounds | undefined;
   abort(): void;
 }
 
@@ -76,6 +88,7 @@ export function fakeExchange(
   const hooks: (() => void | Promise<void>)[] = [];
   const controller = new AbortController();
   let failure: GatewayError | undefined;
+  let outlives: DrainBounds | undefined;
   return {
     id: options.id ?? crypto.randomUUID(),
     endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
@@ -100,6 +113,12 @@ export function fakeExchange(
     set: (fact, value) => void facts.set(fact, value),
     defer: (work) => void deferred.push(work),
     beforeSend: (work) => void hooks.push(work),
+    outlive: (bounds) => {
+      outlives = bounds;
+    },
+    get outlives() {
+      return outlives;
+    },
     fail: (error) => {
       failure ??= error;
     },

@@ -6,6 +6,7 @@ import { database } from '../../core/vocabulary.ts';
 import type { Acknowledged } from './clients.ts';
 
 export interface Charge {
+  readonly accountId: string;
   readonly requestId: string;
   readonly estimated: boolean;
   readonly classes: Readonly<Record<string, number>>;
@@ -24,7 +25,10 @@ export async function readCharges(file: string): Promise<Charges> {
   const desk = await boot(file, { mode: 'command', log: createLog('silent') });
   const { orm, schema } = desk.find(database)!;
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
-  const rows = (await orm.execute(sql`select request_id, estimated, classes from ${table('usage')}`)) as unknown as {
+  const rows = (await orm.execute(
+    sql`select account_id, request_id, estimated, classes from ${table('usage')}`,
+  )) as unknown as {
+    account_id: string;
     request_id: string;
     estimated: boolean;
     classes: Record<string, number>;
@@ -41,7 +45,12 @@ export async function readCharges(file: string): Promise<Charges> {
   const report = (await audit.run({})).json as { violations: unknown[] };
   await desk.stop(0);
   return {
-    charges: rows.map((row) => ({ requestId: row.request_id, estimated: row.estimated, classes: row.classes })),
+    charges: rows.map((row) => ({
+      accountId: row.account_id,
+      requestId: row.request_id,
+      estimated: row.estimated,
+      classes: row.classes,
+    })),
     unknown: unknown!.count,
     auditViolations: report.violations,
     openHolds: open!.count,
@@ -54,9 +63,11 @@ export interface Evidence {
   readonly charges: Charges;
   /** Requests that can have been in flight at all kills together. */
   readonly mostInFlight: number;
+  /** What is charged to these accounts was asked for under so many Idempotency-Keys. */
+  readonly keyed: { readonly accountIds: ReadonlySet<string>; readonly sent: number; readonly lost: number };
 }
 
-export function compare({ acknowledged, bill, charges, mostInFlight }: Evidence): {
+export function compare({ acknowledged, bill, charges, mostInFlight, keyed }: Evidence): {
   account: string[];
   violations: string[];
 } {
@@ -94,10 +105,14 @@ export function compare({ acknowledged, bill, charges, mostInFlight }: Evidence)
     );
   }
   if (charged > billed) violations.push(`${charged} tokens were charged exactly, the vendor billed ${billed}`);
+  const keyedCharges = charges.charges.filter(({ accountId }) => keyed.accountIds.has(accountId)).length;
+  if (keyedCharges > keyed.sent)
+    violations.push(`${keyedCharges} charges for ${keyed.sent} Idempotency-Keys: some were charged more than once`);
   if (charges.openHolds > 0) violations.push(`${charges.openHolds} holds were never ended`);
   for (const violation of charges.auditViolations) violations.push(`audit: ${JSON.stringify(violation)}`);
   const account = [
     `clients hold ${acknowledged.length} whole answers; each was charged once${settledByEstimate > 0 ? `, ${settledByEstimate} of them by estimate` : ''}`,
+    `${keyed.sent} Idempotency-Keys were charged ${keyedCharges} times; the answers of ${keyed.lost} went with a crash`,
     `the vendor billed ${bill.requests} requests and ${billed} tokens`,
     `the ledger charged ${exact.length} requests exactly (${charged} tokens) and ${estimated} that were cut by estimate; ${charges.unknown} attempts ended unknown`,
   ];

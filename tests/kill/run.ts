@@ -40,14 +40,15 @@ schema: kill_${randomInt(1e9)}
 listen: 127.0.0.1:${port}
 data: ${directory}
 log: warn
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, billing, route, protocol-convert]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert]
 storage: { database: "${values.database}" }
 plans: { default: free, offers: { free: { price: 0, limits: {} } } }
 providers: { vendor: { keys: key, speaks: { chat: "${vendorOrigin}/v1" } } }
 models: { m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } } }
 `,
 );
-const keys = await openAccounts(4);
+const opened = await openAccounts(4);
+const keys = opened.map(({ key }) => key);
 let gateway = await startGateway();
 const clients = new Clients(origin, keys, workers);
 const started = performance.now();
@@ -70,7 +71,12 @@ const bill = (await (await fetch(`${vendorOrigin}/bill`)).json()) as {
   totals: Record<string, Record<string, number>>;
 };
 const charges = await readCharges(file);
-const findings = compare({ acknowledged: clients.acknowledged, bill, charges, mostInFlight: workers * loops });
+const keyed = {
+  accountIds: new Set(opened.slice(0, 2).map(({ accountId }) => accountId)),
+  sent: clients.keysSent,
+  lost: clients.keysLost,
+};
+const findings = compare({ acknowledged: clients.acknowledged, bill, charges, mostInFlight: workers * loops, keyed });
 vendor.kill();
 rmSync(directory, { recursive: true, force: true });
 const seconds = Math.round((performance.now() - started) / 1_000);
@@ -81,15 +87,15 @@ for (const line of findings.account) console.log(`  ${line}`);
 for (const line of findings.violations) console.log(`  VIOLATION: ${line}`);
 process.exit(findings.violations.length === 0 ? 0 : 1);
 
-async function openAccounts(count: number): Promise<string[]> {
+async function openAccounts(count: number): Promise<{ accountId: string; key: string }[]> {
   const desk = await boot(file, { mode: 'command', log: createLog('silent') });
-  const opened: string[] = [];
+  const opened: { accountId: string; key: string }[] = [];
   for (let index = 0; index < count; index++) {
     const account = await desk.find(accounts)!.create(`account-${index}`, 'free');
     await desk
       .find(ledger)!
       .credit(account.id, parseUsd('1000'), { kind: 'top-up', reason: 'test', reference: `test-${index}` });
-    opened.push((await desk.find(accounts)!.createKey(account.id, { name: 'test' })).key);
+    opened.push({ accountId: account.id, ...(await desk.find(accounts)!.createKey(account.id, { name: 'test' })) });
   }
   await desk.stop(0);
   return opened;

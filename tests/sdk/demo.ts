@@ -1,6 +1,7 @@
 /** A demo gateway with its sandbox vendor, the main or the second one as they are shipped, and the customers that call it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { cost, type Money, one, parseRatio, parseUsd } from '../../core/money.ts';
+import { priceFor } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
 import { accounts, catalog, ledger, localUpstreams } from '../../core/vocabulary.ts';
 import type { BillEntry, BillReport } from '../../plugins/sandbox/bill.ts';
@@ -142,7 +143,11 @@ async function settled(
       const { usage: stated = {}, estimated = false } = rows[0]!.detail;
       const usage = Object.fromEntries(Object.entries(stated).filter(([, count]) => count > 0)) as Usage;
       const entry = report.recent.at(-1)!;
-      const due = cost(usage, gateway.find(catalog)!.find(entry.model)!.price!, ratio);
+      const due = cost(
+        usage,
+        priceFor(gateway.find(catalog)!.find(entry.model)!.prices!, Date.now(), usage)!.price,
+        ratio,
+      );
       return { usage, estimated, due, paid: before - (await balance()), entry };
     }
     if (Date.now() > deadline) throw new Error('the call was not settled within three seconds');

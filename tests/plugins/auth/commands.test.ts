@@ -1,8 +1,8 @@
 /** What an operator does with accounts and keys. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { type Money, parseUsd } from '../../../core/money.ts';
-import { ledger, plans } from '../../../core/vocabulary.ts';
+import { isLess, type Money, parseRatio, parseUsd } from '../../../core/money.ts';
+import { ledger, plans, priceFloor } from '../../../core/vocabulary.ts';
 import { closeEmbedded } from './embedded.ts';
 import { type Gate, openGate } from './gate.ts';
 
@@ -24,13 +24,20 @@ function provideLedger(gate: Gate): Credit[] {
       return amount;
     },
     balance: async () => parseUsd('0'),
+    endOf: async () => undefined,
   });
   return credits;
 }
 
 function providePlans(gate: Gate): void {
   const terms = (name: string) => ({ name, limits: {}, models: undefined, multiplier: undefined });
-  gate.host.provide(plans, { default: 'free', terms, has: (name) => ['free', 'pro'].includes(name), list: () => [] });
+  gate.host.provide(plans, {
+    default: 'free',
+    terms,
+    has: (name) => ['free', 'pro'].includes(name),
+    list: () => [],
+    offer: () => undefined,
+  });
 }
 
 test('an account is opened on the default plan, with credit', async () => {
@@ -169,4 +176,25 @@ test('a prefix that fits several keys revokes none of them', async () => {
   await gate.send(key);
   await gate.command('keys revoke', { key: id });
   assert.equal((await gate.refusal(key)).status, 401);
+});
+
+test("an account's own ratio reaches its calls, and is refused where it would sell below cost", async () => {
+  const gate = await openGate();
+  const key = await gate.newKey();
+  assert.equal((await gate.send(key)).multiplier, undefined);
+  await gate.command('accounts multiplier', { name: 'acme', ratio: '0.9' });
+  assert.deepEqual((await gate.send(key)).multiplier, { numerator: 9n, denominator: 10n });
+  gate.host.provide(priceFloor, {
+    losses: (multiplier) => (isLess(multiplier, parseRatio('0.8')) ? ['large is sold below its cost'] : []),
+  });
+  await assert.rejects(
+    gate.command('accounts multiplier', { name: 'acme', ratio: '0.5' }),
+    /large is sold below its cost/,
+  );
+  await assert.rejects(gate.command('accounts multiplier', { name: 'acme', ratio: '-1' }), /not a positive ratio/);
+  assert.deepEqual((await gate.send(key)).multiplier, { numerator: 9n, denominator: 10n });
+  await gate.command('accounts multiplier', { name: 'acme', ratio: '0.5', belowCost: true as never });
+  assert.deepEqual((await gate.send(key)).multiplier, { numerator: 5n, denominator: 10n });
+  await gate.command('accounts multiplier', { name: 'acme', ratio: '1' });
+  assert.equal((await gate.send(key)).multiplier, undefined);
 });

@@ -51,7 +51,8 @@ export async function openEmbedded(): Promise<EmbeddedDatabase> {
           text
             .replaceAll('{schema}', `"${schema}"`)
             .replaceAll('create table', 'create table if not exists')
-            .replaceAll('create index', 'create index if not exists'),
+            .replaceAll('create index', 'create index if not exists')
+            .replaceAll('add column', 'add column if not exists'),
         );
       }
     },

@@ -77,7 +77,7 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
   },
   {
     name: 'an end without its hold',
-    rules: ['M1', 'M1', 'M1', 'M1', 'M3', 'M3'],
+    rules: ['M1', 'M1', 'M1', 'M1', 'M3', 'M3', 'P1'],
     plant: (world) =>
       plant(
         world,
@@ -98,7 +98,7 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
   },
   {
     name: 'an end that leaves money set aside',
-    rules: ['M1', 'M1', 'M3', 'M4'],
+    rules: ['M1', 'M1', 'M3', 'M4', 'P1'],
     plant: (world) =>
       plant(
         world,
@@ -194,6 +194,7 @@ function accountsOf(names: string[]): Accounts {
   return {
     create: () => assert.fail('not asked for'),
     createKey: () => assert.fail('not asked for'),
+    setPlan: () => assert.fail('not asked for'),
     find: async (name) => list.find((account) => account.name === name),
     list: async () => list,
   };

@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { parseRatio, parseUsd } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
 import { attempts, ledger, type PlanTerms, plan, priceRatio, usageReport } from '../../../core/vocabulary.ts';
 import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
 
@@ -105,16 +106,16 @@ test('the plan’s multiplier counts where nobody states a ratio', async () => {
 
 test('a model without a price is refused, and calls that run no inference pass without a hold', async () => {
   const world = await newWorld();
-  const error = await refusal(enter(world, newCall({ model: { price: undefined } })));
+  const error = await refusal(enter(world, newCall({ model: { prices: undefined } })));
   assert.deepEqual([error.status, error.code], [422, 'model_not_priced']);
-  await enter(world, newCall({ call: { billable: false }, model: { price: undefined } }));
+  await enter(world, newCall({ call: { billable: false }, model: { prices: undefined } }));
   await world.stop();
   assert.equal(world.journalText(), '');
 });
 
 test('a free model serves an empty account and still leaves its rows, at 0', async () => {
   const world = await newWorld();
-  const exchange = newCall({ model: { price: {} } });
+  const exchange = newCall({ model: { prices: flatBook({}, 'free') } });
   await enter(world, exchange);
   await answer(exchange, { input: 900, output: 50 });
   await world.stop();
@@ -182,6 +183,19 @@ test('money that another process brings in is seen at the announcement, and at t
   await world.database.announce('account', 'alice');
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('1.998'));
+  await world.stop();
+});
+
+test('overdraft by race: of calls that wait for one reading of the balance, as many are admitted as it covers', async () => {
+  const world = await newWorld();
+  await world.credit('0.001');
+  await refusal(enter(world, newCall()));
+  const command = await newWorld({ schema: world.host.schema, directory: world.directory, idle: true });
+  await command.credit('0.029');
+  world.host.advance(1_000);
+  const told = await Promise.allSettled(Array.from({ length: 40 }, () => enter(world, newCall())));
+  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 10);
+  assert.equal(await world.balance(), 0n);
   await world.stop();
 });
 

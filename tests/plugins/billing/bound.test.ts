@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRatio } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
 import type { Model, PlanTerms } from '../../../core/vocabulary.ts';
 import { overdraftNotices } from '../../../plugins/billing/bound.ts';
 
@@ -14,8 +15,7 @@ const model = (id: string, maxOutputTokens: number | undefined, output: bigint):
   targets: [],
   contextTokens: 200_000,
   maxOutputTokens,
-  price: { input: 0n, output },
-  priceVersion: '1',
+  prices: flatBook({ input: 0n, output }, '1'),
 });
 const plan = (name: string, concurrency?: number, multiplier?: string): PlanTerms => ({
   name,
@@ -27,7 +27,7 @@ const usdPerMillion = (usd: bigint) => usd * 1_000_000_000n;
 
 test('the bound is what the dearest long answer costs beyond the hold, times the calls that may run at once', () => {
   const models = [model('cheap', 100_000, usdPerMillion(1n)), model('dear', 104_096, usdPerMillion(20n))];
-  const [notice] = overdraftNotices({ holdTokens: 4_096, models, plans: [plan('free', 5)] });
+  const [notice] = overdraftNotices({ holdTokens: 4_096, at: 0, models, plans: [plan('free', 5)] });
   assert.deepEqual(notice, {
     level: 'info',
     text: 'plan "free": an account can get at most 10.00 USD below zero (5 calls of dear)',
@@ -36,11 +36,16 @@ test('the bound is what the dearest long answer costs beyond the hold, times the
 
 test('a multiplier counts, a missing longest answer counts with the context, a missing limit is a warning', () => {
   const models = [model('open', undefined, usdPerMillion(10n))];
-  const [twice, unlimited] = overdraftNotices({ holdTokens: 0, models, plans: [plan('two', 1, '2'), plan('none')] });
+  const [twice, unlimited] = overdraftNotices({
+    holdTokens: 0,
+    at: 0,
+    models,
+    plans: [plan('two', 1, '2'), plan('none')],
+  });
   assert.match(twice!.text, /at most 4\.00 USD/);
   assert.equal(unlimited!.level, 'warning');
 });
 
 test('without a priced model there is nothing to bound', () => {
-  assert.deepEqual(overdraftNotices({ holdTokens: 1, models: [], plans: [plan('free', 5)] }), []);
+  assert.deepEqual(overdraftNotices({ holdTokens: 1, at: 0, models: [], plans: [plan('free', 5)] }), []);
 });

@@ -18,8 +18,8 @@ function newFlusher() {
     duringReading: async () => {},
     duringBatch: async () => {},
   };
-  const balanceOf = async () => money(state.balance);
-  const purses = new Purses({ clock, limit: 10, idleMs: 1_000, balanceOf });
+  const fundsOf = async () => ({ balance: money(state.balance) });
+  const purses = new Purses({ clock, limit: 10, idleMs: 1_000, fundsOf });
   const slab = Buffer.alloc(1_000);
   const freed: Buffer[] = [];
   const backlog = new Backlog((free) => freed.push(free));
@@ -35,12 +35,12 @@ function newFlusher() {
       await state.duringBatch();
       return state.balances;
     },
-    balancesOf: async (accountIds) => {
+    fundsOf: async (accountIds) => {
       state.readings += 1;
       const balance = state.balance;
       await state.duringReading();
       if (state.fails) throw new Error('the database is down');
-      return new Map(accountIds.map((accountId) => [accountId, money(balance)]));
+      return new Map(accountIds.map((accountId) => [accountId, { balance: money(balance) }]));
     },
   });
   let used = 0;

@@ -2,13 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { money, one } from '../../../core/money.ts';
+import { money, one, oneTool } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
 import { type Hold, newHold } from '../../../plugins/billing/hold.ts';
 import { OpenHolds } from '../../../plugins/billing/holds.ts';
 
 function holdAt(sequence: number): Hold {
   const account = { id: `${sequence}`, accountId: 'alice', keyId: 'k' };
-  const terms = { ...account, model: 'm', price: {}, priceVersion: 'v', ratio: one, inputTokens: 0, outputTokens: 0 };
+  const sizes = { inputTokens: 0, outputTokens: 0, allowance: oneTool };
+  const priced = { prices: flatBook({}, 'v')[0]!, at: 0, context: {}, ratio: one, entry: undefined };
+  const terms = { ...account, model: 'm', ...priced, ...sizes };
   return Object.assign(newHold(terms, money(1n), undefined), { sequence });
 }
 

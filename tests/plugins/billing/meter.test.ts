@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import { flatBook } from '../../../core/prices.ts';
 import { usageReport } from '../../../core/vocabulary.ts';
 import { closeEngine, enter, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
 
@@ -79,7 +80,7 @@ test('two streams share what is left and neither takes it twice', async () => {
 
 test('an answer of a free model is never stopped and leaves no extension', async () => {
   const world = await newWorld({ section });
-  const exchange = newCall({ model: { price: {} } });
+  const exchange = newCall({ model: { prices: flatBook({}, 'free') } });
   await enter(world, exchange);
   (await send(exchange)).result = 'answered';
   for (let seen = 0; seen < 1_000_000; seen += 997) assert.equal(meterOf(exchange).observe(seen), true);

@@ -10,6 +10,7 @@ import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import type { Fact, Part } from '../../../core/contract.ts';
 import { type Money, money, parseUsd } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
 import type { Price } from '../../../core/usage.ts';
 import {
   type Attempt,
@@ -17,6 +18,7 @@ import {
   type Call,
   call,
   caller,
+  catalog,
   type Database,
   database,
   ledger,
@@ -120,8 +122,7 @@ export function modelOf(options: Partial<Model> = {}): Model {
     targets: [],
     contextTokens: undefined,
     maxOutputTokens: undefined,
-    price,
-    priceVersion: 'v1',
+    prices: flatBook(price, 'v1'),
     ...options,
   };
 }
@@ -194,6 +195,8 @@ export interface WorldOptions {
   directory?: string;
   schema?: string;
   faults?: Faults;
+  /** What the catalogue has; without it there is none. */
+  entries?: readonly Model[];
   /** Leave the plugin unstarted. */
   idle?: boolean;
 }
@@ -207,6 +210,9 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   host.random.bytes(++processes);
   const store = await storeOf(schema, faults);
   host.provide(database, store);
+  const { entries } = options;
+  if (entries !== undefined)
+    host.provide(catalog, { find: (id) => entries.find((entry) => entry.id === id), list: () => entries });
   const parse = (section: object) => (billing.config as unknown as { parse(value: object): never }).parse(section);
   const part = await setUpBilling(host, parse(options.section ?? {}), failingFiles(faults));
   if (options.idle !== true) await part.start!();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { priceFor } from '../../../core/prices.ts';
 import { type Catalog, catalog } from '../../../core/vocabulary.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
@@ -49,7 +50,8 @@ test('the catalogue has the forty models of the interface, each of its kind', as
 
 test('each model has a price with a named source, an owner, a date, and sizes where it writes text', async () => {
   for (const model of (await shipped(shared)).list()) {
-    assert.ok(model.price !== undefined && Object.values(model.price).some((amount) => amount > 0n), model.id);
+    const priced = priceFor(model.prices ?? [], Date.now(), {});
+    assert.ok(priced !== undefined && Object.values(priced.price).some((amount) => amount > 0n), model.id);
     assert.match(models[model.id]!.price_source ?? '', /^(https:\/\/\S+|example)$/, model.id);
     assert.ok(model.created > 1_700_000_000, model.id);
     assert.ok(model.ownedBy in shared, `${model.id} is owned by a group that is a provider`);
@@ -58,11 +60,13 @@ test('each model has a price with a named source, an owner, a date, and sizes wh
 });
 
 test('cached input is never dearer than fresh input, and output never cheaper', async () => {
-  for (const { id, kind, price } of (await shipped(shared)).list()) {
+  for (const { id, kind, prices } of (await shipped(shared)).list()) {
     if (kind !== 'chat') continue;
-    assert.ok((price!.cache_read ?? price!.input!) <= price!.input!, id);
-    assert.ok((price!.cache_write_5m ?? price!.input!) >= price!.input!, id);
-    assert.ok(price!.output! >= price!.input!, id);
+    for (const { price, tier } of prices!.flatMap((version) => version.all())) {
+      assert.ok((price.cache_read ?? price.input!) <= price.input!, `${id} ${tier}`);
+      assert.ok((price.cache_write_5m ?? price.input!) >= price.input!, `${id} ${tier}`);
+      assert.ok(price.output! >= price.input!, `${id} ${tier}`);
+    }
   }
 });
 
@@ -114,7 +118,9 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'rate-limit',
     'providers',
     'models',
+    'idempotency',
     'billing',
+    'shop',
     'route',
     'protocol-convert',
   ];

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Part } from '../../../core/contract.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import { priceFor } from '../../../core/prices.ts';
 import {
   type Call,
   type Caller,
@@ -97,12 +98,15 @@ test('a key or a plan that does not allow the model is a 403 that names it', asy
 
 test('the catalogue has prices in whole nano-USD, exact, with a version that names their content', async () => {
   const section = (price: unknown) => ({ m: { owned_by: 'acme', targets: ['acme'], price } });
-  const priced = async (price: unknown) => (await start(section(price))).host.need(catalog).find('m')!;
+  const priced = async (price: unknown) => {
+    const { prices } = (await start(section(price))).host.need(catalog).find('m')!;
+    return priceFor(prices!, 0, {})!;
+  };
   const one = await priced({ input: 0.0028, output: '3.75', cache_read: 0.075 });
   assert.deepEqual(one.price, { input: 2_800_000n, output: 3_750_000_000n, cache_read: 75_000_000n });
-  assert.equal(one.priceVersion, (await priced({ cache_read: 0.075, output: 3.75, input: 0.0028 })).priceVersion);
-  assert.notEqual(one.priceVersion, (await priced({ input: 0.0028, output: '3.76', cache_read: 0.075 })).priceVersion);
-  assert.match(one.priceVersion, /^[0-9a-f]{12}$/);
+  assert.equal(one.version, (await priced({ cache_read: 0.075, output: 3.75, input: 0.0028 })).version);
+  assert.notEqual(one.version, (await priced({ input: 0.0028, output: '3.76', cache_read: 0.075 })).version);
+  assert.match(one.version, /^[0-9a-f]{12}$/);
   const free = await priced('free');
   assert.deepEqual(free.price, { input: 0n, output: 0n, image: 0n, second: 0n, call: 0n });
 });

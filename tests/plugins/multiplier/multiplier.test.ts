@@ -23,6 +23,7 @@ function hostWith(...offers: PlanTerms[]) {
       terms: (name) => offers.find((offer) => offer.name === name) ?? offers[0]!,
       has: (name) => offers.some((offer) => offer.name === name),
       list: () => offers,
+      offer: () => undefined,
     });
   return host;
 }

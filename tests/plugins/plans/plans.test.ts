@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from '../../../core/schema.ts';
-import { caller, plan, plans, priceRatio } from '../../../core/vocabulary.ts';
+import { caller, plan, plans, priceRatio, shop } from '../../../core/vocabulary.ts';
 import plansPlugin from '../../../plugins/plans/index.ts';
-import type { Offer } from '../../../plugins/plans/offer.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 
 const section = {
@@ -21,7 +20,9 @@ const section = {
   },
 };
 
-const from = (name: string) => ({ accountId: 'account', keyId: 'key', plan: name, models: undefined });
+const from = (name: string, planEndsAt?: number) => {
+  return { accountId: 'account', keyId: 'key', plan: name, planEndsAt, models: undefined };
+};
 
 test("the terms are those of the account's plan, and of the default plan when it is no longer offered", async () => {
   const part = await setUp(plansPlugin, fakeHost(), section);
@@ -34,6 +35,21 @@ test("the terms are those of the account's plan, and of the default plan when it
     await part.handle!(exchange, async () => okAnswer);
     assert.equal(exchange.get(plan).name, expected);
   }
+});
+
+test('at the end of a plan the default plan holds, without anybody ending it', async () => {
+  const host = fakeHost();
+  const part = await setUp(plansPlugin, host, section);
+  const endsAt = host.clock.now() + 1_000;
+  const planNow = async () => {
+    const exchange = fakeExchange({ facts: [[caller, from('pro', endsAt)]] });
+    await part.handle!(exchange, async () => okAnswer);
+    return exchange.get(plan).name;
+  };
+  host.advance(999);
+  assert.equal(await planNow(), 'pro');
+  host.advance(1);
+  assert.equal(await planNow(), 'free');
 });
 
 test('limits, models and multiplier become terms', async () => {
@@ -51,22 +67,26 @@ test('limits, models and multiplier become terms', async () => {
   assert.equal(service.has('gone'), false);
 });
 
-test('what the plan shop sells is read exactly and kept with the plan', async () => {
+test('what a plan is sold for and brings is read exactly and kept with the plan', async () => {
   const host = fakeHost();
   await setUp(plansPlugin, host, section);
-  const pro = host.need(plans).terms('pro') as Offer;
+  const pro = host.need(plans).offer('pro')!;
   assert.equal(pro.price, 20_000_000_000n);
   assert.deepEqual(pro.grant, { amount: 25_000_000_000n, every: 'month' });
   assert.deepEqual(pro.windows, { '5h': 5_000_000_000n, week: 15_000_000_000n });
-  assert.equal((host.need(plans).terms('saver') as Offer).lastsMs, 30 * 86_400_000);
+  assert.equal(host.need(plans).offer('saver')!.lastsMs, 30 * 86_400_000);
+  assert.deepEqual([pro.renew, host.need(plans).offer('gone')], [false, undefined]);
 });
 
-test('fields that have no effect yet are said once for each plan, to whoever checks the file', async () => {
+test('plans with a price that nobody sells are told to whoever checks the file', async () => {
   const part = await setUp(plansPlugin, fakeHost({ mode: 'check' }), section);
   assert.deepEqual(part.notices!(), [
-    { level: 'warning', text: 'plan "pro": price, grant, windows has no effect without a plan shop' },
-    { level: 'warning', text: 'plan "saver": price, lasts has no effect without a plan shop' },
+    { level: 'warning', text: 'plan "pro" has a price, but nobody can buy it: add "shop" to the list' },
+    { level: 'warning', text: 'plan "saver" has a price, but nobody can buy it: add "shop" to the list' },
   ]);
+  const host = fakeHost({ mode: 'check' });
+  host.provide(shop, {} as never);
+  assert.deepEqual((await setUp(plansPlugin, host, section)).notices!(), []);
 });
 
 test("a plan's multiplier is the price ratio unless somebody has stated one", async () => {
@@ -99,6 +119,7 @@ test('a configuration that cannot be right is refused where it is wrong', async 
     [{ default: 'free', offers: { free: { grant: { amount: -1, every: 'month' } } } }, /not an amount|below zero/],
     [{ default: 'free', offers: { free: { grant: { amount: 1, every: 'year' } } } }, /every/],
     [{ default: 'free', offers: { free: { windows: { fortnight: 5 } } } }, /windows/],
+    [{ default: 'free', offers: { free: { windows: { week: 5 } } } }, /this plan has none: add/],
     [{ default: 'free', offers: { free: { multiplier: 0 } } }, /ratio/],
   ];
   for (const [value, words] of wrong) await assert.rejects(setUp(plansPlugin, fakeHost(), value), words);
@@ -110,5 +131,5 @@ test('the section has a JSON schema in which each field explains itself', () => 
     .additionalProperties;
   for (const [name, field] of Object.entries(offer.properties!))
     assert.ok((field as { description?: string }).description, `${name} has no description`);
-  assert.match((offer.properties!['grant'] as { description: string }).description, /Credited by the plan shop/);
+  assert.match((offer.properties!['grant'] as { description: string }).description, /for each period/);
 });

@@ -56,7 +56,16 @@ test('a chat request states model, stream, bounds and choices', () => {
   });
   assert.deepEqual(
     { ...stated, inputTokens: 0 },
-    { protocol: 'chat', model: 'm', stream: true, billable: true, inputTokens: 0, maxOutputTokens: 9, choices: 3 },
+    {
+      protocol: 'chat',
+      model: 'm',
+      stream: true,
+      billable: true,
+      inputTokens: 0,
+      maxOutputTokens: 9,
+      choices: 3,
+      toolCalls: 0,
+    },
   );
 });
 

@@ -146,7 +146,7 @@ test('cache writes are split by how long they are kept', async () => {
     cache_write_1h: 20,
     cache_write_5m: 10,
     output: 2,
-    call: 3,
+    web_search: 3,
   });
 });
 

@@ -209,6 +209,17 @@ test('traits have their defaults, and a key may travel differently for one proto
   assert.equal(c.protocolTraits!['chat'], undefined);
 });
 
+test('answers whose client has left are aborted, or read on within bounds where that is said', async () => {
+  const { service } = await start({
+    a: { keys: 'one', speaks, drain: { longest: '5s' } },
+    b: { keys: 'one', speaks, client_left: 'drain' },
+    c: { keys: 'one', speaks, client_left: 'drain', drain: { longest: '5s', bytes: '1MB' } },
+  });
+  assert.equal(service.find('a')!.traits.drain, undefined);
+  assert.deepEqual(service.find('b')!.traits.drain, { longestMs: 60_000, maxBytes: 8 * 2 ** 20 });
+  assert.deepEqual(service.find('c')!.traits.drain, { longestMs: 5_000, maxBytes: 2 ** 20 });
+});
+
 test('a key never shows itself: not as text, JSON, inspection or in a log line', async () => {
   const { host, service } = await start({ a: { keys: 'canary-key', speaks } });
   const result = service.takeKey('a', 'm');

@@ -1,6 +1,7 @@
 /** A route plugin with providers of its own and an upstream that answers as a test scripts it. */
 import type { Answer, Exchange } from '../../../core/contract.ts';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
+import { flatBook } from '../../../core/prices.ts';
 import {
   type Attempt,
   attempts,
@@ -49,8 +50,7 @@ export function modelWith(...targets: (string | ModelTarget)[]): Model {
     ),
     contextTokens: undefined,
     maxOutputTokens: undefined,
-    price: {},
-    priceVersion: 'x',
+    prices: flatBook({}, 'x'),
   };
 }
 

@@ -1,10 +1,12 @@
 /** Meters chat completions: usage, end and errors, parsing only the frames that can carry them. Pure. */
+import type { Services } from '../../../../core/prices.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
 import { readFrame } from '../../frame.ts';
 import { asLatin1, textBytes, textPattern, valuePattern } from '../../glances.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, TapOptions, Verdict } from '../../protocol.ts';
+import { grantedServices } from '../../surcharges.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
 /** What makes a frame worth parsing. */
@@ -29,6 +31,7 @@ export class ChatTap implements Tap {
   error: JsonObject | undefined;
   upstreamId: string | undefined;
   finish: string | undefined;
+  #tier: unknown;
   readonly #counts = new Counts();
   readonly #choices: number;
   readonly #withholdUsage: boolean;
@@ -50,6 +53,10 @@ export class ChatTap implements Tap {
     return this.#counts.reading(readUsage);
   }
 
+  get services(): Services {
+    return grantedServices(this.#tier, 'global');
+  }
+
   frame(raw: Buffer): Verdict {
     if (raw.length <= longestDoneFrame && raw.includes(done)) {
       this.#isDone = true;
@@ -69,6 +76,7 @@ export class ChatTap implements Tap {
 
   whole(json: JsonObject): void {
     this.upstreamId = textOf(json['id']);
+    this.#tier = json['service_tier'];
     this.#readChoices(json);
     this.text.add(textBytesIn(json['choices'], textNames));
     this.#takeUsage(json);
@@ -79,6 +87,7 @@ export class ChatTap implements Tap {
   #take(payload: JsonObject): Verdict {
     this.#isFirst = false;
     this.upstreamId ??= textOf(payload['id']);
+    this.#tier = payload['service_tier'] ?? this.#tier;
     this.#readChoices(payload);
     const reported = this.#takeUsage(payload);
     if (payload['error']) {

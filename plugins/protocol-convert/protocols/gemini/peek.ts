@@ -5,6 +5,7 @@ import { countOf, invalid, largest, streamOf } from '../../checks.ts';
 import { measureMedia, promptTokens } from '../../estimate.ts';
 import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
 import type { RequestBody } from '../../protocol.ts';
+import { boundedCalls, surcharges, toolCallsOf } from '../../surcharges.ts';
 
 const methods = ['generateContent', 'streamGenerateContent', 'countTokens'] as const;
 export type Method = (typeof methods)[number];
@@ -42,7 +43,18 @@ export function peekGemini({ json, bytes }: RequestBody, model: string, method: 
     inputTokens: promptTokens(bytes.length, media),
     maxOutputTokens: bound(request, 'maxOutputTokens', 'max_output_tokens', 0),
     choices: bound(request, 'candidateCount', 'candidate_count', 1) ?? 1,
+    ...surcharges({
+      tier: request['serviceTier'] ?? request['service_tier'],
+      toolCalls: toolCallsOf(request['tools'], callsOf),
+    }),
   };
+}
+
+const functionMembers = new Set(['functionDeclarations', 'function_declarations']);
+
+/** One tool object may name several; functions are the client's. */
+function callsOf(tool: JsonObject): number {
+  return Object.keys(tool).filter((name) => !functionMembers.has(name)).length * boundedCalls(undefined);
 }
 
 /** A bound in either case, at the top or in the generation settings, whichever is larger. */

@@ -1,8 +1,10 @@
 /** Meters generate-content: every frame carries usage, so every frame is parsed. Pure. */
+import type { Services } from '../../../../core/prices.ts';
 import type { Call } from '../../../../core/vocabulary.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
+import { grantedServices } from '../../surcharges.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 import { payloadOf } from './payload.ts';
 
@@ -17,6 +19,7 @@ export class GeminiTap implements Tap {
   readonly #counts = new Counts();
   readonly #choices: number;
   readonly #finished = new Set<unknown>();
+  #tier: unknown;
   #isBlocked = false;
   #isWhole = false;
 
@@ -31,6 +34,10 @@ export class GeminiTap implements Tap {
 
   get reading(): Reading {
     return this.#counts.reading(readUsage);
+  }
+
+  get services(): Services {
+    return grantedServices(this.#tier, 'global');
   }
 
   frame(raw: Buffer): Verdict {
@@ -54,7 +61,10 @@ export class GeminiTap implements Tap {
   #answer(answer: JsonObject): void {
     this.upstreamId ??= textOf(answer['responseId'] ?? answer['response_id']);
     for (const candidate of listOf(answer['candidates'])) {
-      const { index, content, finishReason, finish_reason: snakeReason } = objectOf(candidate) ?? {};
+      const { index, content, finishReason, finish_reason: snakeReason, ...others } = objectOf(candidate) ?? {};
+      const grounding = objectOf(others['groundingMetadata'] ?? others['grounding_metadata']) ?? {};
+      const queries = either(grounding, 'webSearchQueries', 'web_search_queries');
+      if (Array.isArray(queries)) this.#counts.take('searches', queries.length);
       this.text.add(textBytesIn(objectOf(content)?.['parts'], textNames, opaqueNames));
       const reason = textOf(finishReason ?? snakeReason);
       if (reason === undefined) continue;
@@ -72,6 +82,7 @@ export class GeminiTap implements Tap {
 
   #takeUsage(usage: JsonObject): void {
     const counts = this.#counts;
+    this.#tier = either(usage, 'serviceTier', 'service_tier') ?? this.#tier;
     counts.take('prompt', either(usage, 'promptTokenCount', 'prompt_token_count'));
     counts.take('cached', either(usage, 'cachedContentTokenCount', 'cached_content_token_count'));
     counts.take('candidates', either(usage, 'candidatesTokenCount', 'candidates_token_count'));
@@ -101,6 +112,7 @@ function readUsage(counts: Counts): Reading {
   const prompt = counts.get('prompt');
   const thoughts = counts.get('thoughts');
   const tools = counts.get('tools');
+  const searches = counts.get('searches');
   const answered = candidatesOf(counts);
   const hasOutput = answered !== undefined || thoughts !== undefined;
   const input =
@@ -122,6 +134,7 @@ function readUsage(counts: Counts): Reading {
     ...(input !== undefined && tools !== undefined ? { input: (input.input ?? 0) + tools } : {}),
     ...output,
     ...(thoughts === undefined ? {} : { reasoning: thoughts }),
+    ...(searches === undefined ? {} : { web_search: searches }),
   };
   return { usage, hasInput: prompt !== undefined, hasOutput };
 }

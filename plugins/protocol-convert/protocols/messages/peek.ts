@@ -2,8 +2,9 @@
 import type { Call } from '../../../../core/vocabulary.ts';
 import { countOf, invalid, modelOf, requireList, streamOf } from '../../checks.ts';
 import { measureMedia, promptTokens } from '../../estimate.ts';
-import { objectOf } from '../../json.ts';
+import { type JsonObject, objectOf } from '../../json.ts';
 import type { RequestBody } from '../../protocol.ts';
+import { boundedCalls, surcharges, toolCallsOf } from '../../surcharges.ts';
 
 /** Throws invalid_request that names the field. */
 export function peekMessages(body: RequestBody): Call {
@@ -30,5 +31,17 @@ function peekPrompt({ json, bytes }: RequestBody, stream: boolean, billable: boo
     inputTokens: promptTokens(bytes.length, media),
     maxOutputTokens: undefined,
     choices: 1,
+    ...surcharges({
+      tier: json['speed'] === 'fast' ? 'fast' : json['service_tier'],
+      region: json['inference_geo'],
+      toolCalls: toolCallsOf(json['tools'], callsOf),
+    }),
   };
+}
+
+/** Tools of these families are run by the client although the vendor has defined them. */
+const clientTools = /^(custom$|bash_|text_editor_|computer_|memory_|tool_search_)/;
+
+function callsOf({ type, max_uses: most }: JsonObject): number {
+  return typeof type !== 'string' || clientTools.test(type) ? 0 : boundedCalls(most);
 }

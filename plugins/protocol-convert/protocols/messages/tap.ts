@@ -1,10 +1,12 @@
 /** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
+import type { Services } from '../../../../core/prices.ts';
 import type { Usage } from '../../../../core/usage.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
 import { readFrame } from '../../frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
+import { grantedServices } from '../../surcharges.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
 const deltaNames = new Set(['text', 'thinking', 'partial_json']);
@@ -23,12 +25,20 @@ export class MessagesTap implements Tap {
   error: JsonObject | undefined;
   upstreamId: string | undefined;
   finish: string | undefined;
+  #tier: unknown;
+  #speed: unknown;
+  #region: unknown;
   readonly #counts = new Counts();
   /** Pings since the stream told its reason to stop; undefined: it has not. */
   #pingsAfterReason: number | undefined;
 
   get reading(): Reading {
     return this.#counts.reading(readUsage);
+  }
+
+  /** A speed is told beside the tier, and counts more. */
+  get services(): Services {
+    return grantedServices(this.#speed === 'fast' ? 'fast' : (this.#tier ?? this.#speed), this.#region);
   }
 
   frame(raw: Buffer): Verdict {
@@ -92,6 +102,9 @@ export class MessagesTap implements Tap {
   #takeUsage(usage: unknown): void {
     if (!isObject(usage)) return;
     takeCounts(this.#counts, usage);
+    this.#tier = usage['service_tier'] ?? this.#tier;
+    this.#speed = usage['speed'] ?? this.#speed;
+    this.#region = usage['inference_geo'] ?? this.#region;
     this.text.reported();
   }
 }
@@ -106,7 +119,9 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('cacheWrite1h', created['ephemeral_1h_input_tokens']);
   counts.take('output', usage['output_tokens']);
   counts.take('thinking', objectOf(usage['output_tokens_details'])?.['thinking_tokens']);
-  counts.take('searches', objectOf(usage['server_tool_use'])?.['web_search_requests']);
+  const tools = objectOf(usage['server_tool_use']) ?? {};
+  counts.take('searches', tools['web_search_requests']);
+  counts.take('fetches', tools['web_fetch_requests']);
   takeIterations(counts, usage['iterations']);
 }
 
@@ -141,7 +156,9 @@ function readUsage(counts: Counts): Reading {
       split(output + (counts.get('extraOutput') ?? 0), 'output', [['reasoning', counts.get('thinking')]]),
     );
   const searches = counts.get('searches');
-  if (searches !== undefined) usage.call = searches;
+  if (searches !== undefined) usage.web_search = searches;
+  const fetches = counts.get('fetches');
+  if (fetches !== undefined) usage.web_fetch = fetches;
   return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
 }
 

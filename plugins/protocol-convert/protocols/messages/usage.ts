@@ -16,10 +16,14 @@ export function usageJson(usage: Usage, serviceTier: string | undefined): JsonOb
     cache_creation: { ephemeral_5m_input_tokens: shortWrites, ephemeral_1h_input_tokens: longWrites },
     output_tokens: (usage.output ?? 0) + (usage.reasoning ?? 0) + (usage.output_audio ?? 0) + (usage.output_image ?? 0),
     output_tokens_details: usage.reasoning === undefined ? null : { thinking_tokens: usage.reasoning },
-    server_tool_use: usage.call ? { web_search_requests: usage.call, web_fetch_requests: 0 } : null,
+    server_tool_use: toolUse(usage),
     service_tier: tiers.has(serviceTier ?? '') ? serviceTier : 'standard',
     inference_geo: null,
   };
+}
+
+function toolUse({ web_search: searches = 0, web_fetch: fetches = 0 }: Usage): JsonObject | null {
+  return searches + fetches === 0 ? null : { web_search_requests: searches, web_fetch_requests: fetches };
 }
 
 const tiers = new Set(['priority', 'batch']);

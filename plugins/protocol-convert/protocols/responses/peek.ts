@@ -5,6 +5,7 @@ import { countOf, invalid, modelOf, streamOf } from '../../checks.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../estimate.ts';
 import { type JsonObject, listOf, objectOf } from '../../json.ts';
 import type { RequestBody } from '../../protocol.ts';
+import { boundedCalls, surcharges, toolCallsOf } from '../../surcharges.ts';
 
 /** Members that bring a prompt which the vendor keeps. */
 const keptState = ['previous_response_id', 'conversation', 'prompt'];
@@ -26,7 +27,20 @@ export function peekResponses({ json, bytes }: RequestBody): Call {
     inputTokens: inputTokens(json, bytes.length, true),
     maxOutputTokens: countOf(json, 'max_output_tokens', 0),
     choices: 1,
+    ...surcharges({ tier: json['service_tier'], toolCalls: toolCalls(json) }),
   };
+}
+
+/** Run by the client, or without a price for each call. */
+const clientTools =
+  /^(function|custom|namespace|local_shell|shell|apply_patch|computer.*|tool_search|image_generation)$/;
+
+function toolCalls(json: JsonObject): number {
+  const calls = toolCallsOf(json['tools'], ({ type }) =>
+    typeof type !== 'string' || clientTools.test(type) ? 0 : boundedCalls(undefined),
+  );
+  const bound = json['max_tool_calls'];
+  return calls > 0 && bound !== undefined && bound !== null ? boundedCalls(bound) : calls;
 }
 
 /** The official compaction request. */

@@ -1,9 +1,12 @@
 /** Meters the responses protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
+import type { Services } from '../../../../core/prices.ts';
+import type { Usage } from '../../../../core/usage.ts';
 import { Counts, type Reading, split } from '../../counts.ts';
 import { readFrame } from '../../frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../glances.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Tap, Verdict } from '../../protocol.ts';
+import { grantedServices } from '../../surcharges.ts';
 import { TextMeter, textBytesIn } from '../../text-meter.ts';
 
 const deltaText = textPattern('delta');
@@ -21,10 +24,15 @@ export class ResponsesTap implements Tap {
   upstreamId: string | undefined;
   finish: string | undefined;
   itemIds: readonly string[] = [];
+  #tier: unknown;
   readonly #counts = new Counts();
 
   get reading(): Reading {
     return this.#counts.reading(readUsage);
+  }
+
+  get services(): Services {
+    return grantedServices(this.#tier, 'global');
   }
 
   frame(raw: Buffer): Verdict {
@@ -70,12 +78,13 @@ export class ResponsesTap implements Tap {
   #response(response: JsonObject): void {
     this.upstreamId ??= textOf(response['id']);
     this.finish = textOf(response['status']) ?? this.finish;
+    this.#tier = response['service_tier'] ?? this.#tier;
     const output = listOf(response['output']);
     if (output.length > 0) this.itemIds = output.flatMap((item) => textOf(objectOf(item)?.['id']) ?? []);
     const usage = objectOf(response['usage']);
     if (usage === undefined) return;
     takeCounts(this.#counts, usage);
-    this.#counts.take('calls', objectOf(objectOf(response['tool_usage'])?.['web_search'])?.['num_requests']);
+    takeCalls(this.#counts, response, output);
     this.text.reported();
   }
 }
@@ -94,14 +103,37 @@ function takeCounts(counts: Counts, usage: JsonObject): void {
   counts.take('reasoning', output['reasoning_tokens']);
   counts.take('audioOut', output['audio_tokens']);
   counts.take('imageOut', output['image_tokens']);
-  counts.take('calls', objectOf(usage['server_side_tool_usage_details'])?.['web_search_calls']);
+  const tools = objectOf(usage['server_side_tool_usage_details']) ?? {};
+  counts.take('searches', tools['web_search_calls']);
+  counts.take('codeRuns', tools['code_interpreter_calls']);
+  counts.take('fileSearches', tools['file_search_calls']);
+  counts.take('otherCalls', tools['x_search_calls']);
 }
+
+/** Where no counter tells of the vendor's own tools, their items do. */
+function takeCalls(counts: Counts, response: JsonObject, output: readonly unknown[]): void {
+  counts.take('searches', objectOf(objectOf(response['tool_usage'])?.['web_search'])?.['num_requests']);
+  for (const [name, type] of callItems) {
+    const calls = output.filter((item) => isCall(objectOf(item) ?? {}, type)).length;
+    if (calls > 0 && counts.get(name) === undefined) counts.take(name, calls);
+  }
+}
+
+/** Opening a page that a search has found is no search. */
+function isCall(item: JsonObject, type: string): boolean {
+  return item['type'] === type && (textOf(objectOf(item['action'])?.['type']) ?? 'search') === 'search';
+}
+
+const callItems = [
+  ['searches', 'web_search_call'],
+  ['codeRuns', 'code_interpreter_call'],
+  ['fileSearches', 'file_search_call'],
+] as const;
 
 /** `input_tokens` includes cached and written tokens, `output_tokens` includes reasoning. */
 function readUsage(counts: Counts): Reading {
   const input = counts.get('input');
   const output = outputOf(counts, input);
-  const calls = counts.get('calls');
   const written = counts.get('cacheWrite');
   const long = counts.get('cacheWriteLong');
   const usage = {
@@ -121,9 +153,20 @@ function readUsage(counts: Counts): Reading {
           ['output_audio', counts.get('audioOut')],
           ['output_image', counts.get('imageOut')],
         ])),
-    ...(calls === undefined ? {} : { call: calls }),
+    ...toolUsage(counts),
   };
   return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
+}
+
+function toolUsage(counts: Counts): Usage {
+  const [searches, runs] = [counts.get('searches'), counts.get('codeRuns')];
+  const [files, others] = [counts.get('fileSearches'), counts.get('otherCalls')];
+  return {
+    ...(searches === undefined ? {} : { web_search: searches }),
+    ...(runs === undefined ? {} : { code_execution: runs }),
+    ...(files === undefined ? {} : { file_search: files }),
+    ...(others === undefined ? {} : { call: others }),
+  };
 }
 
 /** Where a vendor leaves reasoning out of the output, the total says so. */

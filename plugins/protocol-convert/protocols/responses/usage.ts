@@ -31,5 +31,5 @@ export function usageObject(usage: Usage): JsonObject {
 
 /** `tool_usage`, where searches were counted. */
 export function toolUsage(usage: Usage): JsonObject | undefined {
-  return usage.call === undefined ? undefined : { web_search: { num_requests: usage.call } };
+  return usage.web_search === undefined ? undefined : { web_search: { num_requests: usage.web_search } };
 }

@@ -326,7 +326,15 @@ test('pitfall 172: the beginning tells an estimate of the prompt, the end the ex
   const frames = encoded([], replyContext({ usage: {} }));
   assert.ok(frames.startsWith('event: message_start\n'));
   assert.match(frames, /"message_start".*"input_tokens":42/);
-  const usage = { input: 5, cache_read: 3, cache_write_5m: 2, cache_write_1h: 1, output: 4, reasoning: 6, call: 2 };
+  const usage = {
+    input: 5,
+    cache_read: 3,
+    cache_write_5m: 2,
+    cache_write_1h: 1,
+    output: 4,
+    reasoning: 6,
+    web_search: 2,
+  };
   const end = payloadsOf(Buffer.from(encoded([], replyContext({ usage })))).at(-2);
   assert.deepEqual(end?.['usage'], {
     input_tokens: 5,

@@ -1,0 +1,91 @@
+/** The services about an account's money beside its calls. */
+import type { Host } from '../../core/contract.ts';
+import { money } from '../../core/money.ts';
+import type { Database, Ledger, PlanTerms, Pool, Posting } from '../../core/vocabulary.ts';
+import type { Books } from './books.ts';
+import { Changes } from './changes.ts';
+import { readEnd } from './ends.ts';
+import type { Entries } from './entries.ts';
+import { readFunds } from './funds.ts';
+import { viewPool } from './listing.ts';
+import { availableIn } from './purses.ts';
+import { refundCredit, refundRequest } from './refunds.ts';
+import { beginTerm, extendTerm, isRunning, keepUp, lastTerm } from './terms.ts';
+
+export interface Till {
+  readonly ledger: Ledger;
+  readonly pool: Pool;
+  /** Gives and takes what is due; resolves with when there is something to do again. */
+  upkeep(accountId: string, plan: PlanTerms | undefined): Promise<number>;
+}
+
+const none = money(0n);
+
+/** `books` tells what this process spends from memory, while it serves. */
+export function openTill(host: Host, store: Database, books: () => Books | undefined): Till {
+  const changes = new Changes(host, store, books);
+  return {
+    ledger: {
+      credit: (accountId, amount, options) =>
+        changes.change(accountId, none, async (entries) => {
+          await entries.credit(amount, options);
+          return entries.balance;
+        }),
+      balance: async (accountId) => {
+        const purse = books()?.purses.find(accountId);
+        if (purse !== undefined) return availableIn(purse);
+        return (await readFunds(store.orm, store.schema, [accountId], host.clock.now())).get(accountId)!.balance;
+      },
+      endOf: (requestId) => readEnd(store.orm, store.schema, requestId),
+    },
+    pool: poolBy(changes),
+    upkeep: (accountId, plan) => changes.upkeep(accountId, plan),
+  };
+}
+
+function poolBy(changes: Changes): Pool {
+  return {
+    view: (accountId) => changes.read(accountId, viewPool),
+    debit: (accountId, amount, entry) =>
+      changes.change(accountId, amount, async (entries) => {
+        await entries.debit(amount, entry);
+        return entries.balance;
+      }),
+    refundCredit: (accountId, creditReference, amount, entry) =>
+      changes.change(accountId, amount, async (entries) => {
+        await refundCredit(entries, creditReference, amount, entry);
+        return entries.balance;
+      }),
+    refundRequest: (accountId, requestId, amount, entry) =>
+      changes.change(accountId, none, async (entries) => {
+        await refundRequest(entries, requestId, amount, entry);
+        return entries.balance;
+      }),
+    transact: (accountId, atMost, work) => changes.change(accountId, atMost, (entries) => work(postingOf(entries))),
+    onTermEnded: (work) => {
+      changes.onTermEnded = (entries, term) => work(postingOf(entries), term);
+    },
+  };
+}
+
+function postingOf(entries: Entries): Posting {
+  return {
+    orm: entries.runner,
+    accountId: entries.accountId,
+    at: entries.at,
+    get balance() {
+      return entries.balance;
+    },
+    credit: (amount, options) => entries.credit(amount, options),
+    purchase: (price, entry) => entries.purchase(price, entry),
+    term: async () => {
+      const term = await lastTerm(entries);
+      return isRunning(term, entries.at) ? term : undefined;
+    },
+    beginTerm: async (plan, endsAt) => {
+      await beginTerm(entries, plan, endsAt);
+      await keepUp(entries, undefined);
+    },
+    extendTerm: (term, endsAt) => extendTerm(entries, term.id, endsAt),
+  };
+}

@@ -1,0 +1,161 @@
+/** What plans bring: a grant for each period, given by whoever notices first that it is due; what has expired is taken off. */
+import { sql } from 'drizzle-orm';
+import { money } from '../../core/money.ts';
+import type { PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
+import { type Entries, time } from './entries.ts';
+import { encodeLimits, millisecondsOf } from './funds.ts';
+import { calendarAnchors, type PeriodName, periodAt } from './periods.ts';
+import type { WindowLimits } from './pots.ts';
+import { rowsOf, tablesOf } from './sql.ts';
+
+/**
+ * A call that was let in before a grant expired may still be paid by it. So the rest lapses only when none can be running
+ * any more: a while later, when nothing is set aside; at the latest a day later.
+ */
+export const lapseAfterMs = 15 * 60_000;
+const lapseAnywayMs = 24 * 3_600_000;
+
+export interface StoredTerm extends PlanTerm {
+  readonly amount: bigint;
+  readonly every: PeriodName | undefined;
+  readonly limits: WindowLimits;
+}
+
+interface TermRow {
+  readonly id: string;
+  readonly plan: string;
+  readonly amount: string;
+  readonly every: PeriodName | null;
+  readonly windows: string | null;
+  readonly starts_at: string;
+  readonly ends_at: string | null;
+}
+
+/** The term that began last, ended or not. */
+export async function lastTerm({ runner, schema, accountId, at }: Entries): Promise<StoredTerm | undefined> {
+  const [row] = await rowsOf<TermRow>(
+    runner,
+    sql`select id::text as id, plan, amount::text as amount, every, windows::text as windows,
+          ${millisecondsOf(sql`starts_at`)} as starts_at, ${millisecondsOf(sql`ends_at`)} as ends_at
+        from ${tablesOf(schema)('terms')} where account_id = ${accountId} and starts_at <= ${time(at)}
+        order by terms.starts_at desc, terms.ends_at desc nulls first limit 1`,
+  );
+  if (row === undefined) return undefined;
+  const limits = Object.entries(JSON.parse(row.windows ?? '{}') as Record<string, string>);
+  return {
+    id: row.id,
+    plan: row.plan,
+    amount: BigInt(row.amount),
+    every: row.every ?? undefined,
+    limits: Object.fromEntries(limits.map(([name, digits]) => [name, money(BigInt(digits))])),
+    startsAt: Number.parseInt(row.starts_at, 10),
+    endsAt: row.ends_at === null ? undefined : Number.parseInt(row.ends_at, 10),
+  };
+}
+
+export function isRunning(term: StoredTerm | undefined, at: number): term is StoredTerm {
+  return term !== undefined && (term.endsAt === undefined || term.endsAt > at);
+}
+
+/** Ends the running term now and begins another. What is left of the old one's grant keeps its own end. */
+export async function beginTerm(entries: Entries, plan: PlanTerms, endsAt: number | undefined): Promise<void> {
+  const { runner, schema, accountId, at } = entries;
+  const terms = tablesOf(schema)('terms');
+  await runner.execute(
+    sql`update ${terms} set ends_at = ${time(at)}
+        where account_id = ${accountId} and (ends_at is null or ends_at > ${time(at)})`,
+  );
+  const amount = plan.grant?.amount ?? 0n;
+  await runner.execute(
+    sql`insert into ${terms} (account_id, plan, amount, every, windows, starts_at, ends_at)
+        values (${accountId}, ${plan.name}, ${amount.toString()}::bigint, ${amount > 0n ? plan.grant!.every : null}::text,
+          ${encodeLimits(limitsOf(plan))}::text::json, ${time(at)},
+          ${endsAt === undefined ? null : time(endsAt)}::timestamptz)`,
+  );
+}
+
+export async function extendTerm({ runner, schema }: Entries, termId: string, endsAt: number | undefined) {
+  await runner.execute(
+    sql`update ${tablesOf(schema)('terms')} set ends_at = ${endsAt === undefined ? null : time(endsAt)}::timestamptz
+        where id = ${termId}::uuid`,
+  );
+}
+
+/**
+ * Takes off what has expired and gives what is due: by the term that was bought and runs, else by the plan that the account
+ * is on without having bought it. Any number of times, by any process: each grant has its reference. Resolves with the
+ * time at which there is something to do again.
+ */
+export async function keepUp(
+  entries: Entries,
+  plan: PlanTerms | undefined,
+  onEnded?: (term: PlanTerm) => Promise<void>,
+): Promise<number> {
+  let term = await lastTerm(entries);
+  if (term !== undefined && !isRunning(term, entries.at) && onEnded !== undefined) {
+    await onEnded(term);
+    term = await lastTerm(entries);
+  }
+  const next = isRunning(term, entries.at) ? await giveByTerm(entries, term) : await giveByPlan(entries, plan);
+  return Math.min(next, await lapseExpired(entries));
+}
+
+/** The term's periods count from its beginning. */
+async function giveByTerm(entries: Entries, term: StoredTerm): Promise<number> {
+  const endsAt = term.endsAt ?? Number.POSITIVE_INFINITY;
+  const { every, amount } = term;
+  if (every === undefined) return endsAt;
+  const { start, end } = periodAt(every, term.startsAt, entries.at);
+  const source = `term:${term.id}`;
+  await entries.credit(money(amount), {
+    kind: 'plan',
+    reason: `plan ${term.plan}`,
+    reference: `${source}:${start}`,
+    expiresAt: Math.min(end, endsAt),
+    windows: windowsOf(source, term.startsAt, term.limits),
+  });
+  return Math.min(end, endsAt);
+}
+
+/** The periods of a plan that nobody bought are those of the calendar, in UTC. */
+async function giveByPlan(entries: Entries, plan: PlanTerms | undefined): Promise<number> {
+  if (plan?.grant === undefined || plan.grant.amount === 0n) return Number.POSITIVE_INFINITY;
+  const { amount, every } = plan.grant;
+  const anchor = calendarAnchors[every];
+  const { start, end } = periodAt(every, anchor, entries.at);
+  const source = `plan:${entries.accountId}:${plan.name}`;
+  const reference = `${source}:${every}:${start}`;
+  // What the configuration gives now may differ from what it gave at the period's beginning: once is enough.
+  if (await entries.knowsGrant(reference)) return end;
+  await entries.credit(amount, {
+    kind: 'plan',
+    reason: `plan ${plan.name}`,
+    reference,
+    expiresAt: end,
+    windows: windowsOf(source, anchor, limitsOf(plan)),
+  });
+  return end;
+}
+
+function windowsOf(source: string, anchor: number, limits: WindowLimits) {
+  return Object.keys(limits).length === 0 ? undefined : { source, anchor, limits };
+}
+
+function limitsOf({ windows = {} }: PlanTerms): WindowLimits {
+  return Object.fromEntries(Object.entries(windows).filter(([, limit]) => limit !== undefined)) as WindowLimits;
+}
+
+/** Posts what is left of grants that have expired, once for each. Resolves with when the next of them is to be looked at. */
+async function lapseExpired(entries: Entries): Promise<number> {
+  const { pots } = await entries.pool();
+  let next = Number.POSITIVE_INFINITY;
+  for (const pot of pots) {
+    if (mayLapse(pot.expiresAt, entries.at, entries.held > 0n)) await entries.lapse(pot);
+    else next = Math.min(next, Math.max(pot.expiresAt, entries.at) + lapseAfterMs);
+  }
+  return next;
+}
+
+export function mayLapse(expiresAt: number, at: number, isHeld: boolean): boolean {
+  return at >= expiresAt + (isHeld ? lapseAnywayMs : lapseAfterMs);
+}

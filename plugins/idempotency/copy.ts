@@ -1,0 +1,64 @@
+/** A body on its way to the client, of which a copy is kept, within bounds. */
+import type { AnswerBody } from '../../core/contract.ts';
+import { bytesOf, isWhole } from './told.ts';
+
+/** What has passed of a body. */
+export class Copy {
+  readonly #maxBytes: number;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #ended = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The body to hand on in its place. */
+  of(body: AnswerBody): AnswerBody {
+    if (!isWhole(body)) return new Copying(body[Symbol.asyncIterator](), this);
+    this.add(bytesOf(body));
+    this.end();
+    return body;
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
+    else this.#chunks = [];
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** undefined: its end has not come, or it is larger than what is kept. */
+  whole(): Uint8Array | undefined {
+    return this.#ended && this.#bytes <= this.#maxBytes ? Buffer.concat(this.#chunks) : undefined;
+  }
+}
+
+class Copying implements AsyncIterableIterator<Uint8Array> {
+  readonly #source: AsyncIterator<Uint8Array>;
+  readonly #copy: Copy;
+
+  constructor(source: AsyncIterator<Uint8Array>, copy: Copy) {
+    this.#source = source;
+    this.#copy = copy;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    const step = await this.#source.next();
+    if (step.done === true) this.#copy.end();
+    else this.#copy.add(step.value);
+    return step;
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+}

@@ -1,0 +1,43 @@
+/** What makes two requests the same: their account, their Idempotency-Key, and all that decides on the answer. Pure. */
+import { createHash, hash } from 'node:crypto';
+import type { ClientRequest } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+
+/** Official SDKs that send keys of their own write `stainless-<language>-retry-<uuid>`; any name within bounds will do. */
+const legalKey = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
+
+/** A request that carries a key. Hashes are SHA-256 in hex: what clients write into keys is nobody's business. */
+export interface KeyedCall {
+  readonly accountId: string;
+  readonly keyHash: string;
+  readonly fingerprint: string;
+  /** The exchange's id. */
+  readonly requestId: string;
+}
+
+/** undefined: it carries no key. Throws `invalid_request` for a key that is empty, too long or not printable. */
+export function readKey(request: ClientRequest, accountId: string, requestId: string): KeyedCall | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (!legalKey.test(key)) {
+    throw new GatewayError('invalid_request', 'An Idempotency-Key has 1 to 255 printable ASCII characters.', {
+      field: 'idempotency-key',
+      shouldRetry: false,
+    });
+  }
+  return { accountId, keyHash: hash('sha256', key), fingerprint: fingerprintOf(request), requestId };
+}
+
+/** The query decides on the form of streams; the API key that it may carry does not. */
+function fingerprintOf({ path, query, body }: ClientRequest): string {
+  const form = [...query].filter(([name]) => name !== 'key').sort(byName);
+  return createHash('sha256')
+    .update(JSON.stringify([path, form]))
+    .update('\n')
+    .update(body)
+    .digest('hex');
+}
+
+function byName([one]: [string, string], [other]: [string, string]): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,0 +1,36 @@
+/** The name of whoever works in this data directory: made once, so that a restart knows what the run before it left. */
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Random } from '../../core/contract.ts';
+
+const format = /^[0-9a-f]{32}$/;
+
+/** Throws when the directory cannot be written. Of several gateways that start here at once all get the same name. */
+export async function readOrMakeOwner(directory: string, random: Random): Promise<string> {
+  const path = join(directory, 'idempotency.owner');
+  const known = await readOwner(path);
+  if (known !== undefined) return known;
+  await mkdir(directory, { recursive: true });
+  const made = random.bytes(16).toString('hex');
+  const draft = `${path}.${made}`;
+  await writeFile(draft, `${made}\n`, { flag: 'wx', flush: true });
+  try {
+    // The file appears whole or not at all; whoever comes second takes the first one's name.
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return (await readOwner(path)) ?? made;
+}
+
+async function readOwner(path: string): Promise<string | undefined> {
+  try {
+    const text = (await readFile(path, 'utf8')).trim();
+    return format.test(text) ? text : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

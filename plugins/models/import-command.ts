@@ -1,0 +1,188 @@
+/** `prices import FILE`: prices of a public list for the models on offer, shown as a diff, written as a file to include. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { stringify } from 'yaml';
+import type { Command, CommandResult, Host } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { type PriceBook, type PriceVersion, versionAt } from '../../core/prices.ts';
+import { type ModelConfig, type ModelsConfig, missingClasses } from './config.ts';
+import { priceSchema } from './price-config.ts';
+import { diffPrices } from './price-diff.ts';
+import { type ListEntry, parsePriceList, readEntry, variantWords, type WrittenPrice } from './price-list.ts';
+
+/** How an imported price names its source; whatever does not begin with it was written by hand. */
+const mark = 'imported: ';
+const header = '# Written by `gateway prices import`; run it again rather than edit.';
+
+type Values = Parameters<Command['run']>[0];
+
+/** What the list says of one model. `new`: it has no price here. `byHand`: it has one that a person wrote. */
+interface Finding {
+  readonly model: string;
+  /** Its name in the list. */
+  readonly entry: string;
+  readonly state: 'same' | 'new' | 'imported' | 'byHand';
+  readonly changes: readonly string[];
+  readonly leftOut: readonly string[];
+  readonly price: WrittenPrice;
+  readonly source: string;
+}
+
+/** A model that the list does not price, and why. */
+interface Miss {
+  readonly model: string;
+  readonly why: string;
+}
+
+export function importCommand(host: Host, config: ModelsConfig): Command {
+  return {
+    name: 'prices import',
+    summary: 'Shows what a public price list (JSON) would change; with --to writes it as a YAML file to include',
+    arguments: ['<file>'],
+    options: {
+      '--to <file>': 'Write prices of models that have none, or have imported ones, to this YAML file',
+      '--write': 'With --to: also prices that replace hand-written ones',
+      '--models <names>': 'Only these models, separated by commas',
+    },
+    run: (values) => importPrices(host, config, values),
+  };
+}
+
+async function importPrices(host: Host, config: ModelsConfig, values: Values): Promise<CommandResult> {
+  const file = String(values['file']);
+  const list = await readList(file);
+  const findings: Finding[] = [];
+  const misses: Miss[] = [];
+  for (const [id, model] of chosenModels(config, values['models'])) {
+    const found = findPrice(id, model, list, host.clock.now(), file);
+    if ('why' in found) misses.push(found);
+    else findings.push(found);
+  }
+  const { to } = values;
+  const overwrites = values['write'] === true;
+  const wanted = findings.filter(
+    ({ state }) => state === 'new' || state === 'imported' || (overwrites && state === 'byHand'),
+  );
+  // An imported price that did not change stays in the file.
+  const kept = findings.filter(({ model, state }) => state === 'same' && isImported(config[model]));
+  if (typeof to === 'string' && wanted.length > 0) await writePrices(to, [...wanted, ...kept]);
+  const json = { file, findings, misses, written: typeof to === 'string' ? wanted.map(({ model }) => model) : [] };
+  return { json, text: [...describe(findings, misses), lastWords(to, wanted, findings, overwrites)].join('\n') };
+}
+
+async function readList(file: string): Promise<ReadonlyMap<string, ListEntry>> {
+  try {
+    return parsePriceList(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new GatewayError('invalid_request', `${file} is no price list: ${(error as Error).message}.`, {
+      field: 'file',
+    });
+  }
+}
+
+function chosenModels(config: ModelsConfig, names: unknown): [string, ModelConfig][] {
+  const all = Object.entries(config);
+  if (typeof names !== 'string') return all;
+  const wanted = names.split(',').map((name) => name.trim());
+  const unknown = wanted.find((name) => !Object.hasOwn(config, name));
+  if (unknown !== undefined)
+    throw new GatewayError('not_found', `There is no model "${unknown}".`, { field: 'models' });
+  return all.filter(([id]) => wanted.includes(id));
+}
+
+function findPrice(
+  id: string,
+  model: ModelConfig,
+  list: ReadonlyMap<string, ListEntry>,
+  at: number,
+  file: string,
+): Finding | Miss {
+  const name = namesOf(id, model).find((one) => list.has(one));
+  if (name === undefined) return { model: id, why: 'not in the list' };
+  const entry = list.get(name)!;
+  try {
+    const { price, leftOut } = readEntry(entry, variantsOf(name, list));
+    const book = checked(price, model);
+    const source = `${mark}${typeof entry['source'] === 'string' ? entry['source'] : file}`;
+    const before = model.price === undefined ? undefined : versionAt(model.price, at);
+    const changes = diffPrices(before, book[0]!);
+    return { model: id, entry: name, state: stateOf(model, before, changes), changes, leftOut, price, source };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { model: id, why: error.message };
+  }
+}
+
+/** The exact names under which a list may have it, the provider's own first; never a part of a name. */
+function namesOf(id: string, { targets, aliases }: ModelConfig): string[] {
+  const served = targets.flatMap(({ provider, model = id }) => [`${provider}/${model}`, model]);
+  return [...new Set([...served, id, ...aliases])];
+}
+
+function variantsOf(name: string, list: ReadonlyMap<string, ListEntry>): Map<string, ListEntry> {
+  const model = name.slice(name.lastIndexOf('/') + 1);
+  const found = new Map<string, ListEntry>();
+  for (const [other, entry] of list) {
+    const words = variantWords(other, model);
+    if (words !== undefined) found.set(words, entry);
+  }
+  return found;
+}
+
+/** The price as the configuration would read it. Throws a RangeError when it would refuse it. */
+function checked(price: WrittenPrice, model: ModelConfig): PriceBook {
+  const parsed = priceSchema.safeParse(price);
+  if (!parsed.success) throw new RangeError(parsed.error.issues[0]!.message);
+  const missing = missingClasses(parsed.data, model.kind);
+  if (missing !== undefined) throw new RangeError(`the list names no price for ${missing.join(' or ')}`);
+  return parsed.data;
+}
+
+function stateOf(model: ModelConfig, before: PriceVersion | undefined, changes: readonly string[]): Finding['state'] {
+  if (before !== undefined && changes.length === 0) return 'same';
+  if (model.price === undefined) return 'new';
+  return isImported(model) ? 'imported' : 'byHand';
+}
+
+function isImported(model: ModelConfig | undefined): boolean {
+  return model?.price_source?.startsWith(mark) ?? false;
+}
+
+/** A list of one version replaces a price when files are merged; a mapping would be mixed with what it replaces. */
+async function writePrices(to: string, findings: readonly Finding[]): Promise<void> {
+  const before = await readFile(to, 'utf8').catch(() => '');
+  if (before !== '' && !before.startsWith(header)) {
+    const message = `${to} was not written by this command: name another file.`;
+    throw new GatewayError('conflict', message, { field: 'to' });
+  }
+  const models = Object.fromEntries(
+    findings
+      .toSorted((left, right) => (left.model < right.model ? -1 : 1))
+      .map(({ model, price, source }) => [model, { price: [price], price_source: source }]),
+  );
+  await writeFile(to, `${header}\n\n${stringify({ models }, { lineWidth: 120 })}`);
+}
+
+function describe(findings: readonly Finding[], misses: readonly Miss[]): string[] {
+  const title = { new: 'no price here yet', imported: 'imported before', byHand: 'hand-written here', same: '' };
+  const changed = findings.filter(({ state }) => state !== 'same');
+  return [
+    ...changed.flatMap(({ model, entry, state, changes, leftOut }) => [
+      `${model} (${title[state]}; "${entry}" in the list)`,
+      ...changes.map((line) => `  ${line}`),
+      ...leftOut.map((name) => `  ! ${name} cannot be said here`),
+    ]),
+    ...misses.map(({ model, why }) => `${model}: ${why}`),
+  ];
+}
+
+function lastWords(to: unknown, wanted: readonly Finding[], findings: readonly Finding[], overwrites: boolean): string {
+  const same = findings.filter(({ state }) => state === 'same').length;
+  const byHand = findings.filter(({ state }) => state === 'byHand').length;
+  const left = byHand > 0 && !overwrites ? `; ${byHand} that were written by hand stay as they are (--write)` : '';
+  if (typeof to !== 'string') return `${same} prices are the same. Nothing was written (--to FILE)${left}.`;
+  const written =
+    wanted.length === 0
+      ? 'Nothing was written'
+      : `Wrote ${wanted.length} prices to ${to}: include it behind the others`;
+  return `${same} prices are the same. ${written}${left}.`;
+}

@@ -1,0 +1,162 @@
+/** `prices check` and `prices quote`: what is wrong with the prices, and what a usage would cost. */
+import type { Command, CommandResult, Host } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { formulaOf } from '../../core/formula.ts';
+import { cost, formatUsd, parseRatio, type Ratio } from '../../core/money.ts';
+import { type PriceContext, type Priced, priceFor, versionAt } from '../../core/prices.ts';
+import { readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
+import { multipliers, plans } from '../../core/vocabulary.ts';
+import type { ModelConfig, ModelsConfig } from './config.ts';
+import { floorFaults, lowestRatio } from './floors.ts';
+import { importCommand } from './import-command.ts';
+import { isoTime, reportPrices } from './price-report.ts';
+
+type Values = Parameters<Command['run']>[0];
+const dayMs = 86_400_000;
+
+export function priceCommands(host: Host, config: ModelsConfig): Command[] {
+  return [
+    {
+      name: 'prices check',
+      summary: 'Lists holes, sales below cost, examples and prices that end soon; exit code 1 on a hole or a loss',
+      options: { '--days <n>': 'How far ahead an end is told (30)' },
+      run: async (values) => check(host, config, values),
+    },
+    {
+      name: 'prices quote',
+      summary: 'What a usage of a model costs, with its formula',
+      arguments: ['<model>'],
+      options: {
+        ...Object.fromEntries(usageClasses.map((name) => [`${flagOf(name)} <n>`, `Count of the class ${name}`])),
+        '--at <time>': 'Date or time (now)',
+        '--service <name>': 'Service beyond the standard one, such as priority',
+        '--media <words>': 'Size, quality and resolution, such as "high 1024x1024"',
+        '--ratio <ratio>': "Multiplier; without it the lowest of the gateway's",
+      },
+      run: async (values) => quote(host, config, values),
+    },
+    importCommand(host, config),
+  ];
+}
+
+/** `cache_write_5m` is `--cache-write-5m`, which the command line hands over as `cacheWrite5m`. */
+function flagOf(name: UsageClass): string {
+  return `--${name.replaceAll('_', '-')}`;
+}
+
+function optionOf(name: UsageClass): string {
+  return name.replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+function lowestOf(host: Host): (id: string, model: ModelConfig) => Ratio {
+  return (id, model) => lowestRatio(id, model, host.find(plans), host.find(multipliers));
+}
+
+function check(host: Host, config: ModelsConfig, values: Values): CommandResult {
+  const days = readCount(values['days'] ?? '30');
+  if (days === undefined) throw wrong('days', '--days is a whole number.');
+  const at = host.clock.now();
+  const report = reportPrices(config, host.find(plans), at, days * dayMs);
+  const losses = floorFaults(config, at, lowestOf(host)).map(({ path, message }) => `${path[0]}: ${message}`);
+  const lines = [
+    ...report.unpriced.map((model) => `hole: ${model} has no price and is not sold`),
+    ...report.gaps.map(({ model, from }) => `hole: ${model} has no price from ${from} on`),
+    ...losses.map((sentence) => `loss: ${sentence}`),
+    ...report.unknown.map(
+      ({ model, plan }) => `unknown: plan "${plan}" allows the model ${model}, which is not offered`,
+    ),
+    ...report.endings.map(
+      ({ model, version, at: end, next }) => `ends: ${model} ${version} at ${end}, then ${next ?? 'not sold'}`,
+    ),
+    ...report.examples.map((model) => `example: ${model} has an example price; put your own before you sell it`),
+    ...(report.costless.length === 0 ? [] : [`no cost: the margin is unknown of ${report.costless.join(', ')}`]),
+  ];
+  const bad = report.unpriced.length + report.gaps.length + losses.length + report.unknown.length > 0;
+  return {
+    json: { ...report, losses, ok: !bad },
+    text: lines.join('\n') || 'Every model has a price that holds, and none is sold below its cost.',
+    exitCode: bad ? 1 : 0,
+  };
+}
+
+function quote(host: Host, config: ModelsConfig, values: Values): CommandResult {
+  const [id, model] = find(config, String(values['model']));
+  const at = readTime(values['at'], host.clock.now());
+  const usage = readUsage(values);
+  const context = readContext(values);
+  const ratio = values['ratio'] === undefined ? lowestOf(host)(id, model) : readRatio(String(values['ratio']));
+  const book = model.price ?? [];
+  const priced = priceFor(book, at, usage, context);
+  if (priced === undefined) throw new GatewayError('not_found', `${id} has no price at ${isoTime(at)}.`);
+  const asked = context.services?.['tier'];
+  if (asked !== undefined && versionAt(book, at)?.prices(asked) !== true)
+    throw wrong('service', `${id} has no price for the service "${asked}" and is not sold with it.`);
+  const amount = cost(charged(usage, priced), priced.price, ratio);
+  const own = model.cost === undefined ? undefined : priceFor(model.cost, at, usage, context);
+  const paid = own === undefined ? undefined : cost(charged(usage, own), own.price);
+  const json = {
+    model: id,
+    at: isoTime(at),
+    version: priced.version,
+    tier: priced.tier,
+    ratio: `${ratio.numerator}/${ratio.denominator}`,
+    formula: formulaOf(charged(usage, priced), priced.price, ratio),
+    usd: formatUsd(amount),
+    nano_usd: amount,
+    ...(paid === undefined ? {} : { own_cost: formatUsd(paid), margin: formatUsd(amount - paid) }),
+  };
+  const notes = [json.version, json.tier].filter((note) => note !== '').join(', ');
+  const margin = paid === undefined ? '' : `\nown cost ${json.own_cost} USD, margin ${json.margin} USD`;
+  return { json, text: `${json.formula} = ${json.usd} USD (${notes}, ${json.at})${margin}` };
+}
+
+/** As a settlement does: the request itself counts where it has a price. */
+function charged(usage: Usage, { price }: Priced): Usage {
+  return price.request === undefined ? usage : { request: 1, ...usage };
+}
+
+function find(config: ModelsConfig, name: string): [string, ModelConfig] {
+  const found = Object.entries(config).find(([id, { aliases }]) => id === name || aliases.includes(name));
+  if (found === undefined) throw new GatewayError('not_found', `There is no model "${name}".`, { field: 'model' });
+  return found;
+}
+
+function readUsage(values: Values): Usage {
+  const usage: { [name: string]: number } = {};
+  for (const name of usageClasses) {
+    const text = values[optionOf(name)];
+    if (text === undefined) continue;
+    const count = readCount(text);
+    if (count === undefined) throw wrong(optionOf(name), `${flagOf(name)} is a whole number.`);
+    usage[name] = count;
+  }
+  return usage;
+}
+
+function readContext(values: Values): PriceContext {
+  const service = values['service'];
+  const media = values['media'];
+  return {
+    ...(service === undefined ? {} : { services: { tier: String(service).toLowerCase() } }),
+    ...(media === undefined ? {} : { media: String(media).toLowerCase().split(/\s+/) }),
+  };
+}
+
+function readTime(value: unknown, now: number): number {
+  if (value === undefined) return now;
+  const at = /^\d{4}-\d\d-\d\d/.test(String(value)) ? Date.parse(String(value)) : Number.NaN;
+  if (Number.isFinite(at)) return at;
+  throw wrong('at', '--at is a date such as 2026-11-21, or a time such as 2026-11-21T16:00Z.');
+}
+
+function readRatio(text: string): Ratio {
+  try {
+    return parseRatio(text);
+  } catch (error) {
+    throw wrong('ratio', `${(error as Error).message}.`);
+  }
+}
+
+function wrong(field: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { field });
+}

@@ -1,0 +1,220 @@
+/** What an operator writes as a price (classes, tiers, versions in time) and the price book that it makes. Pure. */
+import { createHash } from 'node:crypto';
+import { type Ratio, zero } from '../../core/money.ts';
+import {
+  type MediaTable,
+  type PriceBook,
+  type PriceTier,
+  PriceVersion,
+  type VersionOptions,
+} from '../../core/prices.ts';
+import { count, ratio, usd, z } from '../../core/schema.ts';
+import { type Price, type UsageClass, usageClasses } from '../../core/usage.ts';
+import { parseHours } from './hours.ts';
+
+const perMillion = 'USD per million tokens';
+const classProse: Record<UsageClass, string> = {
+  input: `Input text, ${perMillion}.`,
+  cache_read: `Input read from a cache, ${perMillion}; default: as input.`,
+  cache_write_5m: `Input written to a cache for minutes, ${perMillion}; default: as input.`,
+  cache_write_1h: `Input written to a cache for an hour, ${perMillion}; default: as cache_write_5m.`,
+  input_audio: `Audio in, ${perMillion}; default: as input.`,
+  input_image: `Images in, ${perMillion}; default: as input.`,
+  output: `Output text, ${perMillion}.`,
+  reasoning: `Reasoning, ${perMillion}; default: as output.`,
+  output_audio: `Audio out, ${perMillion}; default: as output.`,
+  output_image: `Images out, ${perMillion}; default: as output.`,
+  image: 'USD per image; or by words of its size, quality and resolution: { 1k: 0.02, high 1024x1536: 0.25 }.',
+  second: 'USD per second; or by words of its size and resolution: { 480p: 0.05, 720p: 0.07 }.',
+  request: 'USD per call of the model, beside what it uses.',
+  call: "USD per call of one of the vendor's own tools that has no price by its name.",
+  web_search: 'USD per web search; default: as call.',
+  web_fetch: 'USD per page that is fetched; default: as call.',
+  code_execution: 'USD per run of code; default: as call.',
+  file_search: 'USD per file search; default: as call.',
+};
+
+const optionalUsd = () => usd().optional();
+const classShape = Object.fromEntries(
+  usageClasses.map((name) => [name, optionalUsd().describe(classProse[name])]),
+) as Record<UsageClass, ReturnType<typeof optionalUsd>>;
+const classes = z.strictObject(classShape);
+type Classes = z.output<typeof classes>;
+
+const pieceTable = z.union([usd(), z.record(z.string().min(1).max(100), usd())]).optional();
+
+const levels = z
+  .record(z.string(), classes)
+  .optional()
+  .describe('Prices for prompts of more tokens than this: { 200k: { input: 2.5, output: 15 } }; the others stay.');
+
+const instant = z.union([z.string(), z.number()]).transform((value, context) => {
+  const at = typeof value === 'string' && /^\d{4}-\d\d-\d\d(T\S+)?$/.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isFinite(at)) return at;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a date such as 2026-11-21, or a time such as 2026-11-21T16:00Z',
+  });
+  return z.NEVER;
+});
+
+const versionSchema = z.strictObject({
+  ...classShape,
+  image: pieceTable.describe(classProse.image),
+  second: pieceTable.describe(classProse.second),
+  above: levels,
+  service: z
+    .record(z.string().min(1).max(50), z.union([ratio(), z.strictObject({ ...classShape, above: levels })]))
+    .optional()
+    .describe(
+      'Services beyond the standard one by name: a ratio on all tokens, or prices: { priority: 2, flex: 0.5 }.',
+    ),
+  hours: z
+    .record(z.string(), ratio())
+    .optional()
+    .describe('Ratio on all tokens at times in UTC: { mon-fri 01:00-04:00 06:00-10:00: 2 }.'),
+  version: z
+    .string()
+    .regex(/^[\w.-]{1,40}$/, 'is no name of a version')
+    .optional()
+    .describe("The version's name in rows, before the digest of its content; default: the digest alone."),
+  valid_from: instant
+    .optional()
+    .describe('First moment at which it holds; default: always. A date is its midnight, UTC.'),
+  valid_until: instant.optional().describe('First moment at which it holds no more; default: never.'),
+});
+type Written = z.output<typeof versionSchema>;
+
+/** Nothing is owed for any class: each is named, because an absent class would look forgotten. */
+const freePrice: Price = { input: zero, output: zero, image: zero, second: zero, call: zero };
+
+/** `'free'`, one version or several: a price book. */
+export const priceSchema = z
+  .union([z.literal('free'), versionSchema, z.array(versionSchema).min(1).max(100)])
+  .transform((value, context): PriceBook => {
+    if (value === 'free') return [versionOf({ base: freePrice })];
+    const written = Array.isArray(value) ? value : [value];
+    const book: PriceVersion[] = [];
+    for (const [index, version] of written.entries()) {
+      const path = Array.isArray(value) ? [index] : [];
+      try {
+        book.push(toVersion(version));
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        context.addIssue({ code: 'custom', path, message: error.message });
+      }
+    }
+    const starts = book.map(({ from }) => from);
+    const twin = starts.findIndex((from, index) => starts.indexOf(from) !== index);
+    if (twin > 0) {
+      const message = 'begins when another version does: give each a valid_from of its own';
+      context.addIssue({ code: 'custom', path: [twin, 'valid_from'], message });
+    }
+    return book;
+  });
+
+/** Throws a RangeError that says what cannot be. */
+function toVersion(written: Written): PriceVersion {
+  const { image, second, above, service, hours, version, valid_from: from, valid_until: until, ...others } = written;
+  if (from !== undefined && until !== undefined && until <= from) throw new RangeError('ends before it begins');
+  for (const [name, one] of Object.entries(service ?? {})) mustReach(name, one, above);
+  const base = named({ ...others, image: amountOf(image), second: amountOf(second) });
+  const tiers = [
+    ...levelTiers(above),
+    ...Object.entries(hours ?? {}).map(([text, times]): PriceTier => ({ name: text, hours: parseHours(text), times })),
+    ...Object.keys(service ?? {})
+      .sort()
+      .flatMap((name) => serviceTiers(name, service![name]!)),
+  ];
+  return versionOf({ name: version, from, until, base, tiers, image: tableOf(image), second: tableOf(second) });
+}
+
+function levelTiers(above: Record<string, Classes> | undefined, service?: string): PriceTier[] {
+  const tiers = Object.entries(above ?? {}).map(([text, price]): PriceTier & { above: number } => {
+    const tokens = count().safeParse(text);
+    if (!tokens.success || tokens.data < 1)
+      throw new RangeError(`above: "${text}" is not a number of tokens such as 200k`);
+    return { name: `>${text}`, above: tokens.data, price: named(price), ...(service === undefined ? {} : { service }) };
+  });
+  return tiers.sort((left, right) => left.above - right.above);
+}
+
+type ServicePrice = Ratio | (Classes & { above?: Record<string, Classes> | undefined });
+
+function serviceTiers(service: string, written: ServicePrice): PriceTier[] {
+  if ('numerator' in written) return [{ name: service, service, times: written }];
+  const { above, ...price } = written;
+  return [{ name: service, service, price: named(price) }, ...levelTiers(above, service)];
+}
+
+/** Prices of a service would take the place of those for long prompts: where there are such, it has its own. */
+function mustReach(service: string, written: ServicePrice, above: Record<string, Classes> | undefined): void {
+  if ('numerator' in written) return;
+  const own = new Set(Object.keys(written.above ?? {}));
+  const missing = Object.keys(above ?? {}).find((level) => !own.has(level));
+  if (missing !== undefined)
+    throw new RangeError(`service ${service} has no prices above ${missing}: add them, or write a ratio`);
+}
+
+type Piece = z.output<typeof pieceTable>;
+
+function amountOf(piece: Piece): bigint | undefined {
+  return typeof piece === 'object' ? undefined : piece;
+}
+
+/** Keys are words in any order; `default` is what no other entry fits. */
+function tableOf(piece: Piece): MediaTable | undefined {
+  if (typeof piece !== 'object') return undefined;
+  const all = Object.entries(piece);
+  if (all.length === 0) throw new RangeError('a table of prices has at least one entry');
+  const entries = all
+    .filter(([text]) => text !== 'default')
+    .map(([text, amount]) => ({ words: text.toLowerCase().split(/\s+/), amount }));
+  return { entries, otherwise: piece['default'] };
+}
+
+function named(price: { readonly [name: string]: bigint | undefined }): Price {
+  return Object.fromEntries(Object.entries(price).filter((entry) => entry[1] !== undefined)) as Price;
+}
+
+interface Parts extends Omit<VersionOptions, 'name' | 'from' | 'until'> {
+  readonly name?: string | undefined;
+  readonly from?: number | undefined;
+  readonly until?: number | undefined;
+}
+
+/** Named by its content: the same price has the same name, whatever the order in which it was written. */
+function versionOf({ name, from, until, ...content }: Parts): PriceVersion {
+  const digest = createHash('sha256').update(contentText(content)).digest('hex').slice(0, 12);
+  return new PriceVersion({
+    name: name === undefined ? digest : `${name}-${digest}`,
+    ...(from === undefined ? {} : { from }),
+    ...(until === undefined ? {} : { until }),
+    ...content,
+  });
+}
+
+function contentText({ base, tiers = [], image, second }: Parts): string {
+  const priceText = (price: Price) => usageClasses.map((name) => `${name}=${price[name] ?? ''}`).join(';');
+  const tableText = (table: MediaTable | undefined) => [
+    ...(table?.entries ?? []).map(({ words, amount }) => `${[...words].sort().join(' ')}=${amount}`).sort(),
+    `default=${table?.otherwise ?? ''}`,
+  ];
+  const tierTexts = tiers.map(({ name, service, price, times }) =>
+    [
+      name,
+      service,
+      price === undefined ? '' : priceText(price),
+      times && `${times.numerator}/${times.denominator}`,
+    ].join('|'),
+  );
+  return [priceText(base), ...tierTexts, ...tableText(image), ...tableText(second)].join('\n');
+}
+
+/** Whether some version leaves out all of these classes. */
+export function lacks(book: PriceBook, names: readonly UsageClass[]): boolean {
+  return book.some((version) => {
+    const price = version.all()[0]!.price;
+    return names.every((name) => price[name] === undefined);
+  });
+}

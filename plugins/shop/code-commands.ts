@@ -1,0 +1,177 @@
+/** What an operator does with redeem codes on the command line. */
+import type { Command, CommandResult } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { formatUsd } from '../../core/money.ts';
+import { hashCode, makeCode, prefixOf } from './code.ts';
+import type { PlanTools } from './plan-commands.ts';
+import { offerNamed } from './sale.ts';
+import type { CodeStore, Gift, StoredCode } from './store.ts';
+import { accountOf, amountOf, columns, countOf, spanOf, textOf, timeText, type Values, wrong } from './words.ts';
+
+export interface CodeTools extends PlanTools {
+  readonly codes: CodeStore;
+}
+
+const mostCodes = 10_000;
+const mostUses = 1_000_000;
+
+export function codeCommands(tools: CodeTools): Command[] {
+  const { codes, host } = tools;
+  return [
+    {
+      name: 'codes create',
+      summary: 'Makes redeem codes and shows them this once.',
+      options: {
+        '--usd <amount>': 'the code gives this much money',
+        '--lasts <time>': 'how long that money lasts once redeemed, such as 30d; without it for good',
+        '--plan <name>': 'the code gives this plan, for as long as it is sold for',
+        '--days <n>': 'with --plan: for so many days instead',
+        '--count <n>': 'how many codes (1)',
+        '--uses <n>': 'how many times each may be redeemed (1), once by each account',
+        '--repeatable': 'an account may redeem a code of several uses more than once',
+        '--expires <time>': 'the code can be redeemed for so long, such as 30d; without it for good',
+        '--batch <name>': 'name of the batch, for listing, export and revoking',
+      },
+      run: (values) => createCodes(tools, values),
+    },
+    {
+      name: 'codes list',
+      summary: 'Lists codes by their first characters, never in full.',
+      options: { '--batch <name>': 'only the codes of this batch' },
+      run: async (values) => listCodes(await codes.list(textOf(values, 'batch')), host.clock.now()),
+    },
+    {
+      name: 'codes export',
+      summary: 'Writes the codes of a batch and what became of them as CSV.',
+      options: { '--batch <name>': 'only the codes of this batch' },
+      run: async (values) => exportCodes(await codes.list(textOf(values, 'batch')), host.clock.now()),
+    },
+    {
+      name: 'codes revoke',
+      summary: 'Ends a code, or all codes of a batch; what was redeemed stays.',
+      arguments: ['<code>'],
+      run: (values) => revokeCodes(tools, values),
+    },
+    {
+      name: 'codes redeem',
+      summary: 'Redeems a code for an account.',
+      arguments: ['<code>'],
+      options: { '--account <name>': 'account that gets what the code gives, by name or id' },
+      run: (values) => redeem(tools, values),
+    },
+  ];
+}
+
+async function createCodes({ host, codes, plans }: CodeTools, values: Values): Promise<CommandResult> {
+  const gift = readGift(values);
+  if (gift.kind !== 'balance') offerNamed(plans, gift.plan);
+  const now = host.clock.now();
+  const maxUses = countOf(values, 'uses', 1, mostUses);
+  const made = Array.from({ length: countOf(values, 'count', 1, mostCodes) }, () => makeCode(host.random));
+  const batch = textOf(values, 'batch') ?? `batch-${new Date(now).toISOString().slice(0, 10)}-${prefixOf(made[0]!)}`;
+  if (!/^[\w.:-]{1,100}$/.test(batch))
+    throw wrong('batch', 'A batch is named by up to 100 letters, digits, and . : - _');
+  const lifeMs = spanOf(values, 'expires');
+  await codes.insert({
+    batch,
+    gift,
+    maxUses,
+    oncePerAccount: values['repeatable'] !== true,
+    expiresAt: lifeMs === undefined ? undefined : now + lifeMs,
+    createdAt: now,
+    codes: made.map((code) => ({ hash: hashCode(code), prefix: prefixOf(code) })),
+  });
+  return { json: { batch, gift: giftText(gift), uses: maxUses, codes: made }, text: made.join('\n') };
+}
+
+function readGift(values: Values): Gift {
+  const [usd, plan] = [textOf(values, 'usd'), textOf(values, 'plan')];
+  const lastsMs = spanOf(values, 'lasts');
+  if ((usd === undefined) === (plan === undefined))
+    throw wrong('usd', 'A code gives either --usd AMOUNT or --plan NAME.');
+  if (usd !== undefined) {
+    if (textOf(values, 'days') !== undefined) throw wrong('days', '--days belongs to --plan.');
+    return { kind: 'balance', amount: amountOf(usd, 'usd'), lastsMs };
+  }
+  if (lastsMs !== undefined) throw wrong('lasts', '--lasts belongs to --usd; a plan takes --days.');
+  if (textOf(values, 'days') === undefined) return { kind: 'plan', plan: plan! };
+  return { kind: 'days', plan: plan!, days: countOf(values, 'days', 0, 36_500) };
+}
+
+function giftText(gift: Gift): string {
+  if (gift.kind === 'balance') return `${formatUsd(gift.amount)} USD`;
+  return gift.kind === 'plan' ? `plan ${gift.plan}` : `${gift.days} days of plan ${gift.plan}`;
+}
+
+function stateOf({ revokedAt, expiresAt, uses, maxUses }: StoredCode, now: number): string {
+  if (uses >= maxUses) return 'used';
+  if (revokedAt !== undefined) return 'revoked';
+  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'open';
+}
+
+function viewOf(code: StoredCode, now: number) {
+  return {
+    id: code.id,
+    prefix: code.prefix,
+    batch: code.batch,
+    gift: giftText(code.gift),
+    state: stateOf(code, now),
+    uses: code.uses,
+    max_uses: code.maxUses,
+    once_per_account: code.oncePerAccount,
+    created_at: timeText(code.createdAt, ''),
+    expires_at: timeText(code.expiresAt, ''),
+    revoked_at: timeText(code.revokedAt, ''),
+  };
+}
+
+function listCodes(list: readonly StoredCode[], now: number): CommandResult {
+  const json = list.map((code) => viewOf(code, now));
+  const rows = json.map((code) => [
+    `${code.prefix}…`,
+    code.batch,
+    code.gift,
+    code.state,
+    `${code.uses}/${code.max_uses}`,
+    code.expires_at || 'never',
+    code.id,
+  ]);
+  return { json, text: columns(['CODE', 'BATCH', 'GIVES', 'STATE', 'USES', 'EXPIRES', 'ID'], rows) };
+}
+
+/** RFC 4180, without the codes themselves: those are known only to whoever made them. */
+function exportCodes(list: readonly StoredCode[], now: number): CommandResult {
+  const json = list.map((code) => viewOf(code, now));
+  const cell = (value: unknown) => {
+    const text = String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const heading = 'id,prefix,batch,gift,state,uses,max_uses,once_per_account,created_at,expires_at,revoked_at';
+  return { json, text: [heading, ...json.map((code) => Object.values(code).map(cell).join(','))].join('\n') };
+}
+
+async function revokeCodes({ codes, host }: CodeTools, values: Values): Promise<CommandResult> {
+  const named = textOf(values, 'code') ?? '';
+  const revoked = await codes.revoke(named, hashCode(named), host.clock.now());
+  if (revoked === 0) {
+    throw new GatewayError('not_found', 'There is no open code or batch of this name.', { field: 'code' });
+  }
+  return { json: { revoked }, text: `Revoked: ${revoked}.` };
+}
+
+async function redeem({ accounts, shop }: CodeTools, values: Values): Promise<CommandResult> {
+  const account = await accountOf(accounts, values);
+  const { amount, plan, endsAt, balance } = await shop.redeem(account.id, textOf(values, 'code') ?? '');
+  const ends = timeText(endsAt, 'never');
+  const given = amount === undefined ? `plan ${plan}, which ends: ${ends}` : `${formatUsd(amount)} USD`;
+  return {
+    json: {
+      account: account.name,
+      amount: amount === undefined ? null : formatUsd(amount),
+      plan: plan ?? null,
+      ends: plan === undefined ? null : ends,
+      balance: formatUsd(balance),
+    },
+    text: `${account.name} was given ${given}; the balance is ${formatUsd(balance)} USD.`,
+  };
+}

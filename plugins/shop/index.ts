@@ -1,0 +1,35 @@
+/** The shop: plans bought from the balance, and codes that give money, a plan, or days of a plan. */
+import { definePlugin, type Host } from '../../core/contract.ts';
+import { z } from '../../core/schema.ts';
+import { accounts, database, plans, pool, type Shop, shop } from '../../core/vocabulary.ts';
+import { codeCommands } from './code-commands.ts';
+import { planCommands } from './plan-commands.ts';
+import { redeemCode } from './redeem.ts';
+import { buyPlan, renewPlan, type Sales } from './sale.ts';
+import { openCodeStore } from './store.ts';
+
+export default definePlugin({
+  name: 'shop',
+  config: z.strictObject({}),
+  needs: [database, accounts, plans, pool],
+  provides: [shop],
+
+  async setup(host: Host) {
+    const store = host.need(database);
+    await store.migrate('shop', new URL('./migrations/', import.meta.url));
+    const codes = openCodeStore(store);
+    const sales: Sales = { plans: host.need(plans), pool: host.need(pool), accounts: host.need(accounts) };
+    sales.pool.onTermEnded((posting, term) => renewPlan(sales, posting, term));
+    const counter: Shop = {
+      buy: (accountId, plan, reference) => buyPlan(sales, accountId, plan, reference),
+      redeem: (accountId, code) => redeemCode(sales, codes, accountId, code),
+    };
+    host.provide(shop, counter);
+    return {
+      commands: [
+        ...planCommands({ host, shop: counter, plans: sales.plans, accounts: sales.accounts }),
+        ...codeCommands({ host, shop: counter, codes, plans: sales.plans, accounts: sales.accounts }),
+      ],
+    };
+  },
+});

@@ -1,0 +1,74 @@
+/** What an operator does with plans on the command line. */
+import type { Command, CommandResult, Host } from '../../core/contract.ts';
+import { formatUsd } from '../../core/money.ts';
+import type { Accounts, PlanOffer, Plans, Shop } from '../../core/vocabulary.ts';
+import { accountOf, columns, textOf, timeText, type Values, wrong } from './words.ts';
+
+export interface PlanTools {
+  readonly host: Host;
+  readonly shop: Shop;
+  readonly plans: Plans;
+  readonly accounts: Accounts;
+}
+
+export function planCommands(tools: PlanTools): Command[] {
+  return [
+    {
+      name: 'plans list',
+      summary: 'Lists the plans on offer.',
+      run: async () => listPlans(tools.plans),
+    },
+    {
+      name: 'plans buy',
+      summary: 'Buys a plan from the balance of an account.',
+      arguments: ['<plan>'],
+      options: {
+        '--account <name>': 'account that pays and gets the plan, by name or id',
+        '--reference <text>': 'names the purchase: a second one of the same reference changes nothing',
+      },
+      run: (values) => buy(tools, values),
+    },
+  ];
+}
+
+function listPlans(plans: Plans): CommandResult {
+  const offers = plans.list().map(({ name }) => plans.offer(name)!);
+  const json = offers.map((offer) => ({
+    name: offer.name,
+    default: offer.name === plans.default,
+    price: formatUsd(offer.price),
+    grant: offer.grant && { amount: formatUsd(offer.grant.amount), every: offer.grant.every },
+    windows: Object.fromEntries(windowsOf(offer)),
+    lastsMs: offer.lastsMs,
+    renew: offer.renew,
+    limits: offer.limits,
+    models: offer.models && [...offer.models],
+    multiplier: offer.multiplier && `${offer.multiplier.numerator}/${offer.multiplier.denominator}`,
+  }));
+  const rows = offers.map((offer) => [
+    offer.name === plans.default ? `${offer.name} (default)` : offer.name,
+    formatUsd(offer.price),
+    offer.grant === undefined ? '' : `${formatUsd(offer.grant.amount)} a ${offer.grant.every}`,
+    windowsOf(offer)
+      .map(([name, limit]) => `${limit} in ${name}`)
+      .join(', '),
+  ]);
+  return { json, text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS'], rows) };
+}
+
+function windowsOf({ windows = {} }: PlanOffer): [string, string][] {
+  return Object.entries(windows).flatMap(([name, limit]) => (limit === undefined ? [] : [[name, formatUsd(limit)]]));
+}
+
+async function buy({ host, shop, accounts }: PlanTools, values: Values): Promise<CommandResult> {
+  const plan = textOf(values, 'plan');
+  if (plan === undefined) throw wrong('plan', 'Name the plan.');
+  const account = await accountOf(accounts, values);
+  const reference = textOf(values, 'reference') ?? `command:${host.random.bytes(16).toString('hex')}`;
+  const { price, endsAt, balance } = await shop.buy(account.id, plan, reference);
+  const ends = timeText(endsAt, 'never');
+  return {
+    json: { account: account.name, plan, price: formatUsd(price), ends, balance: formatUsd(balance) },
+    text: `${account.name} is on plan ${plan} for ${formatUsd(price)} USD; it ends: ${ends}; the balance is ${formatUsd(balance)} USD.`,
+  };
+}

@@ -1,0 +1,141 @@
+/** Attempts that may have run are tried elsewhere, if the operator says so: the client pays for one, the operator for the rest. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Script } from '../helpers/vendor.ts';
+import { type DialectName, dialectNames, dialects } from './dialects.ts';
+import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
+
+interface Borne {
+  readonly number: number;
+  readonly result: string;
+  readonly borne_by: string | null;
+  readonly absorbed: string | bigint;
+  readonly estimated: boolean;
+}
+
+let house: House;
+before(async () => {
+  house = await startHouse({
+    providers: ({ replay }) => ({
+      first: { keys: ['one', 'two'], speaks: speaks(replay) },
+      second: { keys: 'three', speaks: speaks(replay) },
+      // A vendor that only streams: whole answers are gathered, and nothing has gone out when it breaks.
+      streaming: { keys: 'four', speaks: { chat: `${replay}/v1` }, dialect: { chat: { streams: 'only' } } },
+    }),
+    models: {
+      pair: modelAt('first', 'sandbox'),
+      gathered: modelAt('streaming', 'sandbox'),
+      both: modelAt('first', 'second'),
+    },
+    more: { route: { retry_unknown: true, attempts: 2, rest: { rate_limited: '1s' } } },
+  });
+});
+after(() => house.stop());
+
+async function ask(model: string, name: DialectName, stream: boolean, ...scripts: Script[]) {
+  house.replay.play(...scripts);
+  const before = house.replay.requests.length;
+  const customer = await house.customer();
+  const told = await house.call(customer, name, { model, prompt: 'Hello [[sandbox: tokens=20]]', stream });
+  return { customer, told, replayed: house.replay.requests.length - before };
+}
+
+async function borneOf(customer: Customer): Promise<Borne[]> {
+  const rows = await house.rows<Borne & { account_id: string }>('attempts');
+  return rows.filter((row) => row.account_id === customer.accountId).sort((one, other) => one.number - other.number);
+}
+
+/** One charge of the client's, by the second vendor; what the first cost is the operator's, and nobody else's. */
+async function checkShares(customer: Customer, told: Told, absorbed: bigint | 'estimated'): Promise<void> {
+  assert.equal(told.status, 200, told.text);
+  const before = 100n * 1_000_000_000n;
+  const { ends, usage, ledger } = await house.books(customer);
+  assert.deepEqual([ends, usage.length, usage[0]!.provider], [['SETTLE answered'], 1, 'sandbox']);
+  assert.deepEqual([usage[0]!.classes.output, usage[0]!.estimated], [20, false]);
+  assert.equal(before - (await house.balance(customer)), usage[0]!.cost);
+  const [first, last] = await borneOf(customer);
+  assert.deepEqual([first!.result, first!.borne_by, last!.borne_by], ['unknown', 'operator', 'client']);
+  if (absorbed === 'estimated') assert.ok(first!.estimated && BigInt(first!.absorbed) > 0n);
+  else assert.deepEqual([BigInt(first!.absorbed), first!.estimated], [absorbed, false]);
+  assert.equal(BigInt((ledger.at(-1) as unknown as Borne).absorbed), BigInt(first!.absorbed));
+}
+
+const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+const failures: Record<string, { script: Script; absorbed: bigint | 'estimated' }> = {
+  'a 500': { script: { status: 500, body: '{"error":{"message":"oops"}}' }, absorbed: 'estimated' },
+  'a 502': { script: { status: 502 }, absorbed: 'estimated' },
+  'a reset before the head': { script: { dieAtOnce: true }, absorbed: 'estimated' },
+  'a whole answer that breaks': { script: { body: '{"id":"c1","choices":', dieAfter: 10 }, absorbed: 'estimated' },
+  // 7 input tokens at 1,000 nano-USD and 3 output tokens at 2,000.
+  'a refusal with usage': { script: { status: 503, body: JSON.stringify({ error: {}, usage }) }, absorbed: 13_000n },
+};
+
+for (const [what, { script, absorbed }] of Object.entries(failures)) {
+  test(`double charge on retry: ${what}, then an answer elsewhere: one charge, the rest is absorbed`, async () => {
+    const { customer, told, replayed } = await ask('pair', 'chat', false, script);
+    assert.equal(replayed, 1);
+    await checkShares(customer, told, absorbed);
+  });
+}
+
+test('a stream that fails before its first event goes elsewhere in all protocols', async () => {
+  for (const name of dialectNames) {
+    const { customer, told } = await ask('pair', name, true, { status: 500 });
+    assert.match(told.text, dialects[name].terminal);
+    await checkShares(customer, told, 'estimated');
+  }
+});
+
+test('broken after output while another target answered: what was seen of it is absorbed', async () => {
+  const chunk = (delta: object, more: object = {}) =>
+    `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
+  const body = chunk({ role: 'assistant', content: 'Once upon a time' }) + chunk({ content: ' there was' }, { usage });
+  const script = { headers: { 'content-type': 'text/event-stream' }, body, dieAfter: body.length };
+  const { customer, told } = await ask('gathered', 'chat', false, script);
+  const { usage: rows } = await house.books(customer);
+  assert.equal(rows.length, 1);
+  const [first] = await borneOf(customer);
+  await checkShares(customer, told, first!.estimated ? 'estimated' : 13_000n);
+  assert.ok(BigInt(first!.absorbed) >= 13_000n);
+});
+
+test('when every attempt may have run the client pays nothing and is told not to try again', async () => {
+  const { customer, told, replayed } = await ask('both', 'chat', false, { status: 500 }, { dieAtOnce: true });
+  assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'false', 2]);
+  assert.deepEqual((await house.books(customer)).ends, ['VOID unknown']);
+  const borne = await borneOf(customer);
+  assert.deepEqual(
+    borne.map(({ borne_by: who }) => who),
+    ['operator', 'operator'],
+  );
+});
+
+test('one attempt may have run, the other was refused: nothing says that waiting helps', async () => {
+  const { customer, told } = await ask('both', 'chat', false, { status: 500 }, { status: 429 });
+  assert.deepEqual([told.status, told.headers.get('x-should-retry')], [429, 'false']);
+  assert.equal(told.headers.get('retry-after'), null);
+  assert.deepEqual((await house.books(customer)).ends, ['VOID unknown']);
+  assert.deepEqual(
+    (await borneOf(customer)).map(({ result, borne_by: who }) => [result, who]),
+    [
+      ['unknown', 'operator'],
+      ['refused', null],
+    ],
+  );
+});
+
+test("what is the client's own fault is not tried elsewhere", async () => {
+  const { told, replayed } = await ask('pair', 'chat', false, { status: 400, body: '{"error":{"message":"no"}}' });
+  assert.deepEqual([told.status, replayed], [400, 1]);
+});
+
+test('a refusal with usage and nobody else to ask is charged for what it tells', async () => {
+  house.replay.play({ status: 400, body: JSON.stringify({ error: { message: 'no' }, usage }) });
+  const customer = await house.customer();
+  const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+  assert.equal(told.status, 400);
+  const books = await house.books(customer);
+  assert.deepEqual([books.ends, books.usage[0]!.cost], [['SETTLE answered'], 13_000n]);
+});
+
+test('the books are in order after all that', () => house.audit());

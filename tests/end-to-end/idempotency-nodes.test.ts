@@ -1,0 +1,88 @@
+/** Idempotency-Key over two gateways on one PostgreSQL, and through an official client that tries again. */
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import OpenAI from 'openai';
+import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
+import { databaseUrl } from '../helpers/database.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { type Customer, dropSchema, faces, modelAt, speaks, told, until, yamlOf } from './house.ts';
+
+/** The embedded database belongs to one process. */
+const nodeCount = databaseUrl === undefined ? 1 : 2;
+const schema = `nodes_${randomBytes(6).toString('hex')}`;
+let sandbox: RunningVendor;
+let gateways: TestGateway[];
+
+before(async () => {
+  sandbox = await startVendor({ key: 'key' });
+  const yaml = yamlOf({
+    gateway: 'nodes',
+    schema,
+    listen: '127.0.0.1:0',
+    plans: { default: 'open', offers: { open: { price: 0 } } },
+    providers: { sandbox: { keys: 'key', speaks: speaks(sandbox.origin) } },
+    models: { sandbox: modelAt('sandbox') },
+    'protocol-convert': { seal_secret: 'a secret that two gateways share' },
+  });
+  gateways = [];
+  for (let index = 0; index < nodeCount; index++) gateways.push(await startGateway(yaml));
+});
+after(async () => {
+  for (const gateway of gateways) await gateway.stop();
+  await sandbox.close();
+  await dropSchema(schema);
+});
+
+const originOf = (index: number) => gateways[index % gateways.length]!.origin;
+
+async function ask(origin: string, { key }: Customer, prompt: string, idempotencyKey: string) {
+  const answer = await fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
+    body: JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content: prompt }], stream: true }),
+  });
+  return told(answer);
+}
+
+test(`100 parallel twins on ${nodeCount} gateways: one upstream request, one charge, one answer`, async () => {
+  const { customer, books } = faces(gateways[0]!);
+  const who = await customer();
+  const key = randomUUID();
+  const prompt = 'Hello [[sandbox: tokens=40 delay=100ms]]';
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => ask(originOf(index), who, prompt, key)));
+  const statuses = new Set(answers.map(({ status }) => status));
+  assert.deepEqual(statuses, new Set([200, 409]));
+  const later = await Promise.all(
+    Array.from({ length: 2 * nodeCount }, async (_, index) => {
+      let answer = await ask(originOf(index), who, prompt, key);
+      await until('the answer is known everywhere', async () => {
+        if (answer.status === 200) return true;
+        answer = await ask(originOf(index), who, prompt, key);
+        return false;
+      });
+      return answer;
+    }),
+  );
+  const texts = new Set([...answers.filter(({ status }) => status === 200), ...later].map(({ text }) => text));
+  assert.equal(texts.size, 1);
+  assert.equal(sandbox.bill().requests, 1);
+  assert.deepEqual((await books(who)).ends, ['SETTLE answered']);
+});
+
+test('an official client whose time ran out tries again by itself, gets the whole answer and pays once', async () => {
+  const { customer, books, origin } = faces(gateways[0]!);
+  const who = await customer();
+  const { requests } = sandbox.bill();
+  const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: who.key, maxRetries: 5, timeout: 400 });
+  // Keys of this client's own have this form; it sends one where the caller says so.
+  const headers = { 'idempotency-key': `stainless-node-retry-${randomUUID()}` };
+  const answer = await client.chat.completions.create(
+    { model: 'sandbox', messages: [{ role: 'user', content: '[[sandbox: tokens=25 delay=900ms]]' }] },
+    { headers },
+  );
+  assert.equal(answer.usage!.completion_tokens, 25);
+  const { ends, usage } = await books(who);
+  assert.deepEqual([ends, usage[0]!.estimated, usage[0]!.classes.output], [['SETTLE client_left'], false, 25]);
+  assert.equal(sandbox.bill().requests - requests, 1);
+});

@@ -1,0 +1,251 @@
+/**
+ * The outcome table of the money rules, one test for each of its rows, through the whole gateway. What a crash costs is shown
+ * by tests/plugins/billing/recovery.test.ts and drain.test.ts, reading on after a client has left by leaving.test.ts.
+ */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { costBound } from '../../core/money.ts';
+import { catalog } from '../../core/vocabulary.ts';
+import type { Script } from '../helpers/vendor.ts';
+import { type DialectName, dialectNames, dialects } from './dialects.ts';
+import { type Books, type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
+
+const ways = dialectNames.map((name) => `only-${name}`);
+/** What one refusal says rests a key: each case has a provider of its own. */
+const refusals = [429, 503, 529];
+
+let house: House;
+before(async () => {
+  const closed = await closedPort();
+  house = await startHouse({
+    offers: { shut: { price: 0, limits: { rpm: 1 } } },
+    providers: ({ sandbox, replay }) => ({
+      // A name with an empty label is refused before anybody is asked for it.
+      nameless: { keys: 'key', speaks: speaks('http://no..name') },
+      closed: { keys: 'key', speaks: speaks(`http://127.0.0.1:${closed}`) },
+      'no-tls': { keys: 'key', speaks: speaks(replay.replace('http:', 'https:')) },
+      keyless: { keys: '', speaks: speaks(sandbox) },
+      streaming: { keys: vendorKey, speaks: { chat: `${sandbox}/v1` }, dialect: { chat: { streams: 'only' } } },
+      ...Object.fromEntries(refusals.map((status) => [`refuses-${status}`, { keys: 'key', speaks: speaks(replay) }])),
+      ...Object.fromEntries(
+        dialectNames.map((name) => [`only-${name}`, { keys: vendorKey, speaks: { [name]: speaks(sandbox)[name] } }]),
+      ),
+    }),
+    models: Object.fromEntries(
+      [
+        'nameless',
+        'closed',
+        'no-tls',
+        'keyless',
+        'streaming',
+        ...refusals.map((status) => `refuses-${status}`),
+        ...ways,
+      ].flatMap((name) => [
+        [name, modelAt(name)],
+        [`${name}-or-sandbox`, modelAt(name, 'sandbox')],
+      ]),
+    ),
+    more: { billing: { hold: { output_tokens: 50 } } },
+  });
+});
+after(() => house.stop());
+
+const vendorKey = 'vendor-key-of-the-sandbox';
+
+/** A port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function paid(customer: Customer, before: bigint): Promise<bigint> {
+  return before - (await house.balance(customer));
+}
+
+function attemptsOf({ attempts }: Books): string[] {
+  return attempts.map(({ result, status }) => `${result} ${status}`);
+}
+
+test('row "never sent (limit, no target, DNS, refused connect, TLS)": void; may go to another target', async () => {
+  for (const model of ['nameless', 'closed', 'no-tls']) {
+    const customer = await house.customer();
+    const before = await house.balance(customer);
+    const told = await house.call(customer, 'chat', { model, prompt: 'Hello' });
+    assert.equal(told.status, 502, `${model}: ${told.text}`);
+    assert.notEqual(told.headers.get('x-should-retry'), 'false', model);
+    const books = await house.books(customer);
+    assert.deepEqual([books.ends, attemptsOf(books), await paid(customer, before)], [['VOID not_sent'], [], 0n], model);
+    const other = await house.customer();
+    assert.equal((await house.call(other, 'chat', { model: `${model}-or-sandbox`, prompt: 'Hello' })).status, 200);
+    const moved = await house.books(other);
+    assert.deepEqual([moved.ends, attemptsOf(moved)], [['SETTLE answered'], ['answered 200']], model);
+  }
+  const customer = await house.customer({ plan: 'shut' });
+  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 200);
+  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 429);
+  assert.ok((await house.call(await house.customer(), 'chat', { model: 'keyless', prompt: 'Hello' })).status >= 400);
+  assert.deepEqual((await house.books(customer)).ends, ['SETTLE answered']);
+});
+
+test('row "sent, upstream refused (4xx, 429, 503, 529) without usage": void; 429, 503 and 529 may go to another target', async () => {
+  for (const status of [400, 404, 409, 413, 422]) {
+    house.replay.play({ status, body: '{"error":{"message":"no"}}' });
+    const customer = await house.customer();
+    const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+    assert.equal(told.status, status);
+    const books = await house.books(customer);
+    assert.deepEqual([books.ends, attemptsOf(books)], [['VOID refused'], [`refused ${status}`]]);
+  }
+  for (const status of refusals) {
+    house.replay.play({ status });
+    const customer = await house.customer();
+    const told = await house.call(customer, 'chat', { model: `refuses-${status}-or-sandbox`, prompt: 'Hello' });
+    assert.equal(told.status, 200, told.text);
+    const books = await house.books(customer);
+    assert.deepEqual([books.ends, attemptsOf(books)], [['SETTLE answered'], [`refused ${status}`, 'answered 200']]);
+    assert.equal(books.usage[0]!.provider, 'sandbox');
+  }
+});
+
+test('row "sent, 500/502/504 or reset before the head": void, attempt unknown, not retried, x-should-retry: false', async () => {
+  const scripts: Script[] = [{ status: 500 }, { status: 502 }, { status: 504 }, { dieAtOnce: true }];
+  for (const [script, name] of scripts.flatMap((each) => dialectNames.map((dialect) => [each, dialect] as const))) {
+    house.replay.play(script);
+    const seen = house.replay.requests.length;
+    const customer = await house.customer();
+    const before = await house.balance(customer);
+    const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello' });
+    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
+    const books = await house.books(customer);
+    assert.deepEqual([books.ends, await paid(customer, before)], [['VOID unknown'], 0n]);
+    assert.deepEqual(attemptsOf(books), [`unknown ${script.status ?? null}`]);
+    assert.equal(house.replay.requests.length - seen, 1);
+  }
+});
+
+test('row "complete, usage present": settle', async () => {
+  for (const [name, model] of dialectNames.flatMap((dialect) =>
+    ['sandbox', ...ways].map((way) => [dialect, way] as const),
+  )) {
+    const customer = await house.customer();
+    const before = await house.balance(customer);
+    const told = await house.call(customer, name, { model, prompt: '[[sandbox: tokens=20]]', stream: true });
+    assert.match(told.text, dialects[name].terminal, `${name} on ${model}`);
+    const { ends, usage } = await house.books(customer);
+    const [row] = usage;
+    assert.deepEqual([ends, row!.estimated, row!.terminal], [['SETTLE answered'], false, true], `${name} on ${model}`);
+    assert.equal(await paid(customer, before), row!.cost);
+    assert.equal(row!.cost, BigInt((row!.classes.input ?? 0) * 1_000 + 20 * 2_000));
+  }
+});
+
+test('row "complete, usage absent": settle the estimate, marked', async () => {
+  for (const [name, model] of dialectNames.flatMap((dialect) =>
+    ['sandbox', ...ways].map((way) => [dialect, way] as const),
+  )) {
+    const customer = await house.customer();
+    const question = { model, prompt: '[[sandbox: no_usage tokens=20]]', stream: true };
+    assert.match((await house.call(customer, name, question)).text, dialects[name].terminal, `${name} on ${model}`);
+    const { ends, usage, ledger } = await house.books(customer);
+    assert.deepEqual([ends, usage[0]!.estimated], [['SETTLE answered'], true], `${name} on ${model}`);
+    assert.equal(ledger.at(-1)!.detail.estimated, true);
+    assert.ok(usage[0]!.classes.output! >= 20 && usage[0]!.classes.input! > 0, 'the estimate is upper-biased');
+  }
+});
+
+test('row "stream cut by the upstream after output": settle what was seen; the protocol\'s error event; no false end', async () => {
+  for (const [name, model] of dialectNames.flatMap((dialect) =>
+    ['sandbox', ...ways].map((way) => [dialect, way] as const),
+  )) {
+    const customer = await house.customer();
+    const question = { model, prompt: '[[sandbox: chunks=8 chunk_delay=5ms cut_after=4]]', stream: true };
+    const { text, broken } = await house.call(customer, name, question);
+    assert.match(text, dialects[name].streamError, `${name} on ${model}`);
+    assert.doesNotMatch(text, dialects[name].terminal, `${name} on ${model}`);
+    assert.equal(broken, false);
+    const { ends, usage } = await house.books(customer);
+    assert.deepEqual([ends, usage[0]!.terminal], [['SETTLE cut'], false], `${name} on ${model}`);
+    assert.ok(usage[0]!.classes.output! > 0);
+  }
+});
+
+test('row "client leaves, chat": abort the upstream; settle input plus what was seen', async () => {
+  for (const [name, model] of dialectNames.flatMap((dialect) =>
+    ['sandbox', ...ways].map((way) => [dialect, way] as const),
+  )) {
+    const customer = await house.customer();
+    const { open } = house.sandbox.bill();
+    const leaving = new AbortController();
+    const question = { model, prompt: '[[sandbox: chunk_delay=10ms tokens=2000]]', stream: true };
+    const asked = house.call(customer, name, question, { signal: leaving.signal });
+    asked.catch(() => {});
+    await until('the vendor works', () => house.sandbox.bill().open > open);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    leaving.abort();
+    await until('the vendor is free', () => house.sandbox.bill().open === open, 1_000);
+    const { ends, usage } = await house.books(customer);
+    assert.deepEqual(ends, ['SETTLE client_left'], `${name} on ${model}`);
+    assert.ok(usage[0]!.classes.input! > 0 && usage[0]!.classes.output! < 1_000, `${name} on ${model}`);
+  }
+});
+
+describe('row "the hold is used up in mid-stream"', { concurrency: 4 }, () => {
+  for (const [name, way] of dialectNames.flatMap((dialect) => dialectNames.map((other) => [dialect, other] as const))) {
+    test(`extend it (${name} on ${way})`, async () => {
+      const customer = await house.customer();
+      const prompt = '[[sandbox: tokens=300 chunks=100 chunk_delay=1ms]]';
+      const told = await house.call(customer, name, { model: `only-${way}`, prompt, stream: true });
+      assert.match(told.text, dialects[name].terminal);
+      const { ledger, ends, usage } = await house.books(customer);
+      assert.ok(ledger.filter(({ kind }) => kind === 'EXTEND').length >= 3);
+      assert.deepEqual([ends, usage[0]!.classes.output, usage[0]!.estimated], [['SETTLE answered'], 300, false]);
+    });
+
+    test(`if it cannot be extended, stop with the protocol's error event and settle (${name} on ${way})`, async () => {
+      const { customer, credit } = await poorCustomer(name, `only-${way}`);
+      const question = { model: `only-${way}`, prompt: longAnswer, stream: true };
+      const told = await house.call(customer, name, question);
+      assert.deepEqual([told.status, told.broken], [200, false], told.text);
+      assert.match(told.text, dialects[name].streamError);
+      assert.match(told.text, /balance/);
+      assert.doesNotMatch(told.text, dialects[name].terminal);
+      await checkStopped(customer, credit);
+    });
+  }
+
+  test('a whole answer that is gathered from a stream: 402, and what was seen is charged', async () => {
+    const { customer, credit } = await poorCustomer('chat', 'streaming');
+    const told = await house.call(customer, 'chat', { model: 'streaming', prompt: longAnswer });
+    assert.deepEqual([told.status, told.headers.get('x-should-retry')], [402, 'false'], told.text);
+    await checkStopped(customer, credit);
+  });
+});
+
+const longAnswer = '[[sandbox: tokens=3000 chunks=1500 chunk_delay=1ms]]';
+
+/** Can pay for the prompt's upper bound and 200 tokens of output. */
+async function poorCustomer(name: DialectName, model: string): Promise<{ customer: Customer; credit: bigint }> {
+  const { price } = house.gateway.gateway.find(catalog)!.find(model)!.prices![0]!.priced(0, {});
+  const bytes = JSON.stringify(dialects[name].body({ model, prompt: longAnswer, stream: true })).length;
+  const credit = costBound(Math.ceil(bytes / 2), 200, price);
+  return { customer: await house.customer({ nanoUsd: credit }), credit };
+}
+
+async function checkStopped(customer: Customer, credit: bigint): Promise<void> {
+  const { ends, usage, ledger } = await house.books(customer);
+  assert.deepEqual(ends, ['SETTLE cut']);
+  assert.ok(ledger.some(({ kind }) => kind === 'EXTEND'));
+  const left = await house.balance(customer);
+  assert.equal(left, credit - usage[0]!.cost);
+  assert.ok(usage[0]!.classes.output! >= 100, 'what was seen is charged');
+  assert.ok(left >= -30_000n, `${left} is further below zero than one chunk costs`);
+}
+
+test('the books are in order after all that, and nothing is left in flight', async () => {
+  await until('all is quiet', () => house.gateway.gateway.inFlight === 0 && house.sandbox.bill().open === 0);
+  await house.audit();
+});

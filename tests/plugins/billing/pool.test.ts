@@ -1,0 +1,244 @@
+/** The pool as a running gateway uses it: windows that refuse, money that expires, debits beside calls, refunds, and their audit. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { GatewayError } from '../../../core/errors.ts';
+import { type Accounts, accounts, ledger, type PlanTerms, type Pool, plan, pool } from '../../../core/vocabulary.ts';
+import { answer, closeEngine, enter, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
+
+after(closeEngine);
+
+const hourMs = 3_600_000;
+const pro: PlanTerms = {
+  name: 'pro',
+  limits: {},
+  models: undefined,
+  multiplier: undefined,
+  grant: { amount: usd('1'), every: 'month' },
+  windows: { '5h': usd('0.01'), week: usd('0.015') },
+};
+/** 0.003 USD of input and output, of which each call here uses all. */
+const onPlan = () => newCall({ facts: [[plan, pro]] });
+const usage = { input: 1_000, output: 100 };
+const till = (world: World): Pool => world.host.need(pool);
+
+async function refusalOf(world: World, exchange = onPlan()): Promise<GatewayError> {
+  return enter(world, exchange).then(
+    () => assert.fail('the call was let in'),
+    (error: GatewayError) => error,
+  );
+}
+
+async function call(world: World): Promise<void> {
+  const exchange = onPlan();
+  await enter(world, exchange);
+  await answer(exchange, usage);
+  await world.tick('write the ledger');
+}
+
+test('a window that is used up refuses with 402, names itself and when it frees, and frees by the clock alone', async () => {
+  const world = await newWorld();
+  const start = world.host.clock.now();
+  for (let round = 0; round < 3; round += 1) await call(world);
+  const refusal = await refusalOf(world);
+  assert.deepEqual([refusal.status, refusal.code, refusal.shouldRetry], [402, 'plan_window_used_up', false]);
+  // Windows of a plan that nobody bought are counted from the calendar: 2024-01-01T00:00Z and every five hours.
+  const frees = start - ((start - Date.UTC(2024, 0, 1)) % (5 * hourMs)) + 5 * hourMs;
+  assert.match(refusal.message, /5-hour window of the plan is used up: 0\.01 USD/);
+  assert.ok(refusal.message.includes(new Date(frees).toISOString()), refusal.message);
+  assert.equal(await world.balance(), usd('0.991'));
+  // Other money is not bounded by the plan's windows.
+  await world.credit('0.002');
+  await call(world);
+  assert.equal(await world.balance(), usd('0.99'));
+  world.host.advance(frees - start);
+  await call(world);
+  // By now the week has paid 0.013 of its 0.015.
+  const second = await refusalOf(world);
+  assert.match(second.message, /weekly window/);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('parallel calls never get more out of a window than it has', async () => {
+  const world = await newWorld();
+  await call(world);
+  const told = await Promise.allSettled(Array.from({ length: 50 }, () => enter(world, onPlan())));
+  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 2);
+  await world.stop();
+});
+
+test('an answer that outgrows its window is ended, and paid in full', async () => {
+  const world = await newWorld();
+  const exchange = onPlan();
+  await enter(world, exchange);
+  await send(exchange);
+  assert.equal(meterOf(exchange).observe(800), true);
+  assert.equal(meterOf(exchange).observe(801), false);
+  const other = onPlan();
+  await refusalOf(world, other);
+  await answer(exchange, { input: 1_000, output: 2_000 });
+  await world.tick('write the ledger');
+  assert.equal(await world.balance(), usd('0.978'));
+  const { windows, spendable } = await till(world).view('alice');
+  assert.deepEqual([windows.map(({ spent }) => spent), spendable], [[usd('0.022'), usd('0.022')], 0n]);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('what expires first is spent first; a call that began before pays with it, the rest lapses once', async () => {
+  const world = await newWorld();
+  const expiresAt = world.host.clock.now() + hourMs;
+  const give = { kind: 'promotion', reason: 'test', reference: 'spring' };
+  await world.credit('1');
+  await world.host.need(ledger).credit('alice', usd('0.01'), { ...give, expiresAt });
+  const early = newCall();
+  await enter(world, early);
+  await world.tick('write the ledger');
+  world.host.advance(hourMs);
+  const { spendable, balance } = await till(world).view('alice');
+  assert.deepEqual([balance, spendable], [usd('1.007'), usd('0.997')]);
+  await answer(early, usage);
+  await world.tick('write the ledger');
+  world.host.advance(hourMs / 4);
+  await Promise.all(Array.from({ length: 5 }, () => till(world).view('alice')));
+  const rows = await world.rows<{ kind: string; amount: string }>(
+    sql`select kind, amount::text as amount from ${world.table('ledger')} where kind = 'LAPSE'`,
+  );
+  assert.deepEqual(rows, [{ kind: 'LAPSE', amount: '-7000000' }]);
+  assert.equal(await world.balance(), usd('1'));
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('debits and calls at once spend a balance once', async () => {
+  const world = await newWorld();
+  await world.credit('0.03', 'alice');
+  const calls = Array.from({ length: 10 }, () => enter(world, newCall()));
+  const debits = Array.from({ length: 10 }, (_, index) =>
+    till(world).debit('alice', usd('0.003'), { reason: 'test', reference: `debit-${index}` }),
+  );
+  const told = await Promise.allSettled([...calls, ...debits]);
+  assert.equal(told.filter(({ status }) => status === 'fulfilled').length, 10);
+  assert.equal(await world.balance(), 0n);
+  await world.tick('write the ledger');
+  const [row] = await world.rows<{ balance: string }>(
+    sql`select balance::text as balance from ${world.table('balances')}`,
+  );
+  assert.equal(row!.balance, (await world.balance()).toString());
+  await world.stop();
+});
+
+test('double refund: a charge is given back once for each reference, and never more than was paid', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, usage);
+  await world.tick('write the ledger');
+  const refund = (part: string, reference: string) =>
+    till(world).refundRequest('alice', exchange.id, usd(part), { reason: 'bad answer', reference });
+  const told = await Promise.allSettled(Array.from({ length: 8 }, () => refund('0.001', 'ticket-1')));
+  assert.ok(told.every(({ status }) => status === 'fulfilled'));
+  assert.equal(await world.balance(), usd('0.998'));
+  await assert.rejects(refund('0.0021', 'ticket-2'), /0\.002 USD can still be given back/);
+  const raced = await Promise.allSettled(Array.from({ length: 5 }, (_, index) => refund('0.0015', `race-${index}`)));
+  assert.equal(raced.filter(({ status }) => status === 'fulfilled').length, 1);
+  await assert.rejects(refund('0.002', 'ticket-1'), { code: 'reference_used' });
+  await assert.rejects(
+    till(world).refundRequest('bob', exchange.id, usd('0.001'), { reason: 'x', reference: 'y' }),
+    /no settled request/,
+  );
+  await assert.rejects(
+    till(world).refundRequest('alice', 'not an id', usd('0.001'), { reason: 'x', reference: 'y' }),
+    /no settled request/,
+  );
+  assert.equal(await world.balance(), usd('0.9995'));
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+const directory: Accounts = {
+  create: () => assert.fail('not asked for'),
+  createKey: () => assert.fail('not asked for'),
+  setPlan: () => assert.fail('not asked for'),
+  find: async (name) => (name === 'alice' ? { id: 'alice', name, plan: 'free', createdAt: new Date(0) } : undefined),
+  list: async () => [],
+};
+
+test('an operator credits, debits and refunds on the command line, each once for its reference, and sees what is left', async () => {
+  const world = await newWorld({ idle: true });
+  world.host.provide(accounts, directory);
+  const run = async (name: string, values: Record<string, string>) => {
+    const found = world.part.commands!.find((command) => command.name === name)!;
+    return found.run({ name: 'alice', reason: 'test', ...values });
+  };
+  for (let round = 0; round < 2; round += 1) {
+    await run('accounts credit', { usd: '10', reference: 'bank 1' });
+    await run('accounts credit', { usd: '4', reference: 'fair', kind: 'promotion', lasts: '30d' });
+    await run('accounts debit', { usd: '5', reference: 'chargeback' });
+    await run('accounts refund', { usd: '6', credit: 'bank 1', reference: 'bank 2' });
+  }
+  const refused: [string, Record<string, string>, RegExp][] = [
+    ['accounts debit', { usd: '3.01' }, /does not cover/],
+    ['accounts refund', { usd: '3.01', credit: 'bank 1' }, /3\.00 USD can be paid back/],
+    ['accounts refund', { usd: '1', credit: 'fair' }, /no credit of this reference/],
+    ['accounts refund', { usd: '1' }, /--request ID or --credit/],
+    ['accounts debit', { usd: '1', reason: '' }, /--reason/],
+    ['accounts credit', { usd: '1', kind: 'gift' }, /--kind/],
+    ['accounts credit', { usd: '1', lasts: 'long' }, /duration/],
+    ['accounts debit', { usd: '2', reference: 'chargeback' }, /used before/],
+  ];
+  for (const [name, values, words] of refused) await assert.rejects(run(name, values), words);
+  const { text, json } = await run('ledger', {});
+  assert.match(text, /^balance 3\.00 USD, of which 3\.00 USD can be spent now/);
+  assert.match(text, /3\.00 of 10\.00 USD left of top-up \(test; bank 1\), does not expire/);
+  const { rows } = json as { rows: { kind: string; amount: string }[] };
+  assert.deepEqual(
+    rows.map(({ kind, amount }) => `${kind} ${amount}`),
+    ['PAYOUT -6.00', 'DEBIT -5.00', 'CREDIT 4.00', 'CREDIT 10.00'],
+  );
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('the audit finds a grant whose rest is wrong, a row that another grant paid, and a refund that is too high', async () => {
+  const damages: [string[], (world: World) => Promise<unknown>][] = [
+    [['P1'], (world) => world.rows(sql`update ${world.table('balances')} set held = held + 1`)],
+    [['P2'], (world) => world.rows(sql`update ${world.table('pots')} set remaining = remaining + 1`)],
+    [
+      ['M2', 'P2', 'P3', 'P3'],
+      async (world) => {
+        await world.rows(sql`alter table ${world.table('draws')} disable trigger immutable`);
+        await world.rows(
+          sql`update ${world.table('draws')} set amount = amount - 1 where seq = (select max(seq) from ${world.table('draws')})`,
+        );
+        await world.rows(sql`update ${world.table('pots')} set remaining = remaining + 1`);
+        await world.rows(
+          sql`update ${world.table('draws')} set amount = amount - 1 where seq = (select min(seq) from ${world.table('draws')})`,
+        );
+      },
+    ],
+    [
+      ['M2', 'P5', 'P5'],
+      async (world) => {
+        await world.rows(sql`alter table ${world.table('refunds')} disable trigger immutable`);
+        await world.rows(sql`update ${world.table('refunds')} set amount = 4000000`);
+      },
+    ],
+  ];
+  for (const [rules, plant] of damages) {
+    const world = await newWorld();
+    await call(world);
+    await call(world);
+    const [row] = await world.rows<{ id: string }>(
+      sql`select request_id::text as id from ${world.table('usage')} limit 1`,
+    );
+    await till(world).refundRequest('alice', row!.id, usd('0.001'), { reason: 'test', reference: 'back' });
+    assert.deepEqual((await world.audit()).violations, []);
+    await plant(world);
+    const { violations } = await world.audit();
+    assert.deepEqual(violations.map(({ rule }) => rule).sort(), rules);
+    world.faults.down = true;
+    await world.stop();
+  }
+});

@@ -1,0 +1,278 @@
+/** Who may run a keyed call, who must wait, and what is kept of it, over processes, crashes and a database that fails. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import { GatewayError } from '../../../core/errors.ts';
+import { systemRandom } from '../../../core/random.ts';
+import type { KeyedCall } from '../../../plugins/idempotency/key.ts';
+import { readOrMakeOwner } from '../../../plugins/idempotency/owner.ts';
+import { callOf, enter, type Node, newKey, openShop, type Shop, toldOf } from './nodes.ts';
+
+let shop: Shop;
+let one: Node;
+let other: Node;
+before(async () => {
+  shop = await openShop();
+  one = await shop.node();
+  other = await shop.node();
+});
+after(() => shop.close());
+
+test('of 100 parallel twins on two processes one runs, the others are told to ask again', async () => {
+  const key = newKey();
+  const calls = Array.from({ length: 100 }, () => callOf(key));
+  const outcomes = await Promise.all(calls.map((call, index) => enter(index % 2 === 0 ? one : other, call)));
+  assert.deepEqual(outcomes.filter((outcome) => outcome === 'run').length, 1);
+  assert.deepEqual(new Set(outcomes), new Set(['run', 'idempotency_in_progress']));
+});
+
+test('an answer is given again by its own process at once, by the others when the database has it', async () => {
+  const call = callOf(newKey());
+  assert.equal(await enter(one, call), 'run');
+  one.calls.end(call, { told: toldOf('first') });
+  assert.equal(await enter(one, callOf(call.keyHash)), 'first');
+  assert.equal(await enter(other, callOf(call.keyHash)), 'idempotency_in_progress');
+  await one.calls.flush();
+  assert.equal(await enter(other, callOf(call.keyHash)), 'first');
+  assert.equal(await enter(one, callOf(call.keyHash)), 'first');
+});
+
+test('another body under the key is a conflict, while its call runs and when it has ended, here and elsewhere', async () => {
+  const call = callOf(newKey());
+  await enter(one, call);
+  const states = [];
+  for (const step of [undefined, { told: toldOf('x') }, 'flush'] as const) {
+    if (step === 'flush') await one.calls.flush();
+    else if (step !== undefined) one.calls.end(call, step);
+    for (const node of [one, other]) states.push(await enter(node, callOf(call.keyHash, 'another body')));
+  }
+  assert.deepEqual(new Set(states), new Set(['idempotency_key_reused']));
+});
+
+test('cache-key collision: the same key of another account is another call', async () => {
+  const call = callOf(newKey());
+  assert.equal(await enter(one, call), 'run');
+  assert.equal(await enter(one, callOf(call.keyHash, 'one body', 'bob')), 'run');
+  assert.equal(await enter(other, callOf(call.keyHash, 'another body', 'carol')), 'run');
+});
+
+test('a call that came to nothing frees its key', async () => {
+  const call = callOf(newKey());
+  assert.equal(await enter(one, call), 'run');
+  one.calls.end(call, 'free');
+  const again = callOf(call.keyHash, 'another body');
+  assert.equal(await enter(one, again), 'run');
+  one.calls.end(again, 'free');
+  await one.calls.flush();
+  // The row is on its way out.
+  let outcome = await enter(other, callOf(call.keyHash));
+  for (let tries = 0; outcome !== 'run' && tries < 50; tries++) outcome = await enter(other, callOf(call.keyHash));
+  assert.equal(outcome, 'run');
+});
+
+test('an answer that was not kept is told as such, and never run again', async () => {
+  const call = callOf(newKey());
+  await enter(one, call);
+  one.calls.end(call, 'lost');
+  assert.equal(await enter(one, callOf(call.keyHash)), 'idempotency_answer_lost');
+  await one.calls.flush();
+  for (const node of [one, other]) assert.equal(await enter(node, callOf(call.keyHash)), 'idempotency_answer_lost');
+});
+
+test('a call that a crash left behind: uncharged it is run again, by one process alone', async () => {
+  const crashed = await shop.node();
+  const call = callOf(newKey());
+  await enter(crashed, call);
+  assert.equal(await enter(one, callOf(call.keyHash)), 'idempotency_in_progress');
+  await shop.lapse();
+  const outcomes = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => enter(index % 2 === 0 ? one : other, callOf(call.keyHash))),
+  );
+  assert.equal(outcomes.filter((outcome) => outcome === 'run').length, 1);
+  // The one that was thought dead keeps nothing.
+  crashed.calls.end(call, { told: toldOf('too late') });
+  await crashed.calls.flush();
+  assert.equal(await enter(await shop.node(), callOf(call.keyHash)), 'idempotency_in_progress');
+});
+
+test('a restart knows what the run before it left: nobody waits for its lease', async () => {
+  const crashed = await shop.node('the first directory');
+  const [own, charged] = [callOf(newKey()), callOf(newKey())];
+  await enter(crashed, own);
+  await enter(crashed, charged);
+  shop.ends.set(charged.requestId, true);
+  const elsewhere = callOf(newKey());
+  await enter(other, elsewhere);
+  const next = await shop.node('the first directory');
+  await next.rows.forsakeOwn();
+  assert.equal(await enter(one, callOf(own.keyHash)), 'run');
+  assert.equal(await enter(next, callOf(charged.keyHash)), 'idempotency_answer_lost');
+  assert.equal(await enter(next, callOf(elsewhere.keyHash)), 'idempotency_in_progress');
+});
+
+test('of several processes that start in one directory at once all have one name, which they keep', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'owner-'));
+  const names = await Promise.all(Array.from({ length: 20 }, () => readOrMakeOwner(directory, systemRandom)));
+  assert.equal(new Set(names).size, 1);
+  assert.equal(await readOrMakeOwner(directory, systemRandom), names[0]);
+  await rm(directory, { recursive: true });
+});
+
+test('double charge on retry: a call that a crash left behind and that was charged is not run again', async () => {
+  const crashed = await shop.node();
+  const [charged, open] = [callOf(newKey()), callOf(newKey())];
+  await enter(crashed, charged);
+  await enter(crashed, open);
+  shop.ends.set(charged.requestId, true).set(open.requestId, 'open');
+  await shop.lapse();
+  assert.equal(await enter(one, callOf(charged.keyHash)), 'idempotency_answer_lost');
+  assert.equal(await enter(one, callOf(open.keyHash)), 'idempotency_in_progress');
+  assert.equal(await enter(one, callOf(charged.keyHash, 'another body')), 'idempotency_key_reused');
+});
+
+test('a process that renews its calls is not taken for dead', async () => {
+  const call = callOf(newKey());
+  await enter(one, call);
+  await shop.lapse();
+  await one.calls.renew();
+  assert.equal(await enter(other, callOf(call.keyHash)), 'idempotency_in_progress');
+  one.calls.end(call, 'lost');
+  await one.calls.flush();
+});
+
+test('a key lives for its time, but never ends under a call that runs', async () => {
+  const [ended, running] = [callOf(newKey()), callOf(newKey())];
+  await enter(one, ended);
+  await enter(one, running);
+  one.calls.end(ended, { told: toldOf('old') });
+  await one.calls.flush();
+  await shop.lapse('key');
+  await one.calls.renew();
+  assert.equal(await enter(other, callOf(running.keyHash)), 'idempotency_in_progress');
+  assert.equal(await enter(other, callOf(ended.keyHash, 'another body')), 'run');
+  await shop.lapse('key');
+  await shop.lapse('lease');
+  await one.calls.renew();
+  await one.rows.deleteExpired();
+  assert.deepEqual(await shop.states().then((states) => new Set(states)), new Set(['running']));
+});
+
+test('fail-open on a database error: without the database no keyed call runs, and no key stays taken', async () => {
+  for (const afterwards of [false, true]) {
+    const node = await shop.node();
+    const key = newKey();
+    Object.assign(node.faults, { down: true, afterwards });
+    assert.equal(await enter(node, callOf(key)), 'idempotency_unavailable');
+    node.faults.down = false;
+    await node.calls.flush();
+    assert.equal(await enter(other, callOf(key)), 'run');
+  }
+});
+
+test('an answer waits for a database that is away, and is given again meanwhile', async () => {
+  const node = await shop.node();
+  const call = callOf(newKey());
+  await enter(node, call);
+  node.faults.down = true;
+  node.calls.end(call, { told: toldOf('kept') });
+  await assert.rejects(node.calls.flush());
+  assert.equal(await enter(node, callOf(call.keyHash)), 'kept');
+  node.faults.down = false;
+  await node.calls.flush();
+  assert.equal(await enter(other, callOf(call.keyHash)), 'kept');
+});
+
+test('answers that wait for the database are bounded: beyond that they are lost, not run again', async () => {
+  const node = await shop.node();
+  const big = toldOf('x'.repeat(40 * 2 ** 20));
+  const calls = [callOf(newKey()), callOf(newKey())];
+  for (const call of calls) await enter(node, call);
+  node.faults.down = true;
+  for (const call of calls) node.calls.end(call, { told: big });
+  assert.equal(await enter(node, callOf(calls[1]!.keyHash)), 'idempotency_answer_lost');
+  assert.equal((await enter(node, callOf(calls[0]!.keyHash))).length, 40 * 2 ** 20);
+});
+
+test('a twin is told to wait the longer the longer its call has run', async () => {
+  const call = callOf(newKey());
+  const node = await shop.node();
+  await enter(node, call);
+  const waits = [];
+  for (const milliseconds of [0, 5_000, 100_000]) {
+    node.advance(milliseconds);
+    const error: unknown = await node.calls.enter(callOf(call.keyHash)).catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof GatewayError);
+    assert.deepEqual([error.status, error.shouldRetry], [409, true]);
+    waits.push(error.retryAfterMs);
+  }
+  assert.deepEqual(waits, [1_000, 5_000, 15_000]);
+});
+
+type Step = readonly [action: 'enter' | 'told' | 'lost' | 'free' | 'flush' | 'crash', node: number, key: number];
+
+/** What must be true of a key, whoever asks: kept by the plainest means. */
+interface Truth {
+  readonly running: Map<number, { call: KeyedCall; node: number }>;
+  readonly answers: Map<number, string>;
+}
+
+test('whatever happens in whatever order, a key runs once until it is free, and has one answer', async () => {
+  const action = fc.constantFrom<Step[0]>('enter', 'enter', 'enter', 'told', 'lost', 'free', 'flush', 'crash');
+  const step = fc.tuple(action, fc.integer({ min: 0, max: 1 }), fc.integer({ min: 0, max: 1 }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps: Step[]) => {
+      const nodes = [await shop.node(), await shop.node()];
+      const keys = [newKey(), newKey()];
+      const truth: Truth = { running: new Map(), answers: new Map() };
+      for (const [index, one] of steps.entries()) await play(one, index, nodes, keys, truth);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+async function play([action, at, key]: Step, index: number, nodes: Node[], keys: string[], truth: Truth) {
+  const node = nodes[at]!;
+  const { running, answers } = truth;
+  const run = running.get(key);
+  if (action === 'enter') {
+    const call = callOf(keys[key]!);
+    const outcome = await enter(node, call);
+    if (outcome === 'run') {
+      assert.ok(run === undefined && !answers.has(key), `key ${key} runs a second time`);
+      running.set(key, { call, node: at });
+    } else if (outcome !== 'idempotency_in_progress') {
+      assert.equal(outcome, answers.get(key));
+    } else {
+      // Either it runs, or its end has not been written down yet.
+      assert.equal(await nodes[at]!.calls.flush(), undefined);
+    }
+  } else if (action === 'flush') await node.calls.flush();
+  else if (action === 'crash') {
+    if (run?.node !== at) return;
+    // Charged before it died: nobody may run it again.
+    shop.ends.set(run.call.requestId, true);
+    for (const [other, entry] of running) {
+      if (entry.node !== at) continue;
+      shop.ends.set(entry.call.requestId, true);
+      running.delete(other);
+      answers.set(other, 'idempotency_answer_lost');
+    }
+    await node.calls.flush();
+    nodes[at] = await shop.node();
+    await shop.lapse();
+    await nodes[1 - at]!.calls.renew();
+  } else if (run?.node === at) {
+    running.delete(key);
+    if (action === 'free') {
+      node.calls.end(run.call, 'free');
+      await node.calls.flush();
+    } else {
+      const text = `answer ${index}`;
+      node.calls.end(run.call, action === 'lost' ? 'lost' : { told: toldOf(text) });
+      answers.set(key, action === 'lost' ? 'idempotency_answer_lost' : text);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/** Processes that share one database of keyed calls, each with a connection and a memory of its own. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { GatewayError } from '../../../core/errors.ts';
+import type { Database } from '../../../core/vocabulary.ts';
+import { Calls } from '../../../plugins/idempotency/calls.ts';
+import type { KeyedCall } from '../../../plugins/idempotency/key.ts';
+import { CallRows } from '../../../plugins/idempotency/rows.ts';
+import { type Told, toldAnswer } from '../../../plugins/idempotency/told.ts';
+import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+
+export interface Node {
+  readonly calls: Calls;
+  readonly rows: CallRows;
+  /** Moves this node's clock. */
+  advance(milliseconds: number): void;
+  /** While true every statement of this node fails; those in `afterwards` are carried out all the same. */
+  readonly faults: { down: boolean; afterwards: boolean };
+}
+
+export interface Shop {
+  readonly database: TestDatabase;
+  /** A process of this owner, by default of one that has had none before. */
+  node(owner?: string): Promise<Node>;
+  /** What the ledger says of requests that were left behind; by default it knows of none. */
+  readonly ends: Map<string, boolean | 'open'>;
+  /** All leases run out; keys too, where asked for. */
+  lapse(what?: 'lease' | 'key'): Promise<void>;
+  states(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export async function openShop(): Promise<Shop> {
+  const database = await openDatabase();
+  await database.migrate('idempotency', new URL('../../../plugins/idempotency/migrations/', import.meta.url));
+  const table = sql`${sql.identifier(database.schema)}.idempotent_calls`;
+  const ends = new Map<string, boolean | 'open'>();
+  const others: TestDatabase[] = [];
+  return {
+    database,
+    ends,
+    async node(owner = randomUUID()) {
+      const own = await openDatabase({ schema: database.schema });
+      others.push(own);
+      const faults = { down: false, afterwards: false };
+      const rows = new CallRows(failing(own, faults), owner, { keepMs: 86_400_000, leaseMs: 60_000 });
+      const { clock, log } = own.host;
+      const calls = new Calls({ rows, clock, log, mayBeCharged: async (id) => ends.get(id) ?? false });
+      return { calls, rows, faults, advance: own.host.advance };
+    },
+    async lapse(what = 'lease') {
+      const column = sql.identifier(what === 'lease' ? 'lease_until' : 'expires_at');
+      await database.orm.execute(sql`update ${table} set ${column} = now() - interval '1 second'`);
+    },
+    async states() {
+      const rows = await database.orm.execute(sql`select state from ${table} order by state`);
+      return [...(rows as unknown as { state: string }[])].map(({ state }) => state);
+    },
+    async close() {
+      for (const other of others) await other.close();
+      await database.close();
+    },
+  };
+}
+
+function failing(database: Database, faults: Node['faults']): Database {
+  const orm = new Proxy(database.orm, {
+    get(target, name) {
+      if (name !== 'execute') return Reflect.get(target, name);
+      return async (statement: Parameters<typeof target.execute>[0]) => {
+        if (!faults.down || faults.afterwards) {
+          const result = await target.execute(statement);
+          if (!faults.down) return result;
+        }
+        throw new Error('the database is down');
+      };
+    },
+  });
+  return { ...database, orm };
+}
+
+export const newKey = () => randomBytes(32).toString('hex');
+
+export function callOf(keyHash: string, fingerprint = 'one body', accountId = 'alice'): KeyedCall {
+  return { accountId, keyHash, fingerprint, requestId: randomUUID() };
+}
+
+export function toldOf(text: string): Told {
+  return toldAnswer(200, { 'content-type': 'application/json' }, Buffer.from(text));
+}
+
+/** `run`, the answer's text, or the code of the refusal. */
+export async function enter(node: Node, call: KeyedCall): Promise<string> {
+  try {
+    const earlier = await node.calls.enter(call);
+    return earlier === undefined ? 'run' : Buffer.from(earlier.told.body).toString();
+  } catch (error) {
+    if (error instanceof GatewayError) return error.code ?? error.kind;
+    throw error;
+  }
+}

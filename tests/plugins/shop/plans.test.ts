@@ -1,0 +1,176 @@
+/** Plans: bought, extended, replaced, renewed, ended, and the money that they bring. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pool, shop } from '../../../core/vocabulary.ts';
+import { endOf } from '../../../plugins/shop/sale.ts';
+import { buy, codeOf, makeCodes, openStall, redeem, type Stall, statuses, usd } from './stall.ts';
+
+const dayMs = 24 * 3_600_000;
+const view = (stall: Stall, { id }: { id: string }) => stall.host.need(pool).view(id);
+
+test('a plan is paid from the balance, brings its grant within its windows, and is the plan of the next call', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '30');
+  const bought = await buy(stall, account, 'pro', 'order-1');
+  const now = stall.host.clock.now();
+  // 2027-01-15 to 2027-02-15.
+  assert.deepEqual([bought.price, bought.endsAt, bought.balance], [usd('20'), now + 31 * dayMs, usd('35')]);
+  const { grants, windows, spendable, term } = await view(stall, account);
+  assert.deepEqual(
+    grants.map(({ kind, remaining, expiresAt }) => [kind, remaining, expiresAt]),
+    [
+      ['plan', usd('25'), now + 31 * dayMs],
+      ['top-up', usd('10'), undefined],
+    ],
+  );
+  assert.deepEqual(
+    windows.map(({ name, limit, spent, endsAt }) => [name, limit, spent, endsAt]),
+    [
+      ['5h', usd('5'), 0n, now + 5 * 3_600_000],
+      ['week', usd('15'), 0n, now + 7 * dayMs],
+    ],
+  );
+  assert.deepEqual([spendable, term?.plan], [usd('15'), 'pro']);
+  assert.equal(await stall.planOf(account), 'pro');
+  await stall.audit();
+});
+
+test('a purchase is made once for its reference, however often and wherever it is asked for', async () => {
+  const first = await openStall();
+  const second = await openStall(first);
+  const account = await first.account('alice', '100');
+  const told = await statuses(
+    Array.from({ length: 20 }, (_, at) => buy(at % 2 ? first : second, account, 'saver', 'order-1')),
+  );
+  assert.deepEqual(new Set(told), new Set([200]));
+  assert.equal(await first.balance(account), usd('70'));
+  assert.equal((await view(first, account)).term?.endsAt, first.host.clock.now() + 30 * dayMs);
+  assert.equal(await codeOf(buy(first, account, 'pro', 'order-1')), 'reference_used');
+  await first.audit();
+});
+
+test('of many purchases at once on a balance for two, two are made', async () => {
+  const first = await openStall();
+  const second = await openStall(first);
+  const account = await first.account('alice', '65');
+  const told = await statuses(
+    Array.from({ length: 10 }, (_, at) => buy(at % 2 ? first : second, account, 'saver', `order-${at}`)),
+  );
+  assert.deepEqual([told.filter((each) => each === 200).length, told.filter((each) => each === 402).length], [2, 8]);
+  assert.equal(await first.balance(account), usd('5'));
+  assert.equal((await view(second, account)).term?.endsAt, first.host.clock.now() + 60 * dayMs);
+  await first.audit();
+});
+
+test('what a plan brings does not buy the next one', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '20');
+  await buy(stall, account, 'pro', 'order-1');
+  assert.equal(await stall.balance(account), usd('25'));
+  await assert.rejects(buy(stall, account, 'pro', 'order-2'), /0\.00 USD can be used for purchases/);
+  assert.equal(await codeOf(buy(stall, account, 'free', 'order-3')), 'plan_is_free');
+  await assert.rejects(buy(stall, account, 'gone', 'order-4'), /no plan "gone"/);
+  await stall.audit();
+});
+
+test('the same plan again goes on behind its end; another one begins now, and what is left of a grant keeps its own end', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '100');
+  const now = stall.host.clock.now();
+  assert.equal((await buy(stall, account, 'day', 'order-1')).endsAt, now + dayMs);
+  assert.equal((await buy(stall, account, 'day', 'order-2')).endsAt, now + 2 * dayMs);
+  assert.equal((await view(stall, account)).grants.filter(({ kind }) => kind === 'plan').length, 1);
+  stall.host.advance(3_600_000);
+  await buy(stall, account, 'saver', 'order-3');
+  assert.equal(await stall.planOf(account), 'saver');
+  const [left] = (await view(stall, account)).grants;
+  assert.deepEqual([left!.kind, left!.remaining, left!.expiresAt], ['plan', usd('3'), now + dayMs]);
+  await stall.audit();
+});
+
+test('grants come for each period of the term, once, whoever asks first; the rest of the last one lapses once', async () => {
+  const first = await openStall();
+  const second = await openStall(first);
+  const account = await first.account('alice', '100');
+  await buy(first, account, 'pro', 'order-1');
+  await buy(first, account, 'pro', 'order-2');
+  for (const stall of [first, second]) stall.host.advance(31 * dayMs + 3_600_000);
+  const seen = await Promise.all(Array.from({ length: 12 }, (_, at) => view(at % 2 ? first : second, account)));
+  for (const { grants, balance, spendable } of seen) {
+    assert.deepEqual(
+      grants.filter(({ kind }) => kind === 'plan').map(({ remaining }) => remaining),
+      [usd('25')],
+    );
+    assert.deepEqual([balance, spendable], [usd('85'), usd('65')]);
+  }
+  const { rows } = (await first.command('ledger', { account: 'alice' })).json as { rows: { kind: string }[] };
+  assert.deepEqual(
+    rows.map(({ kind }) => kind),
+    ['LAPSE', 'CREDIT', 'PURCHASE', 'CREDIT', 'PURCHASE', 'CREDIT'],
+  );
+  await first.audit();
+});
+
+test('a plan that is renewed is bought again at its end while the balance covers it; else the default plan follows', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '5');
+  await buy(stall, account, 'day', 'order-1');
+  const plans: string[] = [];
+  for (let day = 0; day < 3; day += 1) {
+    stall.host.advance(dayMs);
+    assert.equal(await stall.planOf(account), 'free');
+    await view(stall, account);
+    plans.push(await stall.planOf(account));
+  }
+  assert.deepEqual(plans, ['day', 'free', 'free']);
+  await stall.credit(account, '10');
+  await view(stall, account);
+  assert.equal(await stall.planOf(account), 'day');
+  stall.host.advance(10 * dayMs);
+  await view(stall, account);
+  assert.equal(await stall.planOf(account), 'free');
+  await stall.audit();
+});
+
+test('a code for a plan that does not end is refused where it runs already', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice');
+  const codes = await makeCodes(stall, { plan: 'free', count: '2' });
+  await redeem(stall, account, codes[0]!);
+  assert.equal(await codeOf(redeem(stall, account, codes[1]!)), 'plan_runs');
+  const listed = await stall.command('codes list');
+  assert.equal((listed.json as { state: string }[]).filter(({ state }) => state === 'open').length, 1);
+});
+
+test('a term without "lasts" is as long as a period of its grant; a month ends on its last day at the latest', () => {
+  const offer = {
+    name: 'x',
+    limits: {},
+    models: undefined,
+    multiplier: undefined,
+    price: usd('1'),
+    lastsMs: undefined,
+    renew: false,
+  };
+  const from = Date.UTC(2027, 0, 31, 12);
+  const ends = (every: 'day' | 'week' | 'month') => endOf({ ...offer, grant: { amount: usd('1'), every } }, from);
+  assert.deepEqual(
+    [ends('day'), ends('week'), ends('month')],
+    [from + dayMs, from + 7 * dayMs, Date.UTC(2027, 1, 28, 12)],
+  );
+  assert.equal(endOf(offer, from), undefined);
+  assert.equal(endOf({ ...offer, lastsMs: 5 }, from), from + 5);
+});
+
+test('plans are listed and bought on the command line', async () => {
+  const stall = await openStall();
+  await stall.account('alice', '25');
+  const { text } = await stall.command('plans list');
+  assert.match(text, /free \(default\) +0\.00/);
+  assert.match(text, /pro +20\.00 +25\.00 a month +5\.00 in 5h, 15\.00 in week/);
+  const values = { plan: 'pro', account: 'alice', reference: 'paper 7' };
+  assert.match((await stall.command('plans buy', values)).text, /alice is on plan pro for 20\.00 USD.* 30\.00 USD/);
+  assert.match((await stall.command('plans buy', values)).text, / 30\.00 USD/);
+  await assert.rejects(stall.command('plans buy', { plan: 'pro', account: 'nobody' }), /no account "nobody"/);
+  assert.equal(stall.host.find(shop) !== undefined, true);
+});
