@@ -127,6 +127,11 @@ export interface Endpoint {
    * for that. The deadline holds, and nothing more is sent.
    */
   readonly outlivesClient?: true;
+  /**
+   * What it asks for is done later, by whoever takes the order: no upstream is chosen in the exchange, and money is set
+   * aside with the order, by its `deposit`.
+   */
+  readonly later?: true;
   /** The facts that `open` states. */
   readonly states?: readonly Fact<unknown>[];
   /** Facts that `open` uses where they are stated; whoever writes them stands above the first plugin that reads what it states. */

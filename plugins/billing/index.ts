@@ -14,6 +14,8 @@ import {
   caller,
   catalog,
   database,
+  deposit,
+  deposits,
   ledger,
   type Meter,
   type Model,
@@ -30,6 +32,7 @@ import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { commandsOf } from './commands.ts';
+import { Vault } from './deposits.ts';
 import type { Desk } from './desk.ts';
 import { departures, type Hold, type Terms } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
@@ -75,10 +78,10 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger, pool],
+  provides: [ledger, pool, deposits],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
-  writes: [meter],
+  writes: [meter, deposit],
   awaits: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
@@ -91,11 +94,17 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
   const till = openTill(host, store, () => books);
   host.provide(ledger, till.ledger);
   host.provide(pool, till.pool);
+  const vault = new Vault(host, store, till.changes);
+  host.provide(deposits, vault);
   return {
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
+      if (exchange.endpoint.later === true) {
+        exchange.set(deposit, vault.offer(termsOf(exchange, maxCount, host.clock.now())));
+        return next();
+      }
       const opening = openAccount(exchange, books.desk, config.hold.output_tokens, host.clock.now());
       // As a rule the account is in memory, and nothing is waited for.
       if (opening !== undefined) await opening;

@@ -13,6 +13,8 @@ import { refundCredit, refundRequest } from './refunds.ts';
 import { beginTerm, extendTerm, isRunning, keepUp, lastTerm } from './terms.ts';
 
 export interface Till {
+  /** Changes of one account beside its calls. */
+  readonly changes: Changes;
   readonly ledger: Ledger;
   readonly pool: Pool;
   /** Gives and takes what is due; resolves with when there is something to do again. */
@@ -25,6 +27,7 @@ const none = money(0n);
 export function openTill(host: Host, store: Database, books: () => Books | undefined): Till {
   const changes = new Changes(host, store, books);
   return {
+    changes,
     ledger: {
       credit: (accountId, amount, options) =>
         changes.change(accountId, none, async (entries) => {
