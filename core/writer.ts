@@ -47,7 +47,8 @@ export async function writeAnswer(
   headers['request-id'] ??= exchange.id;
   if (closing) headers['connection'] = 'close';
   if (isStream(answer.body)) {
-    delete headers['content-length'];
+    if (answer.bodyBytes === undefined) delete headers['content-length'];
+    else headers['content-length'] = answer.bodyBytes;
     outgoing.writeHead(answer.status, headers);
     progress.isChunked = takeFraming(outgoing);
     progress.idleFrame = answer.idleFrame;
