@@ -34,6 +34,8 @@ export interface Order {
   readonly references: readonly Reference[];
   /** Further members that the client wrote, by their own names, for vendors whose protocol has the same ones. */
   readonly extra: JsonObject;
+  /** What the client calls a member, where it is another name: a refusal names what the client wrote. */
+  readonly fields?: { readonly [Member in keyof Order]?: string };
 }
 
 /** A request to a vendor; address and credentials are the queue's to add. */
@@ -48,6 +50,10 @@ export interface VendorRequest {
 
 export interface VendorAnswer {
   readonly status: number;
+  /** Lower-case names; they may say how long the vendor wants to be left alone. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Wall-clock milliseconds at which it came. */
+  readonly atMs?: number;
   /** undefined: no JSON. */
   readonly json: unknown;
 }

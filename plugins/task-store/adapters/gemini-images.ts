@@ -1,0 +1,139 @@
+/** `gemini-images`: generateContent that answers with pictures; one for each call, at once, as bytes. Pure. */
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
+import { readCount, type Usage } from '../../../core/usage.ts';
+import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
+import { ratioAmong, resolutionAmong } from './geometry.ts';
+import { failed, readObject, unreadable } from './outcome.ts';
+import { bytesOf } from './references.ts';
+import { pickExtras, refuseRoles } from './refuse.ts';
+import { promptTokensAtMost, statedMedia } from './token-bounds.ts';
+
+const roles = new Set(['image']);
+const extrasTaken = new Set(['seed']);
+const ratios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'];
+
+/** Published are 1,120 for 1K and 2K, 1,290 for the older model, 2,000 for 4K. */
+const tokensPerImage = 1_500;
+const tokensPerImageOf4k = 2_500;
+/** Thoughts, drafts among them, and words beside the picture. */
+const wordsPerImage = 8_192;
+
+/** Ends that are about rules, and ends without a picture; see `finishReason` and `blockReason` of the protocol. */
+const forbidden = /SAFETY|PROHIBITED|RECITATION|BLOCKLIST|SPII/;
+const ending = 'STOP';
+
+export const geminiImages: Adapter = {
+  protocol: 'gemini-images',
+  kind: 'image',
+  needsBytes: true,
+  mostPerCall: 1,
+
+  create(order, target): VendorRequest {
+    refuseRoles(order, roles);
+    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const aspectRatio = ratioAmong(order, ratios);
+    const resolution = resolutionAmong(order, ['1k', '2k', '4k'], target.traits);
+    // The first resolution is what it makes by itself, and older models know no other word for it.
+    const imageSize = resolution === undefined || resolution === '1k' ? undefined : resolution.toUpperCase();
+    const imageConfig = {
+      ...(aspectRatio === undefined ? {} : { aspectRatio }),
+      ...(imageSize === undefined ? {} : { imageSize }),
+    };
+    const shown = order.references.map((reference) => {
+      const { base64, mediaType } = bytesOf(reference);
+      return { inlineData: { mimeType: mediaType, data: base64 } };
+    });
+    const body = {
+      contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }],
+      generationConfig: {
+        responseModalities: ['TEXT', 'IMAGE'],
+        ...(Object.keys(imageConfig).length === 0 ? {} : { imageConfig }),
+        ...extras,
+      },
+    };
+    const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+    return {
+      method: 'POST',
+      path: `/models/${encodeURIComponent(target.model)}:generateContent`,
+      body,
+      dropped: unread,
+    };
+  },
+
+  readCreated(answer, order): Step {
+    const read = readObject(answer);
+    if ('failed' in read) return read.failed;
+    const { json } = read;
+    const candidates = listOf(json['candidates']).filter(isObject);
+    const files = candidates.flatMap(filesOf);
+    if (files.length === 0) return failedFor(json, candidates);
+    const counted = tokensOf(objectOf(json['usageMetadata']));
+    const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order)) };
+    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: statedMedia(order) } };
+  },
+
+  bounds(order): Bounds {
+    return {
+      inputTokens: order.count * promptTokensAtMost(order),
+      outputTokens: order.count * (imageTokensAtMost(order) + wordsPerImage),
+      images: order.count,
+      seconds: 0,
+      media: statedMedia(order),
+    };
+  },
+};
+
+/** Drafts that it thought of are not shown. */
+function filesOf(candidate: JsonObject): MadeFile[] {
+  return listOf(objectOf(candidate['content'])?.['parts']).flatMap((part) => {
+    if (!isObject(part) || part['thought'] === true) return [];
+    const inline = objectOf(part['inlineData']) ?? objectOf(part['inline_data']);
+    const base64 = textOf(inline?.['data']);
+    const mediaType = textOf(inline?.['mimeType']) ?? textOf(inline?.['mime_type']);
+    return base64 === undefined ? [] : [{ base64, ...(mediaType === undefined ? {} : { mediaType }) }];
+  });
+}
+
+function failedFor(json: JsonObject, candidates: readonly JsonObject[]): Step {
+  const blocked = textOf(objectOf(json['promptFeedback'])?.['blockReason']);
+  if (blocked !== undefined) return failed('content_policy');
+  const reason = candidates.map((candidate) => textOf(candidate['finishReason'])).find((word) => word !== undefined);
+  if (reason === undefined) throw unreadable('the answer has neither a picture nor a reason');
+  if (forbidden.test(reason)) return failed('content_policy');
+  return failed(reason === ending || reason === 'NO_IMAGE' ? 'no_image' : 'generation_failed');
+}
+
+/** Totals with their parts by modality. Thoughts stand beside the candidates' tokens. */
+function tokensOf(usage: JsonObject | undefined): Usage | undefined {
+  if (usage === undefined) return undefined;
+  const prompt = readCount(usage['promptTokenCount']);
+  const answered = readCount(usage['candidatesTokenCount']);
+  if (prompt === undefined || answered === undefined) return undefined;
+  const cached = Math.min(readCount(usage['cachedContentTokenCount']) ?? 0, prompt);
+  const shown = Math.min(modality(usage['promptTokensDetails'], 'IMAGE'), prompt - cached);
+  const painted = Math.min(modality(usage['candidatesTokensDetails'], 'IMAGE'), answered);
+  return {
+    input: prompt - cached - shown,
+    cache_read: cached,
+    input_image: shown,
+    output: answered - painted,
+    output_image: painted,
+    reasoning: readCount(usage['thoughtsTokenCount']) ?? 0,
+  };
+}
+
+function modality(details: unknown, name: string): number {
+  let sum = 0;
+  for (const detail of listOf(details)) {
+    if (isObject(detail) && detail['modality'] === name) sum += readCount(detail['tokenCount']) ?? 0;
+  }
+  return sum;
+}
+
+function imageTokensAtMost({ resolution, size }: Order): number {
+  return resolution === '4k' || size !== undefined ? tokensPerImageOf4k : tokensPerImage;
+}
+
+function estimatedTokens(order: Order): Usage {
+  return { input: promptTokensAtMost(order), output_image: imageTokensAtMost(order) };
+}
