@@ -62,6 +62,21 @@ export class GuardedClient {
     await Promise.all([this.#agent.destroy(), this.#openAgent?.destroy()]);
   }
 
+  /** Sends a text, and resolves with the status of the answer, of which nothing is read. A redirect is not followed. */
+  async post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
+    const url = this.#checked(address);
+    const response = await this.#agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'POST',
+      headers: { ...headers, 'user-agent': 'model-gateway' },
+      body,
+      signal,
+    });
+    discard(response);
+    return response.statusCode;
+  }
+
   /** The whole file. Throws as `open` does. */
   async get(address: string, signal: AbortSignal): Promise<Fetched> {
     const { contentType, body } = await this.open(address, signal);
