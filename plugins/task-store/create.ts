@@ -1,6 +1,7 @@
 /** Has an order made: departures are written down before anything is sent, and what may have been sent is never sent again. */
 import type { Attempt, Model, Secret } from '../../core/vocabulary.ts';
-import type { Adapter, Step, VendorRequest } from './contract.ts';
+import { askAll, callsFor, type VendorCall } from './calls.ts';
+import type { Adapter, Step } from './contract.ts';
 import { makeFilesKept } from './copy.ts';
 import { giveUp, usageAtMost, withLast } from './ends.ts';
 import type { From, StoredTask, TaskError } from './rows.ts';
@@ -61,14 +62,14 @@ export class Creation {
   }
 
   async #try(place: Place, model: Model, taken: { key: Secret; credential: string }): Promise<Outcome> {
-    const { vendors, withBytes, clock, providers } = this.#tools;
+    const { withBytes, clock, providers } = this.#tools;
     const { adapter } = place;
     const { order } = this.#task;
     const target = targetAt(place, model, taken.key, taken.credential);
-    let wanted: VendorRequest;
+    let calls: VendorCall[];
     try {
       const shown = adapter.needsBytes ? await withBytes(order, this.#hand.signal) : order;
-      wanted = adapter.create(shown, target);
+      calls = callsFor(adapter, shown, target);
     } catch (error) {
       return { verdict: judge(error) };
     }
@@ -76,9 +77,8 @@ export class Creation {
     const startedMs = clock.monotonic();
     const timeoutMs = Math.max(target.upstream.firstByteTimeoutMs, paintingMs);
     try {
-      const answer = await vendors.ask(wanted, target, timeoutMs, this.#hand.signal);
-      const step = adapter.readCreated(answer, order);
-      this.#note({ result: 'answered', status: answer.status, durationMs: clock.monotonic() - startedMs });
+      const { step, status } = await askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
+      this.#note({ result: 'answered', status, durationMs: clock.monotonic() - startedMs });
       return { step, adapter };
     } catch (error) {
       // The process stops: what was sent may come to something, but nobody will know. Its successor sees to that.

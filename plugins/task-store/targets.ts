@@ -3,6 +3,7 @@ import type { Random } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { mergeTraits } from '../../core/traits.ts';
 import type { Attempt, Model, ModelTarget, Provider, Providers, Secret, Target } from '../../core/vocabulary.ts';
+import { callsFor } from './calls.ts';
 import type { Adapter, Bounds, MediaKind, Order } from './contract.ts';
 
 export interface Place {
@@ -88,7 +89,7 @@ export function checkOrder(places: readonly Place[], model: Model, order: Order)
   });
   for (const [index, place] of places.entries()) {
     try {
-      place.adapter.create(order, targetAt(place, model, wordless, 'none'));
+      callsFor(place.adapter, order, targetAt(place, model, wordless, 'none'));
       return;
     } catch (error) {
       if (index === 0) reason = error;
