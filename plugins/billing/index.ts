@@ -97,6 +97,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
   const vault = new Vault(host, store, till.changes);
   host.provide(deposits, vault);
   return {
+    applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
       if (books === undefined)

@@ -62,8 +62,9 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   engine.wake();
   const clientHost = exchange.request.headers['host'];
   if (!asked.waits && !synchronous) {
-    const task = await tools.rows.find(id, money.accountId);
-    return json(shape.submitted(viewOf(task!, tools.files, clientHost)));
+    // It may have begun by now; what the client is told is that it was taken.
+    const task = { ...(await tools.rows.find(id, money.accountId))!, state: 'queued', progress: 0 } as const;
+    return json(shape.submitted(viewOf(task, tools.files, clientHost)));
   }
   const ended = await awaitEnd(exchange, taking, id);
   if (ended === undefined) {
