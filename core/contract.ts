@@ -92,7 +92,7 @@ export interface Exchange {
   readonly request: ClientRequest;
   /** Wall-clock milliseconds of arrival. */
   readonly receivedAt: number;
-  /** Aborts when the client leaves (unless the endpoint outlives that, or the answer is read on without it) or the exchange's deadline passes. */
+  /** Aborts when the client leaves (unless the answer is read on without it) or the exchange's deadline passes. */
   readonly signal: AbortSignal;
   /** The fact's value; throws when nobody has set it. */
   get<T>(fact: Fact<T>): T;
@@ -126,11 +126,6 @@ export interface Endpoint {
   readonly body?: 'whole' | 'none';
   /** Overrides the exchange's deadline (600 s), in milliseconds. */
   readonly timeoutMs?: number;
-  /**
-   * What was sent to an upstream is finished when the client leaves, so that what it cost is known: `signal` does not abort
-   * for that. The deadline holds, and nothing more is sent.
-   */
-  readonly outlivesClient?: true;
   /**
    * What it asks for is done later, by whoever takes the order: no upstream is chosen in the exchange, and money is set
    * aside with the order, by its `deposit`.

@@ -163,12 +163,6 @@ export class LiveExchange implements Exchange {
   /** The client is gone: all stops, unless something was sent whose answer is read on. `now` is monotonic. */
   leave(now: number): void {
     if (this.left !== undefined || this.#aborted !== undefined) return;
-    if (this.hasSent && this.endpoint.outlivesClient === true) {
-      this.left = clientLeft();
-      this.#readsUntil = Number.POSITIVE_INFINITY;
-      this.#bytesLeft = Number.POSITIVE_INFINITY;
-      return;
-    }
     const bounds = this.#outlives ?? this.find(upstreamRequest)?.drain;
     if (!this.hasSent || bounds === undefined) {
       this.abort(clientLeft());

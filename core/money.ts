@@ -172,7 +172,7 @@ export const oneTool: PieceBounds = { tools: 1, images: 0, seconds: 0 };
 
 /**
  * An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest
- * output class, every tool call as the dearest tool.
+ * output class, every tool call as the dearest tool, and every piece.
  */
 export function costBound(
   inputTokens: number,

@@ -212,6 +212,8 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly plan: string;
+  /** Its own price ratio as decimal text; null or absent: 1. */
+  readonly multiplier?: string | null;
   readonly createdAt: Date;
 }
 export interface Accounts {

@@ -14,33 +14,10 @@ const source = (file: string) => readFileSync(file, 'utf8');
 
 /** Files that do no I/O and that plugins may import. */
 const leaves = new Set(
-  [
-    'contract',
-    'vocabulary',
-    'pool',
-    'errors',
-    'money',
-    'usage',
-    'prices',
-    'formula',
-    'sse',
-    'splice',
-    'schema',
-    'traits',
-    'secret',
-    'bag',
-    'json',
-    'refusals',
-    'scrub',
-    'retry-after',
-    'error-envelope',
-    'request-body',
-    'body-edits',
-    'public-address',
-    'sniff',
-    'media-types',
-    'data-url',
-  ].map((name) => `core/${name}.ts`),
+  `contract vocabulary pool errors money usage prices formula sse splice schema traits secret bag json refusals scrub
+    retry-after error-envelope request-body body-edits media-types data-url sniff public-address files`
+    .split(/\s+/)
+    .map((name) => `core/${name}.ts`),
 );
 /** Files that do I/O and that plugins may import all the same: what several need, and what must be right in one place. */
 const instruments = new Set(['core/guarded-get.ts']);

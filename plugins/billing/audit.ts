@@ -1,6 +1,7 @@
 /** Checks the money's invariants against the rows themselves and tells what breaks them. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../core/vocabulary.ts';
+import { chargeRule, recountCharges } from './charge-audit.ts';
 import { type Check, drawRule, poolChecks, replayDraws, type Table } from './pool-audit.ts';
 import { type Files, listSegments, scanSegment } from './segments.ts';
 import { rowsOf, tablesOf } from './sql.ts';
@@ -166,6 +167,7 @@ export async function audit(orm: Orm, schema: string, files: Files, directory: s
         violations.push(...describe(rule, what, rows));
       }
       violations.push(...describe(drawRule.rule, drawRule.what, await replayDraws(transaction, schema)));
+      violations.push(...describe(chargeRule.rule, chargeRule.what, await recountCharges(transaction, schema)));
       const open = await rowsOf<{ subject: string }>(transaction, openHolds(table));
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,

@@ -187,7 +187,7 @@ function givenRecords(text: string): SQL {
     select row_number() over (order by place, record.ordinality) as position, record.*
     from string_to_table(${text}::text, E'\n') with ordinality as lines (line, place),
       rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
-        kind text, id uuid, at bigint, account text, key text, model text, part smallint, input bigint, output bigint,
+        kind text, id uuid, at bigint, account text, key text, model text, plan text, part smallint, input bigint, output bigint,
         amount bigint, held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text,
         finish text, "upstreamId" text, price jsonb, ratio text, version text, tier text, own bigint,
         absorbed bigint, attempts json
@@ -209,7 +209,7 @@ const postings = sql`
       when 'VOID' then jsonb_build_object('model', model, 'reason', reason)
       else jsonb_build_object('model', model, 'usage', usage, 'estimated', estimated, 'reason', reason,
         'price', price, 'ratio', ratio, 'price_version', version)
-        || case when tier is null then '{}'::jsonb else jsonb_build_object('tier', tier) end
+        || jsonb_strip_nulls(jsonb_build_object('tier', tier, 'plan', plan))
     end as detail,
     to_timestamp(at / 1000.0) as created_at
   from given`;
@@ -229,9 +229,9 @@ function freshPostings(table: (name: string) => SQL): SQL {
 }
 
 const usageRows = sql`
-  (request_id, account_id, key_id, model, provider, target_model, classes, estimated_input, held, cost, estimated,
+  (request_id, account_id, key_id, model, plan, provider, target_model, classes, estimated_input, held, cost, estimated,
     terminal, finish, upstream_id, price_version, tier, ratio, own_cost, created_at)
-  select id, account, key, model, attempts->-1->>'provider', attempts->-1->>'model', usage, input, held, cost, estimated,
+  select id, account, key, model, plan, attempts->-1->>'provider', attempts->-1->>'model', usage, input, held, cost, estimated,
     terminal, finish, "upstreamId", version, tier, ratio, own, to_timestamp(at / 1000.0)
   from given where kind = 'SETTLE'`;
 

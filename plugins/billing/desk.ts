@@ -212,7 +212,10 @@ export class Desk {
     if (charge.cost <= absurdCost) return { told: verdict, charge };
     const fields = { id: hold.terms.id, cost: charge.cost.toString(), usage: verdict.usage };
     this.#options.log.error(fields, 'an absurd cost: the hold is charged');
-    return { told: { ...verdict, estimated: true }, charge: { ...charge, cost: hold.held, own: undefined } };
+    return {
+      told: { ...verdict, estimated: true, reason: 'absurd' },
+      charge: { ...charge, cost: hold.held, own: undefined },
+    };
   }
 
   /** Keeps a hold of an earlier run. */

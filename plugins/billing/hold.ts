@@ -107,6 +107,7 @@ export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
     account: terms.accountId,
     key: terms.keyId,
     model: terms.model,
+    plan: terms.plan?.name,
     input: terms.inputTokens,
     output: terms.outputTokens,
     amount: held.toString(),
@@ -133,11 +134,17 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
     outputTokens: record.output,
     allowance: { tools: 0, images: 0, seconds: 0 },
     entry: undefined,
+    plan: record.plan === undefined ? undefined : planNamed(record.plan),
   };
   const hold = newHold(terms, money(BigInt(record.amount)), undefined);
   hold.sequence = sequence;
   if (record.sent !== undefined) hold.sent.push(record.sent);
   return hold;
+}
+
+/** What the plan brings was given, or not, when the hold was taken. */
+function planNamed(name: string): PlanTerms {
+  return { name, limits: {}, models: undefined, multiplier: undefined };
 }
 
 /** All that was set aside leaves the hold: what the call did not cost goes back, what it cost beyond is taken. */
@@ -155,6 +162,7 @@ export function settleRecord(
     account: terms.accountId,
     key: terms.keyId,
     model: terms.model,
+    plan: terms.plan?.name,
     input: terms.inputTokens,
     held: held.toString(),
     cost: cost.toString(),

@@ -1,15 +1,11 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
 import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { one, oneTool, type PieceBounds, type Ratio, timesRatio } from '../../core/money.ts';
-import { type PriceContext, versionAt } from '../../core/prices.ts';
 import { count, size, z } from '../../core/schema.ts';
 import { maxCount } from '../../core/usage.ts';
 import {
   accounts,
   attempts,
-  type Call,
-  type Caller,
   call,
   caller,
   catalog,
@@ -18,7 +14,6 @@ import {
   deposits,
   ledger,
   type Meter,
-  type Model,
   meter,
   model,
   plan,
@@ -31,10 +26,11 @@ import { share } from './absorbed.ts';
 import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
+import { type HoldRules, termsOf } from './call-terms.ts';
 import { commandsOf } from './commands.ts';
 import { Vault } from './deposits.ts';
 import type { Desk } from './desk.ts';
-import { departures, type Hold, type Terms } from './hold.ts';
+import { departures, type Hold } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
 import { openTill } from './pool.ts';
 import { readLedger } from './rows.ts';
@@ -46,6 +42,12 @@ const configSchema = z.strictObject({
       output_tokens: count()
         .default(4096)
         .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
+      whole_answers: z
+        .enum(['step', 'bound'])
+        .default('step')
+        .describe(
+          'What is set aside for an answer that is not streamed: output_tokens (step; it may cost more than the balance), or all that it can cost (bound).',
+        ),
     })
     .prefault({})
     .describe('How much is set aside for a call before it is sent.'),
@@ -73,6 +75,9 @@ const applyMs = 50;
 const progressMs = 3_000;
 const sweepMs = 15_000;
 
+/** What is done later is covered whole. */
+const wholeOrder: HoldRules = { stepTokens: maxCount, wholeAnswers: 'step' };
+
 export default definePlugin<Config>({
   name: 'billing',
   config: configSchema,
@@ -90,6 +95,7 @@ export default definePlugin<Config>({
 export async function setUpBilling(host: Host, config: Config, files: Files): Promise<Part> {
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
+  const rules: HoldRules = { stepTokens: config.hold.output_tokens, wholeAnswers: config.hold.whole_answers };
   let books: Books | undefined;
   const till = openTill(host, store, () => books);
   host.provide(ledger, till.ledger);
@@ -103,10 +109,10 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
       if (exchange.endpoint.later === true) {
-        exchange.set(deposit, vault.offer(termsOf(exchange, maxCount, host.clock.now())));
+        exchange.set(deposit, vault.offer(termsOf(exchange, wholeOrder, host.clock.now())));
         return next();
       }
-      const opening = openAccount(exchange, books.desk, config.hold.output_tokens, host.clock.now());
+      const opening = openAccount(exchange, books.desk, rules, host.clock.now());
       // As a rule the account is in memory, and nothing is waited for.
       if (opening !== undefined) await opening;
       return next();
@@ -120,7 +126,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
     }),
     notices: () =>
       overdraftNotices({
-        holdTokens: config.hold.output_tokens,
+        rules,
         at: host.clock.now(),
         models: host.find(catalog)?.list() ?? [],
         plans: host.find(plans)?.list() ?? [],
@@ -128,7 +134,7 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
     ready: () => books?.desk.accepting() ?? false,
     start: async () => {
       const running = await openBooks(host, store, files, {
-        stepTokens: config.hold.output_tokens,
+        stepTokens: rules.stepTokens,
         segmentBytes: config.journal.segment,
         journalBytes: config.journal.limit,
         backlogLimit: config.journal.backlog,
@@ -153,8 +159,8 @@ export async function setUpBilling(host: Host, config: Config, files: Files): Pr
 }
 
 /** Holds the money, and makes sure that the hold ends however the exchange does. */
-function openAccount(exchange: Exchange, desk: Desk, outputTokens: number, at: number): undefined | Promise<void> {
-  const taken = desk.hold(termsOf(exchange, outputTokens, at));
+function openAccount(exchange: Exchange, desk: Desk, rules: HoldRules, at: number): undefined | Promise<void> {
+  const taken = desk.hold(termsOf(exchange, rules, at));
   if (taken instanceof Promise) return taken.then((hold) => watch(exchange, desk, hold));
   watch(exchange, desk, taken);
   return undefined;
@@ -188,54 +194,4 @@ class HoldMeter implements Meter {
   observe(outputTokens: number): boolean {
     return this.#desk.observe(this.#hold, outputTokens);
   }
-}
-
-/** What the call is charged by, fixed now. A model that has no price now is not sold. */
-function termsOf(exchange: Exchange, longestOutput: number, at: number): Terms {
-  const request = exchange.get(call);
-  const entry = exchange.get(model);
-  const who = exchange.get(caller);
-  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
-  if (prices === undefined) {
-    throw new GatewayError('unsupported', `The model "${entry.id}" has no price yet and cannot be used.`, {
-      field: 'model',
-      code: 'model_not_priced',
-      shouldRetry: false,
-    });
-  }
-  const { services, media } = request;
-  const wanted = request.maxOutputTokens ?? entry.maxOutputTokens ?? longestOutput;
-  return {
-    id: exchange.id,
-    accountId: who.accountId,
-    keyId: who.keyId,
-    model: entry.id,
-    prices,
-    at,
-    context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
-    ratio: ratioOf(exchange, entry, who),
-    inputTokens: request.inputTokens,
-    outputTokens: Math.min(Math.min(wanted, longestOutput) * request.choices, maxCount),
-    allowance: allowanceOf(request),
-    entry,
-    plan: exchange.find(plan),
-  };
-}
-
-const standard: PriceContext = {};
-
-function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'> {
-  return media === undefined ? {} : { media };
-}
-
-/** Plan × model × account; whoever states the ratio as a fact has worked out plan and model. */
-function ratioOf(exchange: Exchange, entry: Model, who: Caller): Ratio {
-  const stated = exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier ?? one;
-  return timesRatio(timesRatio(stated, entry.multiplier ?? one), who.multiplier ?? one);
-}
-
-/** Where an endpoint does not tell what tools it offers, one call is covered. */
-function allowanceOf({ toolCalls, images, seconds }: Call): PieceBounds {
-  if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
-  return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
 }

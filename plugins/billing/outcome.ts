@@ -21,7 +21,7 @@ export interface Ending {
 
 export interface Settlement {
   readonly kind: 'SETTLE';
-  readonly reason: 'answered' | 'cut' | 'client_left' | 'no_usage' | 'crash';
+  readonly reason: 'answered' | 'cut' | 'client_left' | 'no_usage' | 'crash' | 'absurd';
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly terminal: boolean;

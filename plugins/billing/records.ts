@@ -25,6 +25,8 @@ export interface HoldRecord {
   readonly account: string;
   readonly key: string;
   readonly model: string;
+  /** Name of the plan that the call is made on; absent: none. */
+  readonly plan?: string | undefined;
   readonly input: number;
   readonly output: number;
   readonly amount: string;
@@ -68,6 +70,7 @@ export interface SettleRecord {
   readonly account: string;
   readonly key: string;
   readonly model: string;
+  readonly plan?: string | undefined;
   readonly input: number;
   /** Set aside in all, extensions included. */
   readonly held: string;

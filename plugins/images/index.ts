@@ -15,6 +15,9 @@ import { readAnswer } from './answer.ts';
 import { asked, openRequest } from './request.ts';
 import { wordUpstreamRequest } from './upstream-request.ts';
 
+/** Ten images of the largest kind, as base64. */
+const maxAnswerBytes = 512 * 1024 * 1024;
+
 const config = z.strictObject({
   protocol: z
     .string()
@@ -37,8 +40,6 @@ export default definePlugin({
       path: '/v1/images/generations',
       operation: 'images',
       timeoutMs: timeout,
-      // Vendors charge for images that nobody fetches.
-      outlivesClient: true,
       states: [call, asked],
       open(exchange) {
         const request = openRequest(exchange.request.body, protocol);
@@ -58,6 +59,8 @@ export default definePlugin({
         const request = exchange.get(asked);
         const to = exchange.get(target);
         if (to.protocol !== protocol) throw new Error(`route chose a protocol that is not spoken: ${to.protocol}`);
+        // Vendors charge for images that nobody fetches.
+        exchange.outlive({ longestMs: timeout, maxBytes: maxAnswerBytes });
         const { sending, dropped } = wordUpstreamRequest(request.body, to, timeout);
         exchange.set(upstreamRequest, sending);
         const { answer, report } = await readAnswer(await next(), request, host.clock.now(), to.key.reveal());

@@ -10,7 +10,7 @@ import type { ModelConfig, ModelsConfig } from './config.ts';
 export function lowestRatio(
   id: string,
   model: Pick<ModelConfig, 'multiplier'>,
-  plans: Plans | undefined,
+  plans: Pick<Plans, 'list'> | undefined,
   multipliers: Multipliers | undefined,
 ): Ratio {
   const ratios = (plans?.list() ?? [])

@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { timesRatio } from '../../core/money.ts';
 import { type PriceVersion, versionAt } from '../../core/prices.ts';
 import {
+  accounts,
   type Call,
   call,
   caller,
@@ -23,12 +24,13 @@ import { dialectOf, renderError } from './dialects.ts';
 import { floorFaults, lowestRatio } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
+import { undersellingPlans } from './undersold.ts';
 
 export default definePlugin<ModelsConfig>({
   name: 'models',
   config: modelsSchema,
   needs: [providers],
-  uses: [translations, plans, multipliers],
+  uses: [translations, plans, multipliers, accounts],
   provides: [catalog, priceFloor],
   reads: [call],
   finds: [caller, plan],
@@ -60,7 +62,13 @@ export default definePlugin<ModelsConfig>({
         exchange.set(model, entry);
         return next();
       },
-      notices: () => [...catalogNotices(config, known), ...priceNotices(config, host.clock.now())],
+      notices: () => [
+        ...catalogNotices(config, known),
+        ...priceNotices(config, host.clock.now()),
+        ...undersellingPlans(config, host.find(plans), host.find(multipliers), host.clock.now()).map(
+          (text) => ({ level: 'warning', text }) as const,
+        ),
+      ],
       problems: () => floorFaults(config, host.clock.now(), lowest),
       commands: priceCommands(host, config),
     };

@@ -5,11 +5,12 @@ import { formulaOf } from '../../core/formula.ts';
 import { cost, formatUsd, parseRatio, type Ratio } from '../../core/money.ts';
 import { type PriceContext, type Priced, priceFor, versionAt } from '../../core/prices.ts';
 import { readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import { multipliers, plans } from '../../core/vocabulary.ts';
+import { accounts, multipliers, plans } from '../../core/vocabulary.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 import { floorFaults, lowestRatio } from './floors.ts';
 import { importCommand } from './import-command.ts';
 import { isoTime, reportPrices } from './price-report.ts';
+import { undersellingPlans, undersoldAccounts } from './undersold.ts';
 
 type Values = Parameters<Command['run']>[0];
 const dayMs = 86_400_000;
@@ -18,7 +19,8 @@ export function priceCommands(host: Host, config: ModelsConfig): Command[] {
   return [
     {
       name: 'prices check',
-      summary: 'Lists holes, sales below cost, examples and prices that end soon; exit code 1 on a hole or a loss',
+      summary:
+        'Lists holes, sales below cost, examples, prices that end soon, plans and accounts that pay less than the cost; exit code 1 on a hole or a loss',
       options: { '--days <n>': 'How far ahead an end is told (30)' },
       run: async (values) => check(host, config, values),
     },
@@ -52,16 +54,22 @@ function lowestOf(host: Host): (id: string, model: ModelConfig) => Ratio {
   return (id, model) => lowestRatio(id, model, host.find(plans), host.find(multipliers));
 }
 
-function check(host: Host, config: ModelsConfig, values: Values): CommandResult {
+async function check(host: Host, config: ModelsConfig, values: Values): Promise<CommandResult> {
   const days = readCount(values['days'] ?? '30');
   if (days === undefined) throw wrong('days', '--days is a whole number.');
   const at = host.clock.now();
   const report = reportPrices(config, host.find(plans), at, days * dayMs);
-  const losses = floorFaults(config, at, lowestOf(host)).map(({ path, message }) => `${path[0]}: ${message}`);
+  const lowest = lowestOf(host);
+  const losses = floorFaults(config, at, lowest).map(({ path, message }) => `${path[0]}: ${message}`);
+  const undersold = [
+    ...undersellingPlans(config, host.find(plans), host.find(multipliers), at),
+    ...undersoldAccounts(config, (await host.find(accounts)?.list()) ?? [], lowest, at),
+  ];
   const lines = [
     ...report.unpriced.map((model) => `hole: ${model} has no price and is not sold`),
     ...report.gaps.map(({ model, from }) => `hole: ${model} has no price from ${from} on`),
     ...losses.map((sentence) => `loss: ${sentence}`),
+    ...undersold.map((sentence) => `below cost: ${sentence}`),
     ...report.unknown.map(
       ({ model, plan }) => `unknown: plan "${plan}" allows the model ${model}, which is not offered`,
     ),
@@ -73,7 +81,7 @@ function check(host: Host, config: ModelsConfig, values: Values): CommandResult 
   ];
   const bad = report.unpriced.length + report.gaps.length + losses.length + report.unknown.length > 0;
   return {
-    json: { ...report, losses, ok: !bad },
+    json: { ...report, losses, undersold, ok: !bad },
     text: lines.join('\n') || 'Every model has a price that holds, and none is sold below its cost.',
     exitCode: bad ? 1 : 0,
   };

@@ -1,31 +1,64 @@
-/** What a hold and its settlement cost beside the journal: `node --import tsx tests/bench/hold.ts`. Prints nanoseconds for both together. */
-import { one, oneTool, parseRatio, parseUsd, type Ratio, zero } from '../../core/money.ts';
+/** What a hold and its settlement cost beside the journal: `npm run bench:hold`. Prints nanoseconds for both together. */
+import { money, one, oneTool, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
 import { flatBook, type PriceBook, type PriceContext, PriceVersion } from '../../core/prices.ts';
-import type { Usage } from '../../core/usage.ts';
-import type { Model } from '../../core/vocabulary.ts';
+import type { Attempt, Model, UsageReport } from '../../core/vocabulary.ts';
+import { share } from '../../plugins/billing/absorbed.ts';
+import { Backlog } from '../../plugins/billing/backlog.ts';
 import { Desk, type DeskOptions } from '../../plugins/billing/desk.ts';
-import type { Hold, Terms } from '../../plugins/billing/hold.ts';
-import type { AttemptNote } from '../../plugins/billing/records.ts';
+import type { Funds } from '../../plugins/billing/funds.ts';
+import { departures, type Hold, type Terms } from '../../plugins/billing/hold.ts';
+import { attemptNotes, judge } from '../../plugins/billing/outcome.ts';
+import type { Pot } from '../../plugins/billing/pots.ts';
+import { Purses } from '../../plugins/billing/purses.ts';
 
 const runs = 200_000;
 const rounds = 9;
+/** Calls that share one write of the journal and one batch. */
+const callsOfTurn = 50;
+const now = 1_800_000_000_000;
+const clock = { now: () => now, monotonic: () => 0 } as never;
 
-/** Journal, backlog and purses that do nothing: what is left is the desk's own work. */
-function idleDesk(): Desk {
+/** Everything is as it serves, but what is appended to the journal goes nowhere. */
+async function busyDesk(funds: Funds): Promise<{ desk: Desk; turn: () => void }> {
   let sequence = 0;
-  const purse = { upkeepAt: Number.POSITIVE_INFINITY };
-  const parts = {
-    journal: { accepting: () => true, append: () => ++sequence, writtenSequence: 0 },
-    backlog: { rows: 0, bytes: 0, post: () => {}, postEnd: () => {} },
-    purses: { find: () => purse, covers: () => true, use: () => purse, release: () => {} },
-    flusher: { shutOut: false },
-    clock: { now: () => 1_800_000_000_000, monotonic: () => 0 },
-    log: {},
-    stepTokens: 4_096,
-    backlogLimit: 1_000_000,
+  const slab = Buffer.alloc(callsOfTurn);
+  const backlog = new Backlog(() => {});
+  const purses = new Purses({ clock, limit: 10, idleMs: 1_000, fundsOf: async () => funds });
+  const purse = await purses.acquire('a');
+  purse.upkeepAt = Number.POSITIVE_INFINITY;
+  const written = { promise: Promise.resolve(), failed: false };
+  const journal = {
+    accepting: () => true,
+    writing: () => true,
+    append: () => ++sequence,
+    writtenSequence: 0,
+    turn: () => written,
   };
-  return new Desk(parts as unknown as DeskOptions);
+  const rest = { flusher: { shutOut: false }, clock, log: {}, stepTokens: 4_096, backlogLimit: 1_000_000 };
+  const desk = new Desk({ journal, backlog, purses, ...rest } as unknown as DeskOptions);
+  const turn = () => {
+    backlog.written(slab, 0, slab.length, sequence);
+    backlog.take();
+    backlog.drop();
+  };
+  return { desk, turn };
 }
+
+const rich: Funds = { balance: parseUsd('900000000') };
+const potOf = (grantId: string, days: number): Pot => ({
+  grantId,
+  remaining: parseUsd('1000000'),
+  expiresAt: now + days * 86_400_000,
+  windows: {
+    source: 'term',
+    anchor: 0,
+    limits: Object.fromEntries(['5h', 'day', 'week', 'month'].map((name) => [name, parseUsd('900000')])),
+  },
+});
+const pooled: Funds = {
+  ...rich,
+  pool: { pots: [potOf('one', 1), potOf('two', 20), potOf('three', 25)], spent: new Map([['x', money(5n)]]) },
+};
 
 const list = { input: parseUsd('2.5'), cache_read: parseUsd('0.25'), output: parseUsd('15') };
 const flat = flatBook(list, 'v');
@@ -40,21 +73,33 @@ const tiered: PriceBook = [
     ],
   }),
 ];
-const attempt = { number: 1, provider: 'vendor', model: 'm', credential: 'c', protocol: 'chat', startedAt: 0 };
-const notes: AttemptNote[] = [{ ...attempt, result: 'answered', bearer: 'client' }];
-const shares = { notes, absorbed: zero };
 
-function measure(name: string, book: PriceBook, context: PriceContext, ratio: Ratio, cost?: PriceBook): void {
-  const desk = idleDesk();
+interface Case {
+  readonly funds?: Funds;
+  readonly book?: PriceBook;
+  readonly context?: PriceContext;
+  readonly ratio?: Ratio;
+  readonly cost?: PriceBook;
+}
+
+async function measure(name: string, { funds = rich, book = flat, context = {}, ratio = one, cost }: Case) {
+  const { desk, turn } = await busyDesk(funds);
   const target = { provider: 'vendor', model: 'm', weight: 0 };
   const entry = { targets: [target], ...(cost === undefined ? {} : { cost }) } as unknown as Model;
-  const fixed = { id: 'x', accountId: 'a', keyId: 'k', model: 'm', at: 0, allowance: oneTool, entry };
+  const fixed = { id: 'x', accountId: 'a', keyId: 'k', model: 'm', at: now, allowance: oneTool, entry };
   const once = (index: number) => {
     const size = { inputTokens: 1_000 + (index & 1_023), outputTokens: 4_096 };
     const terms: Terms = { ...fixed, ...size, prices: book[0]!, context, ratio };
-    const usage: Usage = { input: 900 + (index & 1_023), cache_read: 100, output: 300, reasoning: 20 };
-    const verdict = { kind: 'SETTLE', reason: 'answered', usage, estimated: false, terminal: true } as const;
-    desk.end(desk.hold(terms) as Hold, verdict, shares);
+    const hold = desk.hold(terms) as Hold;
+    const attempts = [newAttempt()];
+    void desk.sent(hold, attempts[0]);
+    attempts[0]!.result = 'answered';
+    const report = reportOf(index);
+    const sent = departures(hold);
+    const seen = { inputTokens: size.inputTokens, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
+    const verdict = judge({ attempts, sent, report, outcome: 'complete', ...seen });
+    desk.end(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
+    if (index % callsOfTurn === 0) turn();
   };
   for (let index = 0; index < runs; index++) once(index);
   const nanoseconds: number[] = [];
@@ -64,12 +109,31 @@ function measure(name: string, book: PriceBook, context: PriceContext, ratio: Ra
     nanoseconds.push(Number(process.hrtime.bigint() - start) / runs);
   }
   nanoseconds.sort((left, right) => left - right);
-  const [best, median] = [nanoseconds[0]!, nanoseconds[rounds >> 1]!].map((one) => one.toFixed(0).padStart(6));
-  process.stdout.write(`${name.padEnd(34)} median ${median} ns, best ${best} ns\n`);
+  const [best, median] = [nanoseconds[0]!, nanoseconds[rounds >> 1]!].map((each) => each.toFixed(0).padStart(6));
+  process.stdout.write(`${name.padEnd(46)} median ${median} ns, best ${best} ns\n`);
+}
+
+function newAttempt(): Attempt {
+  const names = { provider: 'vendor', model: 'm', credential: 'c', protocol: 'chat' };
+  const open = { status: undefined, durationMs: undefined, error: undefined };
+  return { number: 1, ...names, startedAt: now, result: 'running', ...open };
+}
+
+function reportOf(index: number): UsageReport {
+  const usage = { input: 900 + (index & 1_023), cache_read: 100, output: 300, reasoning: 20 };
+  return { usage, estimated: false, terminal: true, upstreamId: 'up', finish: 'stop' };
 }
 
 const ratio = parseRatio('1.6');
-measure('one price', flat, {}, one);
-measure('one price, ratio', flat, {}, ratio);
-measure('tiers, ratio', tiered, {}, ratio);
-measure('tiers, service, ratio, own cost', tiered, { services: { tier: 'priority' } }, ratio, flat);
+await measure('one price', {});
+await measure('one price, ratio', { ratio });
+await measure('tiers, ratio', { book: tiered, ratio });
+const context = { services: { tier: 'priority' } };
+await measure('tiers, service, ratio, own cost', { book: tiered, context, ratio, cost: flat });
+await measure('the same, three grants with four windows each', {
+  funds: pooled,
+  book: tiered,
+  context,
+  ratio,
+  cost: flat,
+});

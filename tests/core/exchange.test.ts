@@ -5,14 +5,18 @@ import { systemClock } from '../../core/clock.ts';
 import type { Endpoint } from '../../core/contract.ts';
 import { deadlinePassed, LiveExchange } from '../../core/exchange.ts';
 
-function exchange(outlivesClient: boolean): LiveExchange {
-  const endpoint: Endpoint = {
-    method: 'POST',
-    path: '/',
-    operation: 'x',
-    ...(outlivesClient ? { outlivesClient } : {}),
-  };
-  return new LiveExchange('id', endpoint, undefined as never, undefined as never, undefined as never, systemClock);
+function exchange(outlives: boolean): LiveExchange {
+  const endpoint: Endpoint = { method: 'POST', path: '/', operation: 'x' };
+  const live = new LiveExchange(
+    'id',
+    endpoint,
+    undefined as never,
+    undefined as never,
+    undefined as never,
+    systemClock,
+  );
+  if (outlives) live.outlive({ longestMs: 1_000, maxBytes: 100 });
+  return live;
 }
 
 test('all stops when the client leaves', () => {
@@ -23,7 +27,7 @@ test('all stops when the client leaves', () => {
   assert.ok(live.signal.aborted);
 });
 
-test('what was sent for an endpoint that outlives its clients goes on, until its deadline', () => {
+test('what was sent for an exchange that outlives its client goes on, until its deadline', () => {
   const live = exchange(true);
   live.hasSent = true;
   live.leave(0);
@@ -37,4 +41,18 @@ test('what was not sent yet is not sent any more', () => {
   const live = exchange(true);
   live.leave(0);
   assert.equal(live.aborted?.kind, 'client_left');
+});
+
+test('what goes on without its client ends with its time and its bytes', () => {
+  for (const [now, bytes] of [
+    [1_001, 0],
+    [500, 101],
+  ] as const) {
+    const live = exchange(true);
+    live.hasSent = true;
+    live.leave(0);
+    assert.ok(live.readsOn(1_000, 0));
+    assert.ok(!live.readsOn(now, bytes));
+    assert.equal(live.aborted?.kind, 'client_left');
+  }
 });

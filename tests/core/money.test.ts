@@ -201,7 +201,7 @@ test('ratios are exact and positive, and a price times a ratio is rounded once',
   );
 });
 
-test('price by name prefix: a class that a price does not name costs what its stand-in does, pieces cost nothing', () => {
+test('a class that a price does not name costs what its stand-in does, pieces cost nothing', () => {
   const price = { input: 3n, cache_write_5m: 5n, output: 7n };
   const expected = [3n, 3n, 5n, 5n, 3n, 3n, 7n, 7n, 7n, 7n];
   const tokens = usageClasses.filter((name) => !pieceClasses.some((piece) => piece === name));

@@ -227,7 +227,8 @@ test('the same call costs exactly twice of what it costs at the main gateway, or
       ledger.reduce((sum, { amount }) => sum + amount, 0n),
       await desk.balance(customer),
     );
-    const { price } = priceFor(running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!.prices!, Date.now(), {})!;
+    const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-5.4-mini')!;
+    const { price } = priceFor(prices!, Date.now(), row!.classes)!;
     return { cost: row!.cost, official: (ratio = one) => cost(row!.classes, price, ratio) };
   };
   const official = await paid(main, 'free');
@@ -248,8 +249,10 @@ const picture = (content: string, more: object = {}) => ({
   ...more,
 });
 /** By the catalogue, twice over. */
-const perImage = () =>
-  2n * priceFor(running[1]!.gateway.find(catalog)!.find('gpt-image-2')!.prices!, Date.now(), {})!.price.image!;
+const perImage = () => {
+  const { prices } = running[1]!.gateway.find(catalog)!.find('gpt-image-2')!;
+  return 2n * priceFor(prices!, Date.now(), {}, { media: ['1024x1024', 'low'] })!.price.image!;
+};
 
 async function bill(): Promise<BillReport> {
   const origin = running[1]!.gateway.find(localUpstreams)!.origin('sandbox')!;

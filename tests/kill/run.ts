@@ -42,7 +42,12 @@ data: ${directory}
 log: warn
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert]
 storage: { database: "${values.database}" }
-plans: { default: free, offers: { free: { price: 0, limits: {} } } }
+plans:
+  default: free
+  offers:
+    free: { price: 0, limits: {} }
+    # Its window is used up in the midst of it all: then other money pays.
+    granted: { price: 0, limits: {}, multiplier: 1.3, grant: { amount: 1, every: day }, windows: { 5h: 0.005 } }
 providers: { vendor: { keys: key, speaks: { chat: "${vendorOrigin}/v1" } } }
 models: { m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: 1, cache_read: 0.1, output: 2 } } }
 `,
@@ -91,7 +96,7 @@ async function openAccounts(count: number): Promise<{ accountId: string; key: st
   const desk = await boot(file, { mode: 'command', log: createLog('silent') });
   const opened: { accountId: string; key: string }[] = [];
   for (let index = 0; index < count; index++) {
-    const account = await desk.find(accounts)!.create(`account-${index}`, 'free');
+    const account = await desk.find(accounts)!.create(`account-${index}`, index % 2 === 0 ? 'free' : 'granted');
     await desk
       .find(ledger)!
       .credit(account.id, parseUsd('1000'), { kind: 'top-up', reason: 'test', reference: `test-${index}` });

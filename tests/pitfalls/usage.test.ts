@@ -159,6 +159,6 @@ test('pitfall 172: input tokens are estimated at the start of a messages stream 
 test('pitfall 174: searches that the vendor made are counted apart, and told to clients that have a word for it', async () => {
   const searched = streamOf('messages').replaceAll('"service_tier"', '"server_tool_use":{"web_search_requests":2},$&');
   const usage = await metered('messages', searched);
-  assert.equal(usage.call, 2);
-  assert.equal(cost(usage, { input: 0n, output: 0n, call: 10_000_000n }), 20_000_000n);
+  assert.equal(usage.web_search, 2);
+  assert.equal(cost(usage, { input: 0n, output: 0n, web_search: 10_000_000n }), 20_000_000n);
 });

@@ -23,7 +23,7 @@ test('images are painted, and what came is what is paid and billed', async () =>
     assert.equal(answer.data!.length, 3);
     assert.ok(answer.data!.every((image) => image.b64_json!.length > 0));
     assert.equal(answer.usage!.output_tokens, 3 * 408);
-  });
+  }, ['1024x1536', 'low']);
   assert.deepEqual(call.usage, call.entry.usage);
   assert.equal(call.usage.image, 3);
   assert.equal(call.paid, call.due);

@@ -50,8 +50,8 @@ export interface Settlement {
 export interface Demo {
   readonly origin: string;
   readonly keys: Keys;
-  /** Makes one call with `keys.good` and waits until it is settled. */
-  settled(call: () => Promise<unknown>): Promise<Settlement>;
+  /** Makes one call with `keys.good` and waits until it is settled. `media`: words of size and quality that its price goes by. */
+  settled(call: () => Promise<unknown>, media?: readonly string[]): Promise<Settlement>;
   /** Requests that the vendor has billed so far. */
   billed(): Promise<number>;
   /** Whether all invariants of the ledger hold. */
@@ -85,7 +85,7 @@ export async function startDemo(): Promise<Demo> {
   return {
     origin: running.origin,
     keys,
-    settled: (call) => settled(running, bill, command, call),
+    settled: (call, media) => settled(running, bill, command, call, media),
     billed: async () => (await bill()).requests,
     audit: async () => (await command('audit', {})) as Awaited<ReturnType<Demo['audit']>>,
     stop: () => running.stop(),
@@ -120,6 +120,7 @@ async function settled(
   bill: () => Promise<BillReport>,
   command: (name: string, values: Record<string, string>) => Promise<unknown>,
   call: () => Promise<unknown>,
+  media: readonly string[] = [],
 ): Promise<Settlement> {
   const { id } = (await gateway.find(accounts)!.find('good'))!;
   const allRows = async () => ((await command('ledger', { account: id, limit: '1000' })) as { rows: LedgerRow[] }).rows;
@@ -143,11 +144,8 @@ async function settled(
       const { usage: stated = {}, estimated = false } = rows[0]!.detail;
       const usage = Object.fromEntries(Object.entries(stated).filter(([, count]) => count > 0)) as Usage;
       const entry = report.recent.at(-1)!;
-      const due = cost(
-        usage,
-        priceFor(gateway.find(catalog)!.find(entry.model)!.prices!, Date.now(), usage)!.price,
-        ratio,
-      );
+      const { prices } = gateway.find(catalog)!.find(entry.model)!;
+      const due = cost(usage, priceFor(prices!, Date.now(), usage, { media })!.price, ratio);
       return { usage, estimated, due, paid: before - (await balance()), entry };
     }
     if (Date.now() > deadline) throw new Error('the call was not settled within three seconds');

@@ -45,7 +45,7 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
   },
   {
     name: 'a row whose sides do not add up',
-    rules: ['M1', 'M1', 'M4'],
+    rules: ['M1', 'M1', 'M4', 'M9'],
     plant: (world) =>
       plant(
         world,
@@ -98,7 +98,7 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
   },
   {
     name: 'an end that leaves money set aside',
-    rules: ['M1', 'M1', 'M3', 'M4', 'P1'],
+    rules: ['M1', 'M1', 'M3', 'M4', 'M9', 'P1'],
     plant: (world) =>
       plant(
         world,
@@ -106,6 +106,22 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
             where kind = 'SETTLE' and seq = (select min(seq) from ${world.table('ledger')} where kind = 'SETTLE')`,
       ),
   },
+  ...[
+    sql`jsonb_set(detail, '{ratio}', '"8/5"')`,
+    sql`jsonb_set(detail, '{usage,output}', '11')`,
+    sql`jsonb_set(detail, '{price,input}', '"3000000000"')`,
+    sql`jsonb_set(detail, '{usage,output}', '-10')`,
+    sql`detail - 'price'`,
+  ].map((formula, index) => ({
+    name: `a charge whose formula comes to another amount, or to none (${index + 1})`,
+    rules: ['M9'],
+    plant: (world: World) =>
+      plant(
+        world,
+        sql`update ${world.table('ledger')} set detail = ${formula}
+            where seq = (select min(seq) from ${world.table('ledger')} where kind = 'SETTLE')`,
+      ),
+  })),
   {
     name: 'a usage row that is gone',
     rules: ['M4', 'M4'],

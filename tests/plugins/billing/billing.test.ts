@@ -1,11 +1,21 @@
 /** Billing as a plugin: admission, settlement, money that comes in, and what stays when it stops. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { parseRatio, parseUsd } from '../../../core/money.ts';
 import { flatBook } from '../../../core/prices.ts';
-import { attempts, ledger, type PlanTerms, plan, priceRatio, usageReport } from '../../../core/vocabulary.ts';
+import {
+  attempts,
+  type Call,
+  ledger,
+  type Model,
+  type PlanTerms,
+  plan,
+  priceRatio,
+  usageReport,
+} from '../../../core/vocabulary.ts';
 import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
 
 after(closeEngine);
@@ -93,6 +103,38 @@ test('price, version and ratio are those of the hold, whatever changes before th
   await world.stop();
 });
 
+test('rows keep the plan that a call was made on, of one that a crash cut off too', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const on = (name: string): [typeof plan, unknown][] => [
+    [plan, { name, limits: {}, models: undefined, multiplier: undefined }],
+  ];
+  const finished = newCall({ facts: on('pro') });
+  await enter(world, finished);
+  await answer(finished, { input: 1_000, output: 100 });
+  const cut = newCall({ facts: on('free') });
+  await enter(world, cut);
+  await send(cut);
+  const none = newCall();
+  await enter(world, none);
+  await answer(none, { input: 1_000, output: 100 });
+  await setImmediate();
+  const again = await world.crash();
+  const rows = await again.rows<{ plan: string | null; told: string | null }>(
+    sql`select plan, detail->>'plan' as told from ${again.table('usage')} as usage
+        join ${again.table('ledger')} as ledger on ledger.request_id = usage.request_id and kind = 'SETTLE' order by plan`,
+  );
+  assert.deepEqual(
+    rows.map((row) => [row.plan, row.told]),
+    [
+      ['free', 'free'],
+      ['pro', 'pro'],
+      [null, null],
+    ],
+  );
+  await again.stop();
+});
+
 test('the plan’s multiplier counts where nobody states a ratio', async () => {
   const world = await newWorld();
   await world.credit('1');
@@ -130,6 +172,37 @@ test('the hold is bounded by the plugin’s cap, and counts every choice', async
   await enter(world, newCall({ call: { choices: 3, maxOutputTokens: 100_000 } }));
   assert.equal(await world.balance(), usd('0.9965'));
   await world.stop();
+});
+
+test('where holds cover whole answers, none costs more than was set aside for it, and none is let in that could', async () => {
+  const section = { hold: { output_tokens: 4_096, whole_answers: 'bound' } };
+  const world = await newWorld({ section });
+  await world.credit('0.112');
+  // At 10 USD per million: 10,000 tokens are 0.1 USD; the prompt is 0.002.
+  const long: Partial<Model> = { maxOutputTokens: 10_000 };
+  const cases: [Partial<Call>, Partial<Model>, string][] = [
+    [{ maxOutputTokens: undefined }, long, '0.01'],
+    [{ maxOutputTokens: 6_000 }, long, '0.05'],
+    [{ maxOutputTokens: 500_000 }, long, '0.01'],
+    [{ maxOutputTokens: undefined }, { contextTokens: 9_000 }, '0.02'],
+    [{ maxOutputTokens: undefined }, {}, '0.06904'],
+    [{ maxOutputTokens: 4_000, choices: 2 }, long, '0.03'],
+    // A stream is extended as it goes.
+    [{ maxOutputTokens: undefined, stream: true }, long, '0.06904'],
+  ];
+  for (const [asked, entry, left] of cases) {
+    const exchange = newCall({ call: asked, model: entry });
+    await enter(world, exchange);
+    assert.equal(await world.balance(), usd(left), JSON.stringify([asked, entry]));
+    await exchange.end();
+  }
+  const longest = newCall({ call: { maxOutputTokens: undefined }, model: long });
+  await enter(world, longest);
+  await refusal(enter(world, newCall({ call: { maxOutputTokens: undefined }, model: long })));
+  await answer(longest, { input: 1_000, output: 10_000 });
+  assert.equal(await world.balance(), usd('0.01'));
+  await world.stop();
+  assert.equal((await world.audit()).ok, true);
 });
 
 test('settle refused after the answer: a cost beyond hold and balance is posted in full, below zero', async () => {
@@ -261,6 +334,10 @@ test('an absurd cost is charged as held, so that one answer cannot stop the ledg
   await answer(exchange, { input: 1_000, output: 900_000_000_000 });
   await world.stop();
   assert.equal(await world.balance(), usd('0.1'));
+  const rows = await world.rows<{ reason: string }>(
+    sql`select detail->>'reason' as reason from ${world.table('ledger')} where kind = 'SETTLE'`,
+  );
+  assert.deepEqual(rows, [{ reason: 'absurd' }]);
   assert.equal((await world.audit()).ok, true);
 });
 

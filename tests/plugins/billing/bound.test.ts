@@ -27,7 +27,12 @@ const usdPerMillion = (usd: bigint) => usd * 1_000_000_000n;
 
 test('the bound is what the dearest long answer costs beyond the hold, times the calls that may run at once', () => {
   const models = [model('cheap', 100_000, usdPerMillion(1n)), model('dear', 104_096, usdPerMillion(20n))];
-  const [notice] = overdraftNotices({ holdTokens: 4_096, at: 0, models, plans: [plan('free', 5)] });
+  const [notice] = overdraftNotices({
+    rules: { stepTokens: 4_096, wholeAnswers: 'step' },
+    at: 0,
+    models,
+    plans: [plan('free', 5)],
+  });
   assert.deepEqual(notice, {
     level: 'info',
     text: 'plan "free": an account can get at most 10.00 USD below zero (5 calls of dear)',
@@ -37,7 +42,7 @@ test('the bound is what the dearest long answer costs beyond the hold, times the
 test('a multiplier counts, a missing longest answer counts with the context, a missing limit is a warning', () => {
   const models = [model('open', undefined, usdPerMillion(10n))];
   const [twice, unlimited] = overdraftNotices({
-    holdTokens: 0,
+    rules: { stepTokens: 0, wholeAnswers: 'step' },
     at: 0,
     models,
     plans: [plan('two', 1, '2'), plan('none')],
@@ -47,5 +52,18 @@ test('a multiplier counts, a missing longest answer counts with the context, a m
 });
 
 test('without a priced model there is nothing to bound', () => {
-  assert.deepEqual(overdraftNotices({ holdTokens: 1, at: 0, models: [], plans: [plan('free', 5)] }), []);
+  assert.deepEqual(
+    overdraftNotices({ rules: { stepTokens: 1, wholeAnswers: 'step' }, at: 0, models: [], plans: [plan('free', 5)] }),
+    [],
+  );
+});
+
+test('holds that cover whole answers leave nothing to bound', () => {
+  const models = [model('dear', 104_096, usdPerMillion(20n))];
+  const rules = { stepTokens: 4_096, wholeAnswers: 'bound' } as const;
+  const notices = overdraftNotices({ rules, at: 0, models, plans: [plan('free', 5), plan('none')] });
+  assert.deepEqual(
+    notices.map(({ level }) => level),
+    ['info'],
+  );
 });

@@ -60,6 +60,22 @@ test('a window that is used up refuses with 402, names itself and when it frees,
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+test('a rich account costs no round trip to the database, with grants and windows too: calls come and go while it is down', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  await call(world);
+  world.faults.down = true;
+  for (let index = 0; index < 20; index += 1) {
+    const exchange = onPlan();
+    await enter(world, exchange);
+    await answer(exchange, usage);
+  }
+  world.faults.down = false;
+  await world.stop();
+  assert.equal(await world.balance(), usd('1.937'));
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
 test('parallel calls never get more out of a window than it has', async () => {
   const world = await newWorld();
   await call(world);

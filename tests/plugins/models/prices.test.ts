@@ -6,10 +6,19 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parse } from 'yaml';
 import type { CommandResult, Part } from '../../../core/contract.ts';
-import { cost, formatUsd, parseRatio } from '../../../core/money.ts';
+import { cost, formatUsd, money, parseRatio, parseUsd } from '../../../core/money.ts';
 import { priceFor } from '../../../core/prices.ts';
 import type { Usage } from '../../../core/usage.ts';
-import { type Call, call, catalog, multipliers, type PlanTerms, plans } from '../../../core/vocabulary.ts';
+import {
+  type Account,
+  accounts,
+  type Call,
+  call,
+  catalog,
+  multipliers,
+  type PlanOffer,
+  plans,
+} from '../../../core/vocabulary.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
@@ -19,7 +28,7 @@ const directory = mkdtempSync(join(tmpdir(), 'prices-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
 /** The fakes' clock stands at 2027-01-15T08:00Z, a Friday. */
-async function start(models: Record<string, object>, offers: Partial<PlanTerms>[] = []) {
+async function start(models: Record<string, object>, offers: Partial<PlanOffer>[] = []) {
   const host = fakeHost();
   await setUp(providersPlugin, host, vendors);
   const list = offers.map((offer, index) => ({
@@ -27,11 +36,20 @@ async function start(models: Record<string, object>, offers: Partial<PlanTerms>[
     limits: {},
     models: undefined,
     multiplier: undefined,
+    price: money(0n),
+    lastsMs: undefined,
+    renew: false,
     ...offer,
   }));
   const terms = () => list[0]!;
   if (list.length > 0)
-    host.provide(plans, { default: 'p0', terms, offer: () => undefined, has: () => true, list: () => list });
+    host.provide(plans, {
+      default: 'p0',
+      terms,
+      offer: (name) => list.find((each) => each.name === name),
+      has: () => true,
+      list: () => list,
+    });
   const sections = Object.entries(models).map(([id, model]) => [id, { owned_by: 'acme', targets: ['acme'], ...model }]);
   const part = await setUp(modelsPlugin, host, Object.fromEntries(sections));
   return { host, part };
@@ -223,6 +241,50 @@ test('prices check lists holes, losses, ends, examples and unknown names', async
     [quiet.exitCode, quiet.text],
     [0, 'Every model has a price that holds, and none is sold below its cost.'],
   );
+});
+
+test('a plan that brings more than its price, and an account with a ratio, are told where they pay less than the cost', async () => {
+  const price = { input: 2, output: 4 };
+  const models = {
+    tight: { price, cost: { input: 1.6, output: 3.2 } },
+    wide: { price, cost: { input: 1, output: 2 } },
+    meant: { price, cost: { input: 1.9, output: 4 }, below_cost: true },
+    unknown: { price },
+  };
+  const grant = { amount: parseUsd('25'), every: 'month' as const };
+  const dayMs = 86_400_000;
+  const offers: Partial<PlanOffer>[] = [
+    {},
+    // 25 for 21 is a ratio of 0.84, above the cost; for 19 it is below.
+    { price: parseUsd('21'), grant },
+    { price: parseUsd('19'), grant },
+    { price: parseUsd('19'), grant, multiplier: parseRatio('1.1') },
+    { price: parseUsd('19'), grant, models: new Set(['wide']) },
+    // Thirty days from the first of February on see two months begin.
+    { price: parseUsd('21'), grant, lastsMs: 30 * dayMs },
+    { price: parseUsd('30'), grant: { amount: parseUsd('1'), every: 'day' }, lastsMs: 40 * dayMs },
+    { grant },
+    { price: parseUsd('5'), multiplier: parseRatio('1') },
+  ];
+  const { part, host } = await start(models, offers);
+  const told = part.notices!().flatMap(({ level, text }) => (text.startsWith('plan ') ? [`${level} ${text}`] : []));
+  const below = 'USD for 19.00: spent to the end, that is below the cost of tight';
+  assert.deepEqual(told, [
+    `warning plan "p2" brings up to 25.00 ${below}`,
+    'warning plan "p5" brings up to 50.00 USD for 21.00: spent to the end, that is below the cost of tight, wide',
+    'warning plan "p6" brings up to 40.00 USD for 30.00: spent to the end, that is below the cost of tight',
+  ]);
+  assert.deepEqual(faults(part), []);
+  const account = (name: string, multiplier: string | null): Account => {
+    return { id: name, name, plan: 'p0', multiplier, createdAt: new Date(0) };
+  };
+  const list = [account('one', null), account('two', '0.9'), account('three', '0.7'), account('four', '3')];
+  host.provide(accounts, { list: async () => list } as never);
+  const { exitCode, text } = await run(part, 'prices check');
+  assert.equal(exitCode, 0);
+  assert.match(text, /^below cost: plan "p2" brings/m);
+  assert.match(text, /^below cost: account "three" pays × 0\.7, which is below the cost of tight$/m);
+  assert.doesNotMatch(text, /"(one|two|four)"/);
 });
 
 test('prices quote tells formula, tier, amount and margin at a date', async () => {

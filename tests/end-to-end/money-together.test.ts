@@ -1,0 +1,130 @@
+/** One call with everything at once: plan, ratios, tiers, a retry, a key, a grant with a window, a refund. The sum is done by hand. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { money } from '../../core/money.ts';
+import { pool, shop } from '../../core/vocabulary.ts';
+import { dialects } from './dialects.ts';
+import { type Customer, type House, modelAt, speaks, startHouse, usdInNano } from './house.ts';
+
+let house: House;
+before(async () => {
+  house = await startHouse({
+    providers: ({ replay }) => ({ first: { keys: 'one', speaks: speaks(replay) } }),
+    offers: {
+      plus: { price: 5, grant: { amount: 3, every: 'month' }, windows: { '5h': 1 }, lasts: '30d', multiplier: '1.5' },
+    },
+    models: {
+      pair: {
+        ...modelAt('first', { provider: 'sandbox', model: 'pair', cost: { input: 0.4, output: 0.8 } } as never),
+        price: { input: 1, output: 2, request: 0.001, above: { 200: { input: 10, output: 20 } } },
+        multiplier: '1.2',
+      },
+    },
+    more: { route: { retry_unknown: true, attempts: 2 }, billing: { hold: { output_tokens: 50 } } },
+  });
+});
+after(() => house.stop());
+
+const question = { model: 'pair', prompt: `[[sandbox: tokens=20]] ${'word '.repeat(300)}` };
+
+/** On the plan that it bought, with a ratio of its own; 1 USD is left that does not expire. */
+async function subscriber(): Promise<Customer> {
+  const customer = await house.customer({ nanoUsd: 6n * usdInNano });
+  const { commands } = house.gateway.gateway;
+  const command = commands.find(({ name }) => name === 'accounts multiplier')!;
+  await command.run({ name: customer.accountId, ratio: '0.9' });
+  await house.gateway.gateway.find(shop)!.buy(customer.accountId, 'plus', `order of ${customer.accountId}`);
+  return customer;
+}
+
+/** Half up, by the book: (tokens per million + the request) × 1.5 × 1.2 × 0.9. */
+function chargeOf(input: number, output: number): bigint {
+  const millionths = BigInt(input) * 10_000_000_000n + BigInt(output) * 20_000_000_000n + 1_000_000n * 1_000_000n;
+  const [numerator, denominator] = [millionths * 162n, 100n * 1_000_000n];
+  return (2n * numerator + denominator) / (2n * denominator);
+}
+
+interface Row {
+  readonly account_id: string;
+}
+interface Used extends Row {
+  readonly plan: string;
+  readonly tier: string;
+  readonly ratio: string;
+  readonly own_cost: string;
+}
+interface Tried extends Row {
+  readonly number: number;
+  readonly borne_by: string;
+  readonly absorbed: string;
+  readonly consumed: { readonly input: number } | null;
+}
+
+async function rowsOf<R extends Row>(table: string, { accountId }: Customer): Promise<R[]> {
+  return (await house.rows<R>(table)).filter(({ account_id: id }) => id === accountId);
+}
+
+test('a keyed call on a bought plan that is tried twice is charged once, by every ratio and tier, to the grant, and is refunded once', async () => {
+  const customer = await subscriber();
+  const till = house.gateway.gateway.find(pool)!;
+  const headers = { 'idempotency-key': 'everything at once' };
+  house.replay.play({ status: 500, body: '{"error":{"message":"oops"}}' });
+  const first = await house.call(customer, 'chat', question, { headers });
+  const again = await house.call(customer, 'chat', question, { headers });
+  assert.equal(first.status, 200, first.text);
+  assert.deepEqual([again.status, again.text, again.headers.get('idempotent-replayed')], [200, first.text, 'true']);
+
+  const { usage, ends, attempts } = await house.books(customer);
+  assert.deepEqual(ends, ['SETTLE answered']);
+  const [{ cost, classes, request_id: id }] = usage as [(typeof usage)[0]];
+  assert.deepEqual([classes.output, classes.request], [20, 1]);
+  assert.ok(classes.input! > 200);
+  assert.equal(cost, chargeOf(classes.input!, 20));
+  const [used] = await rowsOf<Used>('usage', customer);
+  assert.deepEqual([used!.plan, used!.tier, used!.ratio], ['plus', '>200', '81/50']);
+  assert.equal(BigInt(used!.own_cost), BigInt(classes.input! * 400 + 20 * 800));
+
+  assert.deepEqual(
+    attempts.map(({ provider, result }) => `${provider} ${result}`),
+    ['first unknown', 'sandbox answered'],
+  );
+  const tried = (await rowsOf<Tried>('attempts', customer)).sort((one, other) => one.number - other.number);
+  assert.deepEqual(
+    tried.map(({ borne_by: bearer }) => bearer),
+    ['operator', 'client'],
+  );
+  // The official price of the estimate, in its own tier: no ratio.
+  assert.equal(BigInt(tried[0]!.absorbed), BigInt(tried[0]!.consumed!.input) * 10_000n + 1_000_000n);
+
+  const spent = await till.view(customer.accountId);
+  assert.deepEqual(
+    spent.grants.map(({ kind, remaining }) => [kind, remaining]),
+    [
+      ['plan', money(3n * usdInNano - cost)],
+      ['top-up', money(usdInNano)],
+    ],
+  );
+  assert.deepEqual([spent.windows[0]!.name, spent.windows[0]!.spent, spent.held], ['5h', money(cost), 0n]);
+
+  const refund = (reference: string) =>
+    till.refundRequest(customer.accountId, id, money(cost), { reason: 'test', reference });
+  const balance = await refund('one');
+  assert.deepEqual([await refund('one'), balance], [balance, money(4n * usdInNano)]);
+  await assert.rejects(refund('two'), { kind: 'conflict' });
+  await house.audit();
+});
+
+test('what the plan’s window does not cover is paid by money that does not expire; what neither covers is 402 and leaves nothing', async () => {
+  const customer = await subscriber();
+  const till = house.gateway.gateway.find(pool)!;
+  // The window lets 1 USD of the grant be spent, and 1 USD does not expire.
+  await till.debit(customer.accountId, money(1_990_000_000n), { reason: 'test', reference: customer.accountId });
+  const told = await house.call(customer, 'chat', { ...question, more: { max_tokens: 2_000 } });
+  assert.equal(told.status, 402, told.text);
+  assert.ok(dialects.chat.errorType(JSON.parse(told.text)));
+  const { balance, held, windows } = await till.view(customer.accountId);
+  assert.deepEqual([balance, held], [money(4n * usdInNano - 1_990_000_000n), 0n]);
+  assert.equal(windows[0]!.spent, windows[0]!.limit);
+  assert.equal((await rowsOf('usage', customer)).length, 0);
+  await house.audit();
+});

@@ -1,0 +1,76 @@
+/** What is set aside for a call: against whatever its answer can come to. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseRatio, parseUsd } from '../../../core/money.ts';
+import { flatBook } from '../../../core/prices.ts';
+import { plan } from '../../../core/vocabulary.ts';
+import { type HoldRules, termsOf } from '../../../plugins/billing/call-terms.ts';
+import { boundOf, chargeFor } from '../../../plugins/billing/charge.ts';
+import { newCall } from './world.ts';
+
+const price = {
+  input: parseUsd('2'),
+  cache_write_1h: parseUsd('4'),
+  output: parseUsd('10'),
+  reasoning: parseUsd('12'),
+};
+const sizes = fc.option(fc.integer({ min: 1, max: 300_000 }), { nil: undefined });
+const asked = fc.record({
+  inputTokens: fc.nat(200_000),
+  maxOutputTokens: fc.option(fc.integer({ min: 1, max: 500_000 }), { nil: undefined }),
+  choices: fc.integer({ min: 1, max: 8 }),
+});
+const entries = fc.record({ maxOutputTokens: sizes, contextTokens: sizes });
+const multipliers = fc.constantFrom('1', '2', '0.333333', '1.6');
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+
+function termsFor(call: object, entry: object, multiplier: string, rules: HoldRules) {
+  const terms = { name: 'p', limits: {}, models: undefined, multiplier: parseRatio(multiplier) };
+  const model = { ...entry, prices: flatBook(price, 'v1') };
+  return termsOf(newCall({ call, model, facts: [[plan, terms]] }), rules, 0);
+}
+
+test('a hold that covers the whole answer covers every answer that the model and the client allow', () => {
+  const rules: HoldRules = { stepTokens: 4_096, wholeAnswers: 'bound' };
+  fc.assert(
+    fc.property(
+      asked,
+      entries,
+      multipliers,
+      share,
+      share,
+      fc.boolean(),
+      (call, entry, multiplier, part, thought, cached) => {
+        const terms = termsFor(call, entry, multiplier, rules);
+        // What is known of the longest answer, by the model first.
+        const most = entry.maxOutputTokens ?? entry.contextTokens ?? Math.min(call.maxOutputTokens ?? 4_096, 500_000);
+        const each = Math.min(call.maxOutputTokens ?? most, most);
+        const output = Math.floor(each * call.choices * part);
+        const reasoning = Math.floor(output * thought);
+        const input = cached ? { cache_write_1h: call.inputTokens } : { input: call.inputTokens };
+        const usage = { ...input, reasoning, output: output - reasoning };
+        assert.ok(chargeFor(terms, usage, {}, []).cost <= boundOf(terms, terms.outputTokens));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
+
+test('streams, and whole answers by the step, hold one step at most, and never more than the client asked for', () => {
+  fc.assert(
+    fc.property(
+      asked,
+      entries,
+      fc.boolean(),
+      fc.integer({ min: 1, max: 10_000 }),
+      (call, entry, stream, stepTokens) => {
+        const wholeAnswers = stream ? 'bound' : 'step';
+        const { outputTokens } = termsFor({ ...call, stream }, entry, '1', { stepTokens, wholeAnswers });
+        assert.ok(outputTokens <= stepTokens * call.choices);
+        if (call.maxOutputTokens !== undefined) assert.ok(outputTokens <= call.maxOutputTokens * call.choices);
+        assert.ok(outputTokens > 0);
+      },
+    ),
+  );
+});
