@@ -2,11 +2,11 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
 import { readCount, type Usage } from '../../../core/usage.ts';
 import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
-import { ratioAmong, resolutionAmong } from './geometry.ts';
+import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
 import { bytesOf } from './references.ts';
 import { pickExtras, refuseRoles } from './refuse.ts';
-import { promptTokensAtMost, statedMedia } from './token-bounds.ts';
+import { promptTokensAtMost } from './token-bounds.ts';
 
 const roles = new Set(['image']);
 const extrasTaken = new Set(['seed']);
@@ -65,11 +65,11 @@ export const geminiImages: Adapter = {
     if ('failed' in read) return read.failed;
     const { json } = read;
     const candidates = listOf(json['candidates']).filter(isObject);
-    const files = candidates.flatMap(filesOf);
+    const files = candidates.flatMap(filesOf).slice(0, order.count);
     if (files.length === 0) return failedFor(json, candidates);
     const counted = tokensOf(objectOf(json['usageMetadata']));
     const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order)) };
-    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: statedMedia(order) } };
+    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(order) } };
   },
 
   bounds(order): Bounds {
@@ -78,7 +78,7 @@ export const geminiImages: Adapter = {
       outputTokens: order.count * (imageTokensAtMost(order) + wordsPerImage),
       images: order.count,
       seconds: 0,
-      media: statedMedia(order),
+      media: mediaOf(order),
     };
   },
 };
@@ -130,8 +130,13 @@ function modality(details: unknown, name: string): number {
   return sum;
 }
 
-function imageTokensAtMost({ resolution, size }: Order): number {
-  return resolution === '4k' || size !== undefined ? tokensPerImageOf4k : tokensPerImage;
+/** By resolution alone; the first is what it makes by itself. */
+function mediaOf(order: Order): string[] {
+  return [wishedResolution(order) ?? '1k'];
+}
+
+function imageTokensAtMost(order: Order): number {
+  return wishedResolution(order) === '4k' ? tokensPerImageOf4k : tokensPerImage;
 }
 
 function estimatedTokens(order: Order): Usage {
