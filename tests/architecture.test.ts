@@ -140,9 +140,9 @@ test('imports inside the core make no circle, apart from types', () => {
 test('no vendor is named in code', () => {
   const vendors =
     /\b(openai|anthropic|claude|gpt-?\d|deepseek|moonshot|kimi|minimax|zhipu|qwen|alibaba|openrouter|mistral|groq|xai|grok|vertex|azure|bedrock|perplexity|ollama|volcengine|doubao)\b/i;
-  /** Names that are the wire's own: header names of a protocol, and its media types. */
+  /** Names that are the wire's own: header names of a protocol, and the names of task protocols under `speaks`. */
   const wire =
-    /anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization)[a-z-]*|anthropic-version/gi;
+    /\b(openai|xai)-(images|videos)\b|anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization)[a-z-]*|anthropic-version/gi;
   const wrong: string[] = [];
   for (const file of files) {
     if (file === 'plugins/welcome/index.ts') continue; // Its default names a model of the catalogue: data with a description.

@@ -24,8 +24,8 @@ const fixed: Record<string, Route> = {
   'POST /responses/input_tokens': { kind: 'call', protocol: 'responses', operation: 'count' },
   'POST /messages': { kind: 'call', protocol: 'messages', operation: 'answer' },
   'POST /messages/count_tokens': { kind: 'call', protocol: 'messages', operation: 'count' },
-  'POST /images/generations': { kind: 'images', protocol: 'openai', edits: false },
-  'POST /images/edits': { kind: 'images', protocol: 'openai', edits: true },
+  'POST /images/generations': { kind: 'images', protocol: 'openai-images', edits: false },
+  'POST /images/edits': { kind: 'images', protocol: 'openai-images', edits: true },
   'GET /bill': { kind: 'bill' },
   'POST /bill/reset': { kind: 'reset' },
 };
@@ -37,24 +37,25 @@ const routes = new Map<string, Route>(
   }),
 );
 
-/** Two vendors have other bodies under the same paths: theirs begin with a name. */
-const arkImages: Route = { kind: 'images', protocol: 'ark', edits: false };
+/** Two vendors have other bodies under the same paths: theirs begin with a name of the sandbox's own. */
+const arkImages: Route = { kind: 'images', protocol: 'ark-images', edits: false };
 const named = new Map<string, Route>([
-  ['POST /xai/v1/images/generations', { kind: 'images', protocol: 'xai', edits: false }],
-  ['POST /xai/v1/images/edits', { kind: 'images', protocol: 'xai', edits: true }],
-  ['POST /xai/v1/videos/generations', { kind: 'videos', protocol: 'xai', id: undefined }],
+  ['POST /imagine/v1/images/generations', { kind: 'images', protocol: 'xai-images', edits: false }],
+  ['POST /imagine/v1/images/edits', { kind: 'images', protocol: 'xai-images', edits: true }],
+  ['POST /imagine/v1/videos/generations', { kind: 'videos', protocol: 'xai-videos', id: undefined }],
   ['POST /api/v3/images/generations', arkImages],
-  ['POST /api/v3/contents/generations/tasks', { kind: 'videos', protocol: 'ark', id: undefined }],
+  ['POST /api/v3/contents/generations/tasks', { kind: 'videos', protocol: 'ark-videos', id: undefined }],
 ]);
-const videoPath = /^(?:GET|DELETE) (?:\/xai\/v1\/videos|(\/api\/v3)\/contents\/generations\/tasks)\/([\w-]{1,100})$/;
+const videoPath =
+  /^(?:GET|DELETE) (?:\/imagine\/v1\/videos|(\/api\/v3)\/contents\/generations\/tasks)\/([\w-]{1,100})$/;
 
 function mediaRouteOf(method: string, path: string): Route | undefined {
   if (path.startsWith('/files/')) return method === 'GET' ? { kind: 'file' } : undefined;
   const name = `${method} ${path}`;
   const match = videoPath.exec(name);
   if (match === null) return named.get(name);
-  const protocol = match[1] === undefined ? 'xai' : 'ark';
-  if (protocol === 'xai' && method === 'DELETE') return undefined;
+  const protocol = match[1] === undefined ? 'xai-videos' : 'ark-videos';
+  if (protocol === 'xai-videos' && method === 'DELETE') return undefined;
   return { kind: 'videos', protocol, id: match[2] };
 }
 

@@ -5,7 +5,7 @@ import { chat } from './chat.ts';
 import { Fault, orderedFault } from './fault.ts';
 import { gemini } from './gemini.ts';
 import { parse, readBody, requestIdOf } from './incoming.ts';
-import { geminiPictures, readGeminiPicture, wantsPicture } from './media/gemini-pictures.ts';
+import { geminiPictures, readGeminiPicture, wantsPicture } from './media/gemini-images.ts';
 import { originOf, paint } from './media/pictures.ts';
 import { messages } from './messages.ts';
 import { wait } from './play.ts';

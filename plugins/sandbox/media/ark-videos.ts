@@ -2,7 +2,7 @@
 import { readDirectives } from '../directives.ts';
 import { badRequest } from '../fault.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, wholeOf } from '../json.ts';
-import { arkFault } from './ark-pictures.ts';
+import { arkFault } from './ark-images.ts';
 import type { VideoAsk, VideoDialect } from './dialect.ts';
 import { chosen, required } from './members.ts';
 import { framesPerSecond } from './mp4.ts';

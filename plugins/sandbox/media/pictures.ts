@@ -5,18 +5,18 @@ import { Fault, orderedFault } from '../fault.ts';
 import { parse, readBody, requestIdOf } from '../incoming.ts';
 import { cutOff, untilClosed, wait } from '../play.ts';
 import { sendJson, type Vendor } from '../run.ts';
-import { arkPictures } from './ark-pictures.ts';
+import { arkPictures } from './ark-images.ts';
 import { seedOf } from './canvas.ts';
 import type { Picture, PictureAsk, PictureDialect, Words } from './dialect.ts';
 import { imageLink, pictureOf } from './links.ts';
-import { openaiPictures } from './openai-pictures.ts';
-import { xaiPictures } from './xai-pictures.ts';
+import { openaiPictures } from './openai-images.ts';
+import { xaiPictures } from './xai-images.ts';
 
-export type PictureProtocol = 'openai' | 'xai' | 'ark';
+export type PictureProtocol = 'openai-images' | 'xai-images' | 'ark-images';
 const dialects: Record<PictureProtocol, PictureDialect> = {
-  openai: openaiPictures,
-  xai: xaiPictures,
-  ark: arkPictures,
+  'openai-images': openaiPictures,
+  'xai-images': xaiPictures,
+  'ark-images': arkPictures,
 };
 
 /** Never rejects: faults are answered in the protocol's words. */

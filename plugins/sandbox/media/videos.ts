@@ -12,8 +12,8 @@ import { videoLink } from './links.ts';
 import { answering, checkKey, originOf } from './pictures.ts';
 import { xaiVideos } from './xai-videos.ts';
 
-export type VideoProtocol = 'xai' | 'ark';
-const dialects: Record<VideoProtocol, VideoDialect> = { xai: xaiVideos, ark: arkVideos };
+export type VideoProtocol = 'xai-videos' | 'ark-videos';
+const dialects: Record<VideoProtocol, VideoDialect> = { 'xai-videos': xaiVideos, 'ark-videos': arkVideos };
 
 /** Without a directive. */
 const usualWorkMs = 1_000;

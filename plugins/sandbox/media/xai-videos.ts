@@ -4,7 +4,7 @@ import { badRequest } from '../fault.ts';
 import { isObject, type JsonObject, textOf, wholeOf } from '../json.ts';
 import type { VideoAsk, VideoDialect } from './dialect.ts';
 import { chosen, required, sizeOf } from './members.ts';
-import { xaiFault } from './xai-pictures.ts';
+import { xaiFault } from './xai-images.ts';
 
 const ratios = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3'];
 const pixels: Readonly<Record<string, number>> = { '480p': 409_920, '720p': 921_600, '1080p': 2_073_600 };

@@ -19,9 +19,9 @@ import { imageOrder, shownBytes, targetWith, videoOrder } from './orders.ts';
 const bases: Record<string, string> = {
   'openai-images': '/v1',
   'gemini-images': '/v1beta',
-  'xai-images': '/xai/v1',
+  'xai-images': '/imagine/v1',
   'ark-images': '/api/v3',
-  'xai-videos': '/xai/v1',
+  'xai-videos': '/imagine/v1',
   'ark-videos': '/api/v3',
 };
 const imageProtocols = Object.keys(bases).filter((name) => name.endsWith('images'));
