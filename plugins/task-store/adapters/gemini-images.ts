@@ -33,8 +33,6 @@ export const geminiImages: Adapter = {
   readCreated,
   bounds,
 };
-  },
-};
 
 function wordRequest(order: Order, target: Target): VendorRequest {
   refuseRoles(order, roles);
@@ -78,7 +76,9 @@ function bounds(order: Order): Bounds {
     outputTokens: order.count * (imageTokensAtMost(order) + wordsPerImage),
     images: order.count,
     seconds: 0,
-    media: mediaOf(order)
+    media: mediaOf(order),
+  };
+}
 
 /** Drafts that it thought of are not shown. */
 function filesOf(candidate: JsonObject): MadeFile[] {
