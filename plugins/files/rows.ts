@@ -162,7 +162,16 @@ export class FileRows {
       ids.map((id) => sql`${id}`),
       sql`, `,
     );
-    await this.#orm.execute(sql`delete from ${this.#files} where id in (${list}) and state = 'gone'`);
+    await this.#orm.transaction(async (transaction) => {
+      // Two deletions could each wait for an account that the other has counted.
+      await this.#lock(transaction);
+      await transaction.execute(sql`delete from ${this.#files} where id in (${list}) and state = 'gone'`);
+    });
+  }
+
+  /** For everything that changes what the store holds by the counts, until the transaction ends. */
+  async #lock(runner: Runner): Promise<void> {
+    await runner.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
   }
 
   get #files(): SQL {

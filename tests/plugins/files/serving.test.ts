@@ -17,7 +17,7 @@ test('a whole file goes out under its type, and nothing in it can run', () => {
       'cache-control': 'private, max-age=60, immutable',
       'content-disposition': `inline; filename="${file.id}.mp4"`,
       'x-content-type-options': 'nosniff',
-      'content-security-policy': "default-src 'none'; sandbox",
+      'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",
       'cross-origin-resource-policy': 'cross-origin',
       'referrer-policy': 'no-referrer',
       'content-type': 'video/mp4',
