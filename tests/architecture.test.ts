@@ -37,6 +37,7 @@ const leaves = new Set(
     'sniff',
     'media-types',
     'data-url',
+    'kept-files',
   ].map((name) => `core/${name}.ts`),
 );
 /** Files that do I/O and that plugins may import all the same: what several need, and what must be right in one place. */

@@ -3,11 +3,11 @@ import type { Answer, Clock, Exchange, Log, Random } from '../../core/contract.t
 import { GatewayError } from '../../core/errors.ts';
 import type { FileContent, FileOwner, Files, KeptFile } from '../../core/vocabulary.ts';
 import { isFileId, newFileId } from './address.ts';
+import type { ByteStore } from './bytes.ts';
 import type { Incoming, Taken } from './incoming.ts';
 import { ensureDisk, isNoSpace } from './room.ts';
 import { type FileRows, type RoomLimits, storageFull } from './rows.ts';
 import { dispositionOf, servingOf } from './serving.ts';
-import type { ByteStore } from './store.ts';
 
 export interface KeeperOptions {
   readonly directory: string;

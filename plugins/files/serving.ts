@@ -2,7 +2,7 @@
 import type { ClientRequest, Headers } from '../../core/contract.ts';
 import { extensionOf } from '../../core/media-types.ts';
 import type { KeptFile } from '../../core/vocabulary.ts';
-import type { Span } from './store.ts';
+import type { Span } from './bytes.ts';
 
 /** What is to be sent; without a span there is no body. */
 export interface Serving {

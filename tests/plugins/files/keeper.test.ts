@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/errors.ts';
-import type { ByteStore } from '../../../plugins/files/store.ts';
+import type { ByteStore } from '../../../plugins/files/bytes.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { mp4, never, openRooms, owner, png, type Rooms } from './rooms.ts';

@@ -5,11 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FileOwner } from '../../../core/vocabulary.ts';
+import type { ByteStore } from '../../../plugins/files/bytes.ts';
 import { configSchema } from '../../../plugins/files/config.ts';
 import { Incoming } from '../../../plugins/files/incoming.ts';
 import { Keeper } from '../../../plugins/files/keeper.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
-import { type ByteStore, openStore } from '../../../plugins/files/store.ts';
+import { openStore } from '../../../plugins/files/store.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 
