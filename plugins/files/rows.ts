@@ -131,10 +131,27 @@ export class FileRows {
     await this.#orm.execute(sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)} where id = ${id}`);
   }
 
-  /** They are not found from now on. The next sweep deletes them, but for those that somebody may still be writing. */
-  async remove(accountId: string, taskId: string | undefined, now: number): Promise<void> {
+  /**
+   * They are not found from now on. The next sweep deletes them, but for those that somebody may still be writing.
+   * Resolves with how many they are.
+   */
+  async remove(accountId: string, taskId: string | undefined, now: number): Promise<number> {
     const task = taskId === undefined ? sql`` : sql`and task_id = ${taskId}`;
-    await this.#orm.execute(sql`${this.#dropping(now)} where account_id = ${accountId} ${task} and state <> 'gone'`);
+    const rows = await rowsOf(
+      this.#orm,
+      sql`${this.#dropping(now)} where account_id = ${accountId} ${task} and state <> 'gone' returning id`,
+    );
+    return rows.length;
+  }
+
+  /** What may be had, by account; the largest first. */
+  async usage(now: number): Promise<{ accountId: string; files: number; bytes: number }[]> {
+    const rows = await rowsOf<{ account_id: string; files: string; bytes: string }>(
+      this.#orm,
+      sql`select account_id, count(*)::text as files, sum(bytes)::text as bytes from ${this.#files}
+        where state = 'kept' and sweep_at > ${instant(now)} group by account_id order by sum(bytes) desc, account_id`,
+    );
+    return rows.map((row) => ({ accountId: row.account_id, files: Number(row.files), bytes: Number(row.bytes) }));
   }
 
   #dropping(now: number): SQL {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
+import { accounts, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { mp4, never, owner, png } from './rooms.ts';
@@ -122,6 +122,37 @@ test('neither a signature nor an id is written to the log', () => {
   const text = gateway.lines.join('');
   assert.ok(text.includes('"operation":"files"'));
   assert.ok(!text.includes('signature=') && !text.includes(video.id));
+});
+
+test('an operator sees who has how much, and removes what an account or a task has', async () => {
+  const run = async (name: string, values = {}) =>
+    (await gateway.gateway.commands.find((command) => command.name === name)!.run(values)).json;
+  const { id: account } = await gateway.gateway.find(accounts)!.create('somebody', 'default');
+  const [one, two] = [
+    await keeper.keep(png, 'image', owner('one', 0, account), never),
+    await keeper.keep(png, 'image', owner('two', 0, account), never),
+  ];
+  assert.deepEqual(await run('files usage'), [
+    { accountId: 'account-1', files: 1, bytes: mp4.length },
+    { accountId: account, files: 2, bytes: 2 * png.length },
+  ]);
+  assert.deepEqual(await run('files delete', { account: 'somebody', task: 'one' }), { accountId: account, files: 1 });
+  assert.deepEqual(
+    [(await get(keeper.address(one.id))).status, (await get(keeper.address(two.id))).status],
+    [404, 200],
+  );
+  assert.deepEqual(await run('files delete', { account }), { accountId: account, files: 1 });
+  await assert.rejects(run('files delete', { account: 'nobody' }), /no account "nobody"/);
+});
+
+test('a file whose bytes have vanished is the same 404, and is told to the operator', async () => {
+  const { id } = await keeper.keep(png, 'image', owner('vanished'), never);
+  await rm(join(directory, 'files', 'files', 'kept', id.slice(-2), id));
+  const answer = await get(keeper.address(id));
+  const told = (await answer.json()) as { error: { code: string } };
+  assert.deepEqual([answer.status, told.error.code], [404, 'file_not_found']);
+  assert.ok(gateway.lines.some((line) => line.includes('missing in the store')));
+  await keeper.removeOfTask('account-1', 'vanished');
 });
 
 test('addresses and files survive a restart', async () => {
