@@ -6,6 +6,8 @@ import type { Money, Ratio } from './money.ts';
 import type { Traits } from './traits.ts';
 import type { Price, Usage } from './usage.ts';
 
+export * from './kept-files.ts';
+
 // ---------------------------------------------------------------------------------------------------------------- facts
 
 /** What the client asks for, as far as the gateway must know. Stated by the endpoint when it is opened. */

@@ -12,7 +12,6 @@ const beginnings: readonly (readonly [string, string])[] = [
   ['ID3', 'audio/mpeg'],
   ['fLaC', 'audio/flac'],
   ['OggS', 'audio/ogg'],
-  ['\x1aE\xdf\xa3', 'video/webm'],
 ];
 
 /** By the four letters at 8 of a RIFF file. */
@@ -31,12 +30,17 @@ const brands: Readonly<Record<string, string>> = {
   'qt  ': 'video/quicktime',
 };
 
-/** The type that the first bytes (24 are enough) tell; undefined: none that is known. */
+/** Enough of a file for every signature. */
+const headBytes = 64;
+
+/** The type that the first bytes (64 are enough) tell; undefined: none that is known. */
 export function sniffBytes(bytes: Uint8Array): string | undefined {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 24)).toString('latin1');
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes)).toString('latin1');
   for (const [beginning, type] of beginnings) if (head.startsWith(beginning)) return type;
   if (head.startsWith('RIFF')) return riffs[head.slice(8, 12)];
   if (head.startsWith('FORM') && /^AIF[FC]$/.test(head.slice(8, 12))) return 'audio/aiff';
+  // The document's type stands in the first element; where it comes late, the commoner of the two is meant.
+  if (head.startsWith('\x1aE\xdf\xa3')) return head.includes('matroska') ? 'video/x-matroska' : 'video/webm';
   if (head.slice(4, 8) === 'ftyp') return brands[head.slice(8, 12)] ?? 'video/mp4';
   // A bitmap's two letters are too few by themselves: its reserved bytes must be zero.
   if (head.startsWith('BM') && head.slice(6, 10) === '\0\0\0\0') return 'image/bmp';

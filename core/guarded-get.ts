@@ -10,6 +10,13 @@ const maxUrlLength = 8192;
 /** A reason that the client may read: what is wrong with the address, nothing of what stands behind it. */
 export class Unfetchable extends Error {
   override readonly name = 'Unfetchable';
+  /** The status that its server answered with, if that is the reason. */
+  readonly status: number | undefined;
+
+  constructor(reason: string, status?: number) {
+    super(reason);
+    this.status = status;
+  }
 }
 
 export interface GuardOptions {
@@ -28,45 +35,61 @@ export interface Fetched {
   readonly contentType: string | undefined;
 }
 
+/** A file that is on its way. */
+export interface Opened {
+  readonly contentType: string | undefined;
+  /** Its chunks, at most `maxBytes` together; throws Unfetchable beyond. Read it, or `close`. */
+  readonly body: AsyncIterable<Buffer>;
+  close(): void;
+}
+
 /** Gets files one at a time or several at once. `close` it in the end. */
 export class GuardedClient {
   readonly #options: GuardOptions;
   readonly #agent: Agent;
   readonly #isPublic: (address: string) => boolean;
+  #openAgent: Agent | undefined;
 
   constructor(options: GuardOptions) {
     this.#options = options;
     const { allowPrivate, lookup = systemLookup as LookupFunction, isPublic = isPublicAddress } = options;
     this.#isPublic = isPublic;
-    this.#agent = new Agent({
-      // A name is resolved here and nowhere else: a second answer of a hostile name server is never asked for.
-      connect: { lookup: allowPrivate ? lookup : guardedLookup(lookup, isPublic), timeout: 10_000 },
-      pipelining: 0,
-      headersTimeout: 20_000,
-      bodyTimeout: 20_000,
-      maxHeaderSize: 32_768,
-    });
+    // A name is resolved here and nowhere else: a second answer of a hostile name server is never asked for.
+    this.#agent = agentOf(allowPrivate ? lookup : guardedLookup(lookup, isPublic));
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await Promise.all([this.#agent.destroy(), this.#openAgent?.destroy()]);
   }
 
-  /** Follows at most three redirects, each checked like the first address. Throws Unfetchable, or what broke. */
+  /** The whole file. Throws as `open` does. */
   async get(address: string, signal: AbortSignal): Promise<Fetched> {
-    let url = this.#checked(address);
+    const { contentType, body } = await this.open(address, signal);
+    const chunks: Buffer[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return { bytes: Buffer.concat(chunks), contentType };
+  }
+
+  /**
+   * Follows at most three redirects, each checked like the first address. `trustedOrigin` is one that the operator has
+   * configured: what lies there is fetched wherever it stands. Throws Unfetchable, or what broke.
+   */
+  async open(address: string, signal: AbortSignal, trustedOrigin?: string): Promise<Opened> {
+    let url = this.#checked(address, trustedOrigin);
     for (let redirects = 0; ; redirects++) {
-      const response = await this.#request(url, signal);
+      const response = await this.#request(url, signal, url.origin === trustedOrigin);
       const { location } = response.headers;
-      if (!isRedirect(response.statusCode) || typeof location !== 'string') return this.#read(response);
+      if (!isRedirect(response.statusCode) || typeof location !== 'string') return this.#opened(response);
       discard(response);
       if (redirects === maxRedirects) throw new Unfetchable('it redirects too often');
-      url = this.#checked(location, url);
+      url = this.#checked(location, trustedOrigin, url);
     }
   }
 
-  #request(url: URL, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    return this.#agent.request({
+  #request(url: URL, signal: AbortSignal, isTrusted: boolean): Promise<Dispatcher.ResponseData> {
+    if (isTrusted) this.#openAgent ??= agentOf(this.#options.lookup ?? (systemLookup as LookupFunction));
+    const agent = isTrusted ? this.#openAgent! : this.#agent;
+    return agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: 'GET',
@@ -76,13 +99,13 @@ export class GuardedClient {
     });
   }
 
-  #checked(address: string, base?: URL): URL {
+  #checked(address: string, trustedOrigin?: string, base?: URL): URL {
     if (address.length > maxUrlLength) throw new Unfetchable('it is too long');
     const url = URL.parse(address, base?.href);
     if (url === null) throw new Unfetchable('it is not a URL');
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Unfetchable('only http and https are fetched');
     if (url.username !== '' || url.password !== '') throw new Unfetchable('it must not carry credentials');
-    if (this.#options.allowPrivate) return url;
+    if (this.#options.allowPrivate || url.origin === trustedOrigin) return url;
     // Below 1024 stand services that might take a request for their own commands.
     if (url.port !== '' && Number(url.port) < 1024) throw new Unfetchable('its port is not allowed');
     // A connection to a literal address asks for no lookup.
@@ -91,29 +114,47 @@ export class GuardedClient {
     return url;
   }
 
-  async #read({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Fetched> {
+  #opened(response: Dispatcher.ResponseData): Opened {
+    const { statusCode, headers } = response;
     try {
-      if (statusCode !== 200) throw new Unfetchable(`its server answered with status ${statusCode}`);
+      if (statusCode !== 200) throw new Unfetchable(`its server answered with status ${statusCode}`, statusCode);
       if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Unfetchable('its server packs it');
-      const { maxBytes } = this.#options;
-      const chunks: Buffer[] = [];
-      let length = Number(headers['content-length'] ?? 0);
-      if (length > maxBytes) throw tooLarge(maxBytes);
-      length = 0;
-      for await (const chunk of body as AsyncIterable<Buffer>) {
-        length += chunk.length;
-        if (length > maxBytes) throw tooLarge(maxBytes);
-        chunks.push(chunk);
-      }
-      const contentType = headers['content-type'];
-      return {
-        bytes: Buffer.concat(chunks, length),
-        contentType: typeof contentType === 'string' ? contentType : undefined,
-      };
-    } finally {
-      body.on('error', ignore).destroy();
+      if (Number(headers['content-length'] ?? 0) > this.#options.maxBytes) throw tooLarge(this.#options.maxBytes);
+    } catch (error) {
+      discard(response);
+      throw error;
     }
+    const contentType = headers['content-type'];
+    return {
+      contentType: typeof contentType === 'string' ? contentType : undefined,
+      body: bounded(response, this.#options.maxBytes),
+      close: () => discard(response),
+    };
   }
+}
+
+async function* bounded(response: Dispatcher.ResponseData, maxBytes: number): AsyncGenerator<Buffer, void> {
+  let length = 0;
+  try {
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } finally {
+    discard(response);
+  }
+}
+
+/** Connections that go where `lookup` says. */
+function agentOf(lookup: LookupFunction): Agent {
+  return new Agent({
+    connect: { lookup, timeout: 10_000 },
+    pipelining: 0,
+    headersTimeout: 20_000,
+    bodyTimeout: 20_000,
+    maxHeaderSize: 32_768,
+  });
 }
 
 const notPublic = 'its host is not a public address';
