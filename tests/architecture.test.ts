@@ -15,7 +15,7 @@ const source = (file: string) => readFileSync(file, 'utf8');
 /** Files that do no I/O and that plugins may import. */
 const leaves = new Set(
   `contract vocabulary pool errors money usage prices formula sse splice schema traits secret bag json refusals scrub
-    retry-after error-envelope request-body body-edits media-types data-url sniff public-address files`
+    retry-after error-envelope request-body body-edits media-types data-url sniff public-address kept-files`
     .split(/\s+/)
     .map((name) => `core/${name}.ts`),
 );
@@ -131,9 +131,9 @@ test('imports inside the core make no circle, apart from types', () => {
 test('no vendor is named in code', () => {
   const vendors =
     /\b(openai|anthropic|claude|gpt-?\d|deepseek|moonshot|kimi|minimax|zhipu|qwen|alibaba|openrouter|mistral|groq|xai|grok|vertex|azure|bedrock|perplexity|ollama|volcengine|doubao)\b/i;
-  /** Names that are the wire's own: header names of a protocol, and its media types. */
+  /** Names that are the wire's own: header names of a protocol, and the names of task protocols under `speaks`. */
   const wire =
-    /anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization)[a-z-]*|anthropic-version/gi;
+    /\b(openai|xai)-(images|videos)\b|anthropic-(version|beta|ratelimit|dangerous)[a-z-]*|openai-(beta|processing|version|organization)[a-z-]*|anthropic-version/gi;
   const wrong: string[] = [];
   for (const file of files) {
     if (file === 'plugins/welcome/index.ts') continue; // Its default names a model of the catalogue: data with a description.

@@ -2,8 +2,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FSDriver } from 'flydrive/drivers/fs';
-import type { ByteStore, OpenFile, Span } from './store.ts';
-import { keyOf } from './store.ts';
+import { type ByteStore, keyOf, type OpenFile, type Span } from './bytes.ts';
 
 /** In `directory`, beside what is still coming in. */
 export function openDisk(directory: string): ByteStore {

@@ -10,9 +10,9 @@ import { GuardedClient, type GuardOptions, Unfetchable } from '../../core/guarde
 import { kindOfMedia } from '../../core/media-types.ts';
 import { sniffBytes } from '../../core/sniff.ts';
 import type { FileContent } from '../../core/vocabulary.ts';
+import type { StoredContent } from './bytes.ts';
 import { isNoSpace } from './room.ts';
 import { storageFull } from './rows.ts';
-import type { StoredContent } from './store.ts';
 import { Turns } from './turns.ts';
 
 /** What browsers show and nothing in it runs. */

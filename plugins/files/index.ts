@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { type Answer, definePlugin, type Endpoint, type Exchange, type Host, type Part } from '../../core/contract.ts';
 import { envelope } from '../../core/error-envelope.ts';
 import type { GatewayError } from '../../core/errors.ts';
-import { database, files } from '../../core/vocabulary.ts';
+import { accounts, database, files } from '../../core/vocabulary.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
+import { commandsOf } from './commands.ts';
 import { configSchema, type FilesConfig } from './config.ts';
 import { Incoming } from './incoming.ts';
 import { Keeper, noSuchFile } from './keeper.ts';
@@ -21,6 +22,7 @@ export default definePlugin<FilesConfig>({
   name: 'files',
   config: configSchema,
   needs: [database],
+  uses: [accounts],
   provides: [files],
   setup: (host, config) => setUpFiles(host, config),
 });
@@ -51,6 +53,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<Part> {
   });
   return {
     endpoints: endpointsOf((exchange) => answerAddress(exchange, host, key, keeper)),
+    commands: commandsOf(host, rows),
     notices: () => noticesOf(config),
     async start() {
       host.every(sweepIntervalMs, 'sweep files', async () => void (await keeper.sweep()));

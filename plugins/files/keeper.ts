@@ -3,11 +3,11 @@ import type { Answer, Clock, Exchange, Log, Random } from '../../core/contract.t
 import { GatewayError } from '../../core/errors.ts';
 import type { FileContent, FileOwner, Files, KeptFile } from '../../core/vocabulary.ts';
 import { isFileId, newFileId } from './address.ts';
+import type { ByteStore } from './bytes.ts';
 import type { Incoming, Taken } from './incoming.ts';
 import { ensureDisk, isNoSpace } from './room.ts';
 import { type FileRows, type RoomLimits, storageFull } from './rows.ts';
 import { dispositionOf, servingOf } from './serving.ts';
-import type { ByteStore } from './store.ts';
 
 export interface KeeperOptions {
   readonly directory: string;
@@ -67,14 +67,16 @@ export class Keeper implements Omit<Files, 'address'> {
   async #store({ content, mediaType, bytes }: Taken, owner: FileOwner): Promise<KeptFile> {
     const { rows, store, clock, random } = this.#tools;
     const id = newFileId(random);
-    await rows.begin({ id, owner, mediaType, bytes }, this.#options.limits, clock.now());
+    const other = await rows.begin({ id, owner, mediaType, bytes }, this.#options.limits, clock.now());
+    if (other !== undefined) return other;
     try {
       await store.put(id, content, { mediaType, bytes });
       const expiresAt = clock.now() + this.#options.retentionMs;
       if (await rows.complete(id, expiresAt)) return { id, mediaType, bytes, expiresAt };
+      await store.remove(id);
       throw new GatewayError('conflict', 'The file was removed, or kept by another, while it was being kept.');
     } catch (error) {
-      await rows.giveUp({ id }, clock.now()).catch((cause: unknown) => {
+      await rows.giveUp(id, clock.now()).catch((cause: unknown) => {
         this.#tools.log.warn({ error: cause, file: id }, 'a file that could not be kept is swept later');
       });
       throw worded(error);
@@ -126,7 +128,8 @@ export class Keeper implements Omit<Files, 'address'> {
     const { clock, store, log } = this.#tools;
     const { request } = exchange;
     const { status, headers, span } = servingOf(file, request, until, clock.now());
-    if (span === undefined) return { status, headers, body: '' };
+    // Without a length where there is no body to have one.
+    if (span === undefined) return { status, headers, body: status === 304 ? nothing() : '' };
     const bodyBytes = span.last - span.first + 1;
     if (request.method === 'HEAD') return { status, headers, body: nothing(), bodyBytes };
     this.#admit(exchange);
@@ -151,11 +154,11 @@ export class Keeper implements Omit<Files, 'address'> {
   }
 
   async removeOfTask(accountId: string, taskId: string): Promise<void> {
-    await this.#tools.rows.giveUp({ accountId, taskId }, this.#tools.clock.now());
+    await this.#tools.rows.remove(accountId, taskId, this.#tools.clock.now());
   }
 
   async removeOfAccount(accountId: string): Promise<void> {
-    await this.#tools.rows.giveUp({ accountId }, this.#tools.clock.now());
+    await this.#tools.rows.remove(accountId, undefined, this.#tools.clock.now());
   }
 
   /** Deletes what has expired or was given up, whichever process kept it. Resolves with how many files are gone. */

@@ -55,13 +55,14 @@ export class FileRows {
   }
 
   /** The file that the task has under this number. */
-  async findOfTask({ accountId, taskId, number }: FileOwner, now: number): Promise<KeptFile | undefined> {
-    return this.#findKept(sql`account_id = ${accountId} and task_id = ${taskId} and number = ${number}`, now);
+  async findOfTask(owner: FileOwner, now: number, runner: Runner = this.#orm): Promise<KeptFile | undefined> {
+    const { accountId, taskId, number } = owner;
+    return this.#findKept(sql`account_id = ${accountId} and task_id = ${taskId} and number = ${number}`, now, runner);
   }
 
-  async #findKept(which: SQL, now: number): Promise<KeptFile | undefined> {
+  async #findKept(which: SQL, now: number, runner: Runner = this.#orm): Promise<KeptFile | undefined> {
     const rows = await rowsOf<FileRow>(
-      this.#orm,
+      runner,
       sql`select id, media_type, bytes::text as bytes,
           (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms
         from ${this.#files} where ${which} and state = 'kept' and sweep_at > ${instant(now)}`,
@@ -89,15 +90,20 @@ export class FileRows {
     if (Number(everything) + bytes > limits.totalBytes) throw storageFull();
   }
 
-  /** States that the bytes will be written; takes the place of another that was given up. Throws as `ensureRoom` does. */
-  async begin(file: NewFile, limits: RoomLimits, now: number): Promise<void> {
+  /**
+   * States that the bytes will be written; whoever else was writing them has lost. Resolves with the file that is there
+   * already, if there is one. Throws as `ensureRoom` does.
+   */
+  async begin(file: NewFile, limits: RoomLimits, now: number): Promise<KeptFile | undefined> {
     const { accountId, taskId, number } = file.owner;
-    await this.#orm.transaction(async (transaction) => {
+    return this.#orm.transaction(async (transaction) => {
       // One at a time, so that no two fit into the same room.
       await transaction.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
+      const other = await this.findOfTask(file.owner, now, transaction);
+      if (other !== undefined) return other;
       await this.ensureRoom(accountId, file.bytes, limits, transaction);
       await transaction.execute(
-        sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)}
+        sql`${this.#dropping(now)}
           where account_id = ${accountId} and task_id = ${taskId} and number = ${number} and state <> 'gone'`,
       );
       await transaction.execute(
@@ -106,6 +112,7 @@ export class FileRows {
           values (${file.id}, ${accountId}, ${taskId}, ${number}, 'writing', ${file.mediaType}, ${file.bytes},
             ${instant(now)}, ${instant(now + writingMs)})`,
       );
+      return undefined;
     });
   }
 
@@ -119,14 +126,37 @@ export class FileRows {
     return rows.length === 1;
   }
 
-  /** They are not found from now on; the next sweep deletes them. Resolves with how many there were. */
-  async giveUp(which: { id: string } | { accountId: string; taskId?: string }, now: number): Promise<number> {
+  /** Whoever was writing it has failed: the next sweep deletes what there is. */
+  async giveUp(id: string, now: number): Promise<void> {
+    await this.#orm.execute(sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)} where id = ${id}`);
+  }
+
+  /**
+   * They are not found from now on. The next sweep deletes them, but for those that somebody may still be writing.
+   * Resolves with how many they are.
+   */
+  async remove(accountId: string, taskId: string | undefined, now: number): Promise<number> {
+    const task = taskId === undefined ? sql`` : sql`and task_id = ${taskId}`;
     const rows = await rowsOf(
       this.#orm,
-      sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)}
-        where ${condition(which)} and state <> 'gone' returning id`,
+      sql`${this.#dropping(now)} where account_id = ${accountId} ${task} and state <> 'gone' returning id`,
     );
     return rows.length;
+  }
+
+  /** What may be had, by account; the largest first. */
+  async usage(now: number): Promise<{ accountId: string; files: number; bytes: number }[]> {
+    const rows = await rowsOf<{ account_id: string; files: string; bytes: string }>(
+      this.#orm,
+      sql`select account_id, count(*)::text as files, sum(bytes)::text as bytes from ${this.#files}
+        where state = 'kept' and sweep_at > ${instant(now)} group by account_id order by sum(bytes) desc, account_id`,
+    );
+    return rows.map((row) => ({ accountId: row.account_id, files: Number(row.files), bytes: Number(row.bytes) }));
+  }
+
+  #dropping(now: number): SQL {
+    return sql`update ${this.#files} set state = 'gone',
+      sweep_at = case when state = 'writing' then sweep_at else ${instant(now)} end`;
   }
 
   /** Takes up to `limit` files whose time has come. Nobody else gets them for five minutes: `forget` them until then. */
@@ -149,7 +179,16 @@ export class FileRows {
       ids.map((id) => sql`${id}`),
       sql`, `,
     );
-    await this.#orm.execute(sql`delete from ${this.#files} where id in (${list}) and state = 'gone'`);
+    await this.#orm.transaction(async (transaction) => {
+      // Two deletions could each wait for an account that the other has counted.
+      await this.#lock(transaction);
+      await transaction.execute(sql`delete from ${this.#files} where id in (${list}) and state = 'gone'`);
+    });
+  }
+
+  /** For everything that changes what the store holds by the counts, until the transaction ends. */
+  async #lock(runner: Runner): Promise<void> {
+    await runner.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
   }
 
   get #files(): SQL {
@@ -167,12 +206,6 @@ export function storageFull(cause?: unknown): GatewayError {
     retryAfterMs: 60_000,
     cause,
   });
-}
-
-function condition(which: { id: string } | { accountId: string; taskId?: string }): SQL {
-  if ('id' in which) return sql`id = ${which.id}`;
-  const task = which.taskId === undefined ? sql`` : sql`and task_id = ${which.taskId}`;
-  return sql`account_id = ${which.accountId} ${task}`;
 }
 
 /** By way of text: drivers encode dates differently. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { S3Driver } from 'flydrive/drivers/s3';
+import { type ByteStore, keyOf, type Span } from './bytes.ts';
 import type { FilesConfig } from './config.ts';
-import { type ByteStore, keyOf, type Span } from './store.ts';
 
 /** A presigned address is used at once: the client is redirected to it. */
 const longestLinkMs = 300_000;

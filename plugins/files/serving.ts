@@ -2,7 +2,7 @@
 import type { ClientRequest, Headers } from '../../core/contract.ts';
 import { extensionOf } from '../../core/media-types.ts';
 import type { KeptFile } from '../../core/vocabulary.ts';
-import type { Span } from './store.ts';
+import type { Span } from './bytes.ts';
 
 /** What is to be sent; without a span there is no body. */
 export interface Serving {
@@ -54,9 +54,9 @@ function headersOf(file: KeptFile, tag: string, until: number, now: number): Hea
     // The bytes of an id never change; the address is its reader's own.
     'cache-control': `private, max-age=${seconds}, immutable`,
     'content-disposition': dispositionOf(file),
-    // The type is the content's; a page may show it, and nothing in it runs.
+    // The type is the content's; browsers show it, by itself or in a page, and nothing in it runs.
     'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'; sandbox",
+    'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",
     'cross-origin-resource-policy': 'cross-origin',
     'referrer-policy': 'no-referrer',
   };

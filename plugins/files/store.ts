@@ -1,47 +1,11 @@
-/** What a place for bytes can do, and which one a configuration names. */
+/** Which place for bytes a configuration names. */
+import type { ByteStore } from './bytes.ts';
 import type { FilesConfig } from './config.ts';
 import { openDisk } from './disk.ts';
-
-/** Bytes in memory, or a file under the directory of files, by its path there; storing may take that file away. */
-export type StoredContent = Uint8Array | { readonly path: string };
-
-export interface OpenFile {
-  readonly body: AsyncIterable<Uint8Array>;
-  /** Gives back what reading holds; needed whether or not it was read. */
-  close(): void;
-}
-
-/** Both ends counted. */
-export interface Span {
-  readonly first: number;
-  readonly last: number;
-}
-
-export interface LinkDetails {
-  readonly mediaType: string;
-  readonly disposition: string;
-  readonly lifetimeMs: number;
-}
-
-export interface ByteStore {
-  put(id: string, content: StoredContent, details: { mediaType: string; bytes: number }): Promise<void>;
-  /** undefined: it is not there. */
-  open(id: string, span: Span): Promise<OpenFile | undefined>;
-  /** Also of what is not there. */
-  remove(id: string): Promise<void>;
-  /** An address where the store itself gives the bytes; absent: the gateway does. */
-  link?(id: string, details: LinkDetails): Promise<string>;
-  close(): void;
-}
 
 /** The S3 client is loaded only where a bucket is named. */
 export async function openStore(directory: string, config: FilesConfig): Promise<ByteStore> {
   if (config.s3.bucket === '') return openDisk(directory);
   const { openBucket } = await import('./s3.ts');
   return openBucket(directory, config.s3);
-}
-
-/** Spread over 256 folders. */
-export function keyOf(id: string): string {
-  return `${id.slice(-2)}/${id}`;
 }

@@ -85,7 +85,8 @@ export interface Bounds {
   readonly outputTokens: number;
   readonly images: number;
   readonly seconds: number;
-  readonly media: readonly string[];
+  /** What will be made, where nothing of it is left to the vendor; absent: whatever is dearest. */
+  readonly media?: readonly string[];
 }
 
 /** One vendor protocol: pure. Anything that a reader cannot understand throws an UpstreamRefusal or UpstreamError. */

@@ -5,7 +5,6 @@ import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './ge
 import { failed, failedTask, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
 import { fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
-import { statedMedia } from './token-bounds.ts';
 
 const mostReferences = 14;
 const roles = new Set(['image']);
@@ -47,7 +46,7 @@ export const arkImages: Adapter = {
     if ('failed' in read) return read.failed;
     const { json } = read;
     const entries = listOf(json['data']).filter(isObject);
-    const files = entries.flatMap((entry) => fileOf(entry, json));
+    const files = entries.flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
     if (files.length === 0) return failedFor(json, entries);
     // Sold by the picture; its tokens are for information. What did not come is not charged.
     const made = { usage: { image: files.length }, estimated: false, media: mediaOf(entries, order) };
@@ -55,7 +54,8 @@ export const arkImages: Adapter = {
   },
 
   bounds(order): Bounds {
-    return { inputTokens: 0, outputTokens: 0, images: order.count, seconds: 0, media: statedMedia(order) };
+    const stated = order.size === undefined ? {} : { media: [sizeText(order.size)] };
+    return { inputTokens: 0, outputTokens: 0, images: order.count, seconds: 0, ...stated };
   },
 };
 
@@ -89,11 +89,9 @@ function failedFor(json: JsonObject, entries: readonly JsonObject[]): Step {
   return failedTask(reasons.find(isModeration) ?? reasons[0]);
 }
 
+/** What the vendor says that it made; the client's choice where it says nothing. */
 function mediaOf(entries: readonly JsonObject[], order: Order): string[] {
-  const sizes = new Set(
-    entries.map((entry) => textOf(entry['size'])?.toLowerCase()).filter((size) => size !== undefined),
-  );
-  return sizes.size === 0
-    ? statedMedia(order)
-    : [...sizes, ...(order.resolution === undefined ? [] : [order.resolution])];
+  const told = entries.map((entry) => textOf(entry['size'])?.toLowerCase()).filter((size) => size !== undefined);
+  if (told.length > 0) return [...new Set(told)];
+  return order.size === undefined ? [] : [sizeText(order.size)];
 }

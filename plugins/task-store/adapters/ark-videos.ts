@@ -78,7 +78,7 @@ export const arkVideos: Adapter = {
       outputTokens: tokensAtMost(order),
       images: 0,
       seconds: secondsAtMost(order),
-      media: mediaOf(order.resolution),
+      ...(order.resolution === undefined ? {} : { media: [order.resolution] }),
     };
   },
 };

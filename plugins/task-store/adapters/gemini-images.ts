@@ -1,12 +1,13 @@
 /** `gemini-images`: generateContent that answers with pictures; one for each call, at once, as bytes. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
 import { readCount, type Usage } from '../../../core/usage.ts';
-import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
-import { ratioAmong, resolutionAmong } from './geometry.ts';
+import type { Target } from '../../../core/vocabulary.ts';
+import type { Adapter, Bounds, MadeFile, Order, Step, VendorAnswer, VendorRequest } from '../contract.ts';
+import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
 import { bytesOf } from './references.ts';
 import { pickExtras, refuseRoles } from './refuse.ts';
-import { promptTokensAtMost, statedMedia } from './token-bounds.ts';
+import { promptTokensAtMost } from './token-bounds.ts';
 
 const roles = new Set(['image']);
 const extrasTaken = new Set(['seed']);
@@ -28,60 +29,56 @@ export const geminiImages: Adapter = {
   needsBytes: true,
   mostPerCall: 1,
 
-  create(order, target): VendorRequest {
-    refuseRoles(order, roles);
-    const { extras, dropped } = pickExtras(order, extrasTaken);
-    const aspectRatio = ratioAmong(order, ratios);
-    const resolution = resolutionAmong(order, ['1k', '2k', '4k'], target.traits);
-    // The first resolution is what it makes by itself, and older models know no other word for it.
-    const imageSize = resolution === undefined || resolution === '1k' ? undefined : resolution.toUpperCase();
-    const imageConfig = {
-      ...(aspectRatio === undefined ? {} : { aspectRatio }),
-      ...(imageSize === undefined ? {} : { imageSize }),
-    };
-    const shown = order.references.map((reference) => {
-      const { base64, mediaType } = bytesOf(reference);
-      return { inlineData: { mimeType: mediaType, data: base64 } };
-    });
-    const body = {
-      contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }],
-      generationConfig: {
-        responseModalities: ['TEXT', 'IMAGE'],
-        ...(Object.keys(imageConfig).length === 0 ? {} : { imageConfig }),
-        ...extras,
-      },
-    };
-    const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
-    return {
-      method: 'POST',
-      path: `/models/${encodeURIComponent(target.model)}:generateContent`,
-      body,
-      dropped: unread,
-    };
-  },
-
-  readCreated(answer, order): Step {
-    const read = readObject(answer);
-    if ('failed' in read) return read.failed;
-    const { json } = read;
-    const candidates = listOf(json['candidates']).filter(isObject);
-    const files = candidates.flatMap(filesOf);
-    if (files.length === 0) return failedFor(json, candidates);
-    const counted = tokensOf(objectOf(json['usageMetadata']));
-    const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order)) };
-    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: statedMedia(order) } };
-  },
-
-  bounds(order): Bounds {
-    return {
-      inputTokens: order.count * promptTokensAtMost(order),
-      outputTokens: order.count * (imageTokensAtMost(order) + wordsPerImage),
-      images: order.count,
-      seconds: 0,
-      media: statedMedia(order),
-    };
-  },
+  create: wordRequest,
+  readCreated,
+  bounds,
 };
+
+function wordRequest(order: Order, target: Target): VendorRequest {
+  refuseRoles(order, roles);
+  const { extras, dropped } = pickExtras(order, extrasTaken);
+  const shown = order.references.map((reference) => {
+    const { base64, mediaType } = bytesOf(reference);
+    return { inlineData: { mimeType: mediaType, data: base64 } };
+  });
+  const generationConfig = { responseModalities: ['TEXT', 'IMAGE'], ...imageConfigFor(order, target), ...extras };
+  const body = { contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }], generationConfig };
+  const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+  return { method: 'POST', path: `/models/${encodeURIComponent(target.model)}:generateContent`, body, dropped: unread };
+}
+
+/** Nothing where all is left to the model: older models know neither the first resolution's name nor an empty object. */
+function imageConfigFor(order: Order, { traits }: Target): JsonObject {
+  const aspectRatio = ratioAmong(order, ratios);
+  const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits);
+  const imageConfig = {
+    ...(aspectRatio === undefined ? {} : { aspectRatio }),
+    ...(resolution === undefined || resolution === '1k' ? {} : { imageSize: resolution.toUpperCase() }),
+  };
+  return Object.keys(imageConfig).length === 0 ? {} : { imageConfig };
+}
+
+function readCreated(answer: VendorAnswer, order: Order): Step {
+  const read = readObject(answer);
+  if ('failed' in read) return read.failed;
+  const { json } = read;
+  const candidates = listOf(json['candidates']).filter(isObject);
+  const files = candidates.flatMap(filesOf).slice(0, order.count);
+  if (files.length === 0) return failedFor(json, candidates);
+  const counted = tokensOf(objectOf(json['usageMetadata']));
+  const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order)) };
+  return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(order) } };
+}
+
+function bounds(order: Order): Bounds {
+  return {
+    inputTokens: order.count * promptTokensAtMost(order),
+    outputTokens: order.count * (imageTokensAtMost(order) + wordsPerImage),
+    images: order.count,
+    seconds: 0,
+    media: mediaOf(order),
+  };
+}
 
 /** Drafts that it thought of are not shown. */
 function filesOf(candidate: JsonObject): MadeFile[] {
@@ -130,8 +127,13 @@ function modality(details: unknown, name: string): number {
   return sum;
 }
 
-function imageTokensAtMost({ resolution, size }: Order): number {
-  return resolution === '4k' || size !== undefined ? tokensPerImageOf4k : tokensPerImage;
+/** By resolution alone; the first is what it makes by itself. */
+function mediaOf(order: Order): string[] {
+  return [wishedResolution(order) ?? '1k'];
+}
+
+function imageTokensAtMost(order: Order): number {
+  return wishedResolution(order) === '4k' ? tokensPerImageOf4k : tokensPerImage;
 }
 
 function estimatedTokens(order: Order): Usage {

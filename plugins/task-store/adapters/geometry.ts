@@ -52,12 +52,17 @@ function nearestRatio(order: Order, wanted: number, ratios: readonly string[]): 
  */
 export function resolutionAmong(order: Order, known: readonly Resolution[], traits: Traits): Resolution | undefined {
   const made = traits.resolutions ?? known;
-  const wanted = order.resolution ?? (order.size === undefined ? undefined : resolutionOf(order.size));
+  const wanted = wishedResolution(order);
   if (wanted === undefined) return traits.resolutions === undefined ? undefined : made[0];
   const found = made.find((resolution) => ranks[resolution] >= ranks[wanted]);
   if (found !== undefined) return found;
   const member = order.resolution === undefined ? 'size' : 'resolution';
   throw unsupported(`The model makes nothing that large; it makes ${made.join(', ')}.`, fieldOf(order, member));
+}
+
+/** The resolution that the client named, itself or by pixels. */
+export function wishedResolution({ resolution, size }: Order): Resolution | undefined {
+  return resolution ?? (size === undefined ? undefined : resolutionOf(size));
 }
 
 const ranks: Readonly<Record<Resolution, number>> = { '480p': 1, '720p': 2, '1080p': 3, '1k': 4, '2k': 5, '4k': 6 };

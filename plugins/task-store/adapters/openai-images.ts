@@ -6,7 +6,7 @@ import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './ge
 import { failed, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
 import { fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
-import { imageTokensAtMost, promptTokensAtMost, statedMedia } from './token-bounds.ts';
+import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 
 /** The JSON form of edits takes no more. */
 const mostReferences = 16;
@@ -55,7 +55,7 @@ export const openaiImages: Adapter = {
       if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
       throw unreadable('the answer holds no list of images');
     }
-    const files = json['data'].flatMap((entry) => fileOf(entry, json));
+    const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
     if (files.length === 0) return failed('no_image');
     const counted = tokensOf(objectOf(json['usage']));
     const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
@@ -68,7 +68,7 @@ export const openaiImages: Adapter = {
       outputTokens: order.count * imageTokensAtMost(order),
       images: order.count,
       seconds: 0,
-      media: statedMedia(order),
+      ...statedMedia(order),
     };
   },
 };
@@ -109,6 +109,11 @@ function fileOf(entry: unknown, json: JsonObject): MadeFile[] {
   if (base64 !== undefined) return [{ base64, ...typed }];
   const url = textOf(entry['url']);
   return url === undefined ? [] : [{ url, ...typed }];
+}
+
+/** Only where nothing is left to the vendor is it known beforehand what is made. */
+function statedMedia({ size, quality }: Order): Pick<Bounds, 'media'> {
+  return size === undefined || quality === undefined ? {} : { media: [sizeText(size), quality] };
 }
 
 /** What the vendor says that it made; the client's choice where it says nothing. */

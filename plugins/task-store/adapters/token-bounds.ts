@@ -44,9 +44,3 @@ function megapixelsOf({ size, resolution }: Order): number {
   const pixels = resolution === undefined ? undefined : imagePixels[resolution];
   return Math.max(usualMegapixels, (pixels ?? 0) / megapixel);
 }
-
-/** What the client itself has chosen, in lower case; the rest the vendor chooses, and tells. */
-export function statedMedia({ size, quality, resolution }: Order): string[] {
-  const words = [size === undefined ? undefined : `${size.width}x${size.height}`, quality, resolution];
-  return words.filter((word) => word !== undefined);
-}

@@ -1,11 +1,10 @@
 /** `xai-images`: `/images/generations`, and with references `/images/edits`, both JSON; answered at once, at addresses that expire. Pure. */
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json.ts';
 import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
-import { ratioAmong, resolutionAmong } from './geometry.ts';
+import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
 import { pickExtras, refuseRoles } from './refuse.ts';
-import { statedMedia } from './token-bounds.ts';
 
 const roles = new Set(['image']);
 const extrasTaken = new Set(['output_format', 'user']);
@@ -43,18 +42,18 @@ export const xaiImages: Adapter = {
     const { data } = read.json;
     if (!Array.isArray(data)) throw unreadable('the answer holds no list of images');
     const allowed = listOf(data).filter(isObject).filter(isAllowed);
-    const files = allowed.flatMap(fileOf);
+    const files = allowed.flatMap(fileOf).slice(0, order.count);
     if (files.length === 0) return failed(allowed.length < data.length ? 'content_policy' : 'no_image');
     // It tells a sum of money alone, which is between it and the gateway.
     return {
       state: 'done',
       files,
-      made: { usage: { image: files.length }, estimated: false, media: statedMedia(order) },
+      made: { usage: { image: files.length }, estimated: false, media: mediaOf(order) },
     };
   },
 
   bounds(order): Bounds {
-    return { inputTokens: 0, outputTokens: 0, images: order.count, seconds: 0, media: statedMedia(order) };
+    return { inputTokens: 0, outputTokens: 0, images: order.count, seconds: 0, media: mediaOf(order) };
   },
 };
 
@@ -63,6 +62,11 @@ function shown({ references }: Order): JsonObject {
   const images = references.map((reference) => ({ type: 'image_url', url: addressOf(reference) }));
   if (images.length === 0) return {};
   return images.length === 1 ? { image: images[0] } : { images };
+}
+
+/** By resolution alone; the first is what it makes by itself. */
+function mediaOf(order: Order): string[] {
+  return [wishedResolution(order) ?? '1k'];
 }
 
 /** Filtered pictures stand in the list, with or without an address. */

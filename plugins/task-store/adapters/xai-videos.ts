@@ -11,6 +11,8 @@ const ratios = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3'];
 /** Longer wishes are shortened to it. */
 const mostSeconds = 15;
 const mostReferences = 7;
+/** Said, so that it is known what is charged. */
+const usualResolution = '480p';
 const extrasTaken = new Set(['user']);
 
 export const xaiVideos: Adapter = {
@@ -24,13 +26,13 @@ export const xaiVideos: Adapter = {
     if (needsImage) checkTextAndImage(order);
     const { extras, dropped } = pickExtras(order, extrasTaken);
     const ratio = ratioAmong(order, ratios);
-    const resolution = resolutionAmong(order, ['480p', '720p', '1080p'], target.traits);
+    const resolution = resolutionAmong(order, ['480p', '720p', '1080p'], target.traits) ?? usualResolution;
     const body: JsonObject = {
       model: target.model,
       prompt: order.prompt,
       ...(order.seconds === undefined ? {} : { duration: Math.min(order.seconds, mostSeconds) }),
       ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
-      ...(resolution === undefined ? {} : { resolution }),
+      resolution,
       ...shown(order, needsImage),
       ...(order.generateAudio === undefined || needsImage ? {} : { generate_audio: order.generateAudio }),
       ...extras,
@@ -142,5 +144,5 @@ function doneWith(video: JsonObject | undefined, order: Order): Step {
 }
 
 function mediaOf({ resolution }: Order): string[] {
-  return resolution === undefined ? [] : [resolution];
+  return [resolution ?? usualResolution];
 }
