@@ -103,8 +103,6 @@ test('every kind of image is known by its content', () => {
     assert.deepEqual(image!.source, { base64, mediaType: type });
   }
 });
-  }
-});
 
 test('who prefers to wait or names a form is answered with the images themselves', () => {
   const waits = (over: object, prefer?: string) =>
