@@ -1,7 +1,7 @@
 /** A deposit's terms as text, so that whoever ends it months and releases later charges by what was agreed. Pure. */
 import { type PriceContext, PriceVersion, type VersionOptions } from '../../core/prices.ts';
 import type { Allowance } from './charge.ts';
-import type { Terms } from './hold.ts';
+import { planNamed, type Terms } from './hold.ts';
 import { decodeRatio, encodeRatio } from './records.ts';
 
 /** Terms without what the deposit's row says itself. */
@@ -17,6 +17,8 @@ interface Written {
   readonly allowance: Allowance;
   readonly context: PriceContext;
   readonly version: VersionOptions;
+  /** The plan's name. */
+  readonly plan?: string | undefined;
 }
 
 export function encodeTerms(terms: Terms): string {
@@ -31,6 +33,7 @@ export function encodeTerms(terms: Terms): string {
     allowance: terms.allowance,
     context: terms.context,
     version: { name, base, tiers, image, second },
+    plan: terms.plan?.name,
   };
   return JSON.stringify(written, (_name, value) => (typeof value === 'bigint' ? { bigint: value.toString() } : value));
 }
@@ -48,6 +51,7 @@ export function decodeTerms(text: string): KeptTerms {
     outputTokens: written.output,
     allowance: written.allowance,
     entry: undefined,
+    plan: written.plan === undefined ? undefined : planNamed(written.plan),
   };
 }
 
