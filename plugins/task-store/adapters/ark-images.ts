@@ -4,7 +4,7 @@ import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../c
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
 import { failed, failedTask, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 
 const mostReferences = 14;
 const roles = new Set(['image']);
@@ -37,7 +37,7 @@ export const arkImages: Adapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+    const unread = [...dropped, ...leftOut(order, 'quality')];
     return { method: 'POST', path: '/images/generations', body, dropped: unread };
   },
 

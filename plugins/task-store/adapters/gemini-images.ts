@@ -6,7 +6,7 @@ import type { Adapter, Bounds, MadeFile, Order, Step, VendorAnswer, VendorReques
 import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
 import { bytesOf } from './references.ts';
-import { pickExtras, refuseRoles } from './refuse.ts';
+import { leftOut, pickExtras, refuseRoles } from './refuse.ts';
 import { promptTokensAtMost } from './token-bounds.ts';
 
 const roles = new Set(['image']);
@@ -43,7 +43,7 @@ function wordRequest(order: Order, target: Target): VendorRequest {
   });
   const generationConfig = { responseModalities: ['TEXT', 'IMAGE'], ...imageConfigFor(order, target), ...extras };
   const body = { contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }], generationConfig };
-  const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+  const unread = [...dropped, ...leftOut(order, 'quality', 'watermark')];
   return { method: 'POST', path: `/models/${encodeURIComponent(target.model)}:generateContent`, body, dropped: unread };
 }
 

@@ -5,7 +5,7 @@ import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../c
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
 import { failed, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 
 /** The JSON form of edits takes no more. */
@@ -44,7 +44,12 @@ export const openaiImages: Adapter = {
       ...(edits ? { images: order.references.map((reference) => ({ image_url: addressOf(reference) })) } : {}),
       ...extras,
     };
-    return { method: 'POST', path: edits ? '/images/edits' : '/images/generations', body, dropped };
+    return {
+      method: 'POST',
+      path: edits ? '/images/edits' : '/images/generations',
+      body,
+      dropped: [...dropped, ...leftOut(order, 'watermark')],
+    };
   },
 
   readCreated(answer, order): Step {
