@@ -105,7 +105,8 @@ test('Gemini is asked for both modalities, with a ratio and a size by name, and 
   assert.deepEqual(bodyOf(gemini)['generationConfig'] as object, { responseModalities: ['TEXT', 'IMAGE'] });
   assert.deepEqual(gemini.create(imageOrder({ quality: 'high' }), targetWith()).dropped, ['quality']);
   assert.deepEqual([gemini.mostPerCall, gemini.needsBytes], [1, true]);
-  assert.equal(refusal(() => bodyOf(gemini, { references: [shown] })).field, 'image_urls[0]');
+  const [content] = bodyOf(gemini, { references: [shown] })['contents'] as { parts: object[] }[];
+  assert.deepEqual(content!.parts[0], { fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a.png' } });
 });
 
 test('pixels become the nearest ratio and a resolution that is as large, unless no ratio is near', () => {
