@@ -31,7 +31,7 @@ export function readGeminiPicture(body: JsonObject, model: string): PictureAsk {
     count: 1,
     size: sizeOf(chosen(config, 'aspectRatio', '1:1', ratios), pixels[size]!),
     quality: 'medium',
-    references: parts.filter((part) => isObject(part['inlineData'])).length,
+    references: parts.filter((part) => isObject(part['inlineData'] ?? part['fileData'])).length,
     asBytes: true,
     directives,
   };

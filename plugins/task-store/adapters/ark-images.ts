@@ -1,10 +1,11 @@
 /** `ark-images`: `/images/generations` of Ark; one picture for each call, single ones may fail inside a 200. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
+import type { Traits } from '../../../core/traits.ts';
 import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
 import { failed, failedTask, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 
 const mostReferences = 14;
 const roles = new Set(['image']);
@@ -37,7 +38,7 @@ export const arkImages: Adapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+    const unread = [...dropped, ...leftOut(order, 'quality')];
     return { method: 'POST', path: '/images/generations', body, dropped: unread };
   },
 
@@ -60,14 +61,27 @@ export const arkImages: Adapter = {
 };
 
 /** Without a ratio the resolution's name leaves the shape to the model; undefined leaves both. */
-function sizeOf(order: Order, traits: Parameters<typeof resolutionAmong>[2]): string | undefined {
-  if (order.size !== undefined) return sizeText(order.size);
+function sizeOf(order: Order, traits: Traits): string | undefined {
+  if (order.size !== undefined) return checkedSize(order, order.size, traits);
   const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits);
   if (order.ratio === undefined) return resolution?.toUpperCase();
   const shape = shapeOf(order.ratio);
   if (shape === undefined || Math.max(shape, 1 / shape) > longestShape)
     throw unsupported(`The model makes no ${order.ratio}: at most sixteen to one.`, fieldOf(order, 'ratio'));
   return sizeText(pixelsFor(order.ratio, imagePixels[resolution ?? '1k']!, longestEdge));
+}
+
+/** Published are 2560x1440 as the least of 2k and 4096x4096 as the most of 4k. */
+const leastShare = 0.87;
+
+/** Where it is known what the model makes, a size must lie between the smallest and the largest of it. */
+function checkedSize(order: Order, size: NonNullable<Order['size']>, { resolutions }: Traits): string {
+  const made = (resolutions ?? []).flatMap((resolution) => imagePixels[resolution] ?? []);
+  const pixels = size.width * size.height;
+  if (made.length === 0 || (pixels >= Math.min(...made) * leastShare && pixels <= Math.max(...made)))
+    return sizeText(size);
+  const message = `The model does not make ${sizeText(size)}: it makes ${resolutions!.join(', ')}.`;
+  throw unsupported(message, fieldOf(order, 'size'));
 }
 
 function fileOf(entry: JsonObject, json: JsonObject): MadeFile[] {

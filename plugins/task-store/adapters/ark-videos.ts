@@ -7,7 +7,7 @@ import { secondsAtMost, tokensAtMost } from './ark-video-bounds.ts';
 import { ratioAmong, resolutionAmong } from './geometry.ts';
 import { failed, failedTask, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { pickExtras } from './refuse.ts';
+import { leftOut, pickExtras } from './refuse.ts';
 
 const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const extrasTaken = new Set([
@@ -43,7 +43,7 @@ export const arkVideos: Adapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+    const unread = [...dropped, ...leftOut(order, 'quality')];
     return { method: 'POST', path, body, dropped: unread };
   },
 

@@ -1,12 +1,12 @@
 /** `gemini-images`: generateContent that answers with pictures; one for each call, at once, as bytes. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
+import { mediaTypeOfName } from '../../../core/media-types.ts';
 import { readCount, type Usage } from '../../../core/usage.ts';
 import type { Target } from '../../../core/vocabulary.ts';
-import type { Adapter, Bounds, MadeFile, Order, Step, VendorAnswer, VendorRequest } from '../contract.ts';
+import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
 import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
-import { bytesOf } from './references.ts';
-import { pickExtras, refuseRoles } from './refuse.ts';
+import { leftOut, pickExtras, refuseRoles } from './refuse.ts';
 import { promptTokensAtMost } from './token-bounds.ts';
 
 const roles = new Set(['image']);
@@ -37,14 +37,17 @@ export const geminiImages: Adapter = {
 function wordRequest(order: Order, target: Target): VendorRequest {
   refuseRoles(order, roles);
   const { extras, dropped } = pickExtras(order, extrasTaken);
-  const shown = order.references.map((reference) => {
-    const { base64, mediaType } = bytesOf(reference);
-    return { inlineData: { mimeType: mediaType, data: base64 } };
-  });
+  const shown = order.references.map(partOf);
   const generationConfig = { responseModalities: ['TEXT', 'IMAGE'], ...imageConfigFor(order, target), ...extras };
   const body = { contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }], generationConfig };
-  const unread = order.quality === undefined ? dropped : [...dropped, 'quality'];
+  const unread = [...dropped, ...leftOut(order, 'quality', 'watermark')];
   return { method: 'POST', path: `/models/${encodeURIComponent(target.model)}:generateContent`, body, dropped: unread };
+}
+
+/** By now the gateway has fetched what stood at an address; before, as when an order is only checked, the address stands there. */
+function partOf({ source }: Reference): JsonObject {
+  if ('base64' in source) return { inlineData: { mimeType: source.mediaType, data: source.base64 } };
+  return { fileData: { mimeType: mediaTypeOfName(source.url) ?? 'image/jpeg', fileUri: source.url } };
 }
 
 /** Nothing where all is left to the model: older models know neither the first resolution's name nor an empty object. */

@@ -1,11 +1,12 @@
 /** `openai-images`: `/images/generations`, and with references the JSON form of `/images/edits`; answered at once, always as bytes. Pure. */
 import { isObject, type JsonObject, objectOf, textOf } from '../../../core/json.ts';
+import type { Traits } from '../../../core/traits.ts';
 import { readCount, type Usage } from '../../../core/usage.ts';
 import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
 import { failed, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 
 /** The JSON form of edits takes no more. */
@@ -44,7 +45,12 @@ export const openaiImages: Adapter = {
       ...(edits ? { images: order.references.map((reference) => ({ image_url: addressOf(reference) })) } : {}),
       ...extras,
     };
-    return { method: 'POST', path: edits ? '/images/edits' : '/images/generations', body, dropped };
+    return {
+      method: 'POST',
+      path: edits ? '/images/edits' : '/images/generations',
+      body,
+      dropped: [...dropped, ...leftOut(order, 'watermark')],
+    };
   },
 
   readCreated(answer, order): Step {
@@ -74,7 +80,7 @@ export const openaiImages: Adapter = {
 };
 
 /** undefined: the vendor chooses. The first resolution is what it makes by itself. */
-function sizeOf(order: Order, traits: Parameters<typeof resolutionAmong>[2]): string | undefined {
+function sizeOf(order: Order, traits: Traits): string | undefined {
   if (order.size !== undefined) return checkedSize(order, order.size);
   const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits) ?? '1k';
   if (order.ratio === undefined && resolution === '1k') return undefined;

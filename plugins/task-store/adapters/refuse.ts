@@ -40,3 +40,8 @@ export function refuseRoles(order: Order, taken: ReadonlySet<string>): void {
     if (!taken.has(role)) throw unsupported(`The model does not take a reference of this kind (${role}).`, field);
   }
 }
+
+/** The client's names of those of these members that it has asked for, and that the vendor has no word for. */
+export function leftOut(order: Order, ...members: readonly (keyof Order)[]): string[] {
+  return members.filter((member) => order[member] !== undefined).map((member) => fieldOf(order, member));
+}

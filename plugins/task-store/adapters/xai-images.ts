@@ -4,7 +4,7 @@ import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../c
 import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { pickExtras, refuseRoles } from './refuse.ts';
+import { leftOut, pickExtras, refuseRoles } from './refuse.ts';
 
 const roles = new Set(['image']);
 const extrasTaken = new Set(['output_format', 'user']);
@@ -33,7 +33,7 @@ export const xaiImages: Adapter = {
       ...extras,
     };
     const path = order.references.length > 0 ? '/images/edits' : '/images/generations';
-    return { method: 'POST', path, body, dropped };
+    return { method: 'POST', path, body, dropped: [...dropped, ...leftOut(order, 'watermark')] };
   },
 
   readCreated(answer, order): Step {

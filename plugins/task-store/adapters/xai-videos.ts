@@ -5,7 +5,7 @@ import type { Adapter, Bounds, Order, Step, VendorAnswer, VendorRequest } from '
 import { ratioAmong, resolutionAmong } from './geometry.ts';
 import { failed, failedTask, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, pickExtras, unsupported } from './refuse.ts';
+import { fieldOf, leftOut, pickExtras, unsupported } from './refuse.ts';
 
 const ratios = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3'];
 /** Longer wishes are shortened to it. */
@@ -111,12 +111,10 @@ function urlOf(reference: Order['references'][number]): JsonObject {
 
 /** Ignored by the interface's word are audio, watermarks, and references that are no images. */
 function unread(order: Order, onlyImage: boolean): string[] {
-  const names: string[] = [];
-  if (order.seconds !== undefined && order.seconds > mostSeconds) names.push(fieldOf(order, 'seconds'));
-  if (order.watermark !== undefined) names.push(fieldOf(order, 'watermark'));
-  if (order.quality !== undefined) names.push(fieldOf(order, 'quality'));
+  const isLong = order.seconds !== undefined && order.seconds > mostSeconds;
+  const names = [...(isLong ? [fieldOf(order, 'seconds')] : []), ...leftOut(order, 'watermark', 'quality')];
   if (!onlyImage) return names;
-  if (order.generateAudio !== undefined) names.push(fieldOf(order, 'generateAudio'));
+  names.push(...leftOut(order, 'generateAudio'));
   return [...names, ...order.references.filter((reference) => !isPicture(reference)).map(({ field }) => field)];
 }
 

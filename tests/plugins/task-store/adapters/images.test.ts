@@ -105,7 +105,8 @@ test('Gemini is asked for both modalities, with a ratio and a size by name, and 
   assert.deepEqual(bodyOf(gemini)['generationConfig'] as object, { responseModalities: ['TEXT', 'IMAGE'] });
   assert.deepEqual(gemini.create(imageOrder({ quality: 'high' }), targetWith()).dropped, ['quality']);
   assert.deepEqual([gemini.mostPerCall, gemini.needsBytes], [1, true]);
-  assert.equal(refusal(() => bodyOf(gemini, { references: [shown] })).field, 'image_urls[0]');
+  const [content] = bodyOf(gemini, { references: [shown] })['contents'] as { parts: object[] }[];
+  assert.deepEqual(content!.parts[0], { fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a.png' } });
 });
 
 test('pixels become the nearest ratio and a resolution that is as large, unless no ratio is near', () => {
@@ -162,7 +163,13 @@ test('Ark gets a size by name or in pixels, never a number of pictures, and no l
   assert.equal(sizeFor({ ratio: '1:1' }, large), '2048x2048');
   assert.equal(sizeFor({ ratio: '16:9', resolution: '2k' }, large), '2720x1536');
   assert.equal(sizeFor({ ratio: '1:1', resolution: '4k' }, large), '4096x4096');
-  assert.equal(sizeFor(pixels('2000x1333'), large), '2000x1333');
+  assert.equal(sizeFor(pixels('2560x1440'), large), '2560x1440');
+  assert.equal(sizeFor(pixels('1024x1024')), '1024x1024');
+  for (const size of ['1024x1024', '5000x4000'])
+    assert.deepEqual(
+      refusal(() => sizeFor(pixels(size), large)),
+      { field: 'size', code: 'unsupported_by_model' },
+    );
   assert.equal(refusal(() => sizeFor({ resolution: '4k' }, { resolutions: ['2k'] })).field, 'resolution');
   assert.equal(bodyOf(ark, { references: [shown] })['image'], 'https://example.com/a.png');
   assert.equal((bodyOf(ark, { references: [shown, shownBytes] })['image'] as unknown[]).length, 2);
