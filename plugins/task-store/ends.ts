@@ -40,8 +40,16 @@ export function giveUp(
 ): Promise<boolean> {
   return end(tools, task, async (rows, orm) => {
     const moved = await rows.move(orm, task.id, from, { state }, { error, attempts });
-    return moved ? { report: undefined, reason: error.code, attempts } : undefined;
+    return moved ? { report: undefined, reason: reasonOf(state, attempts), attempts } : undefined;
   });
+}
+
+/** As of any call that is not charged. */
+function reasonOf(state: BadEnd['state'], attempts: readonly Attempt[]): string {
+  if (state === 'cancelled') return state;
+  const result = attempts.at(-1)?.result ?? 'not_sent';
+  // What was made but could not be kept is lost to its client, whatever the vendor says.
+  return result === 'answered' ? 'unknown' : result;
 }
 
 type Work = (rows: TaskRows, orm: Parameters<TaskRows['move']>[0]) => Promise<DepositEnd | undefined>;

@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, Exchange, Host } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
 import { type Call, deposit, model } from '../../core/vocabulary.ts';
-import type { Shape, Submission } from './contract.ts';
+import type { Order, Shape, Submission } from './contract.ts';
 import type { Engine } from './engine.ts';
 import type { StoredTask } from './rows.ts';
 import { imageAnswer } from './shapes/index.ts';
-import { boundsOf, checkOrder, placesFor } from './targets.ts';
+import { boundsOf, checkOrder, type Place, placesFor } from './targets.ts';
 import type { Tools } from './tools.ts';
 import { endAsError, isFinal, viewOf } from './view.ts';
 
@@ -32,7 +32,15 @@ export function callOf({ order }: Submission, { catalog, providers, adapters }: 
     kind: order.kind,
     images,
     seconds,
+    ...mediaOf(order, places),
   };
+}
+
+/** What will be made, where every place makes the same and nothing of it is left to the vendor; else the dearest is held for. */
+function mediaOf(order: Order, places: readonly Place[]): Pick<Call, 'media'> {
+  const [first, ...others] = places.map(({ adapter }) => adapter.bounds(order).media);
+  const same = first !== undefined && others.every((media) => media?.join() === first.join());
+  return same ? { media: first } : {};
 }
 
 export interface Taking {
