@@ -1,6 +1,6 @@
 /** Takes an order: checked, then task and money in one transaction; and waits for its end where the client does. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Answer, Exchange, Host } from '../../core/contract.ts';
+import type { Answer, Exchange, Headers, Host } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
 import { type Call, deposit, model } from '../../core/vocabulary.ts';
 import type { Order, Shape, Submission } from './contract.ts';
@@ -60,7 +60,8 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   const asked = exchange.get(submission);
   const { order, callbackUrl } = asked;
   const entry = exchange.get(model);
-  checkOrder(placesFor(entry, order.kind, tools.providers, tools.adapters), entry, order);
+  const dropped = checkOrder(placesFor(entry, order.kind, tools.providers, tools.adapters), entry, order);
+  const headers = dropped.length === 0 ? {} : { 'x-gateway-dropped': dropped.join(', ') };
   const money = exchange.get(deposit);
   await tools.files.ensureRoom(money.accountId);
   const id = `task_${host.random.bytes(16).toString('hex')}`;
@@ -72,17 +73,17 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   if (!asked.waits && !synchronous) {
     // It may have begun by now; what the client is told is that it was taken.
     const task = { ...(await tools.rows.find(id, money.accountId))!, state: 'queued', progress: 0 } as const;
-    return json(shape.submitted(viewOf(task, tools.files, clientHost)));
+    return json(shape.submitted(viewOf(task, tools.files, clientHost)), headers);
   }
   const ended = await awaitEnd(exchange, taking, id);
   if (ended === undefined) {
     const task = await tools.rows.find(id, money.accountId);
-    return json(shape.submitted(viewOf(task!, tools.files, clientHost)));
+    return json(shape.submitted(viewOf(task!, tools.files, clientHost)), headers);
   }
   if (ended.state !== 'completed') throw endAsError(ended);
   const bytes = asked.form === 'base64' ? await bytesOf(ended, tools) : undefined;
   const words = order.kind === 'image' ? imageAnswer : shape;
-  return json(words.told(viewOf(ended, tools.files, clientHost, bytes)));
+  return json(words.told(viewOf(ended, tools.files, clientHost, bytes)), headers);
 }
 
 /** undefined: it has not ended within the time that clients may wait. Throws when the client leaves; the task goes on. */
@@ -108,6 +109,6 @@ async function bytesOf({ results, accountId }: StoredTask, { files }: Tools): Pr
   return read;
 }
 
-export function json(body: object): Answer {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+export function json(body: object, headers: Headers = {}): Answer {
+  return { status: 200, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
 }

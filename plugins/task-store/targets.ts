@@ -81,16 +81,19 @@ export function boundsOf(places: readonly Place[], order: Order): Omit<Bounds, '
   };
 }
 
-/** Throws what the client is told when no place can make this: the first one's reason. Nothing is sent. */
-export function checkOrder(places: readonly Place[], model: Model, order: Order): void {
+/**
+ * Throws what the client is told when no place can make this: the first one's reason. Nothing is sent. Returns the
+ * client's hints that the first place which can does not take.
+ */
+export function checkOrder(places: readonly Place[], model: Model, order: Order): readonly string[] {
   let reason: unknown = new GatewayError('unsupported', `The model \`${model.id}\` cannot be called at the moment.`, {
     field: 'model',
     code: 'protocol_unsupported',
   });
   for (const [index, place] of places.entries()) {
     try {
-      callsFor(place.adapter, order, targetAt(place, model, wordless, 'none'));
-      return;
+      const [call] = callsFor(place.adapter, order, targetAt(place, model, wordless, 'none'));
+      return call?.wanted.dropped ?? [];
     } catch (error) {
       if (index === 0) reason = error;
     }

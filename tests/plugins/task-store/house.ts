@@ -40,6 +40,8 @@ export interface VendorWorld {
   manner(prompt: string, vendor: string): Manner;
   /** Runs when an order has come, before the answer. */
   onCreate?: (prompt: string) => Promise<void>;
+  /** Runs before a vendor's task is told to be done. */
+  onPoll?: (prompt: string) => Promise<void>;
 }
 
 export const orderOf = (prompt: string, count = 1): Order => ({
@@ -89,7 +91,7 @@ function vendorsOf(world: VendorWorld): Vendors {
       if (manner === 'stuck') return { status: 200, json: { state: 'running', vendorId: id } };
       if (manner === 'fails later')
         return { status: 200, json: { state: 'failed', code: 'content_policy', message: 'no' } };
-      world.onCreate && prompt.startsWith('slow') && (await world.onCreate(prompt));
+      await world.onPoll?.(prompt);
       return { status: 200, json: done(Number(count)) };
     },
     close: async () => {},

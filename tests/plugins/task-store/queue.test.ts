@@ -123,6 +123,28 @@ test('a worker that was believed lost and answers late is still believed; it is 
   await house.database.close();
 });
 
+test('a vendor that answers twice, to a worker that was believed lost and to its successor: the task ends once', async () => {
+  const releases: (() => void)[] = [];
+  const vendor = world(() => 'own task', { onPoll: () => new Promise<void>((resolve) => void releases.push(resolve)) });
+  const house = await openHouse(vendor);
+  await house.credit('1');
+  const [one, two] = [house.node(), house.node()];
+  await one.order('task_1', orderOf('p'));
+  while (releases.length === 0) {
+    one.engine.wake();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await house.timePasses();
+  await two.engine.turn();
+  while (releases.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const release of releases) release();
+  while (one.engine.active + two.engine.active > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await workOff(house, two);
+  assert.deepEqual(await house.states(), { task_1: 'completed' });
+  await checkEnds(house, vendor);
+  await house.database.close();
+});
+
 test('an order that the balance does not cover leaves no task', async () => {
   const house = await openHouse(world(() => 'at once'));
   const node = house.node();
