@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, Exchange, Headers, Host } from '../../core/contract.ts';
 import { defineFact } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
 import { type Call, deposit, model } from '../../core/vocabulary.ts';
 import type { Order, Shape, Submission } from './contract.ts';
 import type { Engine } from './engine.ts';
@@ -67,7 +68,8 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   const id = `task_${host.random.bytes(16).toString('hex')}`;
   const owner = { requestId: money.id, accountId: money.accountId, keyId: money.keyId };
   const deadlineMs = tools.timing.deadlineMs[order.kind];
-  await money.place((orm) => tools.rows.insert(orm, { id, ...owner, order, callbackUrl, deadlineMs }));
+  const placing = money.place((orm) => tools.rows.insert(orm, { id, ...owner, order, callbackUrl, deadlineMs }));
+  await placing.catch((error: unknown) => checkPlaced(error, id, tools));
   engine.wake();
   const clientHost = exchange.request.headers['host'];
   if (!asked.waits && !synchronous) {
@@ -84,6 +86,13 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   const bytes = asked.form === 'base64' ? await bytesOf(ended, tools) : undefined;
   const words = order.kind === 'image' ? imageAnswer : shape;
   return json(words.told(viewOf(ended, tools.files, clientHost, bytes)), headers);
+}
+
+/** A database that was lost at the commit may have made it: an order that is there was taken. Throws the error where it is not. */
+async function checkPlaced(error: unknown, id: string, { rows }: Tools): Promise<void> {
+  if (error instanceof GatewayError) throw error;
+  const placed = await rows.find(id).catch(() => undefined);
+  if (placed === undefined) throw error;
 }
 
 /** undefined: it has not ended within the time that clients may wait. Throws when the client leaves; the task goes on. */
