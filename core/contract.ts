@@ -62,6 +62,8 @@ export interface Answer {
   headers: Headers;
   /** A whole body, or chunks that are pulled. When the client leaves, `return()` of the iterator is called. */
   body: AnswerBody;
+  /** Length of a streamed body where it is known beforehand; becomes `content-length`. A body of another length breaks off. */
+  bodyBytes?: number;
   /**
    * Asked when a streamed body has been silent for a while: bytes that the client's protocol ignores (an SSE comment),
    * or undefined when the stream is not between two frames.
@@ -118,10 +120,17 @@ export interface Endpoint {
   readonly path: string;
   /** The name that configuration uses for it: `chat`, `messages`, `models`, `tasks`. Several endpoints may share one. */
   readonly operation: string;
+  /** Its address admits by itself (it is signed): no key is asked for. */
+  readonly keyless?: true;
   /** `none`: no body is read. Default: the whole body, up to the server's limit. */
   readonly body?: 'whole' | 'none';
   /** Overrides the exchange's deadline (600 s), in milliseconds. */
   readonly timeoutMs?: number;
+  /**
+   * What it asks for is done later, by whoever takes the order: no upstream is chosen in the exchange, and money is set
+   * aside with the order, by its `deposit`.
+   */
+  readonly later?: true;
   /** The facts that `open` states. */
   readonly states?: readonly Fact<unknown>[];
   /** Facts that `open` uses where they are stated; whoever writes them stands above the first plugin that reads what it states. */

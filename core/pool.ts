@@ -1,7 +1,7 @@
 /** Facts and services about accounts' money: plans and what they bring, the ledger, entries beside the calls. Types alone. */
 import { defineFact, defineService } from './contract.ts';
 import type { Money, Ratio } from './money.ts';
-import type { Orm } from './vocabulary.ts';
+import type { Attempt, Orm, UsageReport } from './vocabulary.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- plans
 
@@ -167,3 +167,36 @@ export interface Redemption {
   readonly balance: Money;
 }
 export const shop = defineService<Shop>('shop');
+
+// -------------------------------------------------------------------------------------------------------------- deposits
+
+/** Money for work that outlives its exchange, its process and its node: it lives in the database alone. */
+export interface Deposit {
+  /** Names it for good: the exchange's id. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  /** Sets the money aside in one transaction with what `work` writes; 402 where it is not there, and then neither is done. */
+  place(work: (orm: Orm) => Promise<void>): Promise<void>;
+}
+/** Stated by whoever keeps the money, for endpoints with `later`. */
+export const deposit = defineFact<Deposit>('deposit');
+
+/** How a deposit ends. */
+export interface DepositEnd {
+  /** What is charged; undefined: nothing, and all of it goes back. */
+  readonly report: UsageReport | undefined;
+  /** In the ledger row of what is not charged: `refused`, `cancelled`, … */
+  readonly reason: string;
+  /** Those that were sent; the last one is its client's where something is charged. */
+  readonly attempts: readonly Attempt[];
+}
+
+export interface Deposits {
+  /**
+   * Ends a deposit in one transaction with what `work` writes. `work` tells how, or undefined: it is not to end (now, or by
+   * this caller), and what it wrote stays. false: it did not end, or had ended before; then `work` is not run.
+   */
+  end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>): Promise<boolean>;
+}
+export const deposits = defineService<Deposits>('deposits');

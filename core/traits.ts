@@ -112,6 +112,17 @@ export const traitsSchema = z.strictObject({
     .boolean()
     .optional()
     .describe('Has an address that counts tokens; else the gateway estimates them. Default: true, but false for chat.'),
+  resolutions: z
+    .array(z.enum(['1k', '2k', '4k', '480p', '720p', '1080p']))
+    .min(1)
+    .optional()
+    .describe(
+      'Images and videos: what it makes, smallest first; a smaller wish gets the smallest. Default: what the protocol has.',
+    ),
+  needs_image: z
+    .boolean()
+    .optional()
+    .describe('Videos: is shown exactly one image with a text, and nothing else. Default: false.'),
   streams: z
     .enum(['both', 'only', 'never'])
     .optional()

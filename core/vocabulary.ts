@@ -7,6 +7,7 @@ import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
 import type { Usage } from './usage.ts';
 
+export * from './kept-files.ts';
 export * from './pool.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts

@@ -50,11 +50,12 @@ export async function writeAnswer(
   headers['request-id'] ??= exchange.id;
   if (closing) headers['connection'] = 'close';
   if (isStream(answer.body)) {
-    delete headers['content-length'];
+    if (answer.bodyBytes === undefined) delete headers['content-length'];
+    else headers['content-length'] = answer.bodyBytes;
     outgoing.writeHead(answer.status, headers);
     progress.isChunked = takeFraming(outgoing);
     progress.idleFrame = answer.idleFrame;
-    await pump(exchange, answer.body, progress, clock);
+    await pump(exchange, measured(answer, exchange.request.method), progress, clock);
     return;
   }
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
@@ -67,6 +68,22 @@ export async function writeAnswer(
 
 function isStream(body: AnswerBody): body is AsyncIterable<Uint8Array> {
   return typeof body !== 'string' && !(body instanceof Uint8Array);
+}
+
+/** The body, which throws as soon as it is not as long as was said: what follows on the connection would be taken for it. */
+function measured({ body, bodyBytes }: Answer, method: string): AsyncIterable<Uint8Array> {
+  const chunks = body as AsyncIterable<Uint8Array>;
+  return bodyBytes === undefined || method === 'HEAD' ? chunks : exactly(chunks, bodyBytes);
+}
+
+async function* exactly(chunks: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array, void> {
+  let left = bytes;
+  for await (const chunk of chunks) {
+    left -= chunk.length;
+    if (left < 0) throw new Error('the body is longer than was said');
+    yield chunk;
+  }
+  if (left > 0) throw new Error('the body is shorter than was said');
 }
 
 async function pump(

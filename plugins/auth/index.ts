@@ -80,7 +80,8 @@ export default definePlugin({
     );
 
     return {
-      applies: (endpoint: Endpoint) => !settings.public.some((rule) => endpointMatches(rule, endpoint)),
+      applies: (endpoint: Endpoint) =>
+        endpoint.keyless !== true && !settings.public.some((rule) => endpointMatches(rule, endpoint)),
 
       async handle(exchange: Exchange, next: Next) {
         const known = authenticator.authenticate(exchange.request);

@@ -97,6 +97,14 @@ const checks: readonly Check[] = [
       group by request_id having count(*) filter (where kind in ${ends}) > 0 and sum(held) <> 0`,
   },
   {
+    rule: 'M3',
+    what: 'a deposit and the open hold of its request do not match',
+    query: (table) => sql`
+      select request_id::text as subject from ${table('deposits')} as deposits
+      where deposits.held is distinct from (select sum(ledger.held) from ${table('ledger')} as ledger
+        where ledger.request_id = deposits.request_id and ledger.account_id = deposits.account_id)`,
+  },
+  {
     rule: 'M4',
     what: 'a charge and its usage row do not match',
     query: (table) => sql`
@@ -196,7 +204,9 @@ function openHolds(table: Table): SQL {
   return sql`
     select request_id::text as subject from ${table('ledger')} as hold where kind = 'HOLD'
       and not exists (select from ${table('ledger')} as ending
-        where ending.request_id = hold.request_id and ending.kind in ${ends})`;
+        where ending.request_id = hold.request_id and ending.kind in ${ends})
+      -- What is done later is kept here until it ends; no journal knows of it.
+      and not exists (select from ${table('deposits')} as deposits where deposits.request_id = hold.request_id)`;
 }
 
 /**

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
 import { drawCharges } from './draws.ts';
+import { encodeRecords, type JournalRecord } from './records.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** Which journal the text comes from, who writes it, and how far it is applied with them. */
@@ -30,19 +31,37 @@ export function applyBatch(
   accountIds: readonly string[],
   cursor: Cursor,
 ): Promise<Map<string, Money>> {
-  return orm.transaction(async (transaction) => {
-    const locked =
-      accountIds.length === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, accountIds);
-    const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, locked, cursor));
-    if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
-    if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor.journal} now belongs to another process`);
-    if (result!.charged !== null) await drawCharges(transaction, schema, result!.charged, unchargedIn(locked));
-    const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
-    for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
-      balances.set(accountId, money(BigInt(balance)));
-    }
-    return balances;
-  });
+  return orm.transaction((transaction) => postText(transaction, schema, text, accountIds, cursor));
+}
+
+/** The records of one account that no journal has, inside a transaction that is made of more than them. */
+export async function postRecords(
+  transaction: Runner,
+  schema: string,
+  accountId: string,
+  records: readonly JournalRecord[],
+): Promise<void> {
+  await postText(transaction, schema, encodeRecords(records), [accountId], undefined);
+}
+
+async function postText(
+  transaction: Runner,
+  schema: string,
+  text: string,
+  accountIds: readonly string[],
+  cursor: Cursor | undefined,
+): Promise<Map<string, Money>> {
+  const locked =
+    accountIds.length === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, accountIds);
+  const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, locked, cursor));
+  if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
+  if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor?.journal} now belongs to another process`);
+  if (result!.charged !== null) await drawCharges(transaction, schema, result!.charged, unchargedIn(locked));
+  const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
+  for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
+    balances.set(accountId, money(BigInt(balance)));
+  }
+  return balances;
 }
 
 /** An account's row, which nobody else can change while this transaction runs. */
@@ -92,7 +111,12 @@ export async function lockBalances(
  * locked rows: given, because the planner would read the whole table for a join with it. An account that is not among them
  * fails the statement, for there is no balance after its row.
  */
-function batchStatement(schema: string, text: string, accounts: ReadonlyMap<string, Locked>, cursor: Cursor): SQL {
+function batchStatement(
+  schema: string,
+  text: string,
+  accounts: ReadonlyMap<string, Locked>,
+  cursor: Cursor | undefined,
+): SQL {
   const table = tablesOf(schema);
   const locked = Array.from(accounts, ([account_id, { balance }]) => ({ account_id, balance: balance.toString() }));
   return sql`
@@ -125,13 +149,10 @@ function batchStatement(schema: string, text: string, accounts: ReadonlyMap<stri
       ) as change
       returning totals.available + totals.held + totals.revenue + totals.funding + totals.absorbed as imbalance
     ),
-    ${cursor.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
+    ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
     used as (insert into ${table('usage')} ${usageRows} on conflict do nothing),
     tried as (insert into ${table('attempts')} ${attemptRows} on conflict do nothing),
-    marked as (
-      update ${table('journal_cursor')} set applied = greatest(applied, ${cursor.applied}::bigint), updated_at = now()
-      where journal = ${cursor.journal} and owner = ${cursor.owner} returning 1
-    )
+    marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
     select (select imbalance::text from summed) as imbalance,
       (select count(*)::int from marked) as owned,
       (select json_object_agg(account_id, balance::text) from moved) as moved,
@@ -148,6 +169,12 @@ function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, lea
       on conflict (account_id, node) do update set amount = leases.amount + excluded.amount,
         expires_at = greatest(leases.expires_at, excluded.expires_at)
     ),`;
+}
+
+function movedCursor(table: (name: string) => SQL, { journal, owner, applied }: Cursor): SQL {
+  return sql`
+    update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint), updated_at = now()
+    where journal = ${journal} and owner = ${owner} returning 1`;
 }
 
 /** The new charges that grants which expire may have to pay. */

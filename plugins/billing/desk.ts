@@ -18,7 +18,7 @@ import type { Purse, Purses } from './purses.ts';
 import type { Departure } from './records.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
-const absurdCost = 1_000_000_000_000_000_000n;
+export const absurdCost = 1_000_000_000_000_000_000n;
 
 /** Bytes of journal text for each ledger row of the backlog's limit, above what a row takes on the average. */
 const bytesPerRow = 1_024;
@@ -256,7 +256,7 @@ export class Desk {
 const windowWords = { '5h': '5-hour', day: 'daily', week: 'weekly', month: 'monthly' } as const;
 
 /** The refusal says which window keeps the money back and when it frees. Trying again before that cannot help. */
-function notCovered(window: WindowAt | undefined): GatewayError {
+export function notCovered(window: WindowAt | undefined): GatewayError {
   if (window === undefined) {
     return new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
       code: 'insufficient_balance',

@@ -146,7 +146,7 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
 }
 
 /** What the plan brings was given, or not, when the hold was taken. */
-function planNamed(name: string): PlanTerms {
+export function planNamed(name: string): PlanTerms {
   return { name, limits: {}, models: undefined, multiplier: undefined };
 }
 

@@ -2,6 +2,7 @@
 import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { count, size, z } from '../../core/schema.ts';
+import { maxCount } from '../../core/usage.ts';
 import {
   accounts,
   attempts,
@@ -10,6 +11,8 @@ import {
   catalog,
   type Database,
   database,
+  deposit,
+  deposits,
   ledger,
   type Meter,
   meter,
@@ -26,6 +29,7 @@ import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { type HoldRules, termsOf } from './call-terms.ts';
 import { commandsOf } from './commands.ts';
+import { Vault } from './deposits.ts';
 import type { Desk } from './desk.ts';
 import { departures, type Hold } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
@@ -76,15 +80,18 @@ const applyMs = 50;
 const progressMs = 3_000;
 const sweepMs = 15_000;
 
+/** What is done later is covered whole. */
+const wholeOrder: HoldRules = { stepTokens: maxCount, wholeAnswers: 'step' };
+
 export default definePlugin<Config>({
   name: 'billing',
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger, pool],
+  provides: [ledger, pool, deposits],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
-  writes: [meter],
+  writes: [meter, deposit],
   awaits: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
@@ -104,11 +111,18 @@ export async function setUpBilling(
   const till = openTill(host, store, rows, () => books);
   host.provide(ledger, till.ledger);
   host.provide(pool, till.pool);
+  const vault = new Vault(host, store, till.changes);
+  host.provide(deposits, vault);
   return {
+    applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
+      if (exchange.endpoint.later === true) {
+        exchange.set(deposit, vault.offer(termsOf(exchange, wholeOrder, host.clock.now())));
+        return next();
+      }
       const opening = openAccount(exchange, books.desk, rules, host.clock.now());
       // As a rule the account is in memory, and nothing is waited for.
       if (opening !== undefined) await opening;

@@ -12,6 +12,8 @@ import type { Store } from './store.ts';
 import { beginTerm, extendTerm, isRunning, keepUp, lastTerm } from './terms.ts';
 
 export interface Till {
+  /** Changes of one account beside its calls. */
+  readonly changes: Changes;
   readonly ledger: Ledger;
   readonly pool: Pool;
   /** Gives and takes what is due; resolves with when there is something to do again. */
@@ -24,6 +26,7 @@ const none = money(0n);
 export function openTill(host: Host, database: Database, store: Store, books: () => Books | undefined): Till {
   const changes = new Changes(host, database, store, books);
   return {
+    changes,
     ledger: {
       credit: (accountId, amount, options) =>
         changes.change(accountId, none, async (entries) => {

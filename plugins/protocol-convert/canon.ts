@@ -106,7 +106,7 @@ export interface MediaPart {
 }
 
 export type Source =
-  /** `mediaType` by content where that tells it (`sniff.ts`), lower-case, without parameters. */
+  /** `mediaType` by content where that tells it (`core/sniff.ts`), lower-case, without parameters. */
   | { readonly form: 'bytes'; readonly mediaType: string; readonly base64: string }
   | { readonly form: 'url'; readonly url: string; readonly mediaType?: string }
   /** Kept by a vendor under this id, or behind an address that only it can open: of no use to another. */

@@ -1,10 +1,10 @@
 /** Puts the bytes of media that a client gave by address into the prompt, for upstreams that fetch nothing themselves. */
 import { GatewayError } from '../../core/errors.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../core/guarded-get.ts';
+import { sniffBytes } from '../../core/sniff.ts';
 import type { MediaPart, Part, Prompt, Source, TextPart, ToolResultPart, Turn } from './canon.ts';
 import { invalid } from './checks.ts';
-import { GuardedClient, type GuardOptions, Unfetchable } from './guarded-get.ts';
 import { kindOfMedia, placed, placeOf, plainMediaType, truerType } from './wording/media.ts';
-import { sniffBytes } from './wording/sniff.ts';
 
 export interface FetchOptions extends GuardOptions {
   /** Of all files of one prompt together. */

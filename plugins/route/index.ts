@@ -34,7 +34,7 @@ export default definePlugin<RouteConfig>({
   setup(host, config) {
     const known = host.need(providers);
     return {
-      applies: (endpoint) => endpoint.states?.includes(call) ?? false,
+      applies: (endpoint) => endpoint.later !== true && (endpoint.states?.includes(call) ?? false),
       handle: (exchange, next) => new Journey(exchange, host, known, config).go(next),
     };
   },

@@ -21,6 +21,17 @@ export interface Directives {
   refuse?: true;
   thinking?: true;
   empty?: true;
+  takes?: number;
+  link_lasts?: number;
+  error_after?: number;
+  poll_404?: number;
+  poll_500?: number;
+  stuck?: true;
+  failed?: true;
+  moderated?: true;
+  lapsed?: true;
+  partial?: true;
+  twice?: true;
 }
 
 type Kind = 'flag' | 'milliseconds' | 'name' | { least: number; most: number; bare?: number };
@@ -44,6 +55,17 @@ const kinds: { readonly [K in keyof Directives]-?: Kind } = {
   refuse: 'flag',
   thinking: 'flag',
   empty: 'flag',
+  takes: 'milliseconds',
+  link_lasts: 'milliseconds',
+  error_after: { least: 400, most: 599, bare: 500 },
+  poll_404: { least: 1, most: 1_000_000, bare: 1 },
+  poll_500: { least: 1, most: 1_000_000, bare: 1 },
+  stuck: 'flag',
+  failed: 'flag',
+  moderated: 'flag',
+  lapsed: 'flag',
+  partial: 'flag',
+  twice: 'flag',
 };
 
 const longestWaitMs = 3_600_000;

@@ -4,6 +4,7 @@ import type { Bill } from './bill.ts';
 import type { PromptCache } from './cache.ts';
 import { countsOf, type Produced, usageOf } from './counts.ts';
 import { orderedFault } from './fault.ts';
+import type { VideoJobs } from './media/videos.ts';
 import { cutOff, type Plan, type Played, play, untilClosed, wait } from './play.ts';
 import type { Frame, Protocol, Turn } from './protocol.ts';
 import { writeScript } from './script.ts';
@@ -17,6 +18,7 @@ export interface Vendor {
   readonly chunkMs: number;
   readonly cache: PromptCache;
   readonly bill: Bill;
+  readonly videos: VideoJobs;
   /** Wall-clock milliseconds. */
   now(): number;
   /** Unique letters and digits. */

@@ -5,6 +5,8 @@ import { chat } from './chat.ts';
 import { Fault, orderedFault } from './fault.ts';
 import { gemini } from './gemini.ts';
 import { parse, readBody, requestIdOf } from './incoming.ts';
+import { geminiPictures, readGeminiPicture, wantsPicture } from './media/gemini-images.ts';
+import { originOf, paint } from './media/pictures.ts';
 import { messages } from './messages.ts';
 import { wait } from './play.ts';
 import type { Call, Protocol } from './protocol.ts';
@@ -31,6 +33,11 @@ export async function serve(
       throw new Fault(401, 'The sandbox does not know this API key.');
     }
     const body = parse(bytes);
+    if (call.protocol === 'gemini' && call.operation === 'answer' && !call.pathStream && wantsPicture(body)) {
+      const ask = readGeminiPicture(body, call.pathModel ?? '');
+      const from = { origin: originOf(request), requestId: requestIdOf(request) };
+      return await paint({ vendor, dialect: geminiPictures, ask, id, ...from }, answer);
+    }
     const ask = protocol.read(body, call);
     if (call.operation === 'count') {
       sendJson(answer, 200, protocol.headers(id), protocol.counted(promptTokens(ask)));

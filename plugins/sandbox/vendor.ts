@@ -3,7 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Bill, type BillReport } from './bill.ts';
 import { PromptCache } from './cache.ts';
-import { serveImages } from './images.ts';
+import { mediaAt } from './media/links.ts';
+import { servePictures } from './media/pictures.ts';
+import { serveVideos, VideoJobs } from './media/videos.ts';
 import type { Call } from './protocol.ts';
 import { routeOf } from './routes.ts';
 import { sendJson, type Vendor } from './run.ts';
@@ -53,7 +55,7 @@ export async function startVendor(options: VendorOptions = {}): Promise<RunningV
   const { port } = server.address() as AddressInfo;
   return {
     origin: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
-    bill: () => vendor.bill.report(),
+    bill: () => reportOf(vendor),
     resetBill: () => vendor.bill.reset(),
     close: () =>
       new Promise((resolve) => {
@@ -65,13 +67,15 @@ export async function startVendor(options: VendorOptions = {}): Promise<RunningV
 
 function vendorOf(options: VendorOptions): Vendor {
   const prefix = (options.idPrefix ?? 'sandbox').slice(0, idLength / 2);
+  const bill = new Bill();
   let count = 0;
   return {
     key: options.key,
     firstByteMs: options.firstByteMs ?? 0,
     chunkMs: options.chunkMs ?? 0,
     cache: new PromptCache(),
-    bill: new Bill(),
+    bill,
+    videos: new VideoJobs(bill),
     // Alone, without a gateway, there is no host whose clock could be asked.
     now: options.now ?? Date.now,
     nextId: () => prefix + (++count).toString(36).padStart(idLength - prefix.length, '0'),
@@ -82,7 +86,8 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
   const target = request.url ?? '/';
   const question = target.indexOf('?');
   const query = question < 0 ? noQuery : new URLSearchParams(target.slice(question + 1));
-  const route = routeOf(request.method ?? 'GET', question < 0 ? target : target.slice(0, question));
+  const path = question < 0 ? target : target.slice(0, question);
+  const route = routeOf(request.method ?? 'GET', path);
   if (route?.kind === 'call') {
     const call: Call = {
       protocol: route.protocol,
@@ -96,16 +101,31 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
     void serve(vendor, call, request, answer);
     return;
   }
-  if (route?.kind === 'images') {
-    void serveImages(vendor, request, answer);
+  if (route?.kind === 'images') return void servePictures(vendor, route.protocol, route.edits, request, answer);
+  if (route?.kind === 'videos') return void serveVideos(vendor, route.protocol, route.id, request, answer);
+  request.resume();
+  if (route?.kind === 'file') {
+    sendFile(vendor, path, query, answer);
     return;
   }
-  request.resume();
   if (route?.kind === 'reset') vendor.bill.reset();
   const body = route === undefined ? '{"error":{"message":"The sandbox has nothing here."}}' : billJson(vendor);
   sendJson(answer, route === undefined ? 404 : 200, {}, body);
 }
 
+/** Needs no key: whoever has the address may have the file. */
+function sendFile(vendor: Vendor, path: string, query: URLSearchParams, answer: ServerResponse): void {
+  const media = mediaAt(path, query, vendor.now());
+  if (media === undefined) sendJson(answer, 404, {}, '{"error":{"message":"The sandbox has no such file."}}');
+  else if (media === 'expired') sendJson(answer, 403, {}, '{"error":{"message":"This address has expired."}}');
+  else answer.writeHead(200, { 'content-type': media.type, 'content-length': media.bytes.length }).end(media.bytes);
+}
+
+function reportOf(vendor: Vendor): BillReport {
+  vendor.videos.settle(vendor.now());
+  return vendor.bill.report();
+}
+
 function billJson(vendor: Vendor): string {
-  return `${JSON.stringify(vendor.bill.report(), null, 2)}\n`;
+  return `${JSON.stringify(reportOf(vendor), null, 2)}\n`;
 }

@@ -17,6 +17,7 @@ export interface Recording<Of = Family> {
   readonly headers: Record<string, string>;
   readonly fidelity: string;
   readonly features: readonly string[];
+  readonly provider: string;
   readonly response: Buffer;
   readonly request: Buffer | undefined;
 }
@@ -27,7 +28,11 @@ export function recordings(family: Family): Recording[] {
   return readdirSync(join(root, family)).map((name) => recording(family, name));
 }
 
-export function recording<Of extends Family | 'images'>(family: Of, name: string): Recording<Of> {
+export function mediaRecordings<Of extends 'images' | 'video'>(family: Of): Recording<Of>[] {
+  return readdirSync(join(root, family)).map((name) => recording(family, name));
+}
+
+export function recording<Of extends Family | 'images' | 'video'>(family: Of, name: string): Recording<Of> {
   const at = (file: string) => join(root, family, name, file);
   const meta = JSON.parse(readFileSync(at('meta.json'), 'utf8'));
   const request = ['request.json', 'request.body'].map(at).find(existsSync);
@@ -42,6 +47,7 @@ export function recording<Of extends Family | 'images'>(family: Of, name: string
     headers: meta.response_headers,
     fidelity: meta.response_fidelity,
     features: meta.features,
+    provider: meta.provider,
     response: readFileSync(at('response.body')),
     request: request === undefined ? undefined : readFileSync(request),
   };

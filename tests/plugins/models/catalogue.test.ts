@@ -113,6 +113,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
   const order = [
     'storage',
     'request-log',
+    'files',
     'auth',
     'plans',
     'rate-limit',
@@ -123,9 +124,10 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'shop',
     'route',
     'protocol-convert',
+    'task-store',
   ];
   assert.deepEqual(main.plugins, order);
-  assert.deepEqual(read('demo.yaml').plugins, [...order.slice(0, 5), 'sandbox', ...order.slice(5), 'welcome']);
+  assert.deepEqual(read('demo.yaml').plugins, [...order.slice(0, 6), 'sandbox', ...order.slice(6), 'welcome']);
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
 

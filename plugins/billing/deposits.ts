@@ -1,0 +1,109 @@
+/** Money for work that is done later: set aside and ended in the transactions of those who do it. No journal knows of it. */
+import { sql } from 'drizzle-orm';
+import type { Host } from '../../core/contract.ts';
+import { type Money, money } from '../../core/money.ts';
+import {
+  catalog,
+  type Database,
+  type Deposit,
+  type DepositEnd,
+  type Deposits,
+  type Orm,
+} from '../../core/vocabulary.ts';
+import { share } from './absorbed.ts';
+import { postRecords } from './batch.ts';
+import type { Changes } from './changes.ts';
+import { boundOf, type Charge, chargeFor } from './charge.ts';
+import { decodeTerms, encodeTerms } from './deposit-terms.ts';
+import { absurdCost, notCovered } from './desk.ts';
+import type { Entries } from './entries.ts';
+import { time } from './entry-rows.ts';
+import { type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
+import { attemptNotes, judge, type Verdict } from './outcome.ts';
+import { bindingWindow, lockedAt } from './pots.ts';
+import type { Departure, EndRecord } from './records.ts';
+import { rowsOf, tablesOf } from './sql.ts';
+
+const nothing = money(0n);
+
+export class Vault implements Deposits {
+  readonly #host: Host;
+  readonly #store: Database;
+  readonly #changes: Changes;
+
+  constructor(host: Host, store: Database, changes: Changes) {
+    this.#host = host;
+    this.#store = store;
+    this.#changes = changes;
+  }
+
+  /** What a call on these terms may place. */
+  offer(terms: Terms): Deposit {
+    const { id, accountId, keyId } = terms;
+    return { id, accountId, keyId, place: (work) => this.#place(terms, work) };
+  }
+
+  async #place(terms: Terms, work: (orm: Orm) => Promise<void>): Promise<void> {
+    const { accountId, plan } = terms;
+    const amount = boundOf(terms, terms.outputTokens);
+    // What the plan brings is there for the first call of its period already.
+    if (plan?.grant !== undefined) await this.#changes.upkeep(accountId, plan);
+    await this.#changes.change(accountId, amount, async (entries) => {
+      await checkCovered(entries, amount);
+      await postRecords(entries.runner, entries.schema, accountId, [
+        holdRecord(newHold(terms, amount, undefined), terms.at),
+      ]);
+      await entries.runner.execute(sql`
+        insert into ${tablesOf(entries.schema)('deposits')} (request_id, account_id, held, terms, created_at)
+        values (${terms.id}::uuid, ${accountId}, ${amount.toString()}::bigint, ${encodeTerms(terms)}::text::json, ${time(terms.at)})`);
+      await work(entries.runner);
+    });
+  }
+
+  end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>): Promise<boolean> {
+    return this.#changes.change(accountId, nothing, async (entries) => {
+      const deposits = tablesOf(this.#store.schema)('deposits');
+      const [kept] = await rowsOf<{ held: string; terms: string }>(
+        entries.runner,
+        sql`select held::text as held, terms::text as terms from ${deposits}
+            where request_id = ${id}::uuid and account_id = ${accountId}`,
+      );
+      const end = kept === undefined ? undefined : await work(entries.runner);
+      if (kept === undefined || end === undefined) return false;
+      const terms = { ...decodeTerms(kept.terms), id, accountId };
+      const entry = this.#host.find(catalog)?.find(terms.model);
+      const hold = newHold({ ...terms, entry }, money(BigInt(kept.held)), undefined);
+      await postRecords(entries.runner, entries.schema, accountId, [this.#recordOf(hold, end)]);
+      await entries.runner.execute(sql`delete from ${deposits} where request_id = ${id}::uuid`);
+      return true;
+    });
+  }
+
+  #recordOf(hold: Hold, { report, attempts, reason }: DepositEnd): EndRecord {
+    const at = this.#host.clock.now();
+    const { terms } = hold;
+    const list = attempts.filter(({ result }) => result !== 'not_sent');
+    const sent = list.map(({ startedAt, ...rest }): Departure => ({ ...rest, at: startedAt }));
+    const verdict: Verdict =
+      report === undefined
+        ? { kind: 'VOID', reason: 'refused' }
+        : judge({ attempts: list, sent, report, outcome: 'complete', inputTokens: terms.inputTokens, seenOutput: 0 });
+    const shares = share(attemptNotes(list, sent), list, verdict, terms);
+    if (verdict.kind === 'VOID') return voidRecord(hold, at, reason, shares);
+    const charge = chargeFor(terms, verdict.usage, verdict, shares.notes);
+    if (charge.cost <= absurdCost) return settleRecord(hold, at, verdict, charge, shares);
+    const fields = { id: terms.id, cost: charge.cost.toString(), usage: verdict.usage };
+    this.#host.log.error(fields, 'an absurd cost: the hold is charged');
+    const held: Charge = { ...charge, cost: hold.held, own: undefined };
+    return settleRecord(hold, at, { ...verdict, estimated: true }, held, shares);
+  }
+}
+
+/** 402 unless the account has it, apart from what has expired or is beyond its windows. */
+async function checkCovered(entries: Entries, amount: Money): Promise<void> {
+  if (amount === 0n) return;
+  const { pots, spent } = await entries.pool();
+  const { locked } = lockedAt(pots, spent, entries.at);
+  if (entries.mayTake && entries.balance - locked >= amount) return;
+  throw notCovered(locked === 0n ? undefined : bindingWindow(pots, spent, entries.at));
+}

@@ -1,0 +1,98 @@
+/** What an operator may set about files. */
+import { count, duration, size, z } from '../../core/schema.ts';
+
+const atLeast = (lowest: number, words: string) =>
+  [(value: number) => value >= lowest, { error: `must be at least ${words}` }] as const;
+
+export const configSchema = z
+  .strictObject({
+    origin: z
+      .string()
+      .refine((value) => value === '' || isOrigin(value), {
+        error: 'must be an origin such as https://gateway.example, without a path',
+      })
+      .default('')
+      .describe(
+        'Where clients reach this gateway; addresses of files begin with it. Empty: the Host header where that is local, else the address listened at.',
+      ),
+    links: duration()
+      .refine(...atLeast(1_000, '1s'))
+      .prefault('24h')
+      .describe('How long an address of a file is good; each answer that names a file gives a new one.'),
+    retention: duration()
+      .refine(...atLeast(1_000, '1s'))
+      .prefault('7d')
+      .describe('How long a file is kept.'),
+    secret: z
+      .string()
+      .refine((value) => value === '' || value.length >= 16, { error: 'must have at least 16 characters' })
+      .default('')
+      .describe('Secret that addresses are signed with. Empty: made once and kept in the database.'),
+    file_limit: size().prefault('512MB').describe('Largest file that is kept.'),
+    account_limit: size().prefault('10GB').describe('What the files of one account may take together.'),
+    total_limit: size().prefault('100GB').describe('What all files of this gateway may take together.'),
+    disk_reserve: size().prefault('1GB').describe('Space that files leave free on the disk of the data directory.'),
+    answers: count()
+      .refine(...atLeast(1, '1'))
+      .prefault(200)
+      .describe('Files that are sent to clients at the same time.'),
+    fetch: z
+      .strictObject({
+        parallel: count()
+          .refine(...atLeast(1, '1'))
+          .prefault(4)
+          .describe('Files that are fetched from vendors at the same time.'),
+        timeout: duration()
+          .refine((value) => value >= 1_000 && value <= 1_800_000, { error: 'must be between 1s and 30m' })
+          .prefault('5m')
+          .describe('Time in which a file must have come, all tries together.'),
+        attempts: count()
+          .refine(...atLeast(1, '1'))
+          .prefault(4)
+          .describe('Tries to fetch one file.'),
+        allow_private: z
+          .boolean()
+          .default(false)
+          .describe('Fetch from private addresses too: for tests and closed networks alone.'),
+      })
+      .prefault({})
+      .describe('How results are fetched from the addresses that vendors give for them.'),
+    s3: z
+      .strictObject({
+        bucket: z.string().default('').describe('The bucket. Empty: files lie in the data directory.'),
+        prefix: z
+          .string()
+          .regex(/^(?:[\w-]+\/)*$/, { error: 'must be empty or end with a slash, such as gateway/' })
+          .default('')
+          .describe('What names of objects begin with, such as gateway/.'),
+        endpoint: z
+          .string()
+          .refine((value) => value === '' || URL.canParse(value), { error: 'must be a URL' })
+          .default('')
+          .describe('URL of the S3-compatible service. Empty: the one of the region.'),
+        region: z.string().min(1).default('us-east-1').describe('Region of the bucket.'),
+        access_key_id: z
+          .string()
+          .default('')
+          .describe('Access key. Empty: what the environment or the machine provides.'),
+        secret_access_key: z.string().default('').describe('Secret of the access key.'),
+        path_style: z.boolean().default(false).describe('Whether the bucket stands in the path, not in the host.'),
+        redirect: z
+          .boolean()
+          .default(false)
+          .describe('Send clients to a presigned address of the bucket in place of the bytes.'),
+      })
+      .prefault({})
+      .describe('An S3-compatible store, also for several hosts; without it files lie in the data directory.'),
+  })
+  .refine(({ links, retention }) => links <= retention, {
+    path: ['links'],
+    error: 'must not be longer than `retention`',
+  });
+
+export type FilesConfig = z.output<typeof configSchema>;
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
+}

@@ -1,0 +1,202 @@
+/** Takes in what is to be kept: bytes, or a vendor's address, streamed to the disk behind the guard, judged by content. */
+import { createWriteStream } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../core/guarded-get.ts';
+import { kindOfMedia } from '../../core/media-types.ts';
+import { sniffBytes } from '../../core/sniff.ts';
+import type { FileContent } from '../../core/vocabulary.ts';
+import type { StoredContent } from './bytes.ts';
+import { isNoSpace } from './room.ts';
+import { storageFull } from './rows.ts';
+import { Turns } from './turns.ts';
+
+/** What browsers show and nothing in it runs. */
+const servable = new Set([
+  ...['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif'],
+  ...['video/mp4', 'video/webm', 'video/quicktime'],
+]);
+
+/** Enough for every signature. */
+const headBytes = 64;
+const firstPauseMs = 300;
+/** A file that has been coming for longer than any may is a leftover of a process that is gone. */
+const leftoverMs = 2 * 3_600_000;
+
+/** Statuses of servers that may answer otherwise a moment later; a result may be told before it can be had. */
+const passing = new Set([404, 408, 425, 429]);
+
+export interface IncomingOptions {
+  readonly guard: GuardOptions;
+  readonly parallel: number;
+  /** All tries together. */
+  readonly timeoutMs: number;
+  readonly attempts: number;
+}
+
+export interface Taken {
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly content: StoredContent;
+  /** Removes what was written for it, if it is still there. */
+  discard(): Promise<void>;
+}
+
+type Kind = 'image' | 'video';
+
+export class Incoming {
+  readonly #directory: string;
+  readonly #options: IncomingOptions;
+  readonly #random: Random;
+  readonly #client: GuardedClient;
+  readonly #turns: Turns;
+
+  /** Files are written to `directory/incoming`. */
+  constructor(directory: string, options: IncomingOptions, random: Random) {
+    this.#directory = directory;
+    this.#options = options;
+    this.#random = random;
+    this.#client = new GuardedClient(options.guard);
+    this.#turns = new Turns(options.parallel);
+  }
+
+  async open(): Promise<void> {
+    await mkdir(join(this.#directory, 'incoming'), { recursive: true, mode: 0o700 });
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  /**
+   * Throws upstream_failed when it cannot be had or is not of this kind (`shouldRetry: false`: nor later), overloaded when
+   * the disk is full, and what `signal` aborts with.
+   */
+  async take(content: FileContent, kind: Kind, signal: AbortSignal): Promise<Taken> {
+    if (content instanceof Uint8Array) return this.#given(content, kind);
+    const turn = await this.#turns.take(signal);
+    try {
+      return await this.#fetch(content.url, originOf(content.vendor), kind, signal);
+    } finally {
+      turn();
+    }
+  }
+
+  #given(content: Uint8Array, kind: Kind): Taken {
+    const { maxBytes } = this.#options.guard;
+    if (content.length > maxBytes) throw unusable(new Unfetchable(`it is larger than ${maxBytes} bytes`));
+    try {
+      return { mediaType: checkedType(content, kind), bytes: content.length, content, discard: async () => {} };
+    } catch (error) {
+      throw unusable(error);
+    }
+  }
+
+  async #fetch(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<Taken> {
+    const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    const either = AbortSignal.any([signal, timeout]);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#fetchOnce(url, trusted, kind, either);
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        if (isNoSpace(error)) throw storageFull(error);
+        if (error instanceof Unfetchable && !isPassing(error)) throw unusable(error);
+        if (timeout.aborted || attempt >= this.#options.attempts) throw notFetched(error);
+      }
+      const pauseMs = firstPauseMs * 3 ** (attempt - 1) * (0.5 + this.#random.fraction());
+      // An abort is seen by the next try.
+      await sleep(pauseMs, undefined, { signal: either }).catch(() => {});
+    }
+  }
+
+  async #fetchOnce(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<Taken> {
+    const path = `incoming/${this.#random.bytes(16).toString('hex')}`;
+    const file = join(this.#directory, path);
+    const discard = () => rm(file, { force: true });
+    const opened = await this.#client.open(url, signal, trusted);
+    const gauge = new Gauge(kind);
+    try {
+      await pipeline(gauge.watch(opened.body), createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
+    } catch (error) {
+      await discard();
+      throw error;
+    } finally {
+      opened.close();
+    }
+    return { mediaType: gauge.mediaType!, bytes: gauge.bytes, content: { path }, discard };
+  }
+
+  /** Removes what processes have left that ended while they fetched. `now`: wall clock. */
+  async removeLeftovers(now: number): Promise<void> {
+    const directory = join(this.#directory, 'incoming');
+    for (const name of await readdir(directory)) {
+      const path = join(directory, name);
+      const found = await stat(path).catch(() => undefined);
+      if (found !== undefined && now - found.mtimeMs > leftoverMs) await rm(path, { force: true });
+    }
+  }
+}
+
+/** Counts what passes, and refuses it at its first bytes when it is of another kind. */
+class Gauge {
+  readonly #kind: Kind;
+  bytes = 0;
+  mediaType: string | undefined;
+
+  constructor(kind: Kind) {
+    this.#kind = kind;
+  }
+
+  async *watch(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+    let head = Buffer.alloc(0);
+    for await (const chunk of body) {
+      this.bytes += chunk.length;
+      if (this.mediaType === undefined) {
+        head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
+        if (head.length >= headBytes) this.mediaType = checkedType(head, this.#kind);
+      }
+      yield chunk;
+    }
+    this.mediaType ??= checkedType(head, this.#kind);
+  }
+}
+
+function checkedType(bytes: Uint8Array, kind: Kind): string {
+  const mediaType = sniffBytes(bytes);
+  if (bytes.length === 0) throw new Unfetchable('it is empty');
+  if (mediaType === undefined) throw new Unfetchable(`it is no ${kind}`);
+  if (kindOfMedia(mediaType) !== kind || !servable.has(mediaType)) {
+    throw new Unfetchable(`it is ${mediaType}, which is not kept as ${kind}`);
+  }
+  return mediaType;
+}
+
+function isPassing({ status }: Unfetchable): boolean {
+  return status !== undefined && (status >= 500 || passing.has(status));
+}
+
+/** undefined for what is no URL: then nothing is trusted. */
+function originOf(vendor: string | undefined): string | undefined {
+  return vendor === undefined ? undefined : URL.parse(vendor)?.origin;
+}
+
+function unusable(cause: unknown): GatewayError {
+  const reason = cause instanceof Unfetchable ? cause.message : 'it cannot be read';
+  return new GatewayError('upstream_failed', `What was made cannot be kept: ${reason}.`, {
+    code: 'result_unusable',
+    shouldRetry: false,
+    cause,
+  });
+}
+
+function notFetched(cause: unknown): GatewayError {
+  return new GatewayError('upstream_failed', 'What was made could not be fetched.', {
+    code: 'result_not_fetched',
+    cause,
+  });
+}

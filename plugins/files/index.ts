@@ -1,0 +1,135 @@
+/** Files: keeps what was made for accounts, and gives it to whoever has a signed address of it, until it expires. */
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { join } from 'node:path';
+import { type Answer, definePlugin, type Endpoint, type Exchange, type Host, type Part } from '../../core/contract.ts';
+import { envelope } from '../../core/error-envelope.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import { accounts, database, files } from '../../core/vocabulary.ts';
+import { checkedExpiry, originFor, signedPath } from './address.ts';
+import { commandsOf } from './commands.ts';
+import { configSchema, type FilesConfig } from './config.ts';
+import { Incoming } from './incoming.ts';
+import { Keeper, noSuchFile } from './keeper.ts';
+import { FileRows } from './rows.ts';
+import { openStore } from './store.ts';
+
+const sweepIntervalMs = 60_000;
+const leftoversIntervalMs = 3_600_000;
+/** Videos on slow lines; clients that take nothing are left earlier. */
+const answerTimeoutMs = 3_600_000;
+
+export default definePlugin<FilesConfig>({
+  name: 'files',
+  config: configSchema,
+  needs: [database],
+  uses: [accounts],
+  provides: [files],
+  setup: (host, config) => setUpFiles(host, config),
+});
+
+async function setUpFiles(host: Host, config: FilesConfig): Promise<Part> {
+  const db = host.need(database);
+  await db.migrate('files', new URL('./migrations/', import.meta.url));
+  const rows = new FileRows(db);
+  const key = await loadKey(host, rows, config.secret);
+  const directory = join(host.directory, 'files', host.schema);
+  const store = await openStore(directory, config);
+  const incoming = new Incoming(directory, incomingOptions(config), host.random);
+  if (host.mode !== 'check') await incoming.open();
+  const keeper = keeperOf(host, config, directory, { rows, store, incoming });
+  let listening = 'http://127.0.0.1';
+  host.provide(files, {
+    ensureRoom: (accountId) => keeper.ensureRoom(accountId),
+    keep: (content, kind, owner, signal) => keeper.keep(content, kind, owner, signal),
+    find: (accountId, fileId) => keeper.find(accountId, fileId),
+    read: (accountId, fileId) => keeper.read(accountId, fileId),
+    answer: (accountId, fileId, exchange) => keeper.answer(accountId, fileId, exchange),
+    address(fileId, askedHost) {
+      const origin = config.origin === '' ? originFor(askedHost, listening) : config.origin;
+      return origin + signedPath(key, host.schema, fileId, host.clock.now() + config.links);
+    },
+    removeOfTask: (accountId, taskId) => keeper.removeOfTask(accountId, taskId),
+    removeOfAccount: (accountId) => keeper.removeOfAccount(accountId),
+  });
+  return {
+    endpoints: endpointsOf((exchange) => answerAddress(exchange, host, key, keeper)),
+    commands: commandsOf(host, rows),
+    notices: () => noticesOf(config),
+    async start() {
+      host.every(sweepIntervalMs, 'sweep files', async () => void (await keeper.sweep()));
+      host.every(leftoversIntervalMs, 'remove what fetching left', () => incoming.removeLeftovers(host.clock.now()));
+      await incoming.removeLeftovers(host.clock.now());
+    },
+    listening(origin) {
+      listening = origin;
+    },
+    async stop() {
+      await incoming.close();
+      store.close();
+    },
+  };
+}
+
+/** Addresses go on being good after a restart, and on every host of one database. */
+async function loadKey(host: Host, rows: FileRows, configured: string): Promise<KeyObject> {
+  if (host.mode === 'check') return createSecretKey(Buffer.alloc(32));
+  const secret =
+    configured === '' ? await rows.settle('secret', host.random.bytes(32).toString('base64url')) : configured;
+  return createSecretKey(Buffer.from(secret, 'utf8'));
+}
+
+function incomingOptions({ fetch, file_limit: maxBytes }: FilesConfig) {
+  const guard = { allowPrivate: fetch.allow_private, maxBytes };
+  return { guard, parallel: fetch.parallel, timeoutMs: fetch.timeout, attempts: fetch.attempts };
+}
+
+function keeperOf(
+  { clock, random, log }: Host,
+  config: FilesConfig,
+  directory: string,
+  rooms: { rows: FileRows; store: Awaited<ReturnType<typeof openStore>>; incoming: Incoming },
+): Keeper {
+  return new Keeper(
+    {
+      directory,
+      retentionMs: config.retention,
+      fileBytes: config.file_limit,
+      limits: { accountBytes: config.account_limit, totalBytes: config.total_limit },
+      reserveBytes: config.disk_reserve,
+      answers: config.answers,
+    },
+    { ...rooms, clock, random, log },
+  );
+}
+
+async function answerAddress(exchange: Exchange, host: Host, key: KeyObject, keeper: Keeper): Promise<Answer> {
+  const { params, query } = exchange.request;
+  const fileId = params['file_id'] ?? '';
+  const asked = { fileId, expires: query.get('expires') ?? '', signature: query.get('signature') ?? '' };
+  const expiresAt = checkedExpiry(key, host.schema, asked, host.clock.now());
+  if (expiresAt === undefined) throw noSuchFile();
+  return keeper.answerAddress(fileId, expiresAt, exchange);
+}
+
+function endpointsOf(handle: (exchange: Exchange) => Promise<Answer>): Endpoint[] {
+  return (['GET', 'HEAD'] as const).map((method) => ({
+    method,
+    path: '/v1/files/:file_id/content',
+    operation: 'files',
+    keyless: true,
+    body: 'none',
+    timeoutMs: answerTimeoutMs,
+    handle,
+    renderError: (error: GatewayError) => ({
+      status: error.status,
+      headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+      body: JSON.stringify(envelope(error)),
+    }),
+  }));
+}
+
+function noticesOf(config: FilesConfig) {
+  if (config.origin !== '') return [];
+  const text = 'files.origin is not set: addresses of files lead to this machine alone.';
+  return [{ level: 'warning' as const, text }];
+}

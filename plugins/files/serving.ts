@@ -1,0 +1,84 @@
+/** A kept file as an HTTP answer: head, ranges, conditions. Pure. RFC 9110, sections 13 and 14. */
+import type { ClientRequest, Headers } from '../../core/contract.ts';
+import { extensionOf } from '../../core/media-types.ts';
+import type { KeptFile } from '../../core/vocabulary.ts';
+import type { Span } from './bytes.ts';
+
+/** What is to be sent; without a span there is no body. */
+export interface Serving {
+  readonly status: 200 | 206 | 304 | 416;
+  readonly headers: Headers;
+  readonly span?: Span;
+}
+
+/** `until`: wall-clock milliseconds until which the answer may be kept by its client alone. */
+export function servingOf(
+  file: KeptFile,
+  request: Pick<ClientRequest, 'headers'>,
+  until: number,
+  now: number,
+): Serving {
+  const { headers: asked } = request;
+  const tag = `"${file.id}"`;
+  const headers = headersOf(file, tag, until, now);
+  if (isKnown(asked['if-none-match'], tag)) return { status: 304, headers };
+  const whole: Span = { first: 0, last: file.bytes - 1 };
+  const range = asked['if-range'] === undefined || asked['if-range'] === tag ? asked['range'] : undefined;
+  const span = range === undefined ? whole : spanOf(range, file.bytes);
+  if (span === undefined) {
+    return { status: 416, headers: { 'content-range': `bytes */${file.bytes}`, 'cache-control': 'no-store' } };
+  }
+  if (span === 'whole' || span === whole) {
+    return { status: 200, headers: { ...headers, 'content-type': file.mediaType }, span: whole };
+  }
+  return {
+    status: 206,
+    headers: {
+      ...headers,
+      'content-type': file.mediaType,
+      'content-range': `bytes ${span.first}-${span.last}/${file.bytes}`,
+    },
+    span,
+  };
+}
+
+export function dispositionOf({ id, mediaType }: KeptFile): string {
+  return `inline; filename="${id}.${extensionOf(mediaType)}"`;
+}
+
+function headersOf(file: KeptFile, tag: string, until: number, now: number): Headers {
+  const seconds = Math.max(0, Math.floor((Math.min(until, file.expiresAt) - now) / 1000));
+  return {
+    'accept-ranges': 'bytes',
+    etag: tag,
+    // The bytes of an id never change; the address is its reader's own.
+    'cache-control': `private, max-age=${seconds}, immutable`,
+    'content-disposition': dispositionOf(file),
+    // The type is the content's; browsers show it, by itself or in a page, and nothing in it runs.
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",
+    'cross-origin-resource-policy': 'cross-origin',
+    'referrer-policy': 'no-referrer',
+  };
+}
+
+function isKnown(condition: string | undefined, tag: string): boolean {
+  if (condition === undefined) return false;
+  return condition.split(',', 100).some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === tag);
+}
+
+/** One range of bytes; `whole` for what may be ignored (several ranges, other units); undefined: none of it is there. */
+function spanOf(range: string, bytes: number): Span | 'whole' | undefined {
+  const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(range);
+  if (match === null) return 'whole';
+  const [, from = '', to = ''] = match;
+  if (from === '') {
+    if (to === '') return 'whole';
+    const length = Math.min(Number(to), bytes);
+    return length === 0 ? undefined : { first: bytes - length, last: bytes - 1 };
+  }
+  const first = Number(from);
+  if (to !== '' && Number(to) < first) return 'whole';
+  if (first >= bytes) return undefined;
+  return { first, last: to === '' ? bytes - 1 : Math.min(Number(to), bytes - 1) };
+}

@@ -1,0 +1,111 @@
+/** `ark-images`: `/images/generations` of Ark; one picture for each call, single ones may fail inside a 200. Pure. */
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
+import type { Traits } from '../../../core/traits.ts';
+import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
+import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
+import { failed, failedTask, isModeration, readObject, unreadable } from './outcome.ts';
+import { addressOf } from './references.ts';
+import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+
+const mostReferences = 14;
+const roles = new Set(['image']);
+const extrasTaken = new Set(['seed', 'guidance_scale', 'optimize_prompt', 'optimize_prompt_options', 'output_format']);
+/** Of either edge to the other. */
+const longestShape = 16;
+const longestEdge = 16_384;
+
+export const arkImages: Adapter = {
+  protocol: 'ark-images',
+  kind: 'image',
+  needsBytes: false,
+  // It has no number of pictures: a "set" is one work in several parts, and as many as the model thinks right.
+  mostPerCall: 1,
+
+  create(order, target): VendorRequest {
+    refuseRoles(order, roles);
+    if (order.references.length > mostReferences)
+      throw unsupported(`The model takes at most ${mostReferences} images.`, fieldOf(order, 'references'));
+    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const size = sizeOf(order, target.traits);
+    const images = order.references.map(addressOf);
+    const body: JsonObject = {
+      model: target.model,
+      prompt: order.prompt,
+      ...(images.length === 0 ? {} : { image: images.length === 1 ? images[0] : images }),
+      ...(size === undefined ? {} : { size }),
+      sequential_image_generation: 'disabled',
+      response_format: 'url',
+      ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
+      ...extras,
+    };
+    const unread = [...dropped, ...leftOut(order, 'quality')];
+    return { method: 'POST', path: '/images/generations', body, dropped: unread };
+  },
+
+  readCreated(answer, order): Step {
+    const read = readObject(answer);
+    if ('failed' in read) return read.failed;
+    const { json } = read;
+    const entries = listOf(json['data']).filter(isObject);
+    const files = entries.flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
+    if (files.length === 0) return failedFor(json, entries);
+    // Sold by the picture; its tokens are for information. What did not come is not charged.
+    const made = { usage: { image: files.length }, estimated: false, media: mediaOf(entries, order) };
+    return { state: 'done', files, made };
+  },
+
+  bounds(order): Bounds {
+    const stated = order.size === undefined ? {} : { media: [sizeText(order.size)] };
+    return { inputTokens: 0, outputTokens: 0, images: order.count, seconds: 0, ...stated };
+  },
+};
+
+/** Without a ratio the resolution's name leaves the shape to the model; undefined leaves both. */
+function sizeOf(order: Order, traits: Traits): string | undefined {
+  if (order.size !== undefined) return checkedSize(order, order.size, traits);
+  const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits);
+  if (order.ratio === undefined) return resolution?.toUpperCase();
+  const shape = shapeOf(order.ratio);
+  if (shape === undefined || Math.max(shape, 1 / shape) > longestShape)
+    throw unsupported(`The model makes no ${order.ratio}: at most sixteen to one.`, fieldOf(order, 'ratio'));
+  return sizeText(pixelsFor(order.ratio, imagePixels[resolution ?? '1k']!, longestEdge));
+}
+
+/** Published are 2560x1440 as the least of 2k and 4096x4096 as the most of 4k. */
+const leastShare = 0.87;
+
+/** Where it is known what the model makes, a size must lie between the smallest and the largest of it. */
+function checkedSize(order: Order, size: NonNullable<Order['size']>, { resolutions }: Traits): string {
+  const made = (resolutions ?? []).flatMap((resolution) => imagePixels[resolution] ?? []);
+  const pixels = size.width * size.height;
+  if (made.length === 0 || (pixels >= Math.min(...made) * leastShare && pixels <= Math.max(...made)))
+    return sizeText(size);
+  const message = `The model does not make ${sizeText(size)}: it makes ${resolutions!.join(', ')}.`;
+  throw unsupported(message, fieldOf(order, 'size'));
+}
+
+function fileOf(entry: JsonObject, json: JsonObject): MadeFile[] {
+  const format = textOf(entry['output_format']) ?? textOf(json['output_format']);
+  const typed = format === undefined ? {} : { mediaType: `image/${format}` };
+  const url = textOf(entry['url']);
+  if (url !== undefined) return [{ url, ...typed }];
+  const base64 = textOf(entry['b64_json']);
+  return base64 === undefined ? [] : [{ base64, ...typed }];
+}
+
+/** Every picture failed, each with a reason of its own; rules count before other reasons. */
+function failedFor(json: JsonObject, entries: readonly JsonObject[]): Step {
+  const reasons = [json, ...entries].map((holder) => objectOf(holder['error'])).filter((error) => error !== undefined);
+  if (reasons.length === 0) {
+    if (!Array.isArray(json['data'])) throw unreadable('the answer holds no list of images');
+    return failed('no_image');
+  }
+  return failedTask(reasons.find(isModeration) ?? reasons[0]);
+}
+
+/** What the vendor says that it made; the client's choice where it says nothing. */
+function mediaOf(entries: readonly JsonObject[], order: Order): string[] {
+  const told = entries.map((entry) => textOf(entry['size'])?.toLowerCase()).filter((size) => size !== undefined);
+  if (told.length > 0) return [...new Set(told)];
+  return order.size === undefined ? [] : [sizeText(order.size)];
+}

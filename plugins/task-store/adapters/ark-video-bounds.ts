@@ -1,0 +1,39 @@
+/** The most that a video of Ark's can cost: tokens = width × height × (24 × seconds + 1) / 1024. Pure. */
+import { readCount } from '../../../core/usage.ts';
+import type { Order } from '../contract.ts';
+
+/** Larger than any shape of the resolution; published are 864x480, 1504x640 and 2176x928 as the largest. */
+const mostPixels: Readonly<Record<string, number>> = { '480p': 430_000, '720p': 970_000, '1080p': 2_100_000 };
+const framesPerSecond = 24;
+/** Where the model decides. */
+const longestChoice = 15;
+/** Of each video that is shown: its seconds count too. */
+const secondsPerVideo = 15;
+
+/**
+ * Prompts may end with options of the older form (`--dur 10 --rs 1080p --frames 121`), which the vendor obeys; the larger
+ * word counts.
+ */
+export function secondsAtMost(order: Order): number {
+  const { prompt, seconds } = order;
+  const frames = Math.max(optionOf(prompt, /--(?:frames)\s+(\d{1,5})/), readCount(order.extra['frames']) ?? 0);
+  const legacy = optionOf(prompt, /--(?:dur|duration)\s+(\d{1,4})/);
+  return Math.max(seconds ?? longestChoice, legacy, Math.ceil(frames / framesPerSecond));
+}
+
+export function tokensAtMost(order: Order): number {
+  const named = [
+    order.resolution,
+    ...[...order.prompt.matchAll(/--(?:rs|resolution)\s+(\d{3,4}p)/g)].map(([, word]) => word),
+  ];
+  const pixels = named.map((word) => (word === undefined ? undefined : mostPixels[word]) ?? mostPixels['1080p']!);
+  const shownSeconds = secondsPerVideo * order.references.filter(({ role }) => role === 'video').length;
+  const frames = framesPerSecond * (secondsAtMost(order) + shownSeconds) + 1;
+  return Math.ceil((Math.max(...pixels) * frames) / 1024);
+}
+
+function optionOf(prompt: string, pattern: RegExp): number {
+  let most = 0;
+  for (const [, digits] of prompt.matchAll(new RegExp(pattern, 'g'))) most = Math.max(most, Number(digits));
+  return most;
+}

@@ -1,0 +1,118 @@
+/** `ark-videos`: `/contents/generations/tasks` of Ark; charged by tokens that follow from pixels and seconds. Pure. */
+import { type JsonObject, objectOf, textOf } from '../../../core/json.ts';
+import { notAnAnswer } from '../../../core/refusals.ts';
+import { readCount, type Usage } from '../../../core/usage.ts';
+import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorRequest } from '../contract.ts';
+import { secondsAtMost, tokensAtMost } from './ark-video-bounds.ts';
+import { ratioAmong, resolutionAmong } from './geometry.ts';
+import { failed, failedTask, readObject, unreadable } from './outcome.ts';
+import { addressOf } from './references.ts';
+import { leftOut, pickExtras } from './refuse.ts';
+
+const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
+const extrasTaken = new Set([
+  'seed',
+  'frames',
+  'camera_fixed',
+  'return_last_frame',
+  'service_tier',
+  'execution_expires_after',
+  'priority',
+]);
+const path = '/contents/generations/tasks';
+const taskPath = (vendorId: string) => `${path}/${encodeURIComponent(vendorId)}`;
+
+export const arkVideos: Adapter = {
+  protocol: 'ark-videos',
+  kind: 'video',
+  needsBytes: false,
+  mostPerCall: 1,
+
+  create(order, target): VendorRequest {
+    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const ratio = ratioAmong(order, ratios);
+    const resolution = resolutionAmong(order, ['480p', '720p', '1080p'], target.traits);
+    const text = order.prompt === '' ? [] : [{ type: 'text', text: order.prompt }];
+    const body: JsonObject = {
+      model: target.model,
+      content: [...text, ...order.references.map(itemOf)],
+      ...(resolution === undefined ? {} : { resolution }),
+      ...(ratio === undefined ? {} : { ratio }),
+      ...(order.seconds === undefined ? {} : { duration: order.seconds }),
+      ...(order.generateAudio === undefined ? {} : { generate_audio: order.generateAudio }),
+      ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
+      ...extras,
+    };
+    const unread = [...dropped, ...leftOut(order, 'quality')];
+    return { method: 'POST', path, body, dropped: unread };
+  },
+
+  readCreated(answer): Step {
+    const read = readObject(answer);
+    if ('failed' in read) return read.failed;
+    const vendorId = textOf(read.json['id']);
+    if (vendorId === undefined) throw unreadable('the answer names no task');
+    return { state: 'queued', vendorId };
+  },
+
+  tasks: {
+    poll: (vendorId) => ({ method: 'GET', path: taskPath(vendorId) }),
+    /** Refused by the vendor once the task runs. */
+    cancel: (vendorId) => ({ method: 'DELETE', path: taskPath(vendorId) }),
+
+    readPolled(answer, order, vendorId): Step {
+      const read = readObject(answer);
+      if ('failed' in read) return read.failed;
+      const { json } = read;
+      const { status } = json;
+      if (status === 'succeeded') return doneWith(json, order);
+      if (status === 'failed') return failedTask(objectOf(json['error']));
+      if (status === 'expired' || status === 'cancelled') return failed(status);
+      return { state: status === 'queued' ? 'queued' : 'running', vendorId };
+    },
+  },
+
+  bounds(order): Bounds {
+    return {
+      inputTokens: 0,
+      outputTokens: tokensAtMost(order),
+      images: 0,
+      seconds: secondsAtMost(order),
+      ...(order.resolution === undefined ? {} : { media: [order.resolution] }),
+    };
+  },
+};
+
+const itemTypes = { video: 'video_url', audio: 'audio_url' } as const;
+const roleWords = {
+  image: 'reference_image',
+  first_frame: 'first_frame',
+  last_frame: 'last_frame',
+  video: 'reference_video',
+  audio: 'reference_audio',
+} as const;
+
+function itemOf(reference: Reference): JsonObject {
+  const { role } = reference;
+  const type = role === 'video' || role === 'audio' ? itemTypes[role] : 'image_url';
+  return { type, [type]: { url: addressOf(reference) }, role: roleWords[role] };
+}
+
+function doneWith(json: JsonObject, order: Order): Step {
+  const content = objectOf(json['content']);
+  const url = textOf(content?.['video_url']);
+  // It has run: asking again may tell more.
+  if (url === undefined) throw notAnAnswer('a finished task without a video', false);
+  const lastFrame = textOf(content?.['last_frame_url']);
+  const video: MadeFile = { url, mediaType: 'video/mp4' };
+  const files = lastFrame === undefined ? [video] : [video, { url: lastFrame, mediaType: 'image/png' }];
+  const counted = readCount(objectOf(json['usage'])?.['completion_tokens']);
+  const second = readCount(json['duration']);
+  const usage: Usage = { output: counted ?? tokensAtMost(order), second: second ?? secondsAtMost(order) };
+  const media = mediaOf(textOf(json['resolution'])?.toLowerCase() ?? order.resolution);
+  return { state: 'done', files, made: { usage, estimated: counted === undefined || second === undefined, media } };
+}
+
+function mediaOf(resolution: string | undefined): string[] {
+  return resolution === undefined ? [] : [resolution];
+}

@@ -1,0 +1,164 @@
+/** `openai-images`: `/images/generations`, and with references the JSON form of `/images/edits`; answered at once, always as bytes. Pure. */
+import { isObject, type JsonObject, objectOf, textOf } from '../../../core/json.ts';
+import type { Traits } from '../../../core/traits.ts';
+import { readCount, type Usage } from '../../../core/usage.ts';
+import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
+import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
+import { failed, isModeration, readObject, unreadable } from './outcome.ts';
+import { addressOf } from './references.ts';
+import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
+
+/** The JSON form of edits takes no more. */
+const mostReferences = 16;
+const roles = new Set(['image']);
+const extrasTaken = new Set(['background', 'output_format', 'output_compression', 'moderation', 'user']);
+const editExtrasTaken = new Set([...extrasTaken, 'mask', 'input_fidelity']);
+
+/** What the protocol says of sizes in pixels: multiples of 16, at most 3840 × 2160 in all, no longer than three to one. */
+const step = 16;
+const longestEdge = 3_840;
+const mostPixels = 3_840 * 2_160;
+const longestShape = 3;
+/** Sizes that every model of the protocol has, by ratio. */
+const usualSizes: Readonly<Record<string, string>> = { '1:1': '1024x1024', '3:2': '1536x1024', '2:3': '1024x1536' };
+
+export const openaiImages: Adapter = {
+  protocol: 'openai-images',
+  kind: 'image',
+  needsBytes: false,
+  mostPerCall: 10,
+
+  create(order, target): VendorRequest {
+    refuseRoles(order, roles);
+    if (order.references.length > mostReferences)
+      throw unsupported(`The model takes at most ${mostReferences} images.`, fieldOf(order, 'references'));
+    const edits = order.references.length > 0;
+    const { extras, dropped } = pickExtras(order, edits ? editExtrasTaken : extrasTaken);
+    const size = sizeOf(order, target.traits);
+    const body: JsonObject = {
+      model: target.model,
+      prompt: order.prompt,
+      n: order.count,
+      ...(size === undefined ? {} : { size }),
+      ...(order.quality === undefined ? {} : { quality: order.quality }),
+      ...(edits ? { images: order.references.map((reference) => ({ image_url: addressOf(reference) })) } : {}),
+      ...extras,
+    };
+    return {
+      method: 'POST',
+      path: edits ? '/images/edits' : '/images/generations',
+      body,
+      dropped: [...dropped, ...leftOut(order, 'watermark')],
+    };
+  },
+
+  readCreated(answer, order): Step {
+    const read = readObject(answer);
+    if ('failed' in read) return read.failed;
+    const { json } = read;
+    if (!Array.isArray(json['data'])) {
+      if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
+      throw unreadable('the answer holds no list of images');
+    }
+    const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
+    if (files.length === 0) return failed('no_image');
+    const counted = tokensOf(objectOf(json['usage']));
+    const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
+    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
+  },
+
+  bounds(order): Bounds {
+    return {
+      inputTokens: promptTokensAtMost(order),
+      outputTokens: order.count * imageTokensAtMost(order),
+      images: order.count,
+      seconds: 0,
+      ...statedMedia(order),
+    };
+  },
+};
+
+/** undefined: the vendor chooses. The first resolution is what it makes by itself. */
+function sizeOf(order: Order, traits: Traits): string | undefined {
+  if (order.size !== undefined) return checkedSize(order, order.size);
+  const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits) ?? '1k';
+  if (order.ratio === undefined && resolution === '1k') return undefined;
+  const ratio = order.ratio ?? '1:1';
+  const shape = shapeOf(ratio);
+  if (shape === undefined || Math.max(shape, 1 / shape) > longestShape)
+    throw unsupported(`The model makes no ${ratio}: at most three to one.`, fieldOf(order, 'ratio'));
+  const usual = resolution === '1k' ? usualSizes[ratio] : undefined;
+  return usual ?? sizeText(pixelsFor(ratio, Math.min(imagePixels[resolution]!, mostPixels), longestEdge));
+}
+
+function checkedSize(order: Order, size: NonNullable<Order['size']>): string {
+  const { width, height } = size;
+  const isTaken =
+    width % step === 0 &&
+    height % step === 0 &&
+    Math.max(width, height) <= longestEdge &&
+    width * height <= mostPixels &&
+    Math.max(width / height, height / width) <= longestShape;
+  if (isTaken) return sizeText(size);
+  const rules = `multiples of ${step}, at most ${longestEdge} pixels an edge and 3840x2160 in all, at most three to one`;
+  throw unsupported(`The model does not make ${sizeText(size)}: ${rules}.`, fieldOf(order, 'size'));
+}
+
+/** One that failed stands in the list without a picture. */
+function fileOf(entry: unknown, json: JsonObject): MadeFile[] {
+  if (!isObject(entry)) return [];
+  const format = textOf(json['output_format']);
+  const type = textOf(entry['media_type']) ?? (format === undefined ? undefined : `image/${format}`);
+  const typed = type === undefined ? {} : { mediaType: type };
+  const base64 = textOf(entry['b64_json']);
+  if (base64 !== undefined) return [{ base64, ...typed }];
+  const url = textOf(entry['url']);
+  return url === undefined ? [] : [{ url, ...typed }];
+}
+
+/** Only where nothing is left to the vendor is it known beforehand what is made. */
+function statedMedia({ size, quality }: Order): Pick<Bounds, 'media'> {
+  return size === undefined || quality === undefined ? {} : { media: [sizeText(size), quality] };
+}
+
+/** What the vendor says that it made; the client's choice where it says nothing. */
+function mediaOf(json: JsonObject, order: Order): string[] {
+  const stated = order.size === undefined ? undefined : sizeText(order.size);
+  const words = [
+    textOf(json['size'])?.toLowerCase() ?? stated,
+    textOf(json['quality'])?.toLowerCase() ?? order.quality,
+    order.resolution,
+  ];
+  return words.filter((word) => word !== undefined);
+}
+
+/**
+ * `input_tokens` and `output_tokens` are totals (`prompt_tokens` and `completion_tokens` with vendors that imitate the
+ * protocol); the details say which of them are what. Parts never exceed their total.
+ */
+function tokensOf(usage: JsonObject | undefined): Usage | undefined {
+  if (usage === undefined) return undefined;
+  const inputTotal = readCount(usage['input_tokens'] ?? usage['prompt_tokens']);
+  const outputTotal = readCount(usage['output_tokens'] ?? usage['completion_tokens']);
+  if (inputTotal === undefined || outputTotal === undefined) return undefined;
+  const inputParts = objectOf(usage['input_tokens_details']) ?? {};
+  const cached = Math.min(readCount(inputParts['cached_tokens']) ?? 0, inputTotal);
+  const cachedImages = readCount(objectOf(inputParts['cached_tokens_details'])?.['image_tokens']) ?? 0;
+  const shown = Math.max(0, (readCount(inputParts['image_tokens']) ?? 0) - cachedImages);
+  const images = Math.min(shown, inputTotal - cached);
+  const outputParts = objectOf(usage['output_tokens_details']) ?? {};
+  const words = Math.min(readCount(outputParts['text_tokens']) ?? 0, outputTotal);
+  return {
+    input: inputTotal - cached - images,
+    cache_read: cached,
+    input_image: images,
+    output: words,
+    output_image: outputTotal - words,
+  };
+}
+
+/** Without the vendor's count, as of models that are sold by the image. */
+function estimatedTokens(order: Order, images: number): Usage {
+  return { input: promptTokensAtMost(order), output_image: images * imageTokensAtMost(order) };
+}

@@ -1,0 +1,7 @@
+/** What a client shows a model, as vendors' protocols carry it. Pure. */
+import type { Reference } from '../contract.ts';
+
+/** An address, or the bytes as a data URL. */
+export function addressOf({ source }: Reference): string {
+  return 'url' in source ? source.url : `data:${source.mediaType};base64,${source.base64}`;
+}

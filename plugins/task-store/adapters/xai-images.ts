@@ -1,0 +1,84 @@
+/** `xai-images`: `/images/generations`, and with references `/images/edits`, both JSON; answered at once, at addresses that expire. Pure. */
+import { isObject, type JsonObject, listOf, textOf } from '../../../core/json.ts';
+import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
+import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
+import { failed, readObject, unreadable } from './outcome.ts';
+import { addressOf } from './references.ts';
+import { leftOut, pickExtras, refuseRoles } from './refuse.ts';
+
+const roles = new Set(['image']);
+const extrasTaken = new Set(['output_format', 'user']);
+const ratios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:20'.split(' ');
+
+export const xaiImages: Adapter = {
+  protocol: 'xai-images',
+  kind: 'image',
+  needsBytes: false,
+  mostPerCall: 10,
+
+  create(order, target): VendorRequest {
+    refuseRoles(order, roles);
+    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const ratio = ratioAmong(order, ratios);
+    const resolution = resolutionAmong(order, ['1k', '2k'], target.traits);
+    const body: JsonObject = {
+      model: target.model,
+      prompt: order.prompt,
+      n: order.count,
+      ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+      ...(resolution === undefined ? {} : { resolution }),
+      ...(order.quality === undefined ? {} : { quality: order.quality }),
+      response_format: 'url',
+      ...shown(order),
+      ...extras,
+    };
+    const path = order.references.length > 0 ? '/images/edits' : '/images/generations';
+    return { method: 'POST', path, body, dropped: [...dropped, ...leftOut(order, 'watermark')] };
+  },
+
+  readCreated(answer, order): Step {
+    const read = readObject(answer);
+    if ('failed' in read) return read.failed;
+    const { data } = read.json;
+    if (!Array.isArray(data)) throw unreadable('the answer holds no list of images');
+    const allowed = listOf(data).filter(isObject).filter(isAllowed);
+    const files = allowed.flatMap(fileOf).slice(0, order.count);
+    if (files.length === 0) return failed(allowed.length < data.length ? 'content_policy' : 'no_image');
+    // It tells a sum of money alone, which is between it and the gateway.
+    return {
+      state: 'done',
+      files,
+      made: { usage: { image: files.length }, estimated: false, media: mediaOf(order) },
+    };
+  },
+
+  bounds(order): Bounds {
+    return { inputTokens: 0, outputTokens: 0, images: order.count, seconds: 0, media: mediaOf(order) };
+  },
+};
+
+/** One stands alone, several in a list. */
+function shown({ references }: Order): JsonObject {
+  const images = references.map((reference) => ({ type: 'image_url', url: addressOf(reference) }));
+  if (images.length === 0) return {};
+  return images.length === 1 ? { image: images[0] } : { images };
+}
+
+/** By resolution alone; the first is what it makes by itself. */
+function mediaOf(order: Order): string[] {
+  return [wishedResolution(order) ?? '1k'];
+}
+
+/** Filtered pictures stand in the list, with or without an address. */
+function isAllowed(entry: JsonObject): boolean {
+  return entry['respect_moderation'] !== false;
+}
+
+function fileOf(entry: JsonObject): MadeFile[] {
+  const type = textOf(entry['mime_type']);
+  const typed = type === undefined ? {} : { mediaType: type };
+  const url = textOf(entry['url']);
+  if (url !== undefined) return [{ url, ...typed }];
+  const base64 = textOf(entry['b64_json']);
+  return base64 === undefined ? [] : [{ base64, ...typed }];
+}

@@ -1,0 +1,83 @@
+/** What an operator may set about tasks. */
+import { count, duration, size, z } from '../../core/schema.ts';
+
+const between = (least: number, most: number, fallback: string) =>
+  duration()
+    .refine((milliseconds) => milliseconds >= least && milliseconds <= most, 'is out of bounds')
+    .prefault(fallback);
+const dayMs = 86_400_000;
+
+export const configSchema = z.strictObject({
+  expose: z
+    .array(z.enum(['images', 'videos']))
+    .min(1)
+    .default(['images', 'videos'])
+    .describe('What can be ordered here.'),
+  mode: z
+    .enum(['asynchronous', 'synchronous'])
+    .default('asynchronous')
+    .describe('`synchronous`: whoever orders waits for the result; else only who asks for that.'),
+  workers: count()
+    .refine((value) => value >= 1 && value <= 1_000, 'must be from 1 to 1000')
+    .prefault(8)
+    .describe('Tasks that this process works on at the same time; those that wait for a vendor do not count.'),
+  lease: between(1_000, 600_000, '30s').describe('How long a worker is believed to be at work that says nothing.'),
+  deadline: z
+    .strictObject({
+      image: between(1_000, 7 * dayMs, '30m').describe('Time in which images must have been made.'),
+      video: between(1_000, 7 * dayMs, '6h').describe('Time in which a video must have been made.'),
+    })
+    .prefault({})
+    .describe('Tasks that take longer fail, and cost nothing.'),
+  reconcile: between(0, dayMs, '2m').describe(
+    'How long the answer to an order is waited for whose worker was lost, before the task fails.',
+  ),
+  poll: z
+    .strictObject({
+      first: between(10, 600_000, '3s').describe("Pause before the first look at a vendor's task."),
+      longest: between(10, 600_000, '15s').describe('Longest pause between two looks.'),
+    })
+    .prefault({})
+    .describe('How often vendors are asked for tasks of theirs.'),
+  retry: z
+    .strictObject({
+      first: between(10, 600_000, '2s').describe('Pause before busy vendors are tried again.'),
+      longest: between(10, 3_600_000, '1m').describe('Longest pause between two tries.'),
+    })
+    .prefault({})
+    .describe('How often vendors that are busy, or that cannot be reached, are tried again.'),
+  wait: between(1_000, 590_000, '9m').describe('How long a client may wait for a result; then it is given the task.'),
+  drain: between(0, 600_000, '30s').describe('How long a process that stops waits for vendors that are at work.'),
+  retention: between(60_000, 3_650 * dayMs, '30d').describe('How long tasks can be asked for after their end.'),
+  callbacks: z
+    .strictObject({
+      secret: z
+        .string()
+        .refine((value) => value === '' || value.length >= 16, 'must have at least 16 characters')
+        .default('')
+        .describe(
+          'Of it each account has its own, which signs its callbacks. Empty: made once and kept in the database.',
+        ),
+      pause: between(10, 3_600_000, '5s').describe(
+        'Before a callback that failed is sent again; it doubles, up to an hour.',
+      ),
+      allow_private: z
+        .boolean()
+        .default(false)
+        .describe('Call private addresses too: for tests and closed networks alone.'),
+    })
+    .prefault({})
+    .describe('How clients are told of the ends of their tasks, at the `callback_url` that they give.'),
+  references: z
+    .strictObject({
+      limit: size().prefault('20MB').describe('Largest file that a client shows a model by its address.'),
+      allow_private: z
+        .boolean()
+        .default(false)
+        .describe('Fetch from private addresses too: for tests and closed networks alone.'),
+    })
+    .prefault({})
+    .describe('What clients show models by address, where a vendor takes bytes alone.'),
+});
+
+export type TaskConfig = z.output<typeof configSchema>;

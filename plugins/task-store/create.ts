@@ -1,0 +1,175 @@
+/** Has an order made: departures are written down before anything is sent, and what may have been sent is never sent again. */
+import type { Attempt, Model, Secret } from '../../core/vocabulary.ts';
+import { askAll, callsFor, type VendorCall } from './calls.ts';
+import type { Adapter, Step } from './contract.ts';
+import { makeFilesKept } from './copy.ts';
+import { giveUp, usageAtMost, withLast } from './ends.ts';
+import type { From, StoredTask, TaskError } from './rows.ts';
+import { boundsOf, inTurn, type Place, placesFor, targetAt } from './targets.ts';
+import { backOff, type Hand, type Tools } from './tools.ts';
+import { busy, judge, type Verdict } from './verdict.ts';
+
+/** Departures of one step; then others have their turn. */
+const mostDepartures = 6;
+/** Attempts that a task remembers; refused ones beyond are forgotten, the oldest first. */
+const mostRemembered = 40;
+
+const gone: TaskError = { code: 'model_not_found', message: 'The model is no longer offered.' };
+/** A vendor is silent for as long as it paints. */
+const paintingMs = 600_000;
+
+type Outcome = { readonly step: Step; readonly adapter: Adapter } | { readonly verdict: Verdict } | 'lost';
+
+/** One run through the places that an order can be made at. */
+export class Creation {
+  readonly #tools: Tools;
+  readonly #task: StoredTask;
+  readonly #hand: Hand;
+  #attempts: Attempt[];
+
+  constructor(tools: Tools, task: StoredTask, hand: Hand) {
+    this.#tools = tools;
+    this.#task = task;
+    this.#hand = hand;
+    this.#attempts = task.attempts.slice(-mostRemembered);
+  }
+
+  async run(): Promise<void> {
+    const { catalog, providers, adapters, random } = this.#tools;
+    const model = catalog.find(this.#task.model);
+    const places = model === undefined ? [] : placesFor(model, this.#task.kind, providers, adapters);
+    if (model === undefined || places.length === 0) return this.#fail(gone, this.#byLease());
+    const queue = inTurn(places, random);
+    const tried = new Map<Place, Set<string>>();
+    let verdict: Verdict | undefined;
+    for (let departures = 0; queue.length > 0 && departures < mostDepartures; ) {
+      const place = queue[0]!;
+      const taken = providers.takeKey(place.provider.name, place.target.model, tried.get(place));
+      if (!('key' in taken)) {
+        queue.shift();
+        continue;
+      }
+      departures += 1;
+      const outcome = await this.#try(place, model, taken);
+      if (outcome === 'lost') return;
+      if ('step' in outcome) return this.#record(outcome.step, outcome.adapter);
+      verdict = outcome.verdict;
+      if (verdict.next === 'end') return this.#fail(verdict.error, this.#byDeparture());
+      tried.set(place, (tried.get(place) ?? new Set()).add(taken.credential));
+      if (verdict.next === 'place') queue.push(queue.shift()!);
+    }
+    return this.#later(verdict);
+  }
+
+  async #try(place: Place, model: Model, taken: { key: Secret; credential: string }): Promise<Outcome> {
+    const { withBytes, clock, providers } = this.#tools;
+    const { adapter } = place;
+    const { order } = this.#task;
+    const target = targetAt(place, model, taken.key, taken.credential);
+    let calls: VendorCall[];
+    try {
+      const shown = adapter.needsBytes ? await withBytes(order, this.#hand.signal) : order;
+      calls = callsFor(adapter, shown, target);
+    } catch (error) {
+      return { verdict: judge(error) };
+    }
+    if (!(await this.#depart(place, taken.credential))) return 'lost';
+    const startedMs = clock.monotonic();
+    const timeoutMs = Math.max(target.upstream.firstByteTimeoutMs, paintingMs);
+    try {
+      const { step, status } = await askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
+      this.#note({ result: 'answered', status, durationMs: clock.monotonic() - startedMs });
+      return { step, adapter };
+    } catch (error) {
+      // The process stops: what was sent may come to something, but nobody will know. Its successor sees to that.
+      if (this.#hand.signal.aborted) return 'lost';
+      const verdict = judge(error);
+      const consumed =
+        verdict.result === 'unknown' ? { usage: usageAtMost(boundsOf([place], order)), estimated: true } : undefined;
+      const message = error instanceof Error ? error.message.slice(0, 300) : 'unknown';
+      this.#note({
+        result: verdict.result,
+        status: verdict.status,
+        error: message,
+        durationMs: clock.monotonic() - startedMs,
+        ...(consumed === undefined ? {} : { consumed }),
+      });
+      const { rest } = verdict;
+      if (rest !== undefined)
+        providers.rest(taken.credential, rest.allModels ? undefined : place.target.model, rest.forMs, message);
+      return { verdict };
+    }
+  }
+
+  /** Written before anything is sent. false: the task is somebody else's by now, or was cancelled. */
+  #depart({ provider, target, adapter }: Place, credential: string): Promise<boolean> {
+    const { rows, store, clock } = this.#tools;
+    this.#attempts.push({
+      number: (this.#attempts.at(-1)?.number ?? 0) + 1,
+      provider: provider.name,
+      model: target.model,
+      credential,
+      protocol: adapter.protocol,
+      startedAt: clock.now(),
+      result: 'running',
+      status: undefined,
+      durationMs: undefined,
+      error: undefined,
+    });
+    const to = { state: 'creating', dueMs: 0, keepLease: true } as const;
+    return rows.move(store.orm, this.#task.id, this.#byLease(), to, { attempts: this.#attempts });
+  }
+
+  #note(outcome: Partial<Attempt>): void {
+    this.#attempts = withLast(this.#attempts, outcome);
+  }
+
+  /** An outcome belongs to its departure, also when the lease was lost while the vendor worked. */
+  #byDeparture(): From {
+    const departure = this.#attempts.at(-1)?.number ?? 0;
+    return { states: ['queued', 'creating', 'reconciling'], by: { departure } };
+  }
+
+  #byLease(): From {
+    return { states: ['queued', 'creating'], by: { lease: this.#hand.lease } };
+  }
+
+  async #record(step: Step, adapter: Adapter): Promise<void> {
+    const { rows, store, timing, random } = this.#tools;
+    const from = this.#byDeparture();
+    if (step.state === 'failed') {
+      this.#note({ result: 'refused' });
+      return this.#fail(step, from);
+    }
+    if (step.state === 'done') {
+      const ready = { ...this.#task, attempts: this.#attempts };
+      await makeFilesKept(this.#tools, ready, from, step, this.#hand);
+      return;
+    }
+    if (adapter.tasks === undefined) throw new Error(`${adapter.protocol} tells of a task but has none`);
+    const dueMs = backOff(0, timing.pollMs, timing.longestPollMs, random);
+    const changes = { attempts: this.#attempts, vendorId: step.vendorId, progress: step.progress ?? 0 };
+    await rows.move(store.orm, this.#task.id, from, { state: 'running', dueMs }, changes);
+  }
+
+  /** Everybody is busy, or nobody can be reached: later, until the deadline. */
+  async #later(verdict: Verdict | undefined): Promise<void> {
+    const { rows, store, timing, random } = this.#tools;
+    if (this.#task.leftMs <= timing.retryMs) return this.#fail(verdict?.error ?? busy, this.#byLease());
+    const { tries } = this.#task;
+    const dueMs = backOff(tries, timing.retryMs, timing.longestRetryMs, random);
+    const state = this.#attempts.length === 0 ? 'queued' : 'creating';
+    const changes = { attempts: this.#attempts, tries: tries + 1 };
+    const moved = await rows.move(store.orm, this.#task.id, this.#byLease(), { state, dueMs }, changes);
+    // Its lease was lost meanwhile, and it stands as `reconciling`; now its outcome is known: nothing was made.
+    if (!moved) await this.#fail(verdict?.error ?? busy, { ...this.#byDeparture(), states: ['reconciling'] });
+  }
+
+  async #fail({ code, message }: TaskError, from: From): Promise<void> {
+    await giveUp(this.#tools, this.#task, from, {
+      state: 'failed',
+      error: { code, message },
+      attempts: this.#attempts,
+    });
+  }
+}

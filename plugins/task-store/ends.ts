@@ -1,0 +1,83 @@
+/** The final states: each is reached in one transaction with its money and with the word to whoever wants to be told. */
+import { sql } from 'drizzle-orm';
+import type { Usage } from '../../core/usage.ts';
+import type { Attempt, Database, DepositEnd, Deposits } from '../../core/vocabulary.ts';
+import type { Bounds } from './contract.ts';
+import type { From, Kept, StoredTask, TaskError, TaskRows } from './rows.ts';
+
+export interface EndTools {
+  readonly store: Database;
+  readonly rows: TaskRows;
+  readonly deposits: Deposits;
+}
+
+/** How a task came to nothing. */
+export interface BadEnd {
+  readonly state: 'failed' | 'cancelled';
+  readonly error: TaskError;
+  readonly attempts: readonly Attempt[];
+}
+
+/** false: it is not this worker's to end any more, and nothing was done. */
+export function complete(tools: EndTools, task: StoredTask, from: From, results: readonly Kept[]): Promise<boolean> {
+  const { made, attempts, vendorId } = task;
+  const { usage, estimated, media } = made!;
+  return end(tools, task, async (rows, orm) => {
+    const moved = await rows.move(orm, task.id, from, { state: 'completed' }, { results, progress: 100 });
+    if (!moved) return undefined;
+    const shown = media.length === 0 ? {} : { media };
+    const report = { usage, estimated, terminal: true, upstreamId: vendorId, finish: 'completed', ...shown };
+    return { report, reason: 'answered', attempts };
+  });
+}
+
+/** Nothing is charged. What an attempt may have cost all the same is the operator's. */
+export function giveUp(
+  tools: EndTools,
+  task: StoredTask,
+  from: From,
+  { state, error, attempts }: BadEnd,
+): Promise<boolean> {
+  return end(tools, task, async (rows, orm) => {
+    const moved = await rows.move(orm, task.id, from, { state }, { error, attempts });
+    return moved ? { report: undefined, reason: reasonOf(state, attempts), attempts } : undefined;
+  });
+}
+
+/** As of any call that is not charged. */
+function reasonOf(state: BadEnd['state'], attempts: readonly Attempt[]): string {
+  if (state === 'cancelled') return state;
+  const result = attempts.at(-1)?.result ?? 'not_sent';
+  // What was made but could not be kept is lost to its client, whatever the vendor says.
+  return result === 'answered' ? 'unknown' : result;
+}
+
+type Work = (rows: TaskRows, orm: Parameters<TaskRows['move']>[0]) => Promise<DepositEnd | undefined>;
+
+function end({ store, rows, deposits }: EndTools, task: StoredTask, work: Work): Promise<boolean> {
+  return deposits.end(task.accountId, task.requestId, async (orm) => {
+    const ended = await work(rows, orm);
+    if (ended !== undefined && task.callbackUrl !== undefined) {
+      await orm.execute(sql`
+        insert into ${sql.identifier(store.schema)}.task_callbacks (task_id, url, created_at, due_at)
+        values (${task.id}, ${task.callbackUrl}, now(), now()) on conflict do nothing`);
+    }
+    return ended;
+  });
+}
+
+/** What an order may have consumed where nobody tells: its bounds. */
+export function usageAtMost({ inputTokens, outputTokens, images, seconds }: Omit<Bounds, 'media'>): Usage {
+  return {
+    ...(inputTokens === 0 ? {} : { input: inputTokens }),
+    ...(outputTokens === 0 ? {} : { output_image: outputTokens }),
+    ...(images === 0 ? {} : { image: images }),
+    ...(seconds === 0 ? {} : { second: seconds }),
+  };
+}
+
+/** The last attempt's outcome, in a list of its own. */
+export function withLast(attempts: readonly Attempt[], outcome: Partial<Attempt>): Attempt[] {
+  const last = attempts.at(-1);
+  return last === undefined ? [] : [...attempts.slice(0, -1), { ...last, ...outcome }];
+}

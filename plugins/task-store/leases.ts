@@ -1,0 +1,46 @@
+/** What is due in a table is taken by one worker at a time, for as long as its lease holds; `for update skip locked`. */
+import { type SQL, sql } from 'drizzle-orm';
+import { inMs, type Runner, rowsOf } from './sql.ts';
+
+/** A table with the columns `due_at, lease, lease_until` and a key. */
+export interface Leased {
+  readonly table: SQL;
+  readonly key: SQL;
+  /** What a worker needs of a row. */
+  readonly columns: SQL;
+}
+
+/** Takes at most `limit` rows that are due and that nobody works on, the longest due first. */
+export function takeDue<Row>(
+  runner: Runner,
+  { table, key, columns }: Leased,
+  token: string,
+  limit: number,
+  leaseMs: number,
+): Promise<Row[]> {
+  return rowsOf<Row>(
+    runner,
+    sql`
+      with due as (
+        select ${key} as key from ${table} where due_at <= now() and (lease_until is null or lease_until <= now())
+        order by due_at limit ${limit}::int for update skip locked
+      )
+      update ${table} as taken set lease = ${token}, lease_until = ${inMs(leaseMs)}
+      from due where taken.${key} = due.key returning ${columns}`,
+  );
+}
+
+/** false: somebody else has it by now. */
+export async function renewLease(
+  runner: Runner,
+  { table, key }: Leased,
+  id: string,
+  token: string,
+  leaseMs: number,
+): Promise<boolean> {
+  const rows = await rowsOf(
+    runner,
+    sql`update ${table} set lease_until = ${inMs(leaseMs)} where ${key}::text = ${id} and lease = ${token} returning 1`,
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,5 @@
+/** Every client protocol of images and videos. */
+export { imageAnswer } from './image-answer.ts';
+export { imageTask } from './image-task.ts';
+export { openaiVideos } from './openai-videos.ts';
+export { videoTask } from './video-task.ts';

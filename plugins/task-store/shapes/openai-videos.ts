@@ -1,0 +1,98 @@
+/** The OpenAI videos shape over the same tasks: `POST /v1/videos`, `GET /v1/videos/{id}`. Pure. */
+import { type JsonObject, objectOf } from '../../../core/json.ts';
+import { invalid, readBody } from '../../../core/request-body.ts';
+import type { Order, Reference, Shape, Submission, Task } from '../contract.ts';
+import { optionalAddress, optionalText, requiredText, restOf } from './fields.ts';
+import { sizeOf } from './image-request.ts';
+import { readImage } from './references.ts';
+import { codeOf, reasonOf, secondsOf, type Words } from './states.ts';
+
+const words: Words = {
+  queued: 'queued',
+  running: 'in_progress',
+  succeeded: 'completed',
+  failed: 'failed',
+  cancelled: 'failed',
+  expired: 'failed',
+};
+
+const longestSeconds = 60;
+const read = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference', 'callback_url']);
+const fields = { references: 'input_reference', ratio: 'size', resolution: 'size' } as const;
+
+export const openaiVideos: Shape = {
+  read: readVideo,
+  submitted: told,
+  told,
+};
+
+function told(task: Task): JsonObject {
+  const { order } = task;
+  const reason = reasonOf(task);
+  return {
+    id: task.id,
+    object: 'video',
+    model: task.model,
+    status: words[task.state],
+    progress: task.state === 'succeeded' ? 100 : Math.floor(task.progress),
+    created_at: secondsOf(task.createdAtMs),
+    completed_at: task.completedAtMs === undefined ? null : secondsOf(task.completedAtMs),
+    expires_at: null,
+    prompt: order.prompt,
+    seconds: order.seconds === undefined ? null : String(order.seconds),
+    size: order.size === undefined ? null : `${order.size.width}x${order.size.height}`,
+    remixed_from_video_id: null,
+    error: reason === undefined ? null : { code: codeOf(task), message: reason },
+  };
+}
+
+/** Throws invalid_request that names the field. */
+function readVideo(bytes: Uint8Array): Submission {
+  const { json } = readBody(bytes, read);
+  const model = requiredText(json, 'model');
+  const prompt = requiredText(json, 'prompt');
+  const seconds = secondsIn(json);
+  const order: Order = {
+    kind: 'video',
+    model,
+    prompt,
+    count: 1,
+    ...geometryOf(json),
+    ...(seconds === undefined ? {} : { seconds }),
+    references: referencesIn(json),
+    extra: restOf(json, read),
+    fields,
+  };
+  return { order, waits: false, form: 'url', callbackUrl: optionalAddress(json, 'callback_url') };
+}
+
+/** The official clients send a text. */
+function secondsIn({ seconds }: JsonObject): number | undefined {
+  if (seconds === undefined || seconds === null) return undefined;
+  const count = typeof seconds === 'string' && /^\d{1,3}$/.test(seconds) ? Number(seconds) : seconds;
+  if (typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= longestSeconds) return count;
+  throw invalid(`The field "seconds" must be a whole number from 1 to ${longestSeconds}.`, 'seconds');
+}
+
+/** The shorter edge names the resolution. */
+function geometryOf(json: JsonObject): Pick<Order, 'size' | 'resolution'> {
+  const text = optionalText(json, 'size')?.toLowerCase();
+  if (text === undefined || text === 'auto') return {};
+  const size = sizeOf(text);
+  if (size === undefined) throw invalid('The field "size" must be pixels such as 1280x720.', 'size');
+  const edge = Math.min(size.width, size.height);
+  if (edge > 1_080) throw invalid('The shorter edge of "size" must be at most 1080 pixels.', 'size');
+  if (edge <= 480) return { size, resolution: '480p' };
+  return { size, resolution: edge <= 720 ? '720p' : '1080p' };
+}
+
+/** An address or base64 by itself, or as `{image_url}`. */
+function referencesIn(json: JsonObject): Reference[] {
+  const value = json['input_reference'] ?? undefined;
+  if (value === undefined) return [];
+  const inner = objectOf(value);
+  if (inner === undefined) return [readImage(value, 'input_reference', 'first_frame')];
+  const { image_url: imageUrl } = inner;
+  const url = objectOf(imageUrl)?.['url'] ?? imageUrl;
+  return [readImage(url, 'input_reference.image_url', 'first_frame')];
+}

@@ -1,0 +1,106 @@
+/** Sends an adapter's request to its vendor, and tells of a failure whether anything can have been sent. */
+import { Agent, type Dispatcher, request } from 'undici';
+import type { Headers } from '../../core/contract.ts';
+import { UpstreamError } from '../../core/errors.ts';
+import { tryParseBytes } from '../../core/json.ts';
+import type { Target } from '../../core/vocabulary.ts';
+import type { VendorAnswer, VendorRequest } from './contract.ts';
+
+/** Ten large images as base64. */
+const maxAnswerBytes = 256 * 2 ** 20;
+
+/** Failures of the connection itself, by the codes of Node and undici: nothing has been sent. All others may have come later. */
+const beforeSending = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+
+export interface Vendors {
+  /** Throws UpstreamError: with the phase `connect`, the vendor knows nothing of it. */
+  ask(wanted: VendorRequest, target: Target, timeoutMs: number, signal: AbortSignal): Promise<VendorAnswer>;
+  close(): Promise<void>;
+}
+
+/** `now` is wall-clock milliseconds. */
+export function openVendors(now: () => number): Vendors {
+  const agents = new Map<number, Agent>();
+  const agentFor = (connectTimeoutMs: number) => {
+    let agent = agents.get(connectTimeoutMs);
+    if (agent === undefined) {
+      // A connection each: one that was kept may be dead, and then nobody knows whether the request was read. Generation
+      // takes seconds, a connection does not; and no credential's socket is ever another's.
+      agent = new Agent({ pipelining: 0, connect: { timeout: connectTimeoutMs }, maxHeaderSize: 64 * 1024 });
+      agents.set(connectTimeoutMs, agent);
+    }
+    return agent;
+  };
+  return {
+    async ask(wanted, target, timeoutMs, signal) {
+      try {
+        const answer = await request(target.baseUrl + wanted.path, {
+          dispatcher: agentFor(target.upstream.connectTimeoutMs),
+          method: wanted.method,
+          headers: headersFor(target, wanted.body !== undefined),
+          body: wanted.body === undefined ? null : JSON.stringify(wanted.body),
+          headersTimeout: timeoutMs,
+          bodyTimeout: target.upstream.idleTimeoutMs,
+          signal,
+        });
+        const bytes = await readBody(answer);
+        return { status: answer.statusCode, headers: plain(answer.headers), atMs: now(), json: tryParseBytes(bytes) };
+      } catch (error) {
+        throw told(error, signal);
+      }
+    },
+    async close() {
+      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
+    },
+  };
+}
+
+async function readBody({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxAnswerBytes) throw new UpstreamError('body', 'the answer is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, bytes);
+}
+
+function told(error: unknown, signal: AbortSignal): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  const { code, name, message } = error as NodeJS.ErrnoException;
+  const inner = (error as { errors?: NodeJS.ErrnoException[] }).errors ?? [];
+  const codes = inner.length > 0 ? inner.map((each) => each.code) : [code];
+  const unsent = codes.every((each) => each !== undefined && beforeSending.has(each));
+  const timedOut = signal.aborted || /Timeout/.test(name);
+  return new UpstreamError(unsent ? 'connect' : 'sent', message, { timedOut, cause: error });
+}
+
+function headersFor({ upstream, key }: Target, hasBody: boolean): Headers {
+  const headers: Headers = { accept: 'application/json', 'accept-encoding': 'identity' };
+  if (hasBody) headers['content-type'] = 'application/json';
+  for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
+  const { header, value } = upstream.auth ?? { header: 'authorization', value: 'Bearer {key}' };
+  headers[header.toLowerCase()] = value.replace('{key}', () => key.reveal());
+  return headers;
+}
+
+function plain(headers: Dispatcher.ResponseData['headers']): Headers {
+  const joined: Headers = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) joined[name] = typeof value === 'string' ? value : value.join(', ');
+  }
+  return joined;
+}

@@ -1,0 +1,66 @@
+/** What a failed try to have something made means: tried elsewhere, waited for, or the end. Pure. */
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import type { Attempt } from '../../core/vocabulary.ts';
+import type { TaskError } from './rows.ts';
+
+export interface Verdict {
+  readonly result: Exclude<Attempt['result'], 'running' | 'answered'>;
+  readonly status: number | undefined;
+  /** Another key of this place, another place, or the task's end. */
+  readonly next: 'key' | 'place' | 'end';
+  /** The key rests, for this model or for all. */
+  readonly rest?: { readonly forMs: number; readonly allModels: boolean };
+  readonly error: TaskError;
+}
+
+const rateLimitedMs = 30_000;
+const unauthorizedMs = 600_000;
+const shortestRestMs = 1_000;
+const longestRestMs = 300_000;
+
+export const busy: TaskError = { code: 'upstream_busy', message: 'The model was overloaded for too long.' };
+export const unknownOutcome: TaskError = {
+  code: 'outcome_unknown',
+  message: 'The model broke off without an answer. Nothing is charged.',
+};
+const failed: TaskError = { code: 'generation_failed', message: 'The model failed to make this.' };
+
+/** Only what cannot have been begun is tried elsewhere: what was sent without an answer might be made, and billed, twice. */
+export function judge(error: unknown): Verdict {
+  if (error instanceof UpstreamRefusal) return judgeRefusal(error);
+  if (error instanceof UpstreamError && error.phase === 'connect')
+    return { result: 'not_sent', status: undefined, next: 'place', error: busy };
+  if (error instanceof UpstreamError)
+    return { result: 'unknown', status: undefined, next: 'end', error: unknownOutcome };
+  if (error instanceof GatewayError && error.kind !== 'internal') {
+    // Worded before anything was sent: another vendor may take what this one does not.
+    const next = error.code === 'unsupported_by_model' ? 'place' : 'end';
+    return { result: 'not_sent', status: undefined, next, error: wordsOf(error) };
+  }
+  return { result: 'unknown', status: undefined, next: 'end', error: failed };
+}
+
+function judgeRefusal(refusal: UpstreamRefusal): Verdict {
+  const { status } = refusal;
+  const asked = refusal.retryAfterMs;
+  const retryAfterMs = asked === undefined ? undefined : Math.min(Math.max(asked, shortestRestMs), longestRestMs);
+  if (refusal.mayRun || refusal.hasUsage) return { result: 'unknown', status, next: 'end', error: unknownOutcome };
+  const refused = { result: 'refused', status } as const;
+  if (refusal.keyAtFault) {
+    const rest = { forMs: unauthorizedMs, allModels: status !== 403 };
+    return { ...refused, next: 'key', rest, error: busy };
+  }
+  if (status === 429) {
+    return { ...refused, next: 'key', rest: { forMs: retryAfterMs ?? rateLimitedMs, allModels: false }, error: busy };
+  }
+  if (status === 503 || status === 529) {
+    const rest = retryAfterMs === undefined ? {} : { rest: { forMs: retryAfterMs, allModels: false } };
+    return { ...refused, ...rest, next: 'place', error: busy };
+  }
+  if (status >= 400 && status < 500) return { ...refused, next: 'end', error: wordsOf(refusal.error) };
+  return { ...refused, next: 'place', error: failed };
+}
+
+function wordsOf({ code, message }: GatewayError): TaskError {
+  return { code: code ?? 'invalid_input', message };
+}

@@ -1,0 +1,79 @@
+/** A stored task as its client may see it. */
+import { GatewayError } from '../../core/errors.ts';
+import type { Files } from '../../core/vocabulary.ts';
+import type { Task, TaskResult, TaskState } from './contract.ts';
+import type { StoredState, StoredTask } from './rows.ts';
+
+const states: Readonly<Record<StoredState, TaskState>> = {
+  queued: 'queued',
+  creating: 'running',
+  reconciling: 'running',
+  running: 'running',
+  copying: 'running',
+  completed: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+/** What clients may filter by, in the words of every shape. */
+const filters: Readonly<Record<string, readonly StoredState[]>> = {
+  queued: ['queued'],
+  submitted: ['queued'],
+  running: ['creating', 'reconciling', 'running', 'copying'],
+  processing: ['creating', 'reconciling', 'running', 'copying'],
+  in_progress: ['creating', 'reconciling', 'running', 'copying'],
+  succeeded: ['completed'],
+  completed: ['completed'],
+  failed: ['failed'],
+  cancelled: ['cancelled'],
+};
+
+/** undefined: no state is called that. */
+export function statesNamed(word: string): readonly StoredState[] | undefined {
+  return Object.hasOwn(filters, word) ? filters[word] : undefined;
+}
+
+export function isFinal(state: StoredState): boolean {
+  return state === 'completed' || state === 'failed' || state === 'cancelled';
+}
+
+/** `host`: the Host header of whoever is told; `base64`: with the bytes of each result, by its id. */
+export function viewOf(
+  task: StoredTask,
+  files: Pick<Files, 'address'>,
+  host: string | undefined,
+  base64?: ReadonlyMap<string, string>,
+): Task {
+  const results = task.results.map(({ id, mediaType }): TaskResult => {
+    const bytes = base64?.get(id);
+    return { url: files.address(id, host), mediaType, ...(bytes === undefined ? {} : { base64: bytes }) };
+  });
+  return {
+    id: task.id,
+    kind: task.kind,
+    model: task.model,
+    state: task.error?.code === 'expired' ? 'expired' : states[task.state],
+    progress: task.progress,
+    createdAtMs: task.createdAtMs,
+    updatedAtMs: task.updatedAtMs,
+    completedAtMs: task.completedAtMs,
+    error: task.error,
+    results,
+    order: task.order,
+    made: task.made,
+  };
+}
+
+/** What a client is told that has waited for a task which came to nothing. */
+export function endAsError({ state, error }: StoredTask): GatewayError {
+  const code = error?.code ?? 'generation_failed';
+  const message = error?.message ?? 'The task failed.';
+  if (state === 'cancelled') return new GatewayError('conflict', message, { code, shouldRetry: false });
+  if (code === 'upstream_busy') return new GatewayError('overloaded', message, { code });
+  if (code === 'expired') return new GatewayError('upstream_timeout', message, { code, shouldRetry: false });
+  if (operatorCodes.has(code)) return new GatewayError('upstream_failed', message, { code, shouldRetry: false });
+  return new GatewayError('invalid_request', message, { code, shouldRetry: false });
+}
+
+/** Ends that are not about what the client has sent. */
+const operatorCodes = new Set(['outcome_unknown', 'generation_failed', 'result_lost', 'model_not_found']);

@@ -1,0 +1,36 @@
+/** References that a vendor wants as bytes: fetched behind the guard, and judged by content. */
+
+import { sniffMediaType } from '../../core/data-url.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { type GuardedClient, Unfetchable } from '../../core/guarded-get.ts';
+import type { Order, Reference } from './contract.ts';
+
+const timeoutMs = 60_000;
+
+/** Throws invalid_request that names the client's field. */
+export function fetcherOf(client: GuardedClient): (order: Order, signal: AbortSignal) => Promise<Order> {
+  return async (order, signal) => {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const references: Reference[] = [];
+    for (const reference of order.references) references.push(await fetched(client, reference, within));
+    return { ...order, references };
+  };
+}
+
+async function fetched(client: GuardedClient, reference: Reference, signal: AbortSignal): Promise<Reference> {
+  const { source, field } = reference;
+  if (!('url' in source)) return reference;
+  try {
+    const { bytes, contentType } = await client.get(source.url, signal);
+    const base64 = bytes.toString('base64');
+    const mediaType = sniffMediaType(base64) ?? contentType ?? '';
+    if (!/^(?:image|video|audio)\//.test(mediaType)) throw new Unfetchable('it is no medium');
+    return { ...reference, source: { base64, mediaType } };
+  } catch (error) {
+    const why = error instanceof Unfetchable ? `: ${error.message}` : '';
+    throw new GatewayError('invalid_request', `The address in "${field}" cannot be fetched${why}.`, {
+      field,
+      code: 'invalid_reference',
+    });
+  }
+}

@@ -1,0 +1,79 @@
+/** Streamed answers that say how long they are: what comes next on the connection is never taken for a part of them. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+
+let directory: string;
+let gateway: TestGateway;
+
+/** A plugin whose answers send `sent` bytes and say that they are `said`. */
+const source = () => `
+import { definePlugin } from '${pathToFileURL('core/contract.ts')}';
+import { z } from '${pathToFileURL('core/schema.ts')}';
+async function* body(sent) {
+  for (let left = sent; left > 0; left -= 10) yield Buffer.alloc(Math.min(left, 10), 'x');
+}
+export default definePlugin({
+  name: 'lengths',
+  config: z.strictObject({}),
+  setup: () => ({
+    endpoints: ['GET', 'HEAD'].map((method) => ({
+      method, path: '/say/:said/send/:sent', operation: 'lengths', body: 'none',
+      handle: ({ request: { params } }) => ({
+        status: 200, headers: {}, body: body(Number(params.sent)), bodyBytes: Number(params.said),
+      }),
+    })),
+  }),
+});`;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'writer-'));
+  await writeFile(join(directory, 'lengths.ts'), source());
+  gateway = await startGateway('gateway: test\nlisten: 127.0.0.1:0\nplugins: [./lengths.ts]\n', { directory });
+});
+after(async () => {
+  await gateway.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+test('a body as long as was said goes out under its length, and the connection lives on', async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (let round = 0; round < 3; round++) {
+    const { length, told, framing } = await ask('/say/25/send/25', agent);
+    assert.deepEqual([length, told, framing], [25, '25', undefined]);
+  }
+  assert.equal(Object.values(agent.freeSockets).flat().length, 1);
+  agent.destroy();
+});
+
+test('HEAD tells the length of what is not sent', async () => {
+  const { length, told } = await ask('/say/25/send/0', undefined, 'HEAD');
+  assert.deepEqual([length, told], [0, '25']);
+});
+
+test('a body that is shorter or longer than was said breaks the connection', async () => {
+  for (const path of ['/say/25/send/24', '/say/25/send/26', '/say/25/send/0', '/say/5/send/26'])
+    await assert.rejects(ask(path), /aborted|hang up|ECONNRESET|Parse Error/, path);
+});
+
+function ask(path: string, agent?: Agent, method = 'GET') {
+  return new Promise<{ length: number; told: string | undefined; framing: string | undefined }>((resolve, reject) => {
+    const asking = request(gateway.origin + path, { method, ...(agent === undefined ? {} : { agent }) }, (answer) => {
+      let length = 0;
+      answer.on('data', (chunk: Buffer) => {
+        length += chunk.length;
+      });
+      answer.on('error', reject);
+      answer.on('end', () => {
+        const { 'content-length': told, 'transfer-encoding': framing } = answer.headers;
+        resolve({ length, told, framing });
+      });
+    });
+    asking.on('error', reject).end();
+  });
+}

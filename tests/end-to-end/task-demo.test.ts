@@ -1,0 +1,71 @@
+/** The demo gateway makes images of every model, and a video, that a person can open. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { catalog } from '../../core/vocabulary.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { type Customer, faces } from './house.ts';
+
+let running: TestGateway;
+let customer: Customer;
+before(async () => {
+  running = await startGateway('include: config/demo.yaml\ntask-store: { poll: { first: 50ms, longest: 200ms } }\n');
+  customer = await faces(running).customer();
+});
+after(() => running?.stop());
+
+async function ask(path: string, body?: object): Promise<Record<string, unknown>> {
+  const answer = await fetch(running.origin + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+async function opened(url: string): Promise<[string | null, Buffer]> {
+  const file = await fetch(url);
+  assert.equal(file.status, 200);
+  return [file.headers.get('content-type'), Buffer.from(await file.arrayBuffer())];
+}
+
+test('every image model on offer', async () => {
+  const models = running.gateway.find(catalog)!.list();
+  const names = models.filter(({ kind }) => kind === 'image').map(({ id }) => id);
+  assert.ok(names.length >= 7);
+  for (const model of names) {
+    const prompt = 'A lighthouse';
+    const { data: submitted } = (await ask('/v1/images/generations', { model, prompt })) as { data: { id: string } };
+    type Told = { data: { status: string; error?: string; result?: { images: { url: string[] }[] } } };
+    let told = (await ask(`/v1/tasks/${submitted.id}`)) as Told;
+    for (let looks = 0; looks < 100 && !/completed|failed/.test(told.data.status); looks += 1) {
+      await pause(50);
+      told = (await ask(`/v1/tasks/${submitted.id}`)) as Told;
+    }
+    assert.equal(told.data.status, 'completed', `${model}: ${told.data.error ?? ''}`);
+    const [type, bytes] = await opened(told.data.result!.images[0]!.url[0]!);
+    assert.match(type ?? '', /^image\//, model);
+    assert.ok(bytes.length > 50);
+  }
+});
+
+test('the video model', async () => {
+  const content = [
+    { type: 'text', text: 'Waves at a lighthouse' },
+    { type: 'image_url', image_url: { url: 'https://images.example.com/lighthouse.png' }, role: 'reference_image' },
+  ];
+  const order = { model: 'grok-imagine-video', content, duration: 3 };
+  const { id } = (await ask('/v1/contents/generations/tasks', order)) as { id: string };
+  type Told = { status: string; error?: string; content?: { video_url: string } };
+  let told = (await ask(`/v1/contents/generations/tasks/${id}`)) as Told;
+  for (let looks = 0; looks < 200 && !/succeeded|failed/.test(told.status); looks += 1) {
+    await pause(50);
+    told = (await ask(`/v1/contents/generations/tasks/${id}`)) as Told;
+  }
+  assert.equal(told.status, 'succeeded', told.error ?? '');
+  const [type, bytes] = await opened(told.content!.video_url);
+  assert.equal(type, 'video/mp4');
+  assert.equal(bytes.toString('latin1', 4, 8), 'ftyp');
+});

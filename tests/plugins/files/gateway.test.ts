@@ -1,0 +1,240 @@
+/** Files over HTTP: a whole gateway with keys, a file kept in it, and clients that have its address or not. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { accounts, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { startBucket, type TestBucket } from '../../helpers/s3.ts';
+import { mp4, never, owner, png } from './rooms.ts';
+
+const yaml = (section = '{}') =>
+  `gateway: files\nlisten: \${PORT}\nplugins: [storage, request-log, auth, files]\nfiles: ${section}\n`;
+
+let directory: string;
+let gateway: TestGateway;
+let keeper: Files;
+let video: KeptFile;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'gateway-'));
+  await boot();
+  video = await keeper.keep(mp4, 'video', owner(), never);
+});
+after(async () => {
+  await gateway.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function boot(): Promise<void> {
+  gateway = await startGateway(yaml(), { directory });
+  keeper = gateway.gateway.find(files)!;
+}
+
+const get = (address: string, init: RequestInit = {}) => fetch(address, { redirect: 'manual', ...init });
+
+test('an address gives the bytes without a key, under their type, and says how long it is', async () => {
+  const answer = await get(keeper.address(video.id));
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get('content-type'), 'video/mp4');
+  assert.equal(answer.headers.get('content-length'), String(mp4.length));
+  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+  assert.match(answer.headers.get('cache-control')!, /^private, max-age=86[34]\d\d, immutable$/);
+  assert.ok(mp4.equals(Buffer.from(await answer.arrayBuffer())));
+});
+
+test('HEAD tells the same without the bytes', async () => {
+  const address = keeper.address(video.id);
+  const [whole, head] = [await get(address), await get(address, { method: 'HEAD' })];
+  await whole.arrayBuffer();
+  assert.deepEqual([head.status, (await head.arrayBuffer()).byteLength], [200, 0]);
+  for (const name of [
+    'content-type',
+    'content-length',
+    'etag',
+    'accept-ranges',
+    'content-disposition',
+    'cache-control',
+  ])
+    assert.equal(head.headers.get(name), whole.headers.get(name), name);
+  const part = await get(address, { method: 'HEAD', headers: { range: 'bytes=0-9' } });
+  assert.deepEqual([part.status, part.headers.get('content-length')], [206, '10']);
+});
+
+test('parts of a film are given, one after the other on one connection', async () => {
+  const address = keeper.address(video.id);
+  const parts: Buffer[] = [];
+  for (let first = 0; first < mp4.length; first += 70_000) {
+    const answer = await get(address, { headers: { range: `bytes=${first}-${first + 69_999}` } });
+    assert.equal(answer.status, 206);
+    parts.push(Buffer.from(await answer.arrayBuffer()));
+    assert.equal(answer.headers.get('content-length'), String(parts.at(-1)!.length));
+  }
+  assert.ok(mp4.equals(Buffer.concat(parts)));
+  const beyond = await get(address, { headers: { range: `bytes=${mp4.length}-` } });
+  assert.deepEqual([beyond.status, beyond.headers.get('content-range')], [416, `bytes */${mp4.length}`]);
+  const known = await get(address, { headers: { 'if-none-match': `"${video.id}"` } });
+  assert.deepEqual([known.status, known.headers.get('content-length'), await known.text()], [304, null, '']);
+});
+
+test('unknown, foreign, removed, expired and changed addresses are the same 404', async () => {
+  const address = new URL(keeper.address(video.id));
+  const changed = (change: (url: URL) => void) => {
+    const url = new URL(address);
+    change(url);
+    return url.href;
+  };
+  const gone = await keeper.keep(png, 'image', owner('gone'), never);
+  const goneAddress = keeper.address(gone.id);
+  assert.equal((await get(goneAddress)).status, 200);
+  await keeper.removeOfTask('account-1', 'gone');
+  const never128 = `file_${'0'.repeat(32)}`;
+  const addresses = [
+    goneAddress,
+    keeper.address(never128),
+    changed((url) => url.searchParams.delete('signature')),
+    changed((url) => url.searchParams.delete('expires')),
+    changed((url) => url.searchParams.set('expires', String(Number(url.searchParams.get('expires')) + 1))),
+    changed((url) => url.searchParams.set('expires', '1000000000')),
+    changed((url) => url.searchParams.set('signature', 'A'.repeat(43))),
+    changed((url) => {
+      url.search = url.search.replace('expires=', 'expires=9999999999&expires=');
+    }),
+    changed((url) => {
+      url.pathname = url.pathname.replace(video.id, gone.id);
+    }),
+    changed((url) => {
+      url.pathname = url.pathname.replace(video.id, '..%2f..%2fetc%2fpasswd');
+    }),
+  ];
+  const told = new Set<string>();
+  for (const each of addresses) {
+    const answer = await get(each);
+    const names = [...answer.headers.keys()].filter((name) => name !== 'date').sort();
+    told.add(JSON.stringify([answer.status, names, answer.headers.get('cache-control'), await answer.text()]));
+  }
+  assert.deepEqual(told.size, 1);
+  assert.match([...told][0]!, /^\[404,.*no-store.*file_not_found/);
+});
+
+test('neither a signature nor an id is written to the log', () => {
+  const text = gateway.lines.join('');
+  assert.ok(text.includes('"operation":"files"'));
+  assert.ok(!text.includes('signature=') && !text.includes(video.id));
+});
+
+test('an operator sees who has how much, and removes what an account or a task has', async () => {
+  const run = async (name: string, values = {}) =>
+    (await gateway.gateway.commands.find((command) => command.name === name)!.run(values)).json;
+  const { id: account } = await gateway.gateway.find(accounts)!.create('somebody', 'default');
+  const [one, two] = [
+    await keeper.keep(png, 'image', owner('one', 0, account), never),
+    await keeper.keep(png, 'image', owner('two', 0, account), never),
+  ];
+  assert.deepEqual(await run('files usage'), [
+    { accountId: 'account-1', files: 1, bytes: mp4.length },
+    { accountId: account, files: 2, bytes: 2 * png.length },
+  ]);
+  assert.deepEqual(await run('files delete', { account: 'somebody', task: 'one' }), { accountId: account, files: 1 });
+  assert.deepEqual(
+    [(await get(keeper.address(one.id))).status, (await get(keeper.address(two.id))).status],
+    [404, 200],
+  );
+  assert.deepEqual(await run('files delete', { account }), { accountId: account, files: 1 });
+  await assert.rejects(run('files delete', { account: 'nobody' }), /no account "nobody"/);
+});
+
+test('a file whose bytes have vanished is the same 404, and is told to the operator', async () => {
+  const { id } = await keeper.keep(png, 'image', owner('vanished'), never);
+  await rm(join(directory, 'files', 'files', 'kept', id.slice(-2), id));
+  const answer = await get(keeper.address(id));
+  const told = (await answer.json()) as { error: { code: string } };
+  assert.deepEqual([answer.status, told.error.code], [404, 'file_not_found']);
+  assert.ok(gateway.lines.some((line) => line.includes('missing in the store')));
+  await keeper.removeOfTask('account-1', 'vanished');
+});
+
+test('addresses and files survive a restart', async () => {
+  const { pathname, search } = new URL(keeper.address(video.id));
+  await gateway.stop();
+  await boot();
+  const answer = await get(gateway.origin + pathname + search);
+  assert.equal(answer.status, 200);
+  assert.ok(mp4.equals(Buffer.from(await answer.arrayBuffer())));
+});
+
+test('an address leads to where its reader came from if that is this machine, and never where a header says else', () => {
+  const listening = `http://localhost:${new URL(gateway.origin).port}`;
+  const originOf = (host?: string) => new URL(keeper.address(video.id, host)).origin;
+  assert.equal(originOf(), listening);
+  assert.equal(originOf('localhost:1234'), 'http://localhost:1234');
+  assert.equal(originOf('evil.example'), listening);
+});
+
+// ------------------------------------------------------------------------------------------------------- other settings
+
+async function withGateway(
+  section: string,
+  work: (gateway: TestGateway, keeper: Files) => Promise<void>,
+): Promise<void> {
+  const other = await startGateway(yaml(section));
+  try {
+    await work(other, other.gateway.find(files)!);
+  } finally {
+    await other.stop();
+  }
+}
+
+test('a configured origin stands in every address, and an address expires when it says', () =>
+  withGateway('{ origin: "https://gateway.example", links: 1s }', async ({ origin }, kept) => {
+    const { id } = await kept.keep(png, 'image', owner(), never);
+    const address = new URL(kept.address(id, 'localhost:1'));
+    assert.equal(address.origin, 'https://gateway.example');
+    const own = origin + address.pathname + address.search;
+    assert.equal((await get(own)).status, 200);
+    await new Promise((resolve) => void setTimeout(resolve, 2_100));
+    assert.equal((await get(own)).status, 404);
+  }));
+
+test('not more files than allowed are sent at once; a place is free again when one was sent, or its client has left', () =>
+  withGateway('{ answers: 1 }', async (_gateway, kept) => {
+    const film = Buffer.concat([mp4, Buffer.alloc(30 * 2 ** 20)]);
+    const address = kept.address((await kept.keep(film, 'video', owner(), never)).id);
+    const first = await get(address);
+    assert.equal((await get(address)).status, 503);
+    assert.equal((await first.arrayBuffer()).byteLength, film.length);
+    for (let round = 0; round < 3; round++) {
+      await new Promise((resolve) => void setTimeout(resolve, 100));
+      const answer = await get(address);
+      assert.equal(answer.status, 200);
+      await answer.body!.cancel();
+    }
+  }));
+
+test('from a bucket the gateway gives bytes and ranges itself, or sends clients there', async () => {
+  const bucket: TestBucket = await startBucket();
+  const s3 = (redirect: boolean) => `{ s3: ${JSON.stringify({ ...bucket.settings, redirect })} }`;
+  try {
+    await withGateway(s3(false), async (_gateway, kept) => {
+      const { id } = await kept.keep(mp4, 'video', owner(), never);
+      const whole = await get(kept.address(id));
+      assert.ok(mp4.equals(Buffer.from(await whole.arrayBuffer())));
+      const part = await get(kept.address(id), { headers: { range: 'bytes=-100' } });
+      assert.deepEqual([part.status, (await part.arrayBuffer()).byteLength], [206, 100]);
+    });
+    await withGateway(s3(true), async (_gateway, kept) => {
+      const { id } = await kept.keep(mp4, 'video', owner(), never);
+      const sent = await get(kept.address(id));
+      assert.deepEqual([sent.status, sent.headers.get('cache-control')], [307, 'no-store']);
+      const location = sent.headers.get('location')!;
+      assert.ok(location.startsWith(bucket.settings.endpoint));
+      const there = await get(location);
+      assert.equal(there.headers.get('content-type'), 'video/mp4');
+      assert.ok(mp4.equals(Buffer.from(await there.arrayBuffer())));
+      assert.equal((await get(kept.address(id), { method: 'HEAD' })).status, 200);
+    });
+  } finally {
+    await bucket.close();
+  }
+});

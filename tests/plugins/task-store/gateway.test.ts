@@ -1,0 +1,296 @@
+/** Tasks as clients have them: a whole gateway, real adapters, a vendor on a socket, and a receiver of callbacks. */
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { parseUsd } from '../../../core/money.ts';
+import { accounts, ledger } from '../../../core/vocabulary.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
+
+interface Seen {
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+}
+
+/** What the vendor does with prompts that begin with a word of its own. */
+class Vendor {
+  readonly seen: Seen[] = [];
+  readonly calls: { headers: IncomingMessage['headers']; body: string }[] = [];
+  readonly polls = new Map<string, number>();
+  callbackFailures = 0;
+  readonly #server: Server = createServer((incoming, outgoing) => void this.#answer(incoming, outgoing));
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const url = incoming.url ?? '';
+    const tell = (status: number, body: unknown, headers: Record<string, string> = {}) => {
+      outgoing.writeHead(status, { 'content-type': 'application/json', ...headers });
+      outgoing.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
+    };
+    if (url === '/callback') {
+      this.calls.push({ headers: incoming.headers, body: text });
+      this.callbackFailures -= 1;
+      return tell(this.callbackFailures >= 0 ? 500 : 200, {});
+    }
+    if (url.startsWith('/file')) return tell(200, mp4, { 'content-type': 'video/mp4' });
+    const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+    this.seen.push({ path: url, body });
+    if (url === '/v1/images/generations') return this.#paint(body, tell, outgoing);
+    if (url === '/v1/videos/generations') return tell(200, { request_id: `v-${this.seen.length}` });
+    const looks = (this.polls.get(url) ?? 0) + 1;
+    this.polls.set(url, looks);
+    if (looks < 2) return tell(202, {});
+    return tell(200, {
+      status: 'done',
+      video: { url: `http://${incoming.headers.host}/file.mp4`, duration: 3 },
+      model: 'm',
+    });
+  }
+
+  #paint(body: Record<string, unknown>, tell: (status: number, body: unknown) => void, outgoing: ServerResponse): void {
+    const prompt = String(body['prompt']);
+    if (prompt.startsWith('reset')) {
+      outgoing.destroy();
+      return;
+    }
+    if (prompt.startsWith('bad')) {
+      tell(400, { error: { code: 'moderation_blocked', type: 'image_generation_user_error', message: 'no' } });
+      return;
+    }
+    const data = Array.from({ length: Number(body['n'] ?? 1) }, () => ({ b64_json: png.toString('base64') }));
+    const answer = { created: 1, data, size: '1024x1024', quality: 'low', output_format: 'png' };
+    if (prompt.startsWith('slow')) setTimeout(() => tell(200, answer), 1_500);
+    else tell(200, answer);
+  }
+}
+
+const vendor = new Vendor();
+let origin = '';
+let gateway: TestGateway;
+let main: Client;
+
+const yamlOf = (vendorOrigin: string, more = '') => `
+gateway: tasks
+schema: tasks
+listen: 127.0.0.1:0
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
+auth: { public: [] }
+plans: { default: free, offers: { free: { price: 0 } } }
+providers:
+  painter: { keys: vendor-key-1, speaks: { openai-images: "${vendorOrigin}/v1", xai-videos: "${vendorOrigin}/v1" } }
+models:
+  paint: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01 } }
+  film: { owned_by: tests, kind: video, targets: [painter/f1], price: { second: 0.05 } }
+files: { fetch: { allow_private: true } }
+task-store:
+  poll: { first: 50ms, longest: 100ms }
+  callbacks: { allow_private: true, pause: 50ms }
+${more}
+`;
+
+interface Client {
+  readonly accountId: string;
+  send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Told>;
+  balance(): Promise<bigint>;
+}
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into.
+type Told = { status: number; headers: Headers; json: any };
+
+async function clientOf({ gateway: running, origin: base }: TestGateway, name: string): Promise<Client> {
+  const book = running.find(accounts)!;
+  const { id } = await book.create(name, 'free');
+  await running.find(ledger)!.credit(id, parseUsd('10'), { kind: 'top-up', reason: 'test', reference: name });
+  const { key } = await book.createKey(id, { name: 'test' });
+  return {
+    accountId: id,
+    async send(method, path, body, headers = {}) {
+      const answer = await fetch(base + path, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
+    },
+    balance: () => running.find(ledger)!.balance(id),
+  };
+}
+
+async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${what} did not come`);
+}
+
+const ended = (client: Client, path: string) =>
+  until(async () => {
+    const { json } = await client.send('GET', path);
+    const status = json.data?.status ?? json.status;
+    return ['completed', 'failed', 'succeeded', 'cancelled'].includes(status) ? json : undefined;
+  }, `the end of ${path}`);
+
+before(async () => {
+  origin = await vendor.listen();
+  gateway = await startGateway(yamlOf(origin));
+  main = await clientOf(gateway, 'alice');
+});
+after(async () => {
+  await gateway?.stop();
+  await vendor.close();
+});
+
+test('an image task: submitted, completed, charged once, and its file can be opened by its address', async () => {
+  const before = await main.balance();
+  const { status, json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'a cat', n: 2 });
+  assert.equal(status, 200);
+  assert.deepEqual(json, { code: 200, data: { id: json.data.id, status: 'submitted' } });
+  const told = await ended(main, `/v1/tasks/${json.data.id}`);
+  assert.equal(told.data.progress, 100);
+  assert.equal(told.data.result.images.length, 2);
+  const file = await fetch(told.data.result.images[0].url[0]);
+  assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'image/png']);
+  assert.deepEqual(Buffer.from(await file.arrayBuffer()), png);
+  assert.equal(before - (await main.balance()), parseUsd('0.02'));
+});
+
+test('a video task in both of its protocols', async () => {
+  const content = [{ type: 'text', text: 'waves' }];
+  const before = await main.balance();
+  const { json } = await main.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 5 });
+  assert.equal(json.status, 'queued');
+  const told = await ended(main, `/v1/contents/generations/tasks/${json.id}`);
+  assert.equal(told.status, 'succeeded');
+  const file = await fetch(told.content.video_url);
+  assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'video/mp4']);
+  await file.arrayBuffer();
+  assert.equal(before - (await main.balance()), parseUsd('0.15'));
+  const official = await main.send('GET', `/v1/videos/${json.id}`);
+  assert.deepEqual([official.json.object, official.json.status], ['video', 'completed']);
+});
+
+test('what a vendor refuses, or breaks off, fails and costs nothing', async () => {
+  const before = await main.balance();
+  for (const prompt of ['bad thing', 'reset']) {
+    const { json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt });
+    const told = await ended(main, `/v1/tasks/${json.data.id}`);
+    assert.equal(told.data.status, 'failed');
+    assert.equal(typeof told.data.error, 'string');
+  }
+  assert.equal(await main.balance(), before);
+});
+
+test('a client that waits gets the official answer, with addresses or bytes, and errors as errors', async () => {
+  const order = { model: 'paint', prompt: 'a dog' };
+  const bytes = await main.send('POST', '/v1/images/generations', order, { prefer: 'wait' });
+  assert.deepEqual(Buffer.from(bytes.json.data[0].b64_json, 'base64'), png);
+  const urls = await main.send('POST', '/v1/images/generations', { ...order, response_format: 'url' });
+  assert.equal((await fetch(urls.json.data[0].url)).status, 200);
+  const bad = await main.send('POST', '/v1/images/generations', { ...order, prompt: 'bad', response_format: 'url' });
+  assert.deepEqual([bad.status, bad.json.error.code], [400, 'content_policy']);
+});
+
+test('the same Idempotency-Key gives the same task and one charge', async () => {
+  const before = await main.balance();
+  const order = { model: 'paint', prompt: 'keyed' };
+  const headers = { 'idempotency-key': 'key-1' };
+  const first = await main.send('POST', '/v1/images/generations', order, headers);
+  await ended(main, `/v1/tasks/${first.json.data.id}`);
+  const second = await main.send('POST', '/v1/images/generations', order, headers);
+  assert.deepEqual(second.json, first.json);
+  assert.equal(before - (await main.balance()), parseUsd('0.01'));
+});
+
+test('a tenant cannot see, list, cancel or open what is another one’s: always the same 404', async () => {
+  const bob = await clientOf(gateway, 'bob');
+  const { json } = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'mine' });
+  const unknown = await bob.send('GET', `/v1/tasks/task_${'0'.repeat(32)}`);
+  assert.equal(unknown.status, 404);
+  for (const [method, path] of [
+    ['GET', `/v1/tasks/${json.data.id}`],
+    ['DELETE', `/v1/tasks/${json.data.id}`],
+    ['GET', '/v1/tasks/nonsense'],
+    ['GET', `/v1/contents/generations/tasks/${json.data.id}`],
+    ['GET', `/v1/videos/${json.data.id}/content`],
+  ] as const) {
+    const told = await bob.send(method, path);
+    assert.deepEqual([told.status, told.json], [404, unknown.json], path);
+  }
+  assert.deepEqual((await bob.send('GET', '/v1/tasks')).json.data, []);
+});
+
+test('a list has pages and filters', async () => {
+  const page = await main.send('GET', '/v1/tasks?limit=2&kind=image&status=completed');
+  assert.equal(page.json.data.length, 2);
+  assert.equal(page.json.has_more, true);
+  const next = await main.send('GET', `/v1/tasks?limit=2&kind=image&status=completed&after=${page.json.last_id}`);
+  const ids = [...page.json.data, ...next.json.data].map(({ data }: { data: { id: string } }) => data.id);
+  assert.equal(new Set(ids).size, ids.length);
+  assert.equal((await main.send('GET', '/v1/tasks?status=nonsense')).status, 400);
+  assert.equal((await main.send('GET', '/v1/tasks?limit=0')).status, 400);
+});
+
+test('what has begun cannot be cancelled; bad input is refused before anything is held', async () => {
+  const before = await main.balance();
+  const slow = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'slow' });
+  await until(async () => vendor.seen.find(({ body }) => body['prompt'] === 'slow'), 'the departure');
+  const refused = await main.send('DELETE', `/v1/tasks/${slow.json.data.id}`);
+  assert.deepEqual([refused.status, refused.json.error.code], [409, 'task_not_cancellable']);
+  await ended(main, `/v1/tasks/${slow.json.data.id}`);
+  assert.equal(before - (await main.balance()), parseUsd('0.01'));
+  const bad = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'x', n: 11 });
+  assert.deepEqual([bad.status, bad.json.error.param], [400, 'n']);
+  const kind = await main.send('POST', '/v1/images/generations', { model: 'film', prompt: 'x' });
+  assert.equal(kind.status, 400);
+});
+
+test('no money: 402, and no task', async () => {
+  const poor = await clientOf(gateway, 'poor');
+  const content = [{ type: 'text', text: 'waves' }];
+  const orders = await Promise.all(
+    Array.from({ length: 15 }, () =>
+      poor.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 15 }),
+    ),
+  );
+  assert.equal(orders.filter(({ status }) => status === 200).length, 13);
+  assert.equal(orders.filter(({ status }) => status === 402).length, 2);
+  assert.equal((await poor.send('GET', '/v1/tasks')).json.data.length, 13);
+});
+
+test('a callback is signed for its account, and sent until it is taken', async () => {
+  vendor.callbackFailures = 2;
+  const order = { model: 'paint', prompt: 'call me', callback_url: `${origin}/callback` };
+  const { json } = await main.send('POST', '/v1/images/generations', order);
+  await until(async () => (vendor.calls.length >= 3 ? true : undefined), 'the third callback');
+  const { headers, body } = vendor.calls.at(-1)!;
+  const command = gateway.gateway.commands.find(({ name }) => name === 'callbacks secret')!;
+  const { secret } = (await command.run({ account: 'alice' })).json as { secret: string };
+  const event = new Webhook(secret).verify(body, headers as Record<string, string>) as {
+    type: string;
+    data: { data: { id: string } };
+  };
+  assert.equal(event.type, 'task.completed');
+  assert.equal(event.data.data.id, json.data.id);
+  assert.equal(new Set(vendor.calls.map((call) => call.headers['webhook-id'])).size, 1);
+});
