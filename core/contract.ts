@@ -6,6 +6,8 @@
  * is free. Plugins never import one another: they share Facts (true of one exchange) and Services (alive as long as the
  * process), and declare which they read, write, need and provide, so that a wrong order is a sentence at boot.
  */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { GatewayError } from './errors.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
@@ -184,9 +186,19 @@ export const upstreamRequest: Fact<UpstreamRequest> = defineFact('upstream reque
 
 export type Next = () => Promise<Answer>;
 
+/** An address of WebSockets. No other plugin has a say: who may open it is for `accept` to find out. */
+export interface SocketEndpoint {
+  /** Exact, without a query. */
+  readonly path: string;
+  /** Takes the socket over, with Node's own objects, as WebSocket libraries want them; destroys it where it refuses. */
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
 /** One running instance of a plugin in one gateway. Leave out what you do not do. */
 export interface Part {
   endpoints?: readonly Endpoint[];
+  /** WebSocket addresses; whoever accepts one speaks with it until it ends. */
+  sockets?: readonly SocketEndpoint[];
   /** Asked once for each endpoint at boot; default: every endpoint that does not answer by itself (`handle`). */
   applies?(endpoint: Endpoint): boolean;
   /** Throw a GatewayError to refuse. Only a plugin with `repeats` may call `next` more than once. */
@@ -310,11 +322,6 @@ export interface Log {
 }
 
 // ------------------------------------------------------------------------------------------------------------- commands
-
-export interface Notice {
-  readonly level: 'info' | 'warning';
-  readonly text: string;
-}
 
 /** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
 export interface Command {

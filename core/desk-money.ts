@@ -1,0 +1,110 @@
+/** Services by which people look at money: ledger, charges, sums. Types alone. */
+import { defineService } from './contract.ts';
+import type { Page, PageAsk, Span } from './desk.ts';
+import type { Money } from './money.ts';
+import type { Attempt } from './vocabulary.ts';
+
+// ---------------------------------------------------------------------------------------------------------------- money
+
+export interface LedgerRow {
+  readonly seq: string;
+  readonly accountId: string;
+  /** CREDIT, DEBIT, PURCHASE, REFUND, PAYOUT, LAPSE, HOLD, EXTEND, SETTLE, VOID, EXPIRE. */
+  readonly kind: string;
+  readonly requestId: string | undefined;
+  readonly reference: string | undefined;
+  readonly reason: string | undefined;
+  /** The account's side. */
+  readonly amount: Money;
+  readonly held: Money;
+  readonly balanceAfter: Money;
+  readonly at: number;
+}
+/** One charged request. */
+export interface ChargeView {
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly provider: string | undefined;
+  readonly at: number;
+  readonly cost: Money;
+  /** What the gateway paid, where it is known. */
+  readonly ownCost: Money | undefined;
+  readonly refunded: Money;
+  readonly usage: Readonly<Record<string, number>>;
+  readonly estimated: boolean;
+  readonly ratio: string;
+  readonly priceVersion: string;
+  readonly tier: string | undefined;
+  /** `(1,200 input × 3 + 300 output × 15) per million × 1.5`: a sum that a person can check. */
+  readonly formula: string;
+  readonly held: Money;
+}
+export interface ChargeFilter extends Span {
+  readonly accountId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly model?: string | undefined;
+}
+export interface SpendGroup {
+  /** A day or an hour as milliseconds in decimal, a model, an id. */
+  readonly group: string;
+  readonly requests: number;
+  readonly cost: Money;
+  readonly ownCost: Money;
+  /** Tokens and pieces by class. */
+  readonly usage: Readonly<Record<string, number>>;
+}
+export interface MoneyTotals {
+  readonly revenue: Money;
+  readonly absorbed: Money;
+  readonly ownCost: Money;
+  readonly credited: Money;
+  readonly sold: Money;
+  readonly refunded: Money;
+  readonly lapsed: Money;
+}
+export interface Reconciliation {
+  readonly checkedAt: number;
+  readonly ok: boolean;
+  /** One sentence for each thing that is not as it should be. */
+  readonly findings: readonly string[];
+  readonly rows: number;
+}
+export interface NodeView {
+  readonly name: string;
+  readonly self: boolean;
+  readonly version: string | undefined;
+  readonly seenAt: number;
+  /** Journal records that the ledger does not have yet; undefined: another process knows. */
+  readonly journalPending: number | undefined;
+  readonly leases: number;
+  readonly leased: Money;
+}
+export interface MoneyDesk {
+  ledger(
+    accountId: string | undefined,
+    filter: { readonly kinds?: readonly string[] } & Partial<Span>,
+    page: PageAsk,
+  ): Promise<Page<LedgerRow>>;
+  charges(filter: ChargeFilter, page: PageAsk): Promise<Page<ChargeView>>;
+  charge(
+    requestId: string,
+    accountId: string | undefined,
+  ): Promise<(ChargeView & { readonly attempts: readonly AttemptView[] }) | undefined>;
+  spend(
+    filter: ChargeFilter,
+    by: 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider',
+    limit: number,
+  ): Promise<readonly SpendGroup[]>;
+  totals(span: Span): Promise<MoneyTotals>;
+  /** Balances of many accounts at once. */
+  balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
+  reconcile(): Promise<Reconciliation>;
+  nodes(): Promise<readonly NodeView[]>;
+}
+export type AttemptView = Omit<Attempt, 'consumed'> & {
+  readonly absorbed: Money;
+  readonly borneBy: 'client' | 'operator' | undefined;
+};
+export const moneyDesk = defineService<MoneyDesk>('money desk');
