@@ -207,6 +207,7 @@ class House {
       limits: {
         maxHeaderBytes: limits.header_limit,
         maxHeaders: limits.headers,
+        maxSockets: limits.sockets,
         requestTimeoutMs: limits.request_timeout,
         exchangeTimeoutMs: limits.timeout,
         stallTimeoutMs: limits.stall_timeout,
@@ -214,6 +215,7 @@ class House {
       },
       router: createRouter(routes),
       bodies,
+      sockets: this.seats.map(({ part }) => part),
       errorShapes: this.seats.map(({ part }) => part).filter((part) => part.renderError !== undefined),
       newId: uuidMaker(this.#clock, this.#random),
       clock: this.#clock,

@@ -56,6 +56,7 @@ export const gatewaySchema = z.strictObject({
         .default(64 * 2 ** 10)
         .describe('Largest head of a request.'),
       headers: count().default(200).describe('Most headers in one request.'),
+      sockets: count().default(10_000).describe('Most WebSockets that are open at once.'),
       request_timeout: duration().default(120_000).describe('Time in which a request must have arrived whole.'),
       timeout: duration().default(600_000).describe('Time in which an exchange must have ended.'),
       stall_timeout: duration().default(120_000).describe('How long a client may take nothing of what waits for it.'),
