@@ -52,6 +52,7 @@ const sweepIntervalMs = 1_000;
 
 export class GatewayServer {
   readonly #options: ServerOptions;
+  #router: Router;
   readonly #server: Server;
   readonly #flights = new Bag<Flight>();
   readonly #door: SocketDoor;
@@ -61,6 +62,7 @@ export class GatewayServer {
 
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.#router = options.router;
     const { limits } = options;
     this.#server = createServer({
       maxHeaderSize: limits.maxHeaderBytes,
@@ -94,6 +96,11 @@ export class GatewayServer {
         resolve((this.#server.address() as AddressInfo).port);
       });
     });
+  }
+
+  /** Other chains for who comes from now on. */
+  use(router: Router): void {
+    this.#router = router;
   }
 
   /** Exchanges and open sockets. */
@@ -135,7 +142,7 @@ export class GatewayServer {
   }
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { router, newId, clock, log } = this.#options;
+    const { newId, clock, log } = this.#options;
     const target = incoming.url!;
     const mark = target.indexOf('?');
     const path = withoutDoubledVersion(mark === -1 ? target : target.slice(0, mark));
@@ -144,7 +151,7 @@ export class GatewayServer {
     let match: Match;
     try {
       checkHead(incoming, this.#options.limits.maxHeaders);
-      match = matched(router.find(incoming.method!, path), incoming.method!, path);
+      match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
       return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
     }
