@@ -1,5 +1,6 @@
 /** Takes changed files up while the gateway serves: everything is judged first, then all of it holds at once, or nothing. */
 
+import { setImmediate as turn } from 'node:timers/promises';
 import { ConfigError, type GatewayFile, readSections } from './config.ts';
 import { type Change, compare } from './config-changes.ts';
 import type { Notice } from './contract.ts';
@@ -109,8 +110,11 @@ export class Reloader {
   async #prepare(drafts?: Drafts): Promise<Prepared | ConfigError> {
     const { house, read, check } = this.#options;
     try {
+      // A turn for the exchanges between the steps: together they would hold them up for as long as a boot thinks.
       const next = read(drafts);
+      await turn();
       const notices = await judged(next, check);
+      await turn();
       const { changes, reachable } = compare(house.file, next, house.seats);
       // What waits for a restart may be what made the rest fit.
       if (changes.some(({ restart }) => restart)) await judged(reachable, check);
