@@ -42,6 +42,8 @@ export default definePlugin<ProvidersConfig>({
 interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;
   readonly rings: ReadonlyMap<string, KeyRing>;
+  /** Of vendors that are gone: should one come back, its new keys get names that its old ones did not have. */
+  readonly retired: ReadonlyMap<string, KeyRing>;
   readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
   readonly notices: readonly Notice[];
 }
@@ -51,19 +53,20 @@ function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vend
   const known = new Map<string, Provider>();
   const rings = new Map<string, KeyRing>();
   const ringOfCredential = new Map<string, KeyRing>();
+  const retired = new Map([...(earlier?.retired ?? []), ...(earlier?.rings ?? [])]);
   const notices: Notice[] = [];
   for (const [name, section] of Object.entries(config)) {
     if (section.keys.length === 0) {
       notices.push({ level: 'warning', text: `provider "${name}" has no key and is left out` });
       continue;
     }
-    const before = earlier?.rings.get(name);
-    const ring = before?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
+    const ring = retired.get(name)?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
+    retired.delete(name);
     known.set(name, provider(name, section, host));
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
-  return { known, rings, ringOfCredential, notices };
+  return { known, rings, retired, ringOfCredential, notices };
 }
 
 function provider(name: string, section: ProviderConfig, host: Host): Provider {

@@ -42,7 +42,8 @@ test('keys that stay keep their names and rests, keys that come get names that n
   host.advance(30_000);
   assert.equal(service.keyNamed('a', 'a#2')?.restsMs, 0);
   service.rest('a#1', undefined, 30_000, 'of a key that is gone');
-  (await prepare(plugin, part, { a: { keys: ['one'], speaks } }))();
+  for (const section of [{ a: { keys: '', speaks } }, {}, { a: { keys: ['one'], speaks } }])
+    (await prepare(plugin, part, section))();
   assert.deepEqual([keyOf(service, 'a#1'), keyOf(service, 'a#4')], [undefined, 'one']);
 });
 
