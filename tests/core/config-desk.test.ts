@@ -106,6 +106,25 @@ test('a text with a problem, an older text and another file are refused and noth
   assert.deepEqual(await readdir(gateway.directory), ['gateway.yaml']);
 });
 
+test('a draft runs no code from outside, and reads nothing from outside', async () => {
+  const { desk, name } = await open();
+  const stranger = join(gateway.directory, 'stranger.ts');
+  await writeFile(stranger, 'globalThis.strangerRan = true; export default {};');
+  for (const plugin of ['./stranger.ts', stranger, 'data:text/javascript,globalThis.strangerRan=true', 'typescript']) {
+    const { problems } = await desk.check(name, yaml.replace('passthrough]', `passthrough, "${plugin}"]`));
+    assert.match(problems[0]!.message, /can only be added by hand/);
+    assert.equal(problems[0]!.where, `${name}:3`);
+  }
+  assert.equal('strangerRan' in globalThis, false);
+  for (const file of ['/etc/hostname', '/dev/zero', '../elsewhere.yaml']) {
+    const { problems } = await desk.check(name, `include: ${file}\n${yaml}`);
+    assert.deepEqual(
+      problems.map(({ message }) => message),
+      ['lies elsewhere: it can only be included by hand'],
+    );
+  }
+});
+
 test('of two who save at once one is told that the file has changed', async () => {
   const { desk, name } = await open();
   const saves = await Promise.allSettled(
