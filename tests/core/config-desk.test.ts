@@ -1,6 +1,6 @@
 /** The gateway's own files as people see, try and save them. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { type ConfigDesk, configDesk } from '../../core/desk.ts';
@@ -131,6 +131,21 @@ test('of two who save at once one is told that the file has changed', async () =
     ['10', '11'].map((port) => desk.save(name, yaml.replace(':9" }', `:${port}" }`), yaml)),
   );
   assert.deepEqual(saves.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+});
+
+test('what cannot be written is not taken up either', async () => {
+  const { desk, name } = await open();
+  for (const place of [`${name}.bak.new`, `${name}.new`]) {
+    await mkdir(place);
+    await assert.rejects(
+      desk.save(name, yaml.replace(':9" }', ':10" }'), yaml),
+      refusal('forbidden', 'config_read_only'),
+    );
+    await rmdir(place);
+  }
+  assert.equal(await onDisk(), yaml);
+  assert.equal((await desk.view()).generation, 0);
+  assert.deepEqual(gateway.gateway.file.sections['passthrough'], { upstream: 'http://127.0.0.1:9' });
 });
 
 test('a file that is a link stays one: what it leads to is replaced', async () => {
