@@ -291,7 +291,7 @@ export const priceDesk = defineService<PriceDesk>('price desk');
 // --------------------------------------------------------------------------------------------------------------- config
 
 export interface ConfigProblem {
-  /** `file.yaml:12:3`. */
+  /** `file.yaml:12`, or the file alone. */
   readonly where: string;
   readonly message: string;
 }

@@ -25,15 +25,32 @@ export type Values = Record<string, unknown>;
 export interface LoadedYaml {
   readonly values: Values;
   readonly problems: readonly Problem[];
+  /** Every file that was read, the named one first: absolute path to its text as it is written. */
+  readonly files: ReadonlyMap<string, string>;
+  /** A text about the values, without what environment variables put into them. */
+  hide(text: string): string;
   /** File and line of a path such as `['billing', 'hold']`, or of the nearest parent that was written. */
   where(path: readonly PropertyKey[]): string;
 }
 
 const maxIncludeDepth = 8;
+/** What is shorter is no secret, and may be a part of any word. */
+const shortestHidden = 8;
 const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}\\]|\\.)*))?\}/g;
+
+/** What somebody would like files to be, who need not be the one who keeps them. */
+export interface Drafts {
+  /** Texts that stand for what the disk has, by absolute path. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Whether a draft may include this file. */
+  mayRead(file: string): boolean;
+}
 
 interface Loading {
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly drafts: Drafts | undefined;
+  readonly files: Map<string, string>;
+  readonly filledIn: Set<string>;
   readonly problems: Problem[];
   readonly places: Map<string, string>;
 }
@@ -43,13 +60,26 @@ interface Loading {
  * scalars and lists are replaced whole. `${NAME}` and `${NAME:-default}` in values stand for the environment's variables.
  * Every problem is collected; nothing is thrown for what an operator wrote.
  */
-export function loadYaml(file: string, environment: Readonly<Record<string, string | undefined>>): LoadedYaml {
-  const loading: Loading = { environment, problems: [], places: new Map() };
+export function loadYaml(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  drafts?: Drafts,
+): LoadedYaml {
+  const loading: Loading = {
+    environment,
+    drafts,
+    files: new Map(),
+    filledIn: new Set(),
+    problems: [],
+    places: new Map(),
+  };
   const values = loadFile(resolve(file), loading, []);
   const root = display(resolve(file));
   return {
     values,
     problems: loading.problems,
+    files: loading.files,
+    hide: (text) => [...loading.filledIn].reduce((hidden, value) => hidden.replaceAll(value, '***'), text),
     where(path) {
       for (let length = path.length; length > 0; length--) {
         const place = loading.places.get(placeKey(path.slice(0, length)));
@@ -65,13 +95,18 @@ function loadFile(file: string, loading: Loading, above: readonly string[]): Val
     loading.problems.push({ where: display(file), message: 'is included by itself' });
     return {};
   }
+  if (loading.drafts?.mayRead(file) === false) {
+    loading.problems.push({ where: display(file), message: 'lies elsewhere: it can only be included by hand' });
+    return {};
+  }
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = loading.drafts?.texts.get(file) ?? readFileSync(file, 'utf8');
   } catch {
     loading.problems.push({ where: display(file), message: 'cannot be read' });
     return {};
   }
+  loading.files.set(file, text);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
   const at = (node: Node | null | undefined) => `${display(file)}:${lines.linePos(node?.range?.[0] ?? 0).line}`;
@@ -111,7 +146,10 @@ function substitute(node: unknown, at: (node: Node) => string, loading: Loading)
 function fill(node: Scalar<string>, at: (node: Node) => string, loading: Loading): void {
   const filled = node.value.replace(variablePattern, (_whole, name: string, fallback: string | undefined) => {
     const value = loading.environment[name];
-    if (value !== undefined && value !== '') return value;
+    if (value !== undefined && value !== '') {
+      if (value.length >= shortestHidden) loading.filledIn.add(value);
+      return value;
+    }
     if (fallback !== undefined) return fallback;
     loading.problems.push({ where: at(node), message: `the environment variable ${name} is not set` });
     return '';
@@ -156,7 +194,8 @@ function placeKey(path: readonly PropertyKey[]): string {
   return path.map(String).join('\u0000');
 }
 
-function display(file: string): string {
+/** A file as people are told of it: from the working directory where it is below that. */
+export function display(file: string): string {
   const short = relative(process.cwd(), file);
   return short.startsWith('..') ? file : short;
 }
