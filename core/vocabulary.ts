@@ -2,7 +2,8 @@
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
 import type { GatewayError } from './errors.ts';
-import type { Ratio } from './money.ts';
+import type { Money, Ratio } from './money.ts';
+import type { Limits } from './pool.ts';
 import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
 import type { Usage } from './usage.ts';
@@ -54,6 +55,15 @@ export interface Caller {
   readonly models: ReadonlySet<string> | undefined;
   /** Price ratio of the account, on top of plan and model; absent: 1. */
   readonly multiplier?: Ratio;
+  /** Limits of the key alone, beside those of the plan; absent: none. */
+  readonly keyLimits?: Limits;
+  /** What the key may spend; absent: as much as the account has. */
+  readonly cap?: KeyCap;
+}
+/** What a key may spend in each calendar period (UTC); `ever`: altogether. */
+export interface KeyCap {
+  readonly amount: Money;
+  readonly every: 'day' | 'week' | 'month' | 'ever';
 }
 export const caller = defineFact<Caller>('caller');
 
