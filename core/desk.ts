@@ -125,6 +125,8 @@ export interface StoryLine {
   /** Name of the plugin that tells it. */
   readonly by: string;
   readonly text: string;
+  /** It names a provider or one of its keys: clients are not told it. */
+  readonly operator?: true | undefined;
 }
 export interface RequestFilter extends Span {
   readonly accountId?: string | undefined;

@@ -10,6 +10,7 @@ import type { Usage } from './usage.ts';
 
 export * from './kept-files.ts';
 export * from './pool.ts';
+export * from './story.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -193,6 +194,9 @@ export interface UsageReport {
   readonly media?: readonly string[];
 }
 export const usageReport = defineFact<UsageReport>('usage');
+
+/** What a translation left out of the request, by the client's names; of the last attempt. Absent or empty: nothing. */
+export const dropped = defineFact<readonly string[]>('dropped');
 
 /** Watches a running answer against the money held for it. Stated by billing, called by the tap. */
 export interface Meter {

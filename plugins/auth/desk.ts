@@ -3,11 +3,11 @@ import type { Clock } from '../../core/contract.ts';
 import type { AccountDesk, AccountView, KeyView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { one, parseRatio } from '../../core/money.ts';
+import { cursorOf, pageOf, rowsToRead, unreadable } from '../../core/pages.ts';
 import type { Database, PriceFloor } from '../../core/vocabulary.ts';
 import { type AccountBook, checkExpiry, noAccount } from './accounts.ts';
 import { type DeskStore, openDeskStore, type ShownKey } from './desk-store.ts';
 import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
-import { cursorOf, pageOf, rowsToRead, unreadable } from './pages.ts';
 import { type AccountRow, isUuid } from './store.ts';
 
 export interface DeskParts {

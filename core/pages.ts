@@ -1,6 +1,6 @@
 /** Parts of long lists: how many rows are asked for, and where the next part begins. Pure. */
-import type { Page, PageAsk } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
+import type { Page, PageAsk } from './desk.ts';
+import { GatewayError } from './errors.ts';
 
 const maxLimit = 500;
 
