@@ -2,7 +2,7 @@
 import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
 import type { Ratio } from '../../core/money.ts';
 import { ratio, z } from '../../core/schema.ts';
-import { call, catalog, model, multipliers, plan, plans, priceRatio } from '../../core/vocabulary.ts';
+import { call, catalog, model, multipliers, plan, plans, priceRatio, tell } from '../../core/vocabulary.ts';
 import { isBelow, lower, product, written } from './ratio.ts';
 
 const config = z
@@ -46,7 +46,9 @@ export default definePlugin<Config>({
     return {
       applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
       handle(exchange: Exchange, next: Next) {
-        exchange.set(priceRatio, ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id));
+        const stated = ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id);
+        exchange.set(priceRatio, stated);
+        tell(exchange, host.clock.now(), 'multiplier', () => `sold at the official price × ${written(stated)}`);
         return next();
       },
       notices: () => noticesOf(settings, host),

@@ -1,7 +1,7 @@
 /** Which plan the caller is on, and what that plan allows. */
 import { definePlugin, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
 import { z } from '../../core/schema.ts';
-import { caller, plan, plans, priceRatio, shop } from '../../core/vocabulary.ts';
+import { caller, plan, plans, priceRatio, shop, tell } from '../../core/vocabulary.ts';
 import { type Offer, offerSchema, toOffer } from './offer.ts';
 
 const config = z
@@ -57,6 +57,7 @@ export default definePlugin({
         const ended = who.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
         const offer = terms(ended ? settings.default : who.plan);
         exchange.set(plan, offer);
+        tell(exchange, host.clock.now(), 'plans', () => `on the plan "${offer.name}"`);
         if (offer.multiplier !== undefined && exchange.find(priceRatio) === undefined)
           exchange.set(priceRatio, offer.multiplier);
         return next();
