@@ -299,15 +299,18 @@ export interface Providers {
   ): { key: Secret; credential: string } | { retryAfterMs: number };
   /**
    * The provider's key of this credential, whoever's turn it is; undefined when there is none of that name. `restsMs`: how
-   * long it still rests for this model (without a model: for all); 0 when it is usable.
+   * long it still rests for this model (without a model: for all); 0 when it is usable. `disabled`: an operator has taken it,
+   * or its provider, out of use: nothing new may be begun with it.
    */
   keyNamed(
     provider: string,
     credential: string,
     model?: string,
-  ): { readonly key: Secret; readonly restsMs: number } | undefined;
+  ): { readonly key: Secret; readonly restsMs: number; readonly disabled?: true } | undefined;
   /** Rests a key: for one model (429), or for all of them (401, 403) when `model` is undefined. */
   rest(credential: string, model: string | undefined, forMs: number, reason: string): void;
+  /** Whether an operator has taken the whole provider out of use: it is found, but gives no key. */
+  isDisabled?(provider: string): boolean;
 }
 export const providers = defineService<Providers>('providers');
 

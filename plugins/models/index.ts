@@ -1,5 +1,6 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
 import { definePlugin, type Endpoint } from '../../core/contract.ts';
+import { priceDesk } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { timesRatio } from '../../core/money.ts';
 import { type PriceVersion, versionAt } from '../../core/prices.ts';
@@ -20,6 +21,7 @@ import {
 } from '../../core/vocabulary.ts';
 import { buildCatalog, catalogNotices, priceNotices } from './catalog.ts';
 import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
+import { openDesk } from './desk.ts';
 import { dialectOf, renderError } from './dialects.ts';
 import { floorFaults, lowestRatio } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
@@ -31,7 +33,7 @@ export default definePlugin<ModelsConfig>({
   config: modelsSchema,
   needs: [providers],
   uses: [translations, plans, multipliers, accounts],
-  provides: [catalog, priceFloor],
+  provides: [catalog, priceFloor, priceDesk],
   reads: [call],
   finds: [caller, plan],
   writes: [model],
@@ -39,6 +41,7 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     const offered = buildCatalog(config, known);
     host.provide(catalog, offered);
+    host.provide(priceDesk, openDesk({ config, catalog: offered, providers: known, clock: host.clock }));
     const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
     host.provide(priceFloor, {
       losses: (multiplier) =>

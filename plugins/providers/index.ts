@@ -1,6 +1,8 @@
 /** Vendors as data: who they are, what they speak, where, and whose turn it is among their keys. */
 import { definePlugin, type Host, type Notice } from '../../core/contract.ts';
+import { upstreamDesk } from '../../core/desk.ts';
 import {
+  database,
   localUpstreams,
   type Provider,
   type Providers,
@@ -8,15 +10,20 @@ import {
   type UpstreamTraits,
 } from '../../core/vocabulary.ts';
 import { resolvingMap } from './addresses.ts';
+import { providerCommands } from './commands.ts';
 import { type ProviderConfig, type ProvidersConfig, providersSchema } from './config.ts';
+import { openDesk } from './desk.ts';
 import { KeyRing } from './keys.ts';
+import { Switches } from './switches.ts';
+
+const rereadMs = 60_000;
 
 export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
-  provides: [providers],
-  uses: [localUpstreams],
-  setup(host, config) {
+  provides: [providers, upstreamDesk],
+  uses: [localUpstreams, database],
+  async setup(host, config) {
     const known = new Map<string, Provider>();
     const rings = new Map<string, KeyRing>();
     const ringOfCredential = new Map<string, KeyRing>();
@@ -38,9 +45,26 @@ export default definePlugin<ProvidersConfig>({
       keyNamed: (name, credential, model) => rings.get(name)?.named(credential, model),
       rest: (credential, model, forMs, reason) =>
         ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
+      isDisabled: (name) => rings.get(name)?.isDisabled ?? false,
     };
     host.provide(providers, service);
-    return { notices: () => notices };
+    const store = host.find(database);
+    await store?.migrate('providers', new URL('./migrations/', import.meta.url));
+    const switches = new Switches({
+      database: store,
+      clock: host.clock,
+      log: host.log,
+      obey: (off) => {
+        for (const [name, ring] of rings) ring.disable(off.has(name), off);
+      },
+      wake: (name) => rings.get(name)?.wake(),
+    });
+    if (host.mode !== 'check') await switches.load();
+    // Should an announcement ever be lost.
+    host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
+    const desk = openDesk(config, rings, switches);
+    host.provide(upstreamDesk, desk);
+    return { notices: () => notices, commands: providerCommands(desk) };
   },
 });
 
