@@ -11,7 +11,8 @@ import type { ModelsConfig } from './config.ts';
 import { charged } from './price-commands.ts';
 
 export interface DeskParts {
-  readonly config: ModelsConfig;
+  /** The section as it holds at the moment. */
+  readonly config: () => ModelsConfig;
   readonly catalog: Catalog;
   readonly providers: Providers;
   readonly clock: Clock;
@@ -37,7 +38,7 @@ export function openDesk({ config, catalog, providers, clock }: DeskParts): Pric
           prices: model.prices,
           cost: costOf(model, targets),
           multiplier: model.multiplier === undefined ? undefined : ratioText(model.multiplier),
-          source: config[model.id]?.price_source,
+          source: config()[model.id]?.price_source,
           providers: [...new Set(targets.map(({ provider }) => provider))],
         };
       }),

@@ -41,7 +41,7 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     const offered = buildCatalog(config, known);
     host.provide(catalog, offered);
-    host.provide(priceDesk, openDesk({ config, catalog: offered, providers: known, clock: host.clock }));
+    host.provide(priceDesk, openDesk({ config: () => config, catalog: offered, providers: known, clock: host.clock }));
     const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
     host.provide(priceFloor, {
       losses: (multiplier) =>

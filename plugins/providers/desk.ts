@@ -5,19 +5,22 @@ import type { ProvidersConfig } from './config.ts';
 import type { KeyRing } from './keys.ts';
 import type { Switches } from './switches.ts';
 
-export function openDesk(
-  config: ProvidersConfig,
-  rings: ReadonlyMap<string, KeyRing>,
-  switches: Switches,
-): UpstreamDesk {
+export interface Upstreams {
+  readonly config: ProvidersConfig;
+  readonly rings: ReadonlyMap<string, KeyRing>;
+}
+
+/** `now` tells those that are configured at the moment. */
+export function openDesk(now: () => Upstreams, switches: Switches): UpstreamDesk {
   const ringOf = (provider: string): KeyRing => {
-    const ring = rings.get(provider);
+    const ring = now().rings.get(provider);
     if (ring !== undefined) return ring;
     throw new GatewayError('not_found', 'There is no such provider, or it has no key.', { field: 'provider' });
   };
   return {
-    list: () =>
-      [...rings].map(
+    list() {
+      const { config, rings } = now();
+      return [...rings].map(
         ([provider, ring]): UpstreamView => ({
           provider,
           // As it is written: the address of a vendor inside the process is known only while that runs.
@@ -25,13 +28,15 @@ export function openDesk(
           disabled: ring.isDisabled,
           keys: ring.states(),
         }),
-      ),
+      );
+    },
 
     async setDisabled(provider, credential, disabled) {
       const ring = ringOf(provider);
-      if (credential !== undefined && !ring.credentials.includes(credential))
+      const digest = credential === undefined ? undefined : ring.digestOf(credential);
+      if (credential !== undefined && digest === undefined)
         throw new GatewayError('not_found', 'This provider has no such key.', { field: 'credential' });
-      await switches.set(provider, credential, disabled);
+      await switches.set(provider, digest, disabled);
     },
 
     wake(provider) {

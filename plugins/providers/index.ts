@@ -55,14 +55,14 @@ export default definePlugin<ProvidersConfig>({
       clock: host.clock,
       log: host.log,
       obey: (off) => {
-        for (const [name, ring] of rings) ring.disable(off.has(name), off);
+        for (const ring of rings.values()) ring.obey(off);
       },
       wake: (name) => rings.get(name)?.wake(),
     });
     if (host.mode !== 'check') await switches.load();
     // Should an announcement ever be lost.
     host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
-    const desk = openDesk(config, rings, switches);
+    const desk = openDesk(() => ({ config, rings }), switches);
     host.provide(upstreamDesk, desk);
     return { notices: () => notices, commands: providerCommands(desk) };
   },

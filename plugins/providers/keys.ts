@@ -3,6 +3,7 @@ import type { Clock, Log } from '../../core/contract.ts';
 import type { UpstreamView } from '../../core/desk.ts';
 import { secret } from '../../core/secret.ts';
 import type { Providers, Secret } from '../../core/vocabulary.ts';
+import { digestOf } from './switches.ts';
 
 /** A key remembers at most this many resting models; a catalogue is far smaller. */
 const restingModelsLimit = 1_000;
@@ -11,6 +12,8 @@ interface Key {
   readonly key: Secret;
   /** `openai#1`. */
   readonly credential: string;
+  /** Names it for good. */
+  readonly digest: string;
   /** Monotonic milliseconds until which the key rests for every model. */
   restsUntil: number;
   /** The same for single models. */
@@ -27,6 +30,7 @@ type NamedKey = NonNullable<ReturnType<Providers['keyNamed']>>;
 export type KeyState = UpstreamView['keys'][number];
 
 export class KeyRing {
+  readonly #provider: string;
   readonly #keys: readonly Key[];
   readonly #clock: Clock;
   readonly #log: Log;
@@ -35,11 +39,13 @@ export class KeyRing {
   #isDisabled = false;
 
   constructor(provider: string, keys: readonly string[], clock: Clock, log: Log) {
+    this.#provider = provider;
     this.#clock = clock;
     this.#log = log;
     this.#keys = keys.map((text, index) => ({
       key: secret(text),
       credential: `${provider}#${index + 1}`,
+      digest: digestOf(provider, text),
       restsUntil: Number.NEGATIVE_INFINITY,
       modelRestsUntil: new Map(),
       reason: undefined,
@@ -56,10 +62,15 @@ export class KeyRing {
     return this.#isDisabled;
   }
 
-  /** Takes the whole ring, and those of its keys that are named, out of use; all others are in use. */
-  disable(whole: boolean, credentials: ReadonlySet<string>): void {
-    this.#isDisabled = whole;
-    for (const key of this.#keys) key.isDisabled = credentials.has(key.credential);
+  /** Takes out of use what is named: the provider, or keys of it by their digests. All else is in use. */
+  obey(off: ReadonlySet<string>): void {
+    this.#isDisabled = off.has(this.#provider);
+    for (const key of this.#keys) key.isDisabled = off.has(key.digest);
+  }
+
+  /** What names a key for good; undefined: there is none of this credential. */
+  digestOf(credential: string): string | undefined {
+    return this.#keys.find((key) => key.credential === credential)?.digest;
   }
 
   /** Ends all rests. */

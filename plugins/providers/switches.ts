@@ -1,4 +1,5 @@
 /** Which providers and keys an operator has taken out of use: kept in the database, obeyed by every process on it. */
+import { hash } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { Clock, Log } from '../../core/contract.ts';
 import type { Database } from '../../core/vocabulary.ts';
@@ -8,7 +9,7 @@ export interface SwitchesOptions {
   readonly database: Database | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told what is off whenever that may have changed: provider names, and credentials. */
+  /** Told what is off whenever that may have changed: names of providers, and digests of keys. */
   readonly obey: (off: ReadonlySet<string>) => void;
   /** Told that the keys of a provider rest no longer. */
   readonly wake: (provider: string) => void;
@@ -17,7 +18,14 @@ export interface SwitchesOptions {
 const topic = 'upstream';
 const wakeTopic = 'upstream wake';
 
-/** Credentials are `PROVIDER#1`, so that names and credentials are never the same. */
+/**
+ * Names a key for good, whatever its number is, without telling it: 96 bits of a digest. It holds a colon, which no name of
+ * a provider does.
+ */
+export function digestOf(provider: string, key: string): string {
+  return `${provider}:${hash('sha256', `${provider}\0${key}`, 'base64url').slice(0, 16)}`;
+}
+
 export class Switches {
   readonly #options: SwitchesOptions;
   #off: ReadonlySet<string> = new Set();
@@ -37,10 +45,10 @@ export class Switches {
     if (database === undefined) return;
     const reading = ++this.#readings;
     const rows = (await database.orm.execute(
-      sql`select provider, credential from ${tableIn(database)}`,
-    )) as unknown as { provider: string; credential: string }[];
+      sql`select provider, key_digest from ${tableIn(database)}`,
+    )) as unknown as { provider: string; key_digest: string }[];
     if (reading !== this.#readings) return;
-    this.#set(new Set(rows.map(({ provider, credential }) => (credential === '' ? provider : credential))));
+    this.#set(new Set(rows.map(({ provider, key_digest: digest }) => (digest === '' ? provider : digest))));
   }
 
   /** The same; what cannot be read stays as it was. */
@@ -50,22 +58,23 @@ export class Switches {
     });
   }
 
-  async set(provider: string, credential: string | undefined, disabled: boolean): Promise<void> {
+  /** `digest` names one key; undefined: the whole provider. */
+  async set(provider: string, digest: string | undefined, disabled: boolean): Promise<void> {
     const { database, clock } = this.#options;
     if (database === undefined) {
       const off = new Set(this.#off);
-      if (disabled) off.add(credential ?? provider);
-      else off.delete(credential ?? provider);
+      if (disabled) off.add(digest ?? provider);
+      else off.delete(digest ?? provider);
       this.#set(off);
       return;
     }
     const table = tableIn(database);
-    const named = credential ?? '';
+    const named = digest ?? '';
     await database.orm.execute(
       disabled
         ? sql`insert into ${table} values (${provider}, ${named}, ${new Date(clock.now()).toISOString()}::timestamptz)
               on conflict do nothing`
-        : sql`delete from ${table} where provider = ${provider} and credential = ${named}`,
+        : sql`delete from ${table} where provider = ${provider} and key_digest = ${named}`,
     );
     await this.load();
     await database.announce(topic, provider);
@@ -78,6 +87,11 @@ export class Switches {
     database?.announce(wakeTopic, provider).catch((error: unknown) => {
       log.warn({ error, provider }, 'other processes could not be told that keys rest no longer');
     });
+  }
+
+  /** For whoever has got other keys meanwhile. */
+  again(): void {
+    this.#options.obey(this.#off);
   }
 
   #set(off: ReadonlySet<string>): void {

@@ -1,6 +1,7 @@
 /** Providers and keys as operators see and switch them: kept, obeyed by every process, absent for new calls alone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import type { Part } from '../../../core/contract.ts';
 import { type UpstreamDesk, upstreamDesk } from '../../../core/desk.ts';
 import { database, type Providers, providers } from '../../../core/vocabulary.ts';
@@ -116,6 +117,32 @@ test('a disabled provider gives no key, in every process, and in those that star
   await first.host.intervals.find(({ name }) => name.includes('disabled'))!.work();
   assert.equal(taken(first.service, 'two'), 'two#1', 'also when an announcement was lost');
   await other.close();
+  await store.close();
+});
+
+test('a key that is out of use stays so at another place of the list, and no part of it is kept', async () => {
+  const store = await openDatabase();
+  const { desk } = await open(store);
+  await desk.setDisabled('one', 'one#2', true);
+  const moved = { ...section, one: { ...section.one, keys: ['another', 'secret-two', 'secret-one'] } };
+  const reordered = { ...moved, one: { ...moved.one, keys: ['secret-two', 'another'] } };
+  for (const [keys, disabled] of [
+    [moved, [false, true, false]],
+    [reordered, [true, false]],
+  ] as const) {
+    const host = fakeHost({ schema: store.schema });
+    host.provide(database, store);
+    await setUp(plugin, host, keys);
+    assert.deepEqual(
+      host
+        .need(upstreamDesk)
+        .list()[0]!
+        .keys.map((key) => key.disabled),
+      disabled,
+    );
+  }
+  const rows = await store.orm.execute(sql`select * from ${sql.identifier(store.schema)}.disabled_upstreams`);
+  assert.doesNotMatch(JSON.stringify(rows), /secret/);
   await store.close();
 });
 
