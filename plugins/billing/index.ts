@@ -1,5 +1,6 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
 import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
+import { moneyDesk } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { count, size, z } from '../../core/schema.ts';
 import { maxCount } from '../../core/usage.ts';
@@ -34,6 +35,7 @@ import type { Desk } from './desk.ts';
 import { departures, type Hold } from './hold.ts';
 import { attemptNotes, judge } from './outcome.ts';
 import { openTill } from './pool.ts';
+import { openMoneyDesk } from './reports/desk.ts';
 import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 import { type Store, sqlStore } from './store.ts';
@@ -88,7 +90,7 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger, pool, deposits],
+  provides: [ledger, pool, deposits, moneyDesk],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
   writes: [meter, deposit],
@@ -113,6 +115,10 @@ export async function setUpBilling(
   host.provide(pool, till.pool);
   const vault = new Vault(host, store, till.changes);
   host.provide(deposits, vault);
+  const directory = journalDirectory(host);
+  const check = () => audit(store.orm, store.schema, files, directory);
+  const self = () => ({ files, directory, pending: books?.backlog.rows, at: host.clock.now() });
+  host.provide(moneyDesk, openMoneyDesk({ store, audit: check, self }));
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
     handle: async (exchange, next) => {
@@ -134,7 +140,7 @@ export async function setUpBilling(
       ledger: till.ledger,
       pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
-      audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
+      audit: check,
     }),
     notices: () =>
       overdraftNotices({
