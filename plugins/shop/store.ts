@@ -1,17 +1,12 @@
 /** Every statement on redeem codes and their uses. */
 import { type SQL, sql } from 'drizzle-orm';
+import type { CodeGift, CodeView, ShopDesk } from '../../core/desk.ts';
 import { type Money, money } from '../../core/money.ts';
 import type { Database, Orm } from '../../core/vocabulary.ts';
 
-/** What a code gives. */
-export type Gift =
-  | { readonly kind: 'balance'; readonly amount: Money; readonly lastsMs: number | undefined }
-  | { readonly kind: 'plan'; readonly plan: string }
-  | { readonly kind: 'days'; readonly plan: string; readonly days: number };
-
 export interface NewCodes {
   readonly batch: string;
-  readonly gift: Gift;
+  readonly gift: CodeGift;
   readonly maxUses: number;
   readonly oncePerAccount: boolean;
   readonly expiresAt: number | undefined;
@@ -19,24 +14,11 @@ export interface NewCodes {
   readonly codes: readonly { readonly hash: string; readonly prefix: string }[];
 }
 
-export interface StoredCode {
-  readonly id: string;
-  readonly prefix: string;
-  readonly batch: string;
-  readonly gift: Gift;
-  readonly maxUses: number;
-  readonly uses: number;
-  readonly oncePerAccount: boolean;
-  readonly expiresAt: number | undefined;
-  readonly revokedAt: number | undefined;
-  readonly createdAt: number;
-}
-
 interface CodeRow {
   readonly id: string;
   readonly prefix: string;
   readonly batch: string;
-  readonly kind: Gift['kind'];
+  readonly kind: CodeGift['kind'];
   readonly amount: string | null;
   readonly money_lasts_ms: string | null;
   readonly plan: string | null;
@@ -51,6 +33,7 @@ interface CodeRow {
 
 /** Codes that one listing tells at most. */
 export const listed = 100_000;
+const listedBatches = 1_000;
 
 export type CodeStore = ReturnType<typeof openCodeStore>;
 
@@ -74,7 +57,7 @@ export function openCodeStore({ orm, schema }: Database) {
     },
 
     /** The code, locked until the transaction ends: its uses are counted by one at a time. */
-    async lock(transaction: Orm, hash: string): Promise<StoredCode | undefined> {
+    async lock(transaction: Orm, hash: string): Promise<CodeView | undefined> {
       // Locked before it is counted: a statement sees only what was there when it began.
       await transaction.execute(sql`select from ${table('codes')} where hash = ${hash} for update`);
       const rows = await rowsOf<CodeRow>(
@@ -100,13 +83,45 @@ export function openCodeStore({ orm, schema }: Database) {
     },
 
     /** All codes or those of one batch, oldest first. */
-    async list(batch: string | undefined): Promise<StoredCode[]> {
+    async list(batch: string | undefined): Promise<CodeView[]> {
       const chosen = batch === undefined ? sql`true` : sql`batch = ${batch}`;
       const rows = await rowsOf<CodeRow>(
         orm,
         sql`select ${columns} from ${table('codes')} as codes where ${chosen} order by codes.created_at, batch, prefix, id limit ${listed}::int`,
       );
       return rows.map(codeOf);
+    },
+
+    /** Newest first; `after`: id of the code behind which the rows begin. */
+    async page(batch: string | undefined, limit: number, after: string | undefined): Promise<CodeView[]> {
+      const all = table('codes');
+      const chosen = batch === undefined ? sql`true` : sql`batch = ${batch}`;
+      const behind =
+        after === undefined
+          ? sql``
+          : sql`and (created_at, id) < (select created_at, id from ${all} where id = ${after}::uuid)`;
+      const rows = await rowsOf<CodeRow>(
+        orm,
+        sql`select ${columns} from (select * from ${all} as each where ${chosen} ${behind}
+              order by each.created_at desc, each.id desc limit ${limit}::int) as codes
+            order by codes.created_at desc, codes.id desc`,
+      );
+      return rows.map(codeOf);
+    },
+
+    /** Newest first. */
+    async batches(): ReturnType<ShopDesk['batches']> {
+      const rows = await rowsOf<{ batch: string; codes: number; uses: number; created_at: string }>(
+        orm,
+        sql`select batch, count(*)::int as codes, coalesce(sum(used.uses), 0)::int as uses, ${milliseconds('created_at', sql`min(created_at)`)}
+            from ${table('codes')} as codes
+            left join (select code_id, count(*) as uses from ${table('redemptions')} group by code_id) as used
+              on used.code_id = codes.id
+            group by batch order by min(codes.created_at) desc, batch limit ${listedBatches}::int`,
+      );
+      return rows.map(({ batch, codes, uses, created_at: createdAt }) => {
+        return { batch, codes, uses, createdAt: numberOf(createdAt)! };
+      });
     },
 
     /** Revokes the codes of this batch, id or hash that are not revoked yet. Resolves with how many there were. */
@@ -128,16 +143,15 @@ async function rowsOf<Row>(runner: Pick<Orm, 'execute'>, statement: SQL): Promis
   return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
 }
 
-function milliseconds(column: string): SQL {
-  const name = sql.identifier(column);
-  return sql`round(extract(epoch from ${name}) * 1000)::bigint::text as ${name}`;
+function milliseconds(name: string, time: SQL = sql`${sql.identifier(name)}`): SQL {
+  return sql`round(extract(epoch from ${time}) * 1000)::bigint::text as ${sql.identifier(name)}`;
 }
 
 function timeOf(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }
 
-function codeOf(row: CodeRow): StoredCode {
+function codeOf(row: CodeRow): CodeView {
   return {
     id: row.id,
     prefix: row.prefix,
@@ -152,7 +166,7 @@ function codeOf(row: CodeRow): StoredCode {
   };
 }
 
-function giftOf({ kind, amount, money_lasts_ms: lastsMs, plan, days }: CodeRow): Gift {
+function giftOf({ kind, amount, money_lasts_ms: lastsMs, plan, days }: CodeRow): CodeGift {
   if (kind === 'balance') return { kind, amount: money(BigInt(amount!)), lastsMs: numberOf(lastsMs) };
   return kind === 'plan' ? { kind, plan: plan! } : { kind, plan: plan!, days: days! };
 }
