@@ -3,6 +3,7 @@ import type { Command, CommandResult } from '../../core/contract.ts';
 import type { CodeGift, CodeView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd } from '../../core/money.ts';
+import type { CodeLists } from './code-lists.ts';
 import { endCodes, makeCodes, mostCodes, mostDays, mostUses } from './codes.ts';
 import type { PlanTools } from './plan-commands.ts';
 import type { CodeStore } from './store.ts';
@@ -10,10 +11,11 @@ import { accountOf, amountOf, columns, countOf, spanOf, textOf, timeText, type V
 
 export interface CodeTools extends PlanTools {
   readonly codes: CodeStore;
+  readonly lists: CodeLists;
 }
 
 export function codeCommands(tools: CodeTools): Command[] {
-  const { codes, host } = tools;
+  const { lists, host } = tools;
   return [
     {
       name: 'codes create',
@@ -35,13 +37,13 @@ export function codeCommands(tools: CodeTools): Command[] {
       name: 'codes list',
       summary: 'Lists codes by their first characters, never in full.',
       options: { '--batch <name>': 'only the codes of this batch' },
-      run: async (values) => listCodes(await codes.list(textOf(values, 'batch')), host.clock.now()),
+      run: async (values) => listCodes(await lists.list(textOf(values, 'batch')), host.clock.now()),
     },
     {
       name: 'codes export',
       summary: 'Writes the codes of a batch and what became of them as CSV.',
       options: { '--batch <name>': 'only the codes of this batch' },
-      run: async (values) => exportCodes(await codes.list(textOf(values, 'batch')), host.clock.now()),
+      run: async (values) => exportCodes(await lists.list(textOf(values, 'batch')), host.clock.now()),
     },
     {
       name: 'codes revoke',

@@ -4,6 +4,7 @@ import { shopDesk } from '../../core/desk.ts';
 import { z } from '../../core/schema.ts';
 import { accounts, database, plans, pool, type Shop, shop } from '../../core/vocabulary.ts';
 import { codeCommands } from './code-commands.ts';
+import { openCodeLists } from './code-lists.ts';
 import { openShopDesk } from './desk.ts';
 import { planCommands } from './plan-commands.ts';
 import { redeemCode } from './redeem.ts';
@@ -20,6 +21,7 @@ export default definePlugin({
     const store = host.need(database);
     await store.migrate('shop', new URL('./migrations/', import.meta.url));
     const codes = openCodeStore(store);
+    const lists = openCodeLists(store);
     const sales: Sales = { plans: host.need(plans), pool: host.need(pool), accounts: host.need(accounts) };
     sales.pool.onTermEnded((posting, term) => renewPlan(sales, posting, term));
     const counter: Shop = {
@@ -27,11 +29,11 @@ export default definePlugin({
       redeem: (accountId, code) => redeemCode(sales, codes, accountId, code),
     };
     host.provide(shop, counter);
-    host.provide(shopDesk, openShopDesk({ codes, plans: sales.plans, clock: host.clock, random: host.random }));
+    host.provide(shopDesk, openShopDesk({ codes, plans: sales.plans, clock: host.clock, random: host.random }, lists));
     return {
       commands: [
         ...planCommands({ host, shop: counter, plans: sales.plans, accounts: sales.accounts }),
-        ...codeCommands({ host, shop: counter, codes, plans: sales.plans, accounts: sales.accounts }),
+        ...codeCommands({ host, shop: counter, codes, lists, plans: sales.plans, accounts: sales.accounts }),
       ],
     };
   },

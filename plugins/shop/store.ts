@@ -1,6 +1,6 @@
-/** Every statement on redeem codes and their uses. */
+/** Every statement that makes, uses or ends redeem codes. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { CodeGift, CodeView, ShopDesk } from '../../core/desk.ts';
+import type { CodeGift, CodeView } from '../../core/desk.ts';
 import { type Money, money } from '../../core/money.ts';
 import type { Database, Orm } from '../../core/vocabulary.ts';
 
@@ -14,7 +14,7 @@ export interface NewCodes {
   readonly codes: readonly { readonly hash: string; readonly prefix: string }[];
 }
 
-interface CodeRow {
+export interface CodeRow {
   readonly id: string;
   readonly prefix: string;
   readonly batch: string;
@@ -31,18 +31,11 @@ interface CodeRow {
   readonly created_at: string;
 }
 
-/** Codes that one listing tells at most. */
-export const listed = 100_000;
-const listedBatches = 1_000;
-
 export type CodeStore = ReturnType<typeof openCodeStore>;
 
 export function openCodeStore({ orm, schema }: Database) {
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
-  const columns = sql`id::text as id, prefix, batch, kind, amount::text as amount, money_lasts_ms::text as money_lasts_ms,
-    plan, days, max_uses, once_per_account, ${milliseconds('expires_at')}, ${milliseconds('revoked_at')},
-    ${milliseconds('created_at')},
-    (select count(*)::int from ${table('redemptions')} as redemptions where redemptions.code_id = codes.id) as uses`;
+  const columns = columnsOf(table);
   return {
     async insert({ codes, gift, batch, maxUses, oncePerAccount, expiresAt, createdAt }: NewCodes): Promise<void> {
       const { amount, lastsMs, plan, days } = { ...noGift, ...gift };
@@ -82,48 +75,6 @@ export function openCodeStore({ orm, schema }: Database) {
       );
     },
 
-    /** All codes or those of one batch, oldest first. */
-    async list(batch: string | undefined): Promise<CodeView[]> {
-      const chosen = batch === undefined ? sql`true` : sql`batch = ${batch}`;
-      const rows = await rowsOf<CodeRow>(
-        orm,
-        sql`select ${columns} from ${table('codes')} as codes where ${chosen} order by codes.created_at, batch, prefix, id limit ${listed}::int`,
-      );
-      return rows.map(codeOf);
-    },
-
-    /** Newest first; `after`: id of the code behind which the rows begin. */
-    async page(batch: string | undefined, limit: number, after: string | undefined): Promise<CodeView[]> {
-      const all = table('codes');
-      const chosen = batch === undefined ? sql`true` : sql`batch = ${batch}`;
-      const behind =
-        after === undefined
-          ? sql``
-          : sql`and (created_at, id) < (select created_at, id from ${all} where id = ${after}::uuid)`;
-      const rows = await rowsOf<CodeRow>(
-        orm,
-        sql`select ${columns} from (select * from ${all} as each where ${chosen} ${behind}
-              order by each.created_at desc, each.id desc limit ${limit}::int) as codes
-            order by codes.created_at desc, codes.id desc`,
-      );
-      return rows.map(codeOf);
-    },
-
-    /** Newest first. */
-    async batches(): ReturnType<ShopDesk['batches']> {
-      const rows = await rowsOf<{ batch: string; codes: number; uses: number; created_at: string }>(
-        orm,
-        sql`select batch, count(*)::int as codes, coalesce(sum(used.uses), 0)::int as uses, ${milliseconds('created_at', sql`min(created_at)`)}
-            from ${table('codes')} as codes
-            left join (select code_id, count(*) as uses from ${table('redemptions')} group by code_id) as used
-              on used.code_id = codes.id
-            group by batch order by min(codes.created_at) desc, batch limit ${listedBatches}::int`,
-      );
-      return rows.map(({ batch, codes, uses, created_at: createdAt }) => {
-        return { batch, codes, uses, createdAt: numberOf(createdAt)! };
-      });
-    },
-
     /** Revokes the codes of this batch, id or hash that are not revoked yet. Resolves with how many there were. */
     async revoke(named: string, hash: string, at: number): Promise<number> {
       const rows = await rowsOf(
@@ -136,14 +87,22 @@ export function openCodeStore({ orm, schema }: Database) {
   };
 }
 
+/** What a `CodeRow` is read from; the table is called `codes`. */
+export function columnsOf(table: (name: string) => SQL): SQL {
+  return sql`id::text as id, prefix, batch, kind, amount::text as amount, money_lasts_ms::text as money_lasts_ms,
+    plan, days, max_uses, once_per_account, ${milliseconds('expires_at')}, ${milliseconds('revoked_at')},
+    ${milliseconds('created_at')},
+    (select count(*)::int from ${table('redemptions')} as redemptions where redemptions.code_id = codes.id) as uses`;
+}
+
 const noGift: { amount?: Money; lastsMs?: number | undefined; plan?: string; days?: number } = {};
 
-async function rowsOf<Row>(runner: Pick<Orm, 'execute'>, statement: SQL): Promise<Row[]> {
+export async function rowsOf<Row>(runner: Pick<Orm, 'execute'>, statement: SQL): Promise<Row[]> {
   const result: unknown = await runner.execute(statement);
   return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
 }
 
-function milliseconds(name: string, time: SQL = sql`${sql.identifier(name)}`): SQL {
+export function milliseconds(name: string, time: SQL = sql`${sql.identifier(name)}`): SQL {
   return sql`round(extract(epoch from ${time}) * 1000)::bigint::text as ${sql.identifier(name)}`;
 }
 
@@ -151,7 +110,7 @@ function timeOf(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }
 
-function codeOf(row: CodeRow): CodeView {
+export function codeOf(row: CodeRow): CodeView {
   return {
     id: row.id,
     prefix: row.prefix,
@@ -171,6 +130,6 @@ function giftOf({ kind, amount, money_lasts_ms: lastsMs, plan, days }: CodeRow):
   return kind === 'plan' ? { kind, plan: plan! } : { kind, plan: plan!, days: days! };
 }
 
-function numberOf(digits: string | null): number | undefined {
+export function numberOf(digits: string | null): number | undefined {
   return digits === null ? undefined : Number.parseInt(digits, 10);
 }
