@@ -9,6 +9,7 @@ import { goRound } from './rounds.ts';
 import { OrderRows } from './rows.ts';
 import type { Books } from './settlement.ts';
 import { webhookOf } from './webhook.ts';
+import { WithdrawalRows } from './withdrawal-rows.ts';
 
 const roundMs = 180_000;
 
@@ -31,6 +32,7 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Part> 
   await store.migrate('payments', new URL('./migrations/', import.meta.url));
   const books: Books = {
     rows: new OrderRows(store),
+    withdrawals: new WithdrawalRows(store),
     processor: await openProcessor(config),
     ledger: host.need(ledger),
     pool: host.need(pool),

@@ -1,4 +1,4 @@
-/** Every statement on orders and on what was paid back of them. */
+/** Every statement on orders. */
 import { type SQL, sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
 import type { Database } from '../../core/vocabulary.ts';
@@ -23,13 +23,6 @@ export interface NewOrder {
   readonly amount: Money;
   readonly at: number;
 }
-export interface StoredWithdrawal {
-  readonly id: string;
-  readonly amount: Money;
-  readonly taken: Money;
-  readonly state: 'taking' | 'taken' | 'back';
-}
-
 type Texts<Row> = { readonly [Name in keyof Row]: string | null };
 type OrderRow = Texts<Record<'account_id' | 'amount' | 'refunded' | 'id' | 'created_at', string>> &
   Texts<Record<'session' | 'payment' | 'url' | 'paid_at', unknown>> & { readonly state: Order['state'] };
@@ -131,33 +124,6 @@ export class OrderRows {
           where (state in ('creating', 'open') and created_at < ${time(begunBefore)}::timestamptz)
             or (state = 'creating' and created_at < ${time(pagelessBefore)}::timestamptz)`,
     );
-  }
-
-  /** A refund or a dispute, once per id. */
-  async withdraw(orderId: string, id: string, amount: Money): Promise<StoredWithdrawal> {
-    const read = sql`select id, amount::text as amount, taken::text as taken, state from ${this.#withdrawals} where id = ${id}`;
-    await this.#orm.execute(
-      sql`insert into ${this.#withdrawals} (id, order_id, amount, taken, state)
-          values (${id}, ${orderId}::uuid, ${digits(amount)}::bigint, ${digits(amount)}::bigint, 'taking') on conflict do nothing`,
-    );
-    const [row] = await this.#rows<Record<'id' | 'amount' | 'taken', string> & Pick<StoredWithdrawal, 'state'>>(read);
-    return { ...row!, amount: money(BigInt(row!.amount)), taken: money(BigInt(row!.taken)) };
-  }
-
-  async isKnownWithdrawal(id: string): Promise<boolean> {
-    return (await this.#rows(sql`select 1 as one from ${this.#withdrawals} where id = ${id}`)).length === 1;
-  }
-
-  /** Plans to take less, unless somebody has planned anew or has taken it. */
-  async planLess(id: string, planned: Money, taken: Money): Promise<void> {
-    await this.#orm.execute(
-      sql`update ${this.#withdrawals} set taken = ${digits(taken)}::bigint
-          where id = ${id} and state = 'taking' and taken = ${digits(planned)}::bigint`,
-    );
-  }
-
-  async move(id: string, from: 'taking' | 'taken', to: 'taken' | 'back'): Promise<void> {
-    await this.#orm.execute(sql`update ${this.#withdrawals} set state = ${to} where id = ${id} and state = ${from}`);
   }
 
   async #orderRows(from: SQL, before: SQL = sql``): Promise<Order[]> {

@@ -31,8 +31,8 @@ export interface FakeStripe {
   readonly asked: string[];
   /** Form fields of each page that was asked for. */
   readonly wanted: URLSearchParams[];
-  /** Answers nothing but 500. */
-  down: boolean;
+  /** What everything is answered with while that is no 0. Clients repeat what got a 500, and take their time for it. */
+  down: 0 | 500 | 403;
   /** Waited for before each answer. */
   gate: (request: string) => Promise<void>;
   /** The payer pays. Resolves with the event that tells it. */
@@ -113,8 +113,9 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
     const form = new URLSearchParams(await textOf(request));
     await fake.gate(line);
     const isAdmitted = request.headers.authorization === `Bearer ${secretKey}`;
-    const told = fake.down ? undefined : answer(request.method!, url, form, String(request.headers['idempotency-key']));
-    const status = fake.down ? 500 : !isAdmitted ? 401 : told === undefined ? 404 : 200;
+    const told =
+      fake.down > 0 ? undefined : answer(request.method!, url, form, String(request.headers['idempotency-key']));
+    const status = fake.down > 0 ? fake.down : !isAdmitted ? 401 : told === undefined ? 404 : 200;
     response.writeHead(status, { 'content-type': 'application/json', 'request-id': name('req') });
     const error = { error: { type: 'api_error', message: 'not to be shown to anybody' } };
     response.end(JSON.stringify(status === 200 ? told : error));
@@ -137,7 +138,7 @@ export async function startFakeStripe(now: () => number): Promise<FakeStripe> {
     sessions,
     asked: [],
     wanted: [],
-    down: false,
+    down: 0,
     gate: async () => {},
     pay: (sessionId, changes = {}) => {
       const session = sessions.get(sessionId)!;

@@ -29,9 +29,16 @@ create table {schema}.payment_withdrawals (
   id text primary key,
   order_id uuid not null references {schema}.payment_orders (id),
   amount bigint not null check (amount > 0),
-  -- What of it is taken from the account: less than the amount where the rest was spent. Written before it is taken.
-  taken bigint not null check (taken between 0 and amount),
   -- `back`: it came to nothing, and what was taken was given back.
-  state text not null check (state in ('taking', 'taken', 'back'))
+  state text not null default 'taking' check (state in ('taking', 'taken', 'back'))
 );
 create index payment_withdrawals_order on {schema}.payment_withdrawals (order_id);
+
+-- What of them is taken from which credit of the account: written before it is taken, and less where the rest was spent.
+create table {schema}.payment_takings (
+  withdrawal text not null references {schema}.payment_withdrawals (id),
+  credit text not null,
+  amount bigint not null check (amount >= 0),
+  done boolean not null default false,
+  primary key (withdrawal, credit)
+);
