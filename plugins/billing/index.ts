@@ -1,5 +1,6 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
 import { type Clock, definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
+import { moneyDesk } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { count, size, z } from '../../core/schema.ts';
 import { maxCount } from '../../core/usage.ts';
@@ -39,6 +40,7 @@ import { departures, type Hold } from './hold.ts';
 import { holdWithin, keySpend } from './key-spend.ts';
 import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import { openTill } from './pool.ts';
+import { openMoneyDesk } from './reports/desk.ts';
 import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 import { type Store, sqlStore } from './store.ts';
@@ -94,7 +96,7 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger, pool, deposits],
+  provides: [ledger, pool, deposits, moneyDesk],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
   writes: [meter, deposit],
@@ -126,6 +128,10 @@ export async function setUpBilling(
     shared: store.shared === true,
     limit: config.accounts,
   });
+  const directory = journalDirectory(host);
+  const check = () => audit(store.orm, store.schema, files, directory);
+  const self = () => ({ files, directory, pending: books?.backlog.rows, at: host.clock.now() });
+  host.provide(moneyDesk, openMoneyDesk({ store, audit: check, self }));
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
     reloads: ['hold'],
@@ -153,7 +159,7 @@ export async function setUpBilling(
       ledger: till.ledger,
       pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
-      audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
+      audit: check,
     }),
     notices: () =>
       overdraftNotices({
