@@ -24,8 +24,32 @@ export function pageOf<Row, View>(
 /** The cursor of a page, of this form; undefined: the page is the first. Throws an invalid_request of the field `after`. */
 export function cursorIn({ after }: PageAsk, form: RegExp): string | undefined {
   if (after === undefined || form.test(after)) return after;
-  throw new GatewayError('invalid_request', '"after" names no page of this list.', { field: 'after' });
+  throw noSuchPage();
 }
+
+/** A cursor of several values, for rows that no single one of them tells apart. */
+export function cursorFor(values: readonly string[]): string {
+  return Buffer.from(JSON.stringify(values)).toString('base64url');
+}
+
+/** The values of such a cursor by name; undefined: the page is the first. Throws an invalid_request of the field `after`. */
+export function valuesIn<Names extends string>(
+  { after }: PageAsk,
+  ...names: readonly Names[]
+): { readonly [K in Names]: string } | undefined {
+  if (after === undefined) return undefined;
+  try {
+    const values: unknown = JSON.parse(Buffer.from(after, 'base64url').toString('utf8'));
+    if (Array.isArray(values) && values.length === names.length && values.every((value) => typeof value === 'string'))
+      return Object.fromEntries(names.map((name, index) => [name, values[index]])) as { [K in Names]: string };
+  } catch {
+    // Falls through to the one message.
+  }
+  throw noSuchPage();
+}
+
+export const noSuchPage = () =>
+  new GatewayError('invalid_request', '"after" names no page of this list.', { field: 'after' });
 
 /** For lists whose rows are named by UUIDs. */
 export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

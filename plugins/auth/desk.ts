@@ -3,7 +3,7 @@ import type { Clock } from '../../core/contract.ts';
 import type { AccountDesk, AccountView, KeyView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { one, parseRatio } from '../../core/money.ts';
-import { cursorOf, pageOf, rowsToRead, unreadable } from '../../core/pages.ts';
+import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../../core/paging.ts';
 import type { Database, PriceFloor } from '../../core/vocabulary.ts';
 import { type AccountBook, checkExpiry, noAccount } from './accounts.ts';
 import { type DeskStore, openDeskStore, type ShownKey } from './desk-store.ts';
@@ -27,9 +27,9 @@ export function openDesk({ database, book, clock, floor }: DeskParts): AccountDe
   };
   return {
     async search(filter, ask) {
-      const limit = rowsToRead(ask);
-      const rows = await store.accountsBehind(filter, cursorOf(ask, 'name')?.name, limit);
-      return pageOf(rows, ask, accountView, ({ name }) => [name]);
+      const limit = rowsFor(ask);
+      const rows = await store.accountsBehind(filter, valuesIn(ask, 'name')?.name, limit);
+      return pageOf(rows, ask, ({ name }) => cursorFor([name]), accountView);
     },
 
     async find(accountId) {
@@ -55,10 +55,10 @@ export function openDesk({ database, book, clock, floor }: DeskParts): AccountDe
     },
 
     async keys(accountId, ask) {
-      const limit = rowsToRead(ask);
+      const limit = rowsFor(ask);
       if (accountId !== undefined && !isUuid(accountId)) return { rows: [], next: undefined };
-      const rows = await store.keysBehind(accountId, keyCursor(cursorOf(ask, 'at', 'id')), limit);
-      return pageOf(rows, ask, keyView, ({ createdAt, id }) => [createdAt.toISOString(), id]);
+      const rows = await store.keysBehind(accountId, keyCursor(valuesIn(ask, 'at', 'id')), limit);
+      return pageOf(rows, ask, ({ createdAt, id }) => cursorFor([createdAt.toISOString(), id]), keyView);
     },
 
     async createKey(accountId, terms) {
@@ -120,7 +120,7 @@ function checkedRatio(text: string, floor: PriceFloor | undefined): string | und
 function keyCursor(cursor: { readonly at: string; readonly id: string } | undefined) {
   if (cursor === undefined) return undefined;
   const at = new Date(cursor.at);
-  if (Number.isNaN(at.getTime()) || !isUuid(cursor.id)) throw unreadable();
+  if (Number.isNaN(at.getTime()) || !isUuid(cursor.id)) throw noSuchPage();
   return { at, id: cursor.id };
 }
 

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RequestDesk, RequestFilter, RequestSums } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { cursorOf, pageOf, rowsToRead, unreadable } from '../../core/pages.ts';
+import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../../core/paging.ts';
 import type { Database } from '../../core/vocabulary.ts';
 import { checkSpan, conditionOf, instant, isUuid, sumColumns, sumsOf, viewColumns, viewOf } from './desk-sql.ts';
 
@@ -23,9 +23,9 @@ export function openDesk({ orm, schema }: Database): RequestDesk {
   const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Record<string, unknown>[];
   return {
     async list(filter, ask) {
-      const limit = rowsToRead(ask);
-      const cursor = cursorOf(ask, 'at', 'id');
-      if (cursor !== undefined && (Number.isNaN(Date.parse(cursor.at)) || !isUuid(cursor.id))) throw unreadable();
+      const limit = rowsFor(ask);
+      const cursor = valuesIn(ask, 'at', 'id');
+      if (cursor !== undefined && (Number.isNaN(Date.parse(cursor.at)) || !isUuid(cursor.id))) throw noSuchPage();
       const wanted = conditionOf(filter);
       if (wanted === undefined) return { rows: [], next: undefined };
       const older =
@@ -36,8 +36,8 @@ export function openDesk({ orm, schema }: Database): RequestDesk {
       return pageOf(
         rows.map(viewOf),
         ask,
+        ({ receivedAt, id }) => cursorFor([instant(receivedAt, 'after'), id]),
         (view) => view,
-        ({ receivedAt, id }) => [instant(receivedAt, 'after'), id],
       );
     },
 
