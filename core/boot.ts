@@ -1,6 +1,7 @@
 /** From a gateway file to a gateway that runs: load, check, set up, compile, start; and back. */
 import { BodyReader } from './body.ts';
 import { compileChain, type Seat } from './chain.ts';
+import { trustedProxies } from './client-address.ts';
 import { systemClock } from './clock.ts';
 import { ConfigError, type GatewayFile, readGatewayFile, readSections, schemaOf } from './config.ts';
 import type { Clock, Command, Endpoint, Fact, Host, Log, Notice, Part, Plugin, Random, Service } from './contract.ts';
@@ -212,6 +213,7 @@ class House {
         stallTimeoutMs: limits.stall_timeout,
         idleFrameAfterMs: limits.idle_frame,
       },
+      proxies: trustedProxies(limits.trusted_proxies),
       router: createRouter(routes),
       bodies,
       errorShapes: this.seats.map(({ part }) => part).filter((part) => part.renderError !== undefined),

@@ -1,6 +1,6 @@
 /** Sockets to exchanges to answers to sockets: accepts, bounds, routes, runs the chain, and sees every end. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
@@ -25,6 +25,8 @@ export interface ServerLimits {
 }
 
 export interface ServerOptions {
+  /** Those whose X-Forwarded-For is believed; absent: nobody. */
+  readonly proxies?: BlockList | undefined;
   readonly limits: ServerLimits;
   readonly router: Router;
   readonly bodies: BodyReader;
@@ -132,7 +134,13 @@ export class GatewayServer {
       return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
     }
     const { endpoint, run } = match.route;
-    const request = new IncomingRequest(incoming, path, mark === -1 ? '' : target.slice(mark), match.params);
+    const request = new IncomingRequest(
+      incoming,
+      path,
+      mark === -1 ? '' : target.slice(mark),
+      match.params,
+      this.#options.proxies,
+    );
     const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
     const progress = newProgress(exchange.startedAt);
     const flight = {
