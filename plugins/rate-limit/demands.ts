@@ -20,14 +20,24 @@ export function demandsOf(subject: string, limits: Limits, call: Call | undefine
   const { rpm, rpd, tpm, concurrency } = limits;
   const { slotLifetimeMs } = options;
   const demands: Demand[] = [];
-  if (rpm !== undefined) demands.push({ subject, dimension: 'rpm', limit: rpm, periodMs: minuteMs, units: 1 });
-  if (rpd !== undefined) demands.push({ subject, dimension: 'rpd', limit: rpd, periodMs: dayMs, units: 1 });
+  if (rpm !== undefined)
+    demands.push({ subject, group: subject, dimension: 'rpm', limit: rpm, periodMs: minuteMs, units: 1 });
+  if (rpd !== undefined)
+    demands.push({ subject, group: subject, dimension: 'rpd', limit: rpd, periodMs: dayMs, units: 1 });
   if (tpm !== undefined && call?.billable === true) {
     const units = estimatedTokens(call, options.reservedOutputTokens);
-    demands.push({ subject, dimension: 'tpm', limit: tpm, periodMs: minuteMs, units });
+    demands.push({ subject, group: subject, dimension: 'tpm', limit: tpm, periodMs: minuteMs, units });
   }
   if (concurrency !== undefined)
-    demands.push({ subject, dimension: 'concurrency', limit: concurrency, periodMs: 0, units: 1, slotLifetimeMs });
+    demands.push({
+      subject,
+      group: subject,
+      dimension: 'concurrency',
+      limit: concurrency,
+      periodMs: 0,
+      units: 1,
+      slotLifetimeMs,
+    });
   return demands;
 }
 

@@ -2,13 +2,16 @@
 import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
 import { count, z } from '../../core/schema.ts';
 import { totalTokens } from '../../core/usage.ts';
-import { call, caller, endpointMatches, plan, usageReport } from '../../core/vocabulary.ts';
+import { call, caller, counters, endpointMatches, plan, usageReport } from '../../core/vocabulary.ts';
+import { CountedLimiter } from './counted.ts';
 import type { Receipt } from './decide.ts';
 import { demandsOf } from './demands.ts';
 import { limitHeaders } from './headers.ts';
 import type { Demand, Limiter } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
+import { Presence } from './presence.ts';
 import { overLimit } from './refusal.ts';
+import { SharedLimiter } from './shared.ts';
 
 const sweepIntervalMs = 60_000;
 /** What an exchange may take when its endpoint sets no other deadline. */
@@ -34,12 +37,14 @@ const config = z.strictObject({
 export default definePlugin({
   name: 'rate-limit',
   config,
+  uses: [counters],
   reads: [caller, plan],
   finds: [call],
 
   setup(host: Host, settings: z.output<typeof config>) {
-    const limiter = new MemoryLimiter(host.clock);
-    host.every(sweepIntervalMs, 'forget idle rate limits', () => limiter.sweep());
+    const memory = new MemoryLimiter(host.clock);
+    host.every(sweepIntervalMs, 'forget idle rate limits', () => memory.sweep());
+    const limiter = limiterOf(host, memory);
     const applies = (endpoint: Endpoint) => settings.endpoints.some((rule) => endpointMatches(rule, endpoint));
 
     return {
@@ -55,9 +60,11 @@ export default definePlugin({
           slotLifetimeMs: (endpoint.timeoutMs ?? defaultDeadlineMs) + slotGraceMs,
         });
         if (demands.length === 0) return next();
-        const verdict = limiter.take(exchange.id, demands);
+        const taken = limiter.take(exchange.id, demands);
+        // In memory nothing is waited for, and waiting for nothing would cost a turn.
+        const verdict = taken instanceof Promise ? await taken : taken;
         verdict.receipts.forEach((receipt, index) => {
-          returnAtEnd(limiter, exchange, demands[index]!, receipt);
+          returnAtEnd(verdict.by, exchange, demands[index]!, receipt);
         });
         // Protocols of images have no words of their own for it.
         const dialect = asked?.kind === undefined ? asked?.protocol : undefined;
@@ -73,6 +80,17 @@ export default definePlugin({
     };
   },
 });
+
+/** Counts together with the other processes where they share counters, else by itself. */
+function limiterOf(host: Host, memory: MemoryLimiter): Pick<Limiter, 'take'> {
+  const shared = host.find(counters);
+  if (shared === undefined) return memory;
+  const presence = new Presence(shared, host);
+  host.every(Presence.intervalMs, 'count the processes that share limits', () => presence.tell());
+  const { clock, log } = host;
+  const counted = new CountedLimiter(shared, `${host.schema}:limits:`);
+  return new SharedLimiter({ counted, memory, processes: () => presence.processes, clock, log });
+}
 
 /** Gives back what `demand` took when the exchange has ended, however it ended. An exchange without a usage report used no tokens. */
 function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, receipt: Receipt): void {
