@@ -223,7 +223,7 @@ export interface CounterScript {
   readonly lua: string;
 }
 export interface Counters {
-  /** What the script returns. Rejects within 50 ms where they are away or slow; then it may have run all the same. */
+  /** What the script returns. Rejects, soon, where they are away or slow; then it may have run all the same. */
   run(script: CounterScript, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown>;
 }
 /** Provided only where processes share counters. */

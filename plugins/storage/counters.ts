@@ -3,8 +3,6 @@ import { Cluster, Redis } from 'ioredis';
 import type { Log } from '../../core/contract.ts';
 import type { CounterScript, Counters } from '../../core/vocabulary.ts';
 
-/** Longer than this nobody waits for a counter; whoever asks has an answer of its own then. */
-const answerWithinMs = 50;
 const connectWithinMs = 1_000;
 const longestPauseMs = 2_000;
 /** What a stalled server may owe; more is refused at once. */
@@ -26,9 +24,12 @@ export interface OpenedCounters extends Counters {
   close(): Promise<void>;
 }
 
-/** Connects beside whoever asks: while there is no connection, `run` fails at once. */
-export function openCounters(text: string, log: Log, withinMs = answerWithinMs): OpenedCounters {
-  const client = connect(text, withinMs);
+/**
+ * Connects beside whoever asks: while there is no connection, `run` fails at once. Longer than `withinMs` nobody waits for
+ * an answer.
+ */
+export function openCounters(text: string, log: Log, withinMs: number): OpenedCounters {
+  const client = connect(text);
   const known = new Set<string>();
   let listening: Redis | Cluster | undefined;
   let unanswered = 0;
@@ -43,7 +44,7 @@ export function openCounters(text: string, log: Log, withinMs = answerWithinMs):
       unanswered += 1;
       try {
         const command = (client as unknown as Record<string, Command>)[script.name]!;
-        return await command.call(client, keys.length, ...keys, ...values);
+        return await answered(command.call(client, keys.length, ...keys, ...values), withinMs);
       } finally {
         unanswered -= 1;
       }
@@ -53,7 +54,7 @@ export function openCounters(text: string, log: Log, withinMs = answerWithinMs):
       client.publish(channel, '').catch(() => undefined);
     },
     subscribe(channel, listener) {
-      listening ??= connect(text, withinMs);
+      listening ??= connect(text);
       listening.on('error', () => undefined);
       listening.on('message', (from: string) => {
         if (from === channel) listener();
@@ -67,11 +68,22 @@ export function openCounters(text: string, log: Log, withinMs = answerWithinMs):
   };
 }
 
+/**
+ * The answer, or an error when there is none in time. Not the client's own time-out: after this process itself has been busy
+ * for longer, timers run before sockets are read, and an answer that lies there would count as missing.
+ */
+function answered<T>(answer: Promise<T>, withinMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () => setImmediate(reject, new Error('the counters have not answered in time'));
+    const timer = setTimeout(late, withinMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
 type Command = (...given: (string | number)[]) => Promise<unknown>;
 
-function connect(text: string, withinMs: number): Redis | Cluster {
+function connect(text: string): Redis | Cluster {
   const options = {
-    commandTimeout: withinMs,
     connectTimeout: connectWithinMs,
     // A command that nobody waits for any more must not run later.
     enableOfflineQueue: false,

@@ -1,6 +1,6 @@
 /** Storage: the database of a gateway, embedded or a Postgres server, as the service `database`. */
 import { definePlugin } from '../../core/contract.ts';
-import { count, z } from '../../core/schema.ts';
+import { count, duration, z } from '../../core/schema.ts';
 import { counters, database } from '../../core/vocabulary.ts';
 import { isCountersUrl, openCounters } from './counters.ts';
 import { closedDatabase, openDatabase } from './database.ts';
@@ -26,6 +26,11 @@ export default definePlugin({
       })
       .default('memory')
       .describe('Where rates are counted: `memory`, in this process, or the URL of a Redis that all processes share.'),
+    counters_within: duration()
+      .prefault('50ms')
+      .describe(
+        'How long a request waits for shared counters; three times longer in a row, and this process counts its share.',
+      ),
     pool: count()
       .refine((value) => value >= 1 && value <= 500, { error: 'must be between 1 and 500' })
       .default(10)
@@ -38,7 +43,9 @@ export default definePlugin({
       return {};
     }
     const shared =
-      config.counters === 'memory' || host.mode !== 'serve' ? undefined : openCounters(config.counters, host.log);
+      config.counters === 'memory' || host.mode !== 'serve'
+        ? undefined
+        : openCounters(config.counters, host.log, config.counters_within);
     const opened = await openDatabase(host, { database: config.database, maxConnections: config.pool, bell: shared });
     host.provide(database, opened);
     if (shared !== undefined) host.provide(counters, shared);

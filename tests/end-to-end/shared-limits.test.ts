@@ -24,6 +24,8 @@ if (databaseUrl !== undefined && hasRedis) {
       process.env['REDIS_URL'] = redis.url;
       fleet = await gather(
         {
+          // Patient, so that a busy machine is not taken for a Redis that is away.
+          storage: { counters_within: '500ms' },
           plans: {
             default: 'open',
             offers: {
