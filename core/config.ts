@@ -1,5 +1,6 @@
 /** A gateway's YAML to validated sections: every bad key and every missing variable is told at once, with file and line. */
 import { resolve } from 'node:path';
+import { isAddressRange } from './client-address.ts';
 import type { Plugin } from './contract.ts';
 import { count, duration, size, z } from './schema.ts';
 import { type Drafts, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
@@ -65,6 +66,10 @@ export const gatewaySchema = z.strictObject({
       timeout: duration().default(600_000).describe('Time in which an exchange must have ended.'),
       stall_timeout: duration().default(120_000).describe('How long a client may take nothing of what waits for it.'),
       idle_frame: duration().default(15_000).describe('Silence in a stream after which the client is sent a comment.'),
+      trusted_proxies: z
+        .array(z.string().refine(isAddressRange, 'must be an address or a range such as 10.0.0.0/8'))
+        .default([])
+        .describe('Proxies in front whose X-Forwarded-For tells who calls: addresses and ranges.'),
       drain: z
         .strictObject({
           grace: duration()

@@ -1,5 +1,7 @@
 /** One request on its way through the plugins: its facts, its end, and what is to be done when it has ended. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BlockList } from 'node:net';
+import { clientAddress } from './client-address.ts';
 import {
   type ClientRequest,
   type Clock,
@@ -24,15 +26,25 @@ export class IncomingRequest implements ClientRequest {
   bodyBytes = 0;
   readonly #search: string;
   readonly #incoming: IncomingMessage;
+  readonly #proxies: BlockList | undefined;
   #query: URLSearchParams | undefined;
+  #remoteAddress: string | undefined;
 
-  constructor(incoming: IncomingMessage, path: string, search: string, params: Record<string, string | undefined>) {
+  /** `proxies`: those whose X-Forwarded-For is believed. */
+  constructor(
+    incoming: IncomingMessage,
+    path: string,
+    search: string,
+    params: Record<string, string | undefined>,
+    proxies?: BlockList,
+  ) {
     this.method = incoming.method!;
     this.path = path;
     this.headers = incoming.headers as Headers;
     this.params = params;
     this.#search = search;
     this.#incoming = incoming;
+    this.#proxies = proxies;
   }
 
   get query(): URLSearchParams {
@@ -41,7 +53,13 @@ export class IncomingRequest implements ClientRequest {
   }
 
   get remoteAddress(): string {
-    return this.#incoming.socket.remoteAddress ?? '';
+    const { socket, headers } = this.#incoming;
+    this.#remoteAddress ??= clientAddress(
+      socket.remoteAddress ?? '',
+      headers['x-forwarded-for'] as string | undefined,
+      this.#proxies,
+    );
+    return this.#remoteAddress;
   }
 }
 

@@ -1,6 +1,7 @@
 /** What one gateway is made of while it is set up, runs, takes up a changed file, and stops. */
 import { type BodyLimits, BodyReader } from './body.ts';
 import { compileChain, type Seat } from './chain.ts';
+import { trustedProxies } from './client-address.ts';
 import { systemClock } from './clock.ts';
 import { type GatewayFile, type GatewaySettings, schemaOf } from './config.ts';
 import type { Clock, Endpoint, Host, Log, Part, Plugin, Random, Service } from './contract.ts';
@@ -208,5 +209,6 @@ function serverLimits(limits: GatewaySettings['server']): ServerLimits {
     exchangeTimeoutMs: limits.timeout,
     stallTimeoutMs: limits.stall_timeout,
     idleFrameAfterMs: limits.idle_frame,
+    proxies: trustedProxies(limits.trusted_proxies),
   };
 }

@@ -1,6 +1,6 @@
 /** Sockets to exchanges to answers to sockets: accepts, bounds, routes, runs the chain, and sees every end. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, BlockList } from 'node:net';
 import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
@@ -25,6 +25,8 @@ export interface ServerLimits {
   readonly stallTimeoutMs: number;
   /** Silence in a streamed answer after which an idle frame is sent. */
   readonly idleFrameAfterMs: number;
+  /** Those whose X-Forwarded-For is believed; absent: nobody. */
+  readonly proxies?: BlockList | undefined;
 }
 
 export interface ServerOptions {
@@ -161,7 +163,13 @@ export class GatewayServer {
       return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
     }
     const { endpoint, run } = match.route;
-    const request = new IncomingRequest(incoming, path, mark === -1 ? '' : target.slice(mark), match.params);
+    const request = new IncomingRequest(
+      incoming,
+      path,
+      mark === -1 ? '' : target.slice(mark),
+      match.params,
+      this.#limits.proxies,
+    );
     const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
     const progress = newProgress(exchange.startedAt);
     const flight = {

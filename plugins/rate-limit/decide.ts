@@ -84,7 +84,8 @@ export function decide(gauges: readonly Gauge[], nowMs: number, costs: readonly 
 export function settle(gauge: Gauge, receipt: Receipt, nowMs: number, cost: Cost, usedUnits: number): Gauge {
   const drained = drain(gauge, cost, nowMs);
   const unused = chargedUnits(cost) - Math.min(usedUnits, maxUsedUnits);
-  if (unused <= 0) return charge(drained, cost, -unused);
+  // Subtracted, as the negative of none would be a negative zero.
+  if (unused <= 0) return charge(drained, cost, 0 - unused);
   const younger = drained.charged - receipt.charged;
   // Less than nothing: the bucket was forgotten meanwhile, and this is another.
   if (receipt.sinceMs !== drained.sinceMs || younger < 0) return drained;

@@ -10,6 +10,8 @@ export interface DemandOptions {
   readonly reservedOutputTokens: number;
   /** How long a slot outlives a request that never gave it back. */
   readonly slotLifetimeMs: number;
+  /** The account: all buckets of one request stand with it. */
+  readonly group: string;
 }
 
 /**
@@ -18,16 +20,24 @@ export interface DemandOptions {
  */
 export function demandsOf(subject: string, limits: Limits, call: Call | undefined, options: DemandOptions): Demand[] {
   const { rpm, rpd, tpm, concurrency } = limits;
-  const { slotLifetimeMs } = options;
+  const { slotLifetimeMs, group } = options;
   const demands: Demand[] = [];
-  if (rpm !== undefined) demands.push({ subject, dimension: 'rpm', limit: rpm, periodMs: minuteMs, units: 1 });
-  if (rpd !== undefined) demands.push({ subject, dimension: 'rpd', limit: rpd, periodMs: dayMs, units: 1 });
+  if (rpm !== undefined) demands.push({ subject, group, dimension: 'rpm', limit: rpm, periodMs: minuteMs, units: 1 });
+  if (rpd !== undefined) demands.push({ subject, group, dimension: 'rpd', limit: rpd, periodMs: dayMs, units: 1 });
   if (tpm !== undefined && call?.billable === true) {
     const units = estimatedTokens(call, options.reservedOutputTokens);
-    demands.push({ subject, dimension: 'tpm', limit: tpm, periodMs: minuteMs, units });
+    demands.push({ subject, group, dimension: 'tpm', limit: tpm, periodMs: minuteMs, units });
   }
   if (concurrency !== undefined)
-    demands.push({ subject, dimension: 'concurrency', limit: concurrency, periodMs: 0, units: 1, slotLifetimeMs });
+    demands.push({
+      subject,
+      group,
+      dimension: 'concurrency',
+      limit: concurrency,
+      periodMs: 0,
+      units: 1,
+      slotLifetimeMs,
+    });
   return demands;
 }
 

@@ -7,18 +7,22 @@ import {
   type Caller,
   call,
   caller,
+  counters,
   endpointMatches,
   type PlanTerms,
   plan,
   tell,
   usageReport,
 } from '../../core/vocabulary.ts';
+import { CountedLimiter } from './counted.ts';
 import type { Receipt } from './decide.ts';
 import { demandsOf } from './demands.ts';
 import { limitHeaders } from './headers.ts';
 import type { Demand, Limiter } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
+import { Presence } from './presence.ts';
 import { overLimit, standingWords } from './refusal.ts';
+import { SharedLimiter } from './shared.ts';
 
 const sweepIntervalMs = 60_000;
 /** What an exchange may take when its endpoint sets no other deadline. */
@@ -44,12 +48,14 @@ const config = z.strictObject({
 export default definePlugin({
   name: 'rate-limit',
   config,
+  uses: [counters],
   reads: [caller, plan],
   finds: [call],
 
   setup(host: Host, settings: z.output<typeof config>) {
-    const limiter = new MemoryLimiter(host.clock);
-    host.every(sweepIntervalMs, 'forget idle rate limits', () => limiter.sweep());
+    const memory = new MemoryLimiter(host.clock);
+    host.every(sweepIntervalMs, 'forget idle rate limits', () => memory.sweep());
+    const limiter = limiterOf(host, memory);
     const part = { start: () => nameUnmatched(host, settings.endpoints) };
     return reloadable(part, settings, ({ endpoints, reserve }) => ({
       applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
@@ -63,15 +69,18 @@ export default definePlugin({
         const options = {
           reservedOutputTokens: reserve.output_tokens,
           slotLifetimeMs: (endpoint.timeoutMs ?? defaultDeadlineMs) + slotGraceMs,
+          group: who.accountId,
         };
         const demands = demandsOf(who.accountId, terms.limits, asked, options);
         // The key's own limits are asked for in one go with the plan's: all are granted or none.
         if (who.keyLimits !== undefined) demands.push(...demandsOf(`key:${who.keyId}`, who.keyLimits, asked, options));
         if (demands.length === 0) return next();
-        const verdict = limiter.take(exchange.id, demands);
+        const taken = limiter.take(exchange.id, demands);
+        // In memory nothing is waited for, and waiting for nothing would cost a turn.
+        const verdict = taken instanceof Promise ? await taken : taken;
         tell(exchange, host.clock.now(), 'rate-limit', () => standingWords(who.accountId, demands, verdict));
         verdict.receipts.forEach((receipt, index) => {
-          returnAtEnd(limiter, exchange, demands[index]!, receipt);
+          returnAtEnd(verdict.by, exchange, demands[index]!, receipt);
         });
         // Protocols of images have no words of their own for it.
         const dialect = asked?.kind === undefined ? asked?.protocol : undefined;
@@ -89,6 +98,17 @@ export default definePlugin({
 /** Who sets this limit, in a refusal's words. */
 function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: PlanTerms): string {
   return subject === accountId ? `plan "${name}"` : 'this key';
+}
+
+/** Counts together with the other processes where they share counters, else by itself. */
+function limiterOf(host: Host, memory: MemoryLimiter): Pick<Limiter, 'take'> {
+  const shared = host.find(counters);
+  if (shared === undefined) return memory;
+  const presence = new Presence(shared, host);
+  host.every(Presence.intervalMs, 'count the processes that share limits', () => presence.tell());
+  const { clock, log } = host;
+  const counted = new CountedLimiter(shared, `${host.schema}:limits:`);
+  return new SharedLimiter({ counted, memory, processes: () => presence.processes, clock, log });
 }
 
 /** Gives back what `demand` took when the exchange has ended, however it ended. An exchange without a usage report used no tokens. */

@@ -1,6 +1,6 @@
-/** What a limiter engine does, whether it keeps its buckets in memory or elsewhere. Types alone. */
+/** What a limiter engine does, whether it keeps its buckets in memory or elsewhere. */
 import type { Limits } from '../../core/vocabulary.ts';
-import type { Cost, Receipt } from './decide.ts';
+import { type Cost, type Gauge, type Receipt, remainingUnits, resetMs } from './decide.ts';
 
 /** The dimensions of a plan's limits; also the `code` of the error. */
 export type Dimension = keyof Limits;
@@ -10,6 +10,8 @@ export interface Demand extends Cost {
   /** Whose bucket: an account's id. */
   readonly subject: string;
   readonly dimension: Dimension;
+  /** Buckets of one operation stand together on one server of a cluster: those of one group do. */
+  readonly group: string;
   /** A slot that nobody gave back (a node that died) is free again after this long. Only slots have it. */
   readonly slotLifetimeMs?: number;
 }
@@ -24,6 +26,8 @@ export interface Standing {
 }
 
 export interface Verdict {
+  /** Whose buckets the receipts are of: that limiter adjusts and releases. */
+  readonly by: Limiter;
   readonly granted: boolean;
   /** The demand that has to be waited for longest; undefined when granted. */
   readonly refusedBy: Demand | undefined;
@@ -47,3 +51,9 @@ export interface Limiter {
 }
 
 export const maxDemands = 8;
+
+/** Where a bucket stands, for the headers. */
+export function standing(demand: Demand, gauge: Gauge): Standing {
+  const { dimension, limit } = demand;
+  return { dimension, limit, remaining: remainingUnits(gauge, demand), resetMs: resetMs(gauge, demand) };
+}

@@ -1,16 +1,7 @@
 /** The limiter of one process: buckets in a bounded map. */
 import type { Clock } from '../../core/contract.ts';
-import {
-  type Decision,
-  decide,
-  emptyGauge,
-  type Gauge,
-  type Receipt,
-  remainingUnits,
-  resetMs,
-  settle,
-} from './decide.ts';
-import { type Demand, type Dimension, type Limiter, maxDemands, type Standing, type Verdict } from './limiter.ts';
+import { type Decision, decide, emptyGauge, type Gauge, type Receipt, resetMs, settle } from './decide.ts';
+import { type Demand, type Dimension, type Limiter, maxDemands, standing, type Verdict } from './limiter.ts';
 
 /** Everything that is kept of one subject. */
 interface Subject {
@@ -48,6 +39,7 @@ export class MemoryLimiter implements Limiter {
     const granted = decision.refusedBy === -1;
     if (granted) this.#keep(id, demands, decision, nowMs);
     return {
+      by: this,
       granted,
       refusedBy: granted ? undefined : demands[decision.refusedBy]!,
       retryAfterMs: decision.retryAfterMs,
@@ -142,9 +134,4 @@ function isIdle(subject: Subject, nowMs: number): boolean {
 
 function dropLapsed(slots: Map<string, number>, nowMs: number): void {
   for (const [id, lapsesAtMs] of slots) if (lapsesAtMs <= nowMs) slots.delete(id);
-}
-
-function standing(demand: Demand, gauge: Gauge): Standing {
-  const { dimension, limit } = demand;
-  return { dimension, limit, remaining: remainingUnits(gauge, demand), resetMs: resetMs(gauge, demand) };
 }

@@ -16,6 +16,13 @@ export interface DatabaseOptions {
   /** `embedded` or a `postgres://` URL. */
   readonly database: string;
   readonly maxConnections: number;
+  /** Wakes the other processes' readers of changes beside the database's own notifications. */
+  readonly bell?: Bell | undefined;
+}
+
+export interface Bell {
+  publish(channel: string): void;
+  subscribe(channel: string, listener: () => void): void;
 }
 
 export interface OpenedDatabase extends Database {
@@ -47,13 +54,18 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const listener =
     channel === undefined || host.mode !== 'serve' ? undefined : new Listener(source.options, channel, poll, host.log);
   host.every(pollIntervalMs, 'poll for changes', poll);
+  const { bell } = options;
+  bell?.subscribe(channelOf(schema), () => void poll());
   if (listener !== undefined) host.every(listenIntervalMs, 'listen to changes', () => listener.listen());
   host.every(pruneIntervalMs, 'prune changes', () => changes.prune());
   return {
     orm,
     schema,
     migrate: migratePlugin,
-    announce: (topic, subject) => changes.announce(topic, subject),
+    announce: async (topic, subject) => {
+      await changes.announce(topic, subject);
+      bell?.publish(channelOf(schema));
+    },
     onChange: (topic, listener) => changes.onChange(topic, listener),
     shared: source.shared,
     healthy: () => source.alive() && health.isGood(),

@@ -7,6 +7,7 @@ import { fakeHost } from '../../helpers/fakes.ts';
 
 const perMinute = (subject: string, limit: number, units = 1): Demand => ({
   subject,
+  group: subject,
   dimension: 'rpm',
   limit,
   periodMs: 60_000,
@@ -14,6 +15,7 @@ const perMinute = (subject: string, limit: number, units = 1): Demand => ({
 });
 const slot = (subject: string, limit: number): Demand => ({
   subject,
+  group: subject,
   dimension: 'concurrency',
   limit,
   periodMs: 0,

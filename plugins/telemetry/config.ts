@@ -1,0 +1,43 @@
+/** What an operator may set about metrics and traces. */
+import { duration, z } from '../../core/schema.ts';
+
+const address = z.string().transform((text, context) => {
+  if (text === '') return undefined;
+  const match = /^(?:(.+):)?(\d{1,5})$/.exec(text);
+  if (match !== null && Number(match[2]) <= 65_535)
+    return { host: match[1]?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port: Number(match[2]) };
+  context.addIssue({ code: 'custom', message: 'must be a port such as 9464, or an address such as 0.0.0.0:9464' });
+  return z.NEVER;
+});
+
+export const telemetrySchema = z.strictObject({
+  listen: address
+    .prefault('')
+    .describe(
+      'Where Prometheus finds the metrics (/metrics): a port of this machine alone, or address:port. Empty: nowhere.',
+    ),
+  otlp: z
+    .strictObject({
+      endpoint: z
+        .string()
+        .refine((url) => url === '' || /^https?:\/\/\S+$/.test(url), 'must be a URL such as http://collector:4318')
+        .default('')
+        .describe('Base address of an OpenTelemetry collector (OTLP over HTTP). Empty: nothing is sent.'),
+      headers: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe('Headers of what is sent there, such as an authorization.'),
+      interval: duration().prefault('60s').describe('How often metrics are sent.'),
+    })
+    .prefault({})
+    .describe('Metrics and traces sent to a collector.'),
+  traces: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe("Share of requests that are traced where no caller has decided it; needs a collector's address."),
+  pass_on: z.boolean().default(true).describe('Tell upstreams the trace (traceparent), for requests that are traced.'),
+});
+
+export type TelemetryConfig = z.output<typeof telemetrySchema>;

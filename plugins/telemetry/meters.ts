@@ -1,0 +1,109 @@
+/** The instruments: what is counted and measured, each under one name and unit. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Meter } from '@opentelemetry/api';
+import type { Exchange, Host, Outcome } from '../../core/contract.ts';
+import { moneyDesk } from '../../core/desk.ts';
+import { attempts, call, database, usageReport } from '../../core/vocabulary.ts';
+import { requestAttributes, tokensIn, tokensOut } from './attributes.ts';
+
+/** Seconds and tokens: the bounds that the conventions advise. */
+const durationBounds = [
+  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36,
+];
+const firstTokenBounds = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60];
+const tokenBounds = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
+
+const histogram = (unit: string, explicitBucketBoundaries: number[], description: string) => ({
+  unit,
+  description,
+  advice: { explicitBucketBoundaries },
+});
+
+export interface Meters {
+  begun(): void;
+  ended(exchange: Exchange, outcome: Outcome): void;
+}
+
+export function createMeters(meter: Meter, host: Host): Meters {
+  let inFlight = 0;
+  meter
+    .createObservableGauge('gateway.requests.in_flight', { description: 'Requests under way in this process.' })
+    .addCallback((result) => result.observe(inFlight));
+  const requests = meter.createCounter('gateway.requests', { description: 'Requests that have ended, by their end.' });
+  const tries = meter.createCounter('gateway.upstream.attempts', {
+    description: 'Attempts at upstreams, by their end.',
+  });
+  const duration = meter.createHistogram(
+    'gen_ai.server.request.duration',
+    histogram('s', durationBounds, 'From the arrival of a request for a model to the last byte of its answer.'),
+  );
+  const firstToken = meter.createHistogram(
+    'gen_ai.server.time_to_first_token',
+    histogram('s', firstTokenBounds, "From arrival to the first byte of a streamed answer's body."),
+  );
+  const tokens = meter.createHistogram(
+    'gen_ai.client.token.usage',
+    histogram('{token}', tokenBounds, 'Tokens that an answer used, in and out.'),
+  );
+  observeHouse(meter, host);
+
+  return {
+    begun() {
+      inFlight += 1;
+    },
+    ended(exchange, outcome) {
+      inFlight -= 1;
+      const { status, kind, totalMs, firstByteMs } = outcome;
+      requests.add(1, { operation: exchange.endpoint.operation, outcome: kind, status });
+      for (const { provider, model, result, status: answered } of exchange.find(attempts) ?? [])
+        tries.add(1, { 'gen_ai.provider.name': provider, model, result, ...(answered && { status: answered }) });
+      if (exchange.find(call) === undefined) return;
+      const attributes = requestAttributes(exchange, outcome);
+      duration.record(totalMs / 1_000, attributes);
+      if (firstByteMs !== undefined && exchange.get(call).stream) firstToken.record(firstByteMs / 1_000, attributes);
+      const usage = exchange.find(usageReport)?.usage;
+      if (usage === undefined) return;
+      tokens.record(tokensIn(usage), { ...attributes, 'gen_ai.token.type': 'input' });
+      tokens.record(tokensOut(usage), { ...attributes, 'gen_ai.token.type': 'output' });
+    },
+  };
+}
+
+/** What is true of the process, looked at when the metrics are asked for. */
+function observeHouse(meter: Meter, host: Host): void {
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  meter
+    .createObservableGauge('nodejs.eventloop.delay.p99', { unit: 's', description: 'Since the last look.' })
+    .addCallback((result) => {
+      result.observe(delay.percentile(99) / 1e9);
+      delay.reset();
+    });
+  meter
+    .createObservableGauge('process.memory.usage', { unit: 'By', description: 'Memory of this process.' })
+    .addCallback((result) => result.observe(process.memoryUsage.rss()));
+  meter
+    .createObservableCounter('process.cpu.time', { unit: 's', description: 'CPU time of this process.' })
+    .addCallback((result) => {
+      const { user, system } = process.cpuUsage();
+      result.observe(user / 1e6, { 'cpu.mode': 'user' });
+      result.observe(system / 1e6, { 'cpu.mode': 'system' });
+    });
+  meter
+    .createObservableGauge('gateway.database.healthy', { description: '1 while statements get answers.' })
+    .addCallback((result) => {
+      const store = host.find(database);
+      if (store !== undefined) result.observe(store.healthy() ? 1 : 0);
+    });
+  meter
+    .createObservableGauge('gateway.journal.pending', { description: 'Journal records that the ledger has not yet.' })
+    .addCallback(async (result) => {
+      const own = (
+        await host
+          .find(moneyDesk)
+          ?.nodes()
+          .catch(() => [])
+      )?.find(({ self }) => self);
+      if (own?.journalPending !== undefined) result.observe(own.journalPending);
+    });
+}

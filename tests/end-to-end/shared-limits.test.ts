@@ -1,0 +1,138 @@
+/** Two gateway processes that count together in a Redis: one limit, whoever is asked, and no error while the Redis is away. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Presence } from '../../plugins/rate-limit/presence.ts';
+import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
+import { databaseUrl } from '../helpers/database.ts';
+import { hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
+import { type Fleet, gather } from './fleet.ts';
+import { type Customer, modelAt, speaks, until } from './house.ts';
+
+const rpm = 12;
+const concurrency = 4;
+
+// Two processes need a database of their own, and counters.
+if (databaseUrl !== undefined && hasRedis) {
+  describe('two processes with a Redis', () => {
+    let sandbox: RunningVendor;
+    let redis: TestRedis;
+    let fleet: Fleet;
+
+    before(async () => {
+      [sandbox, redis] = await Promise.all([startVendor({ key: 'key' }), startRedis()]);
+      process.env['REDIS_URL'] = redis.url;
+      fleet = await gather(
+        {
+          // Patient, so that a busy machine is not taken for a Redis that is away.
+          storage: { counters_within: '500ms' },
+          plans: {
+            default: 'open',
+            offers: {
+              open: { price: 0 },
+              limited: { price: 0, limits: { rpm } },
+              narrow: { price: 0, limits: { concurrency } },
+            },
+          },
+          providers: { sandbox: { keys: 'key', speaks: speaks(sandbox.origin) } },
+          models: { sandbox: modelAt('sandbox') },
+        },
+        2,
+      );
+      delete process.env['REDIS_URL'];
+      for (const node of fleet.nodes) await withRedis(() => node.start());
+      await until('both processes are counted', () => redis.command('zcard', countKey()) === '2', 10_000);
+      // Whoever came first hears of the other with its next word.
+      await pause(Presence.intervalMs + 500);
+    });
+    after(async () => {
+      await fleet.close();
+      await redis.stop();
+      await sandbox.close();
+    });
+
+    async function withRedis<T>(work: () => Promise<T>): Promise<T> {
+      process.env['REDIS_URL'] = redis.url;
+      try {
+        return await work();
+      } finally {
+        delete process.env['REDIS_URL'];
+      }
+    }
+
+    const countKey = () => redis.command('keys', '*:limits:processes');
+    const customerOn = (plan: string) => fleet.atTheDesk((desk) => desk.customer({ plan }));
+
+    async function ask(index: number, { key }: Customer, prompt = 'Hello'): Promise<number> {
+      const answer = await fetch(`${fleet.nodes[index % 2]!.origin}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content: prompt }], max_tokens: 20 }),
+      });
+      await answer.text();
+      return answer.status;
+    }
+
+    const count = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length;
+
+    test('a limit of requests holds over both', async () => {
+      const customer = await customerOn('limited');
+      const statuses = await Promise.all(Array.from({ length: 60 }, (_, index) => ask(index, customer)));
+      assert.equal(count(statuses, 200), rpm);
+      assert.equal(count(statuses, 429), 60 - rpm);
+    });
+
+    test('slots are shared and come back', async () => {
+      const customer = await customerOn('narrow');
+      for (let round = 0; round < 3; round++) {
+        const slow = '[[sandbox: delay=400ms]] Hello';
+        const statuses = await Promise.all(Array.from({ length: 20 }, (_, index) => ask(index, customer, slow)));
+        assert.equal(count(statuses, 200), concurrency, `round ${round}: ${statuses}`);
+        assert.equal(count(statuses, 429), 20 - concurrency);
+        await until('the slots are back', () => slotsTaken() === 0);
+      }
+    });
+
+    function slotsTaken(): number {
+      const keys = redis.command('keys', '*:concurrency').split('\n').filter(Boolean);
+      return keys.reduce((sum, key) => sum + Number(redis.command('zcard', key)), 0);
+    }
+
+    test('while the Redis hangs each admits its share and nobody gets an error; then they count together again', async () => {
+      const customer = await customerOn('limited');
+      await ask(0, customer);
+      await ask(1, customer);
+      redis.pause();
+      const statuses: number[] = [];
+      for (let index = 0; index < 40; index++) statuses.push(await ask(index, customer));
+      redis.resume();
+      assert.equal(count(statuses, 200) + count(statuses, 429), 40, `${statuses}`);
+      // Half of the limit each, from a count of its own.
+      assert.ok(count(statuses, 200) <= rpm, `${count(statuses, 200)} admitted`);
+      await until(
+        'they count together again',
+        async () => {
+          const fresh = await customerOn('limited');
+          const seen = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index, fresh)));
+          return count(seen, 200) === rpm && count(seen, 429) === 40 - rpm;
+        },
+        30_000,
+      );
+    });
+
+    test('a Redis that dies and comes back empty costs no error', async () => {
+      const customer = await customerOn('open');
+      const calls: Promise<number>[] = [];
+      const under = setInterval(() => void calls.push(ask(calls.length, customer)), 10);
+      await redis.kill();
+      await pause(500);
+      await redis.restart();
+      redis.command('flushall');
+      await pause(500);
+      clearInterval(under);
+      const statuses = await Promise.all(calls);
+      assert.ok(statuses.length > 20);
+      assert.deepEqual(new Set(statuses), new Set([200]));
+    });
+  });
+}

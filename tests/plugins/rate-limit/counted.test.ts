@@ -1,0 +1,270 @@
+/** Counters in a real Redis: the same decisions as in memory, in a cluster too, and a share of the limits when they are away. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import { CountedLimiter } from '../../../plugins/rate-limit/counted.ts';
+import type { Receipt } from '../../../plugins/rate-limit/decide.ts';
+import type { Demand, Verdict } from '../../../plugins/rate-limit/limiter.ts';
+import { MemoryLimiter } from '../../../plugins/rate-limit/memory.ts';
+import { SharedLimiter } from '../../../plugins/rate-limit/shared.ts';
+import { type OpenedCounters, openCounters } from '../../../plugins/storage/counters.ts';
+import { fakeHost } from '../../helpers/fakes.ts';
+import { hasRedis, startRedis, startRedisCluster, type TestRedis } from '../../helpers/redis.ts';
+
+/** Defines nothing on a machine without a server; CI installs one. */
+const whereRedisIs = (name: string, define: () => void): void => {
+  if (hasRedis) describe(name, define);
+};
+
+/** What is compared call by call must not depend on how busy the machine is. */
+const patientMs = 10_000;
+
+const perMinute = (group: string, limit: number, units = 1, dimension: Demand['dimension'] = 'rpm'): Demand => ({
+  subject: group,
+  group,
+  dimension,
+  limit,
+  periodMs: 60_000,
+  units,
+});
+const slot = (group: string, limit: number): Demand => ({
+  subject: group,
+  group,
+  dimension: 'concurrency',
+  limit,
+  periodMs: 0,
+  units: 1,
+  slotLifetimeMs: 5_000,
+});
+
+/** One call of a trace: it waits, asks, and later gives back in an order of its own. */
+const steps = fc.array(
+  fc.record({
+    waitMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 90_000 })),
+    account: fc.constantFrom('a', 'b'),
+    key: fc.boolean(),
+    tokens: fc.integer({ min: 0, max: 90 }),
+    limits: fc.record({
+      rpm: fc.integer({ min: 0, max: 8 }),
+      tpm: fc.integer({ min: 1, max: 100 }),
+      concurrency: fc.integer({ min: 0, max: 3 }),
+    }),
+    usedTokens: fc.integer({ min: 0, max: 150 }),
+    endsAfter: fc.integer({ min: 0, max: 4 }),
+  }),
+  { minLength: 1, maxLength: 40 },
+);
+
+whereRedisIs('counters in a Redis', () => {
+  let redis: TestRedis;
+  let counters: OpenedCounters;
+  before(async () => {
+    redis = await startRedis();
+    counters = await ready(openCounters(redis.url, fakeHost().log, patientMs));
+  });
+  after(async () => {
+    await counters.close();
+    await redis.stop();
+  });
+
+  test('decide as memory does, call by call, on any trace', async () => {
+    let trace = 0;
+    await fc.assert(
+      fc.asyncProperty(steps, async (calls) => {
+        const host = fakeHost();
+        // Both count from the same moment; a bucket that was never seen has the time of its first use.
+        host.advance(1_000_000);
+        const memory = new MemoryLimiter(host.clock);
+        const now = () => Math.floor(host.clock.monotonic());
+        trace += 1;
+        const counted = new CountedLimiter(counters, `trace${trace}:`, now);
+        const open: { endsAt: number; finish: () => Promise<void> }[] = [];
+        for (const [index, call] of calls.entries()) {
+          host.advance(call.waitMs);
+          for (const ending of open.filter(({ endsAt }) => endsAt <= index)) await ending.finish();
+          const demands = demandsOf(call);
+          const [one, other] = [memory.take(`${index}`, demands), await counted.take(`${index}`, demands)];
+          assert.deepEqual(told(other), told(one), `call ${index}`);
+          if (!one.granted) continue;
+          open.push({
+            endsAt: index + call.endsAfter,
+            finish: once(async () => {
+              for (const [place, demand] of demands.entries()) {
+                if (demand.dimension === 'concurrency') {
+                  memory.release(`${index}`, demand);
+                  await counted.release(`${index}`, demand);
+                } else if (demand.dimension === 'tpm') {
+                  memory.adjust(demand, one.receipts[place]!, call.usedTokens);
+                  await counted.adjust(demand, other.receipts[place]!, call.usedTokens);
+                }
+              }
+            }),
+          });
+        }
+      }),
+      { numRuns: 600 },
+    );
+  });
+
+  test('of 400 calls at once by four processes on a limit of 50 exactly 50 are granted', async () => {
+    const processes = await Promise.all(
+      [0, 1, 2, 3].map(() => ready(openCounters(redis.url, fakeHost().log, patientMs))),
+    );
+    const limiters = processes.map((each) => new CountedLimiter(each, 'parallel:'));
+    const verdicts = await Promise.all(
+      Array.from({ length: 400 }, (_, id) => limiters[id % 4]!.take(`${id}`, [perMinute('a', 50), slot('a', 400)])),
+    );
+    assert.equal(verdicts.filter(({ granted }) => granted).length, 50);
+    await Promise.all(processes.map((each) => each.close()));
+  });
+
+  test('a slot that a dead process held is free after its lifetime', async () => {
+    let now = 1_000;
+    const limiter = new CountedLimiter(counters, 'dead:', () => now);
+    assert.equal((await limiter.take('lost', [slot('a', 1)])).granted, true);
+    now += 4_999;
+    assert.equal((await limiter.take('next', [slot('a', 1)])).granted, false);
+    now += 1;
+    assert.equal((await limiter.take('next', [slot('a', 1)])).granted, true);
+  });
+
+  test('scripts that the server has forgotten are told it again', async () => {
+    const limiter = new CountedLimiter(counters, 'flushed:');
+    assert.equal((await limiter.take('1', [perMinute('a', 2)])).granted, true);
+    redis.command('script', 'flush');
+    assert.equal((await limiter.take('2', [perMinute('a', 2)])).granted, true);
+    assert.equal((await limiter.take('3', [perMinute('a', 2)])).granted, false);
+    // Whoever empties the counters forgives what was counted, and nothing breaks.
+    redis.command('flushall');
+    assert.equal((await limiter.take('4', [perMinute('a', 2)])).granted, true);
+  });
+
+  test('while it is stopped each of four processes admits its quarter, without waiting; then they count together again', async (t) => {
+    const own = await startRedis();
+    t.after(() => own.stop());
+    const shared = await ready(openCounters(own.url, fakeHost().log, 50));
+    t.after(() => shared.close());
+    const host = fakeHost();
+    const counted = new CountedLimiter(shared, 'away:');
+    const { clock, log } = host;
+    const limiter = new SharedLimiter({ counted, memory: new MemoryLimiter(clock), processes: () => 4, clock, log });
+    assert.equal((await limiter.take('before', [perMinute('a', 40)])).granted, true);
+    own.pause();
+    const startedAt = performance.now();
+    const verdicts: Verdict[] = [];
+    for (let id = 0; id < 60; id++) verdicts.push(await limiter.take(`away ${id}`, [perMinute('a', 40)]));
+    const tookMs = performance.now() - startedAt;
+    assert.equal(verdicts.filter(({ granted }) => granted).length, 10);
+    // Three answers are waited for, 50 ms each; the rest asks nobody.
+    assert.ok(tookMs < 1_500, `${tookMs} ms`);
+    assert.equal(verdicts.at(-1)!.refusedBy?.limit, 40, 'the refusal names the limit as it was sold');
+    own.resume();
+    host.advance(1_001);
+    await eventually(async () => {
+      const verdict = await limiter.take('back', [perMinute('b', 40)]);
+      host.advance(1_001);
+      return !limiter.isOpen && verdict.granted;
+    });
+  });
+
+  test('a server that is killed and comes back empty costs nobody an error', async (t) => {
+    const own = await startRedis();
+    t.after(() => own.stop());
+    const shared = await ready(openCounters(own.url, fakeHost().log, 50));
+    t.after(() => shared.close());
+    const host = fakeHost();
+    const counted = new CountedLimiter(shared, 'killed:');
+    const { clock, log } = host;
+    const limiter = new SharedLimiter({ counted, memory: new MemoryLimiter(clock), processes: () => 1, clock, log });
+    const first = await limiter.take('1', [perMinute('a', 5), slot('a', 2)]);
+    await own.kill();
+    for (let id = 0; id < 4; id++)
+      assert.equal((await limiter.take(`k${id}`, [perMinute('a', 5), slot('c', 9)])).granted, true);
+    await first.by.release('1', slot('a', 2));
+    await own.restart();
+    await eventually(async () => {
+      host.advance(1_001);
+      await limiter.take('again', [perMinute('d', 5)]);
+      return !limiter.isOpen;
+    });
+  });
+});
+
+whereRedisIs('a cluster of Redis', () => {
+  test('keeps the buckets of one operation together', async (t) => {
+    const cluster = await startRedisCluster();
+    t.after(() => cluster.stop());
+    const counters = await ready(openCounters(cluster.urls, fakeHost().log, patientMs));
+    t.after(() => counters.close());
+    const limiter = new CountedLimiter(counters, 'cluster:');
+    for (const account of ['a', 'b', 'c', 'd', 'e']) {
+      const demands = [
+        perMinute(account, 2),
+        { ...perMinute(account, 2, 10, 'tpm'), subject: `key of ${account}` },
+        slot(account, 9),
+      ];
+      const verdict = await limiter.take('1', demands);
+      assert.equal(verdict.granted, true);
+      await limiter.adjust(demands[1]!, verdict.receipts[1]!, 0);
+      await limiter.release('1', demands[2]!);
+      assert.equal((await limiter.take('2', [perMinute(account, 2)])).granted, true);
+      assert.equal((await limiter.take('3', [perMinute(account, 2)])).granted, false);
+    }
+  });
+});
+
+function demandsOf({
+  account,
+  key,
+  tokens,
+  limits,
+}: {
+  account: string;
+  key: boolean;
+  tokens: number;
+  limits: { rpm: number; tpm: number; concurrency: number };
+}): Demand[] {
+  const demands = [
+    perMinute(account, limits.rpm),
+    perMinute(account, limits.tpm, tokens, 'tpm'),
+    slot(account, limits.concurrency),
+  ];
+  return key ? [...demands, { ...perMinute(account, limits.rpm), subject: `key of ${account}` }] : demands;
+}
+
+/** What a caller is told of a verdict; the time at which a bucket was looked at is no part of it. */
+function told({ granted, refusedBy, retryAfterMs, standings, receipts }: Verdict) {
+  const marks = receipts.map(({ charged, sinceMs }: Receipt) => ({ charged, sinceMs }));
+  const isSlot = (index: number) => standings[index]!.dimension === 'concurrency';
+  return { granted, refusedBy, retryAfterMs, standings, marks: marks.filter((_, index) => !isSlot(index)) };
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done = false;
+  return async () => {
+    if (done) return;
+    done = true;
+    await work();
+  };
+}
+
+/** Counters that have answered once. */
+async function ready(counters: OpenedCounters): Promise<OpenedCounters> {
+  await eventually(async () => {
+    try {
+      await counters.run({ name: 'gatewayPing', lua: 'return 1' }, ['{ping}'], []);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return counters;
+}
+
+async function eventually(holds: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.fail('it did not come true in ten seconds');
+}

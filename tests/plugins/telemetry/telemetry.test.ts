@@ -1,0 +1,141 @@
+/** What a Prometheus and a collector see of a gateway, and what they do not. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type House, startHouse } from '../../end-to-end/house.ts';
+import { freePort } from '../../helpers/redis.ts';
+
+interface Collected {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+async function startCollector(t: TestContext): Promise<{ origin: string; collected: Collected[] }> {
+  const collected: Collected[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    collected.push({ path: request.url!, headers: request.headers, body: Buffer.concat(chunks).toString() });
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  return { origin: `http://127.0.0.1:${(server.address() as { port: number }).port}`, collected };
+}
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const callerSpan = '00f067aa0ba902b7';
+const secretPrompt = 'a prompt that nobody else may read';
+
+async function startMeasured(
+  t: TestContext,
+  more: object = {},
+): Promise<{ house: House; port: number; collected: Collected[] }> {
+  const { origin, collected } = await startCollector(t);
+  const port = await freePort();
+  const telemetry = {
+    listen: `127.0.0.1:${port}`,
+    otlp: { endpoint: origin, headers: { authorization: 'Bearer c' } },
+    ...more,
+  };
+  const house = await startHouse({ more: { telemetry } });
+  t.after(() => house.stop());
+  return { house, port, collected };
+}
+
+test('Prometheus is told what went through, on a port of its own', async (t) => {
+  const { house, port } = await startMeasured(t);
+  const customer = await house.customer();
+  await house.call(customer, 'chat', {
+    model: 'sandbox',
+    prompt: `${secretPrompt} [[sandbox: tokens=20]]`,
+    stream: true,
+  });
+  await house.call(customer, 'messages', { model: 'sandbox', prompt: secretPrompt });
+  await house.call(customer, 'chat', { model: 'made-up-by-a-client', prompt: secretPrompt });
+  await house.call(undefined, 'chat', { model: 'sandbox', prompt: secretPrompt });
+  await house.books(customer, 2);
+  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  for (const line of [
+    /^gateway_requests_in_flight\{.*\} 0$|^gateway_requests_in_flight 0$/m,
+    /^gen_ai_server_request_duration_count\{.*gen_ai_operation_name="chat".*gen_ai_request_model="sandbox".*gateway_stream="true".*\} 1$/m,
+    /^gen_ai_server_time_to_first_token_count\{.*\} 1$/m,
+    /^gen_ai_client_token_usage_sum\{.*gateway_stream="true".*gen_ai_token_type="output".*\} 20$/m,
+    /^gateway_requests_total\{.*operation="chat".*status="401".*\} 1$/m,
+    /^gateway_upstream_attempts_total\{.*gen_ai_provider_name="sandbox".*result="answered".*\} 2$/m,
+    /^gateway_database_healthy(\{.*\})? 1$/m,
+    /^process_cpu_time_total\{/m,
+    /^nodejs_eventloop_delay_p99(\{.*\})? /m,
+  ])
+    assert.match(page, line);
+  assert.doesNotMatch(page, /made-up-by-a-client/, 'a series for each invented name would grow without bound');
+  for (const secret of [secretPrompt, customer.key, customer.accountId, 'vendor-key'])
+    assert.ok(!page.includes(secret));
+  assert.equal((await fetch(`${house.origin}/metrics`)).status, 404, 'clients cannot see it');
+});
+
+test("a collector gets spans that continue the caller's trace, and upstreams are told it", async (t) => {
+  const { house, collected } = await startMeasured(t);
+  const customer = await house.customer();
+  house.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
+  const headers = { traceparent: `00-${traceId}-${callerSpan}-01` };
+  await house.call(customer, 'chat', { model: 'replay', prompt: secretPrompt }, { headers });
+  await house.call(customer, 'chat', { model: 'sandbox', prompt: secretPrompt }, { headers });
+  const told = house.replay.requests.at(-1)!.headers['traceparent'] as string;
+  assert.match(told, new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+  assert.notEqual(told.split('-')[2], callerSpan, "the upstream is a child of our span, not of the caller's");
+  await house.stop();
+  const sent = collected.filter(({ path }) => path === '/v1/traces');
+  assert.ok(sent.length > 0 && sent.every(({ headers: { authorization } }) => authorization === 'Bearer c'));
+  const spans = sent.flatMap(({ body }) => spansIn(body)).filter(({ traceId: id }) => id === traceId);
+  const server = spans.filter(({ kind }) => kind === 2);
+  assert.deepEqual(server.map(({ name }) => name).toSorted(), ['chat replay', 'chat sandbox']);
+  assert.ok(server.every(({ parentSpanId }) => parentSpanId === callerSpan));
+  const attempts = spans.filter(({ kind }) => kind === 3);
+  assert.ok(attempts.length >= 2);
+  assert.ok(attempts.every(({ parentSpanId }) => server.some(({ spanId }) => spanId === parentSpanId)));
+  assert.ok(collected.some(({ path }) => path === '/v1/metrics'));
+  const everything = collected.map(({ body }) => body).join();
+  for (const secret of [secretPrompt, customer.key, customer.accountId, 'vendor-key'])
+    assert.ok(!everything.includes(secret));
+});
+
+test('a caller that does not sample is not traced, and with a ratio of 0 nobody is', async (t) => {
+  const { house, collected } = await startMeasured(t, { traces: 0 });
+  const customer = await house.customer();
+  house.replay.play({ status: 503, body: '{}' });
+  await house.call(customer, 'chat', { model: 'replay', prompt: 'x' });
+  assert.equal(house.replay.requests.at(-1)!.headers['traceparent'], undefined);
+  const headers = { traceparent: `00-${traceId}-${callerSpan}-00` };
+  await house.call(customer, 'chat', { model: 'replay', prompt: 'x' }, { headers });
+  await house.stop();
+  assert.deepEqual(
+    collected.filter(({ path }) => path === '/v1/traces'),
+    [],
+  );
+});
+
+test('a collector that is away costs neither requests nor the stop', async () => {
+  const telemetry = { otlp: { endpoint: `http://127.0.0.1:${await freePort()}` } };
+  const house = await startHouse({ more: { telemetry } });
+  const customer = await house.customer();
+  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'x' })).status, 200);
+  const gaveUp = pause(25_000, 'gave up', { ref: false });
+  assert.notEqual(await Promise.race([house.stop(), gaveUp]), 'gave up', 'five seconds are all that it may cost');
+});
+
+interface SpanRow {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly name: string;
+  readonly kind: number;
+}
+
+function spansIn(body: string): SpanRow[] {
+  const { resourceSpans } = JSON.parse(body) as { resourceSpans: { scopeSpans: { spans: SpanRow[] }[] }[] };
+  return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+}
