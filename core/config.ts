@@ -124,7 +124,10 @@ export function readGatewayFile(
   const sections: Values = {};
   for (const [name, value] of Object.entries(yaml.values)) (name in gatewaySchema.shape ? own : sections)[name] = value;
   const parsed = gatewaySchema.safeParse(own);
-  const problems = [...yaml.problems, ...(parsed.success ? [] : problemsOf(parsed.error, [], yaml))];
+  // Of a text that could not be read at all nobody needs to be told what is missing in it.
+  const unread = yaml.problems.length > 0 && Object.keys(yaml.values).length === 0;
+  const missing = parsed.success || unread ? [] : problemsOf(parsed.error, [], yaml);
+  const problems = [...yaml.problems, ...missing];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const data = environment['DATA_DIR'];
   return {

@@ -95,7 +95,13 @@ export class SocketDoor {
   #count(socket: Duplex): void {
     const member = { bagIndex: -1, socket };
     this.#open.add(member);
+    let timer: NodeJS.Timeout | undefined;
+    // Who was told the end and does not hang up would keep his half of the connection, and his place here, for ever.
+    socket.once('finish', () => {
+      timer = setTimeout(() => void socket.destroy(), hangUpMs);
+    });
     socket.once('close', () => {
+      clearTimeout(timer);
       this.#open.delete(member);
       if (this.#open.size === 0) this.#emptied?.();
     });

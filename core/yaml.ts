@@ -113,7 +113,7 @@ function loadFile(file: string, loading: Loading, above: readonly string[]): Val
   for (const error of document.errors)
     loading.problems.push({
       where: `${display(file)}:${error.linePos?.[0].line ?? 1}`,
-      message: error.message.split('\n')[0]!,
+      message: error.message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, ''),
     });
   if (document.errors.length > 0) return {};
   substitute(document.contents, at, loading);

@@ -70,6 +70,9 @@ test('a check tells what would change, and every problem with its line, and chan
     [`${name}:7`, `${name}:5`, `${name}:5`],
   );
   assert(!JSON.stringify(bad).includes(secretKey));
+  assert.deepEqual((await desk.check(name, `${yaml}listen: 1\n`)).problems, [
+    { where: `${name}:8`, message: 'Map keys must be unique' },
+  ]);
   assert.equal(await onDisk(), yaml);
   assert.equal((await desk.view()).generation, 0);
   assert.deepEqual(await readdir(gateway.directory), ['gateway.yaml']);

@@ -23,6 +23,7 @@ export default {
       }) },
       { path: '/broken', accept: () => { throw new Error('no room'); } },
       { path: '/raw', accept: (_request, socket) => void socket.write('in') },
+      { path: '/ended', accept: (_request, socket) => void socket.end('bye') },
     ],
   }),
 };`;
@@ -64,10 +65,14 @@ async function refused(path: string, options: { headers?: Record<string, string>
 }
 
 /** A socket that asks for `/raw` and stays half open whatever it is told. */
-async function stubborn({ origin } = gateway, head = 'Host: a\r\n'): Promise<{ socket: Socket; answer: string }> {
+async function stubborn(
+  { origin } = gateway,
+  head = 'Host: a\r\n',
+  path = '/raw',
+): Promise<{ socket: Socket; answer: string }> {
   const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => {});
-  socket.write(`GET /raw HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
   const [answer] = (await once(socket, 'data')) as [Buffer];
   return { socket, answer: String(answer) };
 }
@@ -123,6 +128,14 @@ test('no more sockets than configured are open at once', async () => {
   assert.equal(await spoken(next, 'in'), '/live in');
   for (const client of [...clients, next]) client.terminate();
   await settled(0);
+});
+
+test('a socket that its plugin has ended is let go of, whether its client hangs up or not', async () => {
+  const { socket } = await stubborn(gateway, undefined, '/ended');
+  assert.equal(gateway.gateway.inFlight, 1);
+  for (let tries = 0; gateway.gateway.inFlight > 0 && tries < 100; tries++) await pause(100);
+  assert.equal(gateway.gateway.inFlight, 0);
+  socket.destroy();
 });
 
 test('drain: nobody enters any more, open sockets are ended after the grace time', async () => {
