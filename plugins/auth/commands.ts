@@ -5,7 +5,8 @@ import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../../c
 import { count, duration } from '../../core/schema.ts';
 import { type KeyCap, type Ledger, type Limits, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
 import { type AccountBook, noAccount } from './accounts.ts';
-import type { AccountRow } from './store.ts';
+import { capOf } from './key-terms.ts';
+import type { AccountRow, KeyRow } from './store.ts';
 import { table } from './table.ts';
 
 type Values = Record<string, string | boolean | undefined>;
@@ -228,11 +229,26 @@ async function listKeys(book: AccountBook, owner: string | undefined): Promise<C
     row.account,
     row.name,
     row.models?.join(',') ?? 'all',
+    boundsOf(row),
     row.revokedAt === null ? day(row.expiresAt, 'never') : `revoked ${day(row.revokedAt, '')}`,
     day(row.lastUsedAt, 'never'),
     row.id,
   ]);
-  return { json: rows, text: table(['KEY', 'ACCOUNT', 'NAME', 'MODELS', 'EXPIRES', 'LAST USED', 'ID'], lines) };
+  return {
+    json: rows,
+    text: table(['KEY', 'ACCOUNT', 'NAME', 'MODELS', 'BOUNDS', 'EXPIRES', 'LAST USED', 'ID'], lines),
+  };
+}
+
+/** `from 192.0.2.7, rpm 60, 5.00/day`; `none`. */
+function boundsOf(row: KeyRow): string {
+  const cap = capOf(row);
+  const bounds = [
+    ...(row.addresses === null ? [] : [`from ${row.addresses.join(' ')}`]),
+    ...Object.entries(row.limits ?? {}).map(([name, value]) => `${name} ${value}`),
+    ...(cap === undefined ? [] : [`${formatUsd(cap.amount)}${cap.every === 'ever' ? ' in all' : `/${cap.every}`}`]),
+  ];
+  return bounds.join(', ') || 'none';
 }
 
 async function accountNamed(book: AccountBook, nameOrId: string): Promise<AccountRow> {

@@ -17,13 +17,10 @@ export interface AccountRow {
 }
 
 /** A key as it may be listed: neither the key nor its hash. */
-export interface KeyRow {
+export interface KeyRow extends TermsRow {
   id: string;
   account: string;
-  name: string;
   prefix: string;
-  models: string[] | null;
-  expiresAt: Date | null;
   revokedAt: Date | null;
   createdAt: Date;
   lastUsedAt: Date | null;
@@ -150,6 +147,10 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           revokedAt: keys.revokedAt,
           createdAt: keys.createdAt,
           lastUsedAt: keys.lastUsedAt,
+          addresses: keys.addresses,
+          limits: keys.limits,
+          capAmount: keys.capAmount,
+          capEvery: keys.capEvery,
         })
         .from(keys)
         .innerJoin(accounts, eq(accounts.id, keys.accountId))

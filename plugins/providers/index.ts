@@ -49,7 +49,7 @@ export default definePlugin<ProvidersConfig>({
     });
     if (host.mode !== 'check') await switches.load();
     // Should an announcement ever be lost.
-    host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
+    if (store !== undefined) host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
     const desk = openDesk(() => ({ config, rings: vendors.rings }), switches);
     host.provide(upstreamDesk, desk);
     return {

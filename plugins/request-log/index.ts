@@ -7,6 +7,7 @@ import { database, story } from '../../core/vocabulary.ts';
 import { openDesk } from './desk.ts';
 import { RowQueue } from './queue.ts';
 import { rowOf } from './row.ts';
+import { keptStory, withStory } from './story.ts';
 
 const pruneIntervalMs = 3_600_000;
 
@@ -43,10 +44,10 @@ export default definePlugin({
       handle(exchange, next) {
         if (config.story) exchange.set(story, []);
         exchange.defer((outcome) => {
-          // One encoding serves the line and the row.
-          const row = JSON.stringify(rowOf(exchange, outcome));
-          queue.push(row);
-          if (config.lines) host.log.record('request', row);
+          // One encoding serves the line and the row; a line tells no story.
+          const line = JSON.stringify(rowOf(exchange, outcome));
+          queue.push(withStory(line, keptStory(exchange.find(story), exchange.receivedAt)));
+          if (config.lines) host.log.record('request', line);
         });
         return next();
       },

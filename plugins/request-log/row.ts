@@ -1,9 +1,9 @@
 /** What one exchange leaves in the request log. */
 import type { Exchange, Outcome } from '../../core/contract.ts';
-import { attempts, call, caller, dropped, story, usageReport } from '../../core/vocabulary.ts';
-import { type KeptLine, keptStory, storable } from './story.ts';
+import { attempts, call, caller, dropped, usageReport } from '../../core/vocabulary.ts';
+import { storable } from './story.ts';
 
-/** Columns of `requests`, in JSON types. */
+/** Columns of `requests`, in JSON types; without the story, which the log line does not have. */
 export interface RequestRow {
   id: string;
   received_at: string;
@@ -29,7 +29,6 @@ export interface RequestRow {
   finish: string | undefined;
   upstream_id: string | undefined;
   dropped: readonly string[] | undefined;
-  story: readonly KeptLine[] | undefined;
 }
 
 const longestText = 200;
@@ -71,7 +70,6 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
       left === undefined || left.length === 0
         ? undefined
         : left.slice(0, mostDropped).map((field) => storable(field, longestText)),
-    story: keptStory(exchange.find(story), exchange.receivedAt),
   };
 }
 

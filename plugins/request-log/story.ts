@@ -26,6 +26,11 @@ export function keptStory(notes: readonly StoryNote[] | undefined, receivedAt: n
   return lines.length === 0 ? undefined : lines;
 }
 
+/** A row's JSON with its story; `row` is an object with members. */
+export function withStory(row: string, lines: readonly KeptLine[] | undefined): string {
+  return lines === undefined ? row : `${row.slice(0, -1)},"story":${JSON.stringify(lines)}}`;
+}
+
 /** Whatever a plugin's words throw, the request's row is kept. */
 function wordedBy(text: () => string | undefined): string | undefined {
   try {

@@ -70,8 +70,9 @@ export class Process {
   /** Sets everything up and recovers what an earlier process left. Rejects when that cannot be done now. */
   async start(): Promise<void> {
     const { files, store, keysOf, billing: section, providers, forward } = this.#options;
-    this.host.provide(database, this.#databaseService());
+    // Whose switches then live in memory: no world turns one.
     await setUp(providersPlugin, this.host, providers);
+    this.host.provide(database, this.#databaseService());
     const parts: Part[] = [await setUp(rateLimit, this.host, {})];
     const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
     parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));

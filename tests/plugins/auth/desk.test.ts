@@ -279,6 +279,8 @@ test('the command line makes keys with addresses, limits and a cap', async () =>
   assert.deepEqual(rows[0]!.addresses, ['192.0.2.1', '2001:db8::/32']);
   assert.deepEqual(rows[0]!.limits, { rpm: 60, tpm: 40_000 });
   assert.deepEqual(rows[0]!.cap, { amount: parseUsd('5'), every: 'day' });
+  const listed = await part.commands!.find(({ name }) => name === 'keys list')!.run({});
+  assert.match(listed.text, / from 192\.0\.2\.1 2001:db8::\/32, rpm 60, tpm 40000, 5\.00\/day {2}/);
   await assert.rejects(create({ cap: '5/year' }), /not an amount of USD/);
   await assert.rejects(create({ rpm: 'many' }), /not a whole number/);
   await store.close();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import type { GatewayError } from '../../../core/errors.ts';
 import { money, zero } from '../../../core/money.ts';
@@ -230,6 +231,24 @@ test("a call beyond its key's cap is refused with 402 by name, and leaves no row
   assert.equal((await refusal(enter(world, capped(cap)))).status, 402);
   await enter(world, newCall());
   assert.deepEqual((await world.audit()).violations, []);
+  await world.stop();
+});
+
+test('of 500 parallel calls of a key whose cap covers 50, exactly 50 are let in, whoever waits for what', async () => {
+  const world = await newWorld();
+  await world.credit('10');
+  const cap = capOf('0.15');
+  const calls = Array.from({ length: 500 }, () => capped(cap));
+  const outcomes = await Promise.allSettled(calls.map((exchange) => enter(world, exchange)));
+  const admitted = calls.filter((_, index) => outcomes[index]!.status === 'fulfilled');
+  assert.equal(admitted.length, 50);
+  for (const outcome of outcomes)
+    if (outcome.status === 'rejected') assert.equal((outcome.reason as GatewayError).code, 'key_cap_reached');
+  for (const exchange of admitted) await answer(exchange, { input: 1_000, output: 100 });
+  await world.tick('write the ledger');
+  const [spent] = await world.rows<{ cost: string }>(sql`select sum(cost)::text as cost from ${world.table('usage')}`);
+  assert.equal(spent!.cost, cap.amount.toString());
+  assert.equal((await refusal(enter(world, capped(cap)))).status, 402);
   await world.stop();
 });
 
