@@ -1,11 +1,12 @@
 /** The endpoints of tasks: orders and queries, in every client protocol that speaks of them. */
-import type { Endpoint, Exchange, Host } from '../../core/contract.ts';
+import type { Answer, Endpoint, Exchange, Host } from '../../core/contract.ts';
 import { envelope } from '../../core/error-envelope.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { call } from '../../core/vocabulary.ts';
 import type { TaskConfig } from './config.ts';
 import type { Shape } from './contract.ts';
 import type { Engine } from './engine.ts';
+import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
 import { imageTask, openaiVideos, videoTask } from './shapes/index.ts';
 import { callOf, submission, takeOrder } from './submit.ts';
@@ -22,7 +23,10 @@ export interface Rooms {
   readonly tools: Tools;
   readonly engine: Engine;
   readonly queries: Queries;
+  readonly lists: ListQueries;
 }
+
+type Handle = (exchange: Exchange) => Promise<Answer>;
 
 const renderError = (error: GatewayError) => ({
   status: error.status,
@@ -47,7 +51,9 @@ function videoEndpoints(rooms: Rooms): Endpoint[] {
   const official: Scope = { kind: 'video', shape: openaiVideos };
   return [
     order(rooms, tasks, 'videos', videoTask),
-    ...asked(rooms, tasks, 'video-tasks', { kind: 'video', shape: videoTask }),
+    ...asked(rooms, tasks, 'video-tasks', { kind: 'video', shape: videoTask }, (exchange) =>
+      rooms.lists.numbered(exchange),
+    ),
     order(rooms, '/v1/videos', 'videos', openaiVideos),
     ...asked(rooms, '/v1/videos', 'video-tasks', official),
     {
@@ -83,10 +89,16 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
 }
 
 /** One, all, and the end of one. */
-function asked({ queries }: Rooms, path: string, operation: string, scope: Scope): Endpoint[] {
+function asked(
+  { queries, lists }: Rooms,
+  path: string,
+  operation: string,
+  scope: Scope,
+  list: Handle = (exchange) => lists.after(exchange, scope),
+): Endpoint[] {
   const common = { operation, body: 'none', timeoutMs: queryTimeoutMs, renderError } as const;
   return [
-    { ...common, method: 'GET', path, handle: (exchange) => queries.list(exchange, scope) },
+    { ...common, method: 'GET', path, handle: list },
     { ...common, method: 'GET', path: `${path}/:id`, handle: (exchange) => queries.one(exchange, scope) },
     { ...common, method: 'DELETE', path: `${path}/:id`, handle: (exchange) => queries.cancel(exchange, scope) },
   ];

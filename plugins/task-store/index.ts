@@ -21,6 +21,7 @@ import { commandsOf } from './commands.ts';
 import { configSchema, type TaskConfig } from './config.ts';
 import { endpointsOf } from './endpoints.ts';
 import { Engine } from './engine.ts';
+import { ListQueries } from './list-queries.ts';
 import { Queries } from './queries.ts';
 import { TaskRows } from './rows.ts';
 import { imageTask, videoTask } from './shapes/index.ts';
@@ -72,7 +73,14 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
     timing: timingOf(config),
   };
   const engine = new Engine(tools, config.workers);
-  const endpoints = endpointsOf({ host, config, tools, engine, queries: new Queries(tools) });
+  const endpoints = endpointsOf({
+    host,
+    config,
+    tools,
+    engine,
+    queries: new Queries(tools),
+    lists: new ListQueries(tools),
+  });
   const secret = () => callbackKey(store, config.callbacks.secret, host.random);
   return {
     endpoints,

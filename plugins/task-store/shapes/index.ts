@@ -2,4 +2,4 @@
 export { imageAnswer } from './image-answer.ts';
 export { imageTask } from './image-task.ts';
 export { openaiVideos } from './openai-videos.ts';
-export { videoTask } from './video-task.ts';
+export { listedVideos, videoTask } from './video-task.ts';
