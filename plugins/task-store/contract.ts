@@ -1,13 +1,14 @@
 /** What the rooms of this plugin tell one another: shapes read orders, adapters word them for vendors, the queue carries them out. */
 import type { JsonObject } from '../../core/json.ts';
 import type { Usage } from '../../core/usage.ts';
-import type { Target } from '../../core/vocabulary.ts';
+import type { Target, UpstreamTraits } from '../../core/vocabulary.ts';
+import type { FormMember } from './multipart.ts';
 
 export type MediaKind = 'image' | 'video';
 
 /** Something that the client shows the model. */
 export interface Reference {
-  readonly role: 'image' | 'first_frame' | 'last_frame' | 'video' | 'audio';
+  readonly role: 'image' | 'mask' | 'first_frame' | 'last_frame' | 'video' | 'audio';
   /** Where the client wrote it, as `image_urls[1]`. */
   readonly field: string;
   readonly source: { readonly url: string } | { readonly base64: string; readonly mediaType: string };
@@ -32,6 +33,8 @@ export interface Order {
   readonly generateAudio?: boolean;
   readonly watermark?: boolean;
   readonly references: readonly Reference[];
+  /** The image comes as a stream, behind so many previews of it; absent: it does not. */
+  readonly previews?: number;
   /** Further members that the client wrote, by their own names, for vendors whose protocol has the same ones. */
   readonly extra: JsonObject;
   /** What the client calls a member, where it is another name: a refusal names what the client wrote. */
@@ -44,6 +47,8 @@ export interface VendorRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly body?: JsonObject;
+  /** In place of `body`: a form with files. */
+  readonly form?: readonly FormMember[];
   /** Hints of the client that this vendor does not take, by the client's names. */
   readonly dropped?: readonly string[];
 }
@@ -94,6 +99,8 @@ export interface Adapter {
   /** Its name under a provider's `speaks`: `openai-images`, `gemini-images`, `xai-images`, `ark-images`, `xai-videos`, `ark-videos`. */
   readonly protocol: string;
   readonly kind: MediaKind;
+  /** Header and value that carry the key, where the provider names none; absent: `Authorization: Bearer`. */
+  readonly auth?: UpstreamTraits['auth'];
   /** References by URL are fetched by the gateway, as the vendor takes bytes alone. */
   readonly needsBytes: boolean;
   /** What one call makes at most. The queue divides a larger order into calls, each with its own `count`; bounds are those of the whole. */

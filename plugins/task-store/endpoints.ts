@@ -8,7 +8,7 @@ import type { Shape } from './contract.ts';
 import type { Engine } from './engine.ts';
 import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
-import { imageTask, openaiVideos, videoTask } from './shapes/index.ts';
+import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
 import { callOf, submission, takeOrder } from './submit.ts';
 import type { Tools } from './tools.ts';
 
@@ -40,7 +40,12 @@ export function endpointsOf(rooms: Rooms): Endpoint[] {
   const videos = expose.includes('videos');
   const any: Scope = { kind: images && videos ? undefined : images ? 'image' : 'video' };
   return [
-    ...(images ? [order(rooms, '/v1/images/generations', 'images', imageTask)] : []),
+    ...(images
+      ? [
+          order(rooms, '/v1/images/generations', 'images', imageTask),
+          order(rooms, '/v1/images/edits', 'images', imageEdit),
+        ]
+      : []),
     ...asked(rooms, '/v1/tasks', 'tasks', any),
     ...(videos ? videoEndpoints(rooms) : []),
   ];

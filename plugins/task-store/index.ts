@@ -51,7 +51,7 @@ export default definePlugin<TaskConfig>({
 export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapters): Promise<Part> {
   const store = host.need(database);
   await store.migrate('task-store', new URL('./migrations/', import.meta.url));
-  const vendors = openVendors(() => host.clock.now());
+  const vendors = openVendors(host);
   const references = new GuardedClient({
     allowPrivate: config.references.allow_private,
     maxBytes: config.references.limit,

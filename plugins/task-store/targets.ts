@@ -38,6 +38,7 @@ export function inTurn(places: readonly Place[], random: Random): Place[] {
 
 export function targetAt({ provider, target, adapter }: Place, model: Model, key: Secret, credential: string): Target {
   const { protocol } = adapter;
+  const upstream = provider.protocolTraits?.[protocol] ?? provider.traits;
   return {
     provider: provider.name,
     model: target.model,
@@ -45,7 +46,7 @@ export function targetAt({ provider, target, adapter }: Place, model: Model, key
     baseUrl: provider.speaks[protocol]!.replace(/\/+$/, ''),
     key,
     credential,
-    upstream: provider.protocolTraits?.[protocol] ?? provider.traits,
+    upstream: { ...upstream, auth: upstream.auth ?? adapter.auth },
     traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
   };
 }

@@ -1,10 +1,11 @@
 /** Sends an adapter's request to its vendor, and tells of a failure whether anything can have been sent. */
 import { Agent, type Dispatcher, request } from 'undici';
-import type { Headers } from '../../core/contract.ts';
+import type { Headers, Host, Random } from '../../core/contract.ts';
 import { UpstreamError } from '../../core/errors.ts';
 import { tryParseBytes } from '../../core/json.ts';
 import type { Target } from '../../core/vocabulary.ts';
 import type { VendorAnswer, VendorRequest } from './contract.ts';
+import { writeMultipart } from './multipart.ts';
 
 /** Ten large images as base64. */
 const maxAnswerBytes = 256 * 2 ** 20;
@@ -30,8 +31,7 @@ export interface Vendors {
   close(): Promise<void>;
 }
 
-/** `now` is wall-clock milliseconds. */
-export function openVendors(now: () => number): Vendors {
+export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): Vendors {
   const agents = new Map<number, Agent>();
   const agentFor = (connectTimeoutMs: number) => {
     let agent = agents.get(connectTimeoutMs);
@@ -46,17 +46,23 @@ export function openVendors(now: () => number): Vendors {
   return {
     async ask(wanted, target, timeoutMs, signal) {
       try {
+        const { body, type } = contentOf(wanted, random);
         const answer = await request(target.baseUrl + wanted.path, {
           dispatcher: agentFor(target.upstream.connectTimeoutMs),
           method: wanted.method,
-          headers: headersFor(target, wanted.body !== undefined),
-          body: wanted.body === undefined ? null : JSON.stringify(wanted.body),
+          headers: headersFor(target, type),
+          body,
           headersTimeout: timeoutMs,
           bodyTimeout: target.upstream.idleTimeoutMs,
           signal,
         });
         const bytes = await readBody(answer);
-        return { status: answer.statusCode, headers: plain(answer.headers), atMs: now(), json: tryParseBytes(bytes) };
+        return {
+          status: answer.statusCode,
+          headers: plain(answer.headers),
+          atMs: clock.now(),
+          json: tryParseBytes(bytes),
+        };
       } catch (error) {
         throw told(error, signal);
       }
@@ -88,9 +94,17 @@ function told(error: unknown, signal: AbortSignal): UpstreamError {
   return new UpstreamError(unsent ? 'connect' : 'sent', message, { timedOut, cause: error });
 }
 
-function headersFor({ upstream, key }: Target, hasBody: boolean): Headers {
+function contentOf({ body, form }: VendorRequest, random: Random): { body: string | Buffer | null; type?: string } {
+  if (form !== undefined) {
+    const boundary = `form-${random.bytes(16).toString('hex')}`;
+    return { body: writeMultipart(form, boundary), type: `multipart/form-data; boundary=${boundary}` };
+  }
+  return body === undefined ? { body: null } : { body: JSON.stringify(body), type: 'application/json' };
+}
+
+function headersFor({ upstream, key }: Target, type: string | undefined): Headers {
   const headers: Headers = { accept: 'application/json', 'accept-encoding': 'identity' };
-  if (hasBody) headers['content-type'] = 'application/json';
+  if (type !== undefined) headers['content-type'] = type;
   for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
   const { header, value } = upstream.auth ?? { header: 'authorization', value: 'Bearer {key}' };
   headers[header.toLowerCase()] = value.replace('{key}', () => key.reveal());

@@ -35,6 +35,8 @@ export interface Words {
 }
 
 export interface PictureDialect extends Words {
+  /** Requests with references may come as forms with files. */
+  readonly takesForms?: true;
   /** Throws a Fault for what this vendor would refuse. `edits`: the path for requests with references. */
   read(body: JsonObject, edits: boolean): PictureAsk;
   /** What is charged for so many pictures. */

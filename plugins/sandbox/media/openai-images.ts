@@ -24,6 +24,8 @@ const tokensByQuality = new Map([
 const usualPixels = 1024 * 1024;
 
 export const openaiPictures: PictureDialect = {
+  takesForms: true,
+
   read(body, edits): PictureAsk {
     const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
     const count = countIn(body, 'n', mostImages);

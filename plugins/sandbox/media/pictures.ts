@@ -8,6 +8,7 @@ import { sendJson, type Vendor } from '../run.ts';
 import { arkPictures } from './ark-images.ts';
 import { seedOf } from './canvas.ts';
 import type { Picture, PictureAsk, PictureDialect, Words } from './dialect.ts';
+import { formOf } from './form.ts';
 import { imageLink, pictureOf } from './links.ts';
 import { openaiPictures } from './openai-images.ts';
 import { xaiPictures } from './xai-images.ts';
@@ -31,7 +32,9 @@ export async function servePictures(
   await answering(vendor, dialect, answer, async (id) => {
     const bytes = await readBody(request);
     checkKey(vendor, request);
-    const ask = dialect.read(parse(bytes), edits);
+    const type = request.headers['content-type'] ?? '';
+    const isForm = edits && dialect.takesForms === true && type.startsWith('multipart/form-data');
+    const ask = dialect.read(isForm ? await formOf(bytes, type) : parse(bytes), edits);
     await paint({ vendor, dialect, ask, id, origin: originOf(request), requestId: requestIdOf(request) }, answer);
   });
 }
