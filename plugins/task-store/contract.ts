@@ -94,6 +94,15 @@ export interface Bounds {
   readonly media?: readonly string[];
 }
 
+/** What one event of a vendor's stream says; undefined: nothing that matters here. */
+export type StreamWord = 'preview' | 'error' | Extract<Step, { state: 'done' | 'failed' }> | undefined;
+
+/** How a vendor streams one image; each of its events is the client's as it came. */
+export interface Streaming {
+  create(order: Order, target: Target): VendorRequest;
+  read(json: JsonObject, event: string | undefined, order: Order): StreamWord;
+}
+
 /** One vendor protocol: pure. Anything that a reader cannot understand throws an UpstreamRefusal or UpstreamError. */
 export interface Adapter {
   /** Its name under a provider's `speaks`: `openai-images`, `gemini-images`, `xai-images`, `ark-images`, `xai-videos`, `ark-videos`. */
@@ -116,6 +125,8 @@ export interface Adapter {
     /** Takes back what has not begun; absent: cannot be cancelled. */
     cancel?(vendorId: string): VendorRequest;
   };
+  /** Only vendors that show previews. */
+  readonly streams?: Streaming;
   bounds(order: Order): Bounds;
 }
 

@@ -9,7 +9,8 @@ import type { Engine } from './engine.ts';
 import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
 import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
-import { callOf, submission, takeOrder } from './submit.ts';
+import { callOf, takeOrder } from './submit.ts';
+import { submission } from './taking.ts';
 import type { Tools } from './tools.ts';
 
 /** Section 8 of the interface. */
@@ -74,7 +75,8 @@ function videoEndpoints(rooms: Rooms): Endpoint[] {
 
 function order(rooms: Rooms, path: string, operation: string, shape: Shape): Endpoint {
   const { host, config, tools, engine } = rooms;
-  const taking = { tools, engine, host, shape, synchronous: config.mode === 'synchronous', waitMs: config.wait };
+  const synchronous = config.mode === 'synchronous';
+  const taking = { tools, engine, host, shape, synchronous, waitMs: config.wait, mostStreams: config.streams };
   return {
     method: 'POST',
     path,

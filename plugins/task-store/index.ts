@@ -10,6 +10,7 @@ import {
   database,
   deposit,
   deposits,
+  errorShape,
   files,
   model,
   providers,
@@ -40,7 +41,7 @@ export default definePlugin<TaskConfig>({
   name: 'task-store',
   config: configSchema,
   needs: [database, catalog, providers, deposits, files],
-  uses: [accounts],
+  uses: [accounts, errorShape],
   reads: [call, caller, model, deposit],
   // No exchange of an order has attempts: the task has.
   writes: [attempts, usageReport],

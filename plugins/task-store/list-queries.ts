@@ -6,7 +6,7 @@ import type { MediaKind } from './contract.ts';
 import { type Filter, TaskLists } from './lists.ts';
 import { type Scope, wordOf } from './queries.ts';
 import { listedVideos } from './shapes/index.ts';
-import { json } from './submit.ts';
+import { json } from './taking.ts';
 import type { Tools } from './tools.ts';
 import { statesNamed, viewOf } from './view.ts';
 

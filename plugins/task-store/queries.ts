@@ -6,7 +6,7 @@ import type { MediaKind, Shape } from './contract.ts';
 import { giveUp } from './ends.ts';
 import type { From, StoredTask, TaskError } from './rows.ts';
 import { imageTask, videoTask } from './shapes/index.ts';
-import { json } from './submit.ts';
+import { json } from './taking.ts';
 import { targetOf } from './targets.ts';
 import type { Tools } from './tools.ts';
 import { isFinal, viewOf } from './view.ts';

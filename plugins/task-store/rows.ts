@@ -55,6 +55,8 @@ export interface NewTask {
   readonly order: Order;
   readonly callbackUrl: string | undefined;
   readonly deadlineMs: number;
+  /** Whoever takes the order does its first step too. */
+  readonly lease?: { readonly token: string; readonly forMs: number };
 }
 
 /** What a transition writes beside the state; absent members stay. */
@@ -96,11 +98,14 @@ export class TaskRows {
 
   async insert(runner: Runner, task: NewTask): Promise<void> {
     const { references, ...head } = task.order;
+    const { lease } = task;
+    const until = lease === undefined ? sql`null` : inMs(lease.forMs);
     await runner.execute(sql`
       insert into ${this.#table} (id, request_id, account_id, key_id, kind, model, state, order_head, order_refs, callback_url,
-        created_at, updated_at, deadline_at, due_at)
+        created_at, updated_at, deadline_at, due_at, lease, lease_until)
       values (${task.id}, ${task.requestId}::uuid, ${task.accountId}, ${task.keyId}, ${head.kind}, ${head.model}, 'queued',
-        ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now())`);
+        ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now(),
+        ${lease?.token ?? null}::text, (${until})::timestamptz)`);
   }
 
   async take(token: string, limit: number, leaseMs: number): Promise<StoredTask[]> {

@@ -25,9 +25,26 @@ const beforeSending = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
+export interface VendorTime {
+  /** Until the answer's head. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** An answer whose body is still to come. */
+export interface OpenAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Throws UpstreamError. */
+  readonly body: AsyncIterable<Buffer>;
+  close(): void;
+}
+
 export interface Vendors {
   /** Throws UpstreamError: with the phase `connect`, the vendor knows nothing of it. */
   ask(wanted: VendorRequest, target: Target, timeoutMs: number, signal: AbortSignal): Promise<VendorAnswer>;
+  /** As `ask`, for answers that are read as they come. Whoever opens one closes it. */
+  open(wanted: VendorRequest, target: Target, time: VendorTime): Promise<OpenAnswer>;
   close(): Promise<void>;
 }
 
@@ -43,29 +60,31 @@ export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): 
     }
     return agent;
   };
+  const open: Vendors['open'] = async (wanted, target, { timeoutMs, signal }) => {
+    const { body, type } = contentOf(wanted, random);
+    try {
+      const answer = await request(target.baseUrl + wanted.path, {
+        dispatcher: agentFor(target.upstream.connectTimeoutMs),
+        method: wanted.method,
+        headers: headersFor(target, type),
+        body,
+        headersTimeout: timeoutMs,
+        bodyTimeout: target.upstream.idleTimeoutMs,
+        signal,
+      });
+      // Whoever closes it early is not told that it broke.
+      answer.body.on('error', () => {});
+      const close = () => void answer.body.destroy();
+      return { status: answer.statusCode, headers: plain(answer.headers), body: chunksOf(answer, signal), close };
+    } catch (error) {
+      throw told(error, signal);
+    }
+  };
   return {
+    open,
     async ask(wanted, target, timeoutMs, signal) {
-      try {
-        const { body, type } = contentOf(wanted, random);
-        const answer = await request(target.baseUrl + wanted.path, {
-          dispatcher: agentFor(target.upstream.connectTimeoutMs),
-          method: wanted.method,
-          headers: headersFor(target, type),
-          body,
-          headersTimeout: timeoutMs,
-          bodyTimeout: target.upstream.idleTimeoutMs,
-          signal,
-        });
-        const bytes = await readBody(answer);
-        return {
-          status: answer.statusCode,
-          headers: plain(answer.headers),
-          atMs: clock.now(),
-          json: tryParseBytes(bytes),
-        };
-      } catch (error) {
-        throw told(error, signal);
-      }
+      const { status, headers, body } = await open(wanted, target, { timeoutMs, signal });
+      return { status, headers, atMs: clock.now(), json: tryParseBytes(await readBody(body)) };
     },
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()));
@@ -73,15 +92,24 @@ export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): 
   };
 }
 
-async function readBody({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
+async function* chunksOf({ body }: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxAnswerBytes) throw new UpstreamError('body', 'the answer is too large');
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) throw new UpstreamError('body', 'the answer is too large');
+      yield chunk;
+    }
+  } catch (error) {
+    throw told(error, signal);
   }
-  return Buffer.concat(chunks, bytes);
+}
+
+/** All of it. */
+export async function readBody(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 function told(error: unknown, signal: AbortSignal): UpstreamError {

@@ -4,9 +4,10 @@ import { extensionOf } from '../../../core/media-types.ts';
 import type { Traits } from '../../../core/traits.ts';
 import { readCount, type Usage } from '../../../core/usage.ts';
 import type { Target } from '../../../core/vocabulary.ts';
-import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorRequest } from '../contract.ts';
+import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
 import type { FormMember } from '../multipart.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
+import { previewTokens, streamingOf } from './image-previews.ts';
 import { failed, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
 import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
@@ -31,34 +32,35 @@ export const openaiImages: Adapter = {
   kind: 'image',
   needsBytes: false,
   mostPerCall: 10,
-
   create: wordRequest,
-
-  readCreated(answer, order): Step {
-    const read = readObject(answer);
-    if ('failed' in read) return read.failed;
-    const { json } = read;
-    if (!Array.isArray(json['data'])) {
-      if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
-      throw unreadable('the answer holds no list of images');
-    }
-    const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
-    if (files.length === 0) return failed('no_image');
-    const counted = tokensOf(objectOf(json['usage']));
-    const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
-    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
-  },
+  readCreated,
+  streams: streamingOf({ create: wordRequest, readCreated }),
 
   bounds(order): Bounds {
     return {
       inputTokens: promptTokensAtMost(order),
-      outputTokens: order.count * imageTokensAtMost(order),
+      outputTokens: order.count * imageTokensAtMost(order) + (order.previews ?? 0) * previewTokens,
       images: order.count,
       seconds: 0,
       ...statedMedia(order),
     };
   },
 };
+
+function readCreated(answer: VendorAnswer, order: Order): Step {
+  const read = readObject(answer);
+  if ('failed' in read) return read.failed;
+  const { json } = read;
+  if (!Array.isArray(json['data'])) {
+    if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
+    throw unreadable('the answer holds no list of images');
+  }
+  const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
+  if (files.length === 0) return failed('no_image');
+  const counted = tokensOf(objectOf(json['usage']));
+  const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
+  return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
+}
 
 function wordRequest(order: Order, target: Target): VendorRequest {
   refuseRoles(order, roles);
