@@ -189,6 +189,13 @@ test('a tenant cannot see, list, cancel or open what is another one’s: always 
     assert.deepEqual([told.status, told.json], [404, unknown.json], path);
   }
   assert.deepEqual((await bob.send('GET', '/v1/tasks')).json.data, []);
+  const film = { model: 'film', content: [{ type: 'text', text: 'mine' }], duration: 2 };
+  const { id } = (await main.send('POST', '/v1/contents/generations/tasks', film)).json;
+  for (const query of ['', `?filter.task_ids=${id}`]) {
+    const { json: listed } = await bob.send('GET', `/v1/contents/generations/tasks${query}`);
+    assert.deepEqual(listed, { total: 0, items: [] });
+  }
+  assert.deepEqual((await bob.send('GET', `/v1/tasks?after=${id}`)).json.data, []);
 });
 
 test('a list has pages and filters', async () => {
