@@ -108,8 +108,10 @@ export class Creation {
     const { streams } = adapter;
     if (live === undefined || streams === undefined)
       return askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
-    const asked = { adapter: { ...adapter, streams }, order: calls[0]!.order, target, time: { timeoutMs, signal } };
-    return askLive(this.#tools, asked, live);
+    // A stream that goes on saying nothing ends with its task's time.
+    const within = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(this.#task.leftMs)))]);
+    const time = { timeoutMs, signal: within };
+    return askLive(this.#tools, { adapter: { ...adapter, streams }, order: calls[0]!.order, target, time }, live);
   }
 
   /** Written before anything is sent. false: the task is somebody else's by now, or was cancelled. */
