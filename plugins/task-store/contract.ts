@@ -35,6 +35,8 @@ export interface Order {
   readonly references: readonly Reference[];
   /** The image comes as a stream, behind so many previews of it; absent: it does not. */
   readonly previews?: number;
+  /** Its client waits for the result: it is told of busy vendors at once, and may come again. */
+  readonly waited?: true;
   /** Further members that the client wrote, by their own names, for vendors whose protocol has the same ones. */
   readonly extra: JsonObject;
   /** What the client calls a member, where it is another name: a refusal names what the client wrote. */

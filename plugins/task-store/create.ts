@@ -165,11 +165,12 @@ export class Creation {
     await rows.move(store.orm, this.#task.id, from, { state: 'running', dueMs }, changes);
   }
 
-  /** Everybody is busy, or nobody can be reached: later, until the deadline, unless somebody looks on. */
+  /** Everybody is busy, or nobody can be reached: later, until the deadline, unless somebody waits for it. */
   async #later(verdict: Verdict | undefined): Promise<void> {
     const { rows, store, timing, random } = this.#tools;
-    const isLast = this.#task.leftMs <= timing.retryMs || this.#hand.live !== undefined;
-    if (isLast) return this.#fail(verdict?.error ?? busy, this.#byLease());
+    const { leftMs, order } = this.#task;
+    if (leftMs <= timing.retryMs || order.waited === true || this.#hand.live !== undefined)
+      return this.#fail(verdict?.error ?? busy, this.#byLease());
     const { tries } = this.#task;
     const dueMs = backOff(tries, timing.retryMs, timing.longestRetryMs, random);
     const state = this.#attempts.length === 0 ? 'queued' : 'creating';

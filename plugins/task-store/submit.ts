@@ -41,7 +41,7 @@ function mediaOf(order: Order, places: readonly Place[]): Pick<Call, 'media'> {
 /** 400 for what no vendor can make, 402 where the money is not there; then nothing is stored or sent. */
 export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Answer> {
   const { tools, engine } = taking;
-  const { order, callbackUrl } = exchange.get(submission);
+  const { order, callbackUrl, waits } = exchange.get(submission);
   const entry = exchange.get(model);
   const dropped = checkOrder(placesFor(entry, order.kind, tools.providers, tools.adapters), entry, order);
   const headers = dropped.length === 0 ? {} : { 'x-gateway-dropped': dropped.join(', ') };
@@ -55,7 +55,7 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
     requestId: money.id,
     accountId: money.accountId,
     keyId: money.keyId,
-    order,
+    order: waits || taking.synchronous ? { ...order, waited: true } : order,
     callbackUrl,
     deadlineMs: tools.timing.deadlineMs[order.kind],
     ...(isStreamed ? { lease } : {}),

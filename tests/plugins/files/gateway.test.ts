@@ -147,7 +147,8 @@ test('an operator sees who has how much, and removes what an account or a task h
 
 test('a file whose bytes have vanished is the same 404, and is told to the operator', async () => {
   const { id } = await keeper.keep(png, 'image', owner('vanished'), never);
-  await rm(join(directory, 'files', 'files', 'kept', id.slice(-2), id));
+  const { schema } = gateway.gateway.find(database)!;
+  await rm(join(directory, 'files', schema, 'kept', id.slice(-2), id));
   const answer = await get(keeper.address(id));
   const told = (await answer.json()) as { error: { code: string } };
   assert.deepEqual([answer.status, told.error.code], [404, 'file_not_found']);

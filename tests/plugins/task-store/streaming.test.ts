@@ -46,7 +46,7 @@ let alice: Client;
 const refusals = [
   ['moderated', 400, 'content_policy'],
   ['status=400', 400, null],
-  ['status=429', 503, 'upstream_busy'],
+  ['status=429', 429, 'rate_limit_exceeded'],
   ['status=503', 503, 'upstream_busy'],
   ['first_error=503', 503, 'upstream_busy'],
   ['status=500', 502, 'outcome_unknown'],
