@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { accounts, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
+import { accounts, database, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { mp4, never, owner, png } from './rooms.ts';
