@@ -1,4 +1,5 @@
 /** Clients of a gateway that makes images and videos, and what they wait for. */
+import assert from 'node:assert/strict';
 import { parseUsd } from '../../../core/money.ts';
 import { accounts, ledger } from '../../../core/vocabulary.ts';
 import type { TestGateway } from '../../helpers/gateway.ts';
@@ -18,6 +19,8 @@ export interface Client {
   /** A body that is no plain object goes out as it is. */
   send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Told>;
   balance(): Promise<bigint>;
+  /** Asserts what has been paid since the balance was `before`. Processes hear of what others have ended a moment later. */
+  hasPaid(before: bigint, due: bigint): Promise<void>;
 }
 
 /** A new account of this name with ten dollars. */
@@ -29,6 +32,7 @@ export async function clientOf(
   const book = running.find(accounts)!;
   const { id } = await book.create(name, plan);
   await running.find(ledger)!.credit(id, parseUsd('10'), { kind: 'top-up', reason: 'test', reference: name });
+  const balance = () => running.find(ledger)!.balance(id);
   const { key } = await book.createKey(id, { name: 'test' });
   return {
     accountId: id,
@@ -43,7 +47,12 @@ export async function clientOf(
       const text = await answer.text();
       return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
     },
-    balance: () => running.find(ledger)!.balance(id),
+    balance,
+    async hasPaid(before, due) {
+      for (let tries = 0; tries < 100 && before - (await balance()) !== due; tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(before - (await balance()), due);
+    },
   };
 }
 

@@ -123,7 +123,7 @@ test('an image task: submitted, completed, charged once, and its file can be ope
   const file = await fetch(told.data.result.images[0].url[0]);
   assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'image/png']);
   assert.deepEqual(Buffer.from(await file.arrayBuffer()), png);
-  assert.equal(before - (await main.balance()), parseUsd('0.02'));
+  await main.hasPaid(before, parseUsd('0.02'));
 });
 
 test('a video task in both of its protocols', async () => {
@@ -136,7 +136,7 @@ test('a video task in both of its protocols', async () => {
   const file = await fetch(told.content.video_url);
   assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'video/mp4']);
   await file.arrayBuffer();
-  assert.equal(before - (await main.balance()), parseUsd('0.15'));
+  await main.hasPaid(before, parseUsd('0.15'));
   const official = await main.send('GET', `/v1/videos/${json.id}`);
   assert.deepEqual([official.json.object, official.json.status], ['video', 'completed']);
 });
@@ -149,7 +149,7 @@ test('what a vendor refuses, or breaks off, fails and costs nothing', async () =
     assert.equal(told.data.status, 'failed');
     assert.equal(typeof told.data.error, 'string');
   }
-  assert.equal(await main.balance(), before);
+  await main.hasPaid(before, 0n);
 });
 
 test('a client that waits gets the official answer, with addresses or bytes, and errors as errors', async () => {
@@ -170,7 +170,7 @@ test('the same Idempotency-Key gives the same task and one charge', async () => 
   await ended(main, `/v1/tasks/${first.json.data.id}`);
   const second = await main.send('POST', '/v1/images/generations', order, headers);
   assert.deepEqual(second.json, first.json);
-  assert.equal(before - (await main.balance()), parseUsd('0.01'));
+  await main.hasPaid(before, parseUsd('0.01'));
 });
 
 test('a tenant cannot see, list, cancel or open what is another one’s: always the same 404', async () => {
@@ -274,7 +274,7 @@ test('what has begun cannot be cancelled; bad input is refused before anything i
   const refused = await main.send('DELETE', `/v1/tasks/${slow.json.data.id}`);
   assert.deepEqual([refused.status, refused.json.error.code], [409, 'task_not_cancellable']);
   await ended(main, `/v1/tasks/${slow.json.data.id}`);
-  assert.equal(before - (await main.balance()), parseUsd('0.01'));
+  await main.hasPaid(before, parseUsd('0.01'));
   const bad = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'x', n: 11 });
   assert.deepEqual([bad.status, bad.json.error.param], [400, 'n']);
   const kind = await main.send('POST', '/v1/images/generations', { model: 'film', prompt: 'x' });
@@ -283,10 +283,11 @@ test('what has begun cannot be cancelled; bad input is refused before anything i
 
 test('no money: 402, and no task', async () => {
   const poor = await clientOf(gateway, 'poor');
+  // Nobody makes it, so that nothing is given back meanwhile.
   const content = [{ type: 'text', text: 'waves' }];
   const orders = await Promise.all(
     Array.from({ length: 15 }, () =>
-      poor.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 15 }),
+      poor.send('POST', '/v1/contents/generations/tasks', { model: 'away', content, duration: 15 }),
     ),
   );
   assert.equal(orders.filter(({ status }) => status === 200).length, 13);
