@@ -21,6 +21,9 @@ export const configSchema = z.strictObject({
     .refine((value) => value >= 1 && value <= 1_000, 'must be from 1 to 1000')
     .prefault(8)
     .describe('Tasks that this process works on at the same time; those that wait for a vendor do not count.'),
+  streams: count()
+    .prefault(100)
+    .describe('Images that this process streams to clients at the same time, beside the workers; 0: none.'),
   lease: between(1_000, 600_000, '30s').describe('How long a worker is believed to be at work that says nothing.'),
   deadline: z
     .strictObject({

@@ -1,13 +1,14 @@
 /** What the rooms of this plugin tell one another: shapes read orders, adapters word them for vendors, the queue carries them out. */
 import type { JsonObject } from '../../core/json.ts';
 import type { Usage } from '../../core/usage.ts';
-import type { Target } from '../../core/vocabulary.ts';
+import type { Target, UpstreamTraits } from '../../core/vocabulary.ts';
+import type { FormMember } from './multipart.ts';
 
 export type MediaKind = 'image' | 'video';
 
 /** Something that the client shows the model. */
 export interface Reference {
-  readonly role: 'image' | 'first_frame' | 'last_frame' | 'video' | 'audio';
+  readonly role: 'image' | 'mask' | 'first_frame' | 'last_frame' | 'video' | 'audio';
   /** Where the client wrote it, as `image_urls[1]`. */
   readonly field: string;
   readonly source: { readonly url: string } | { readonly base64: string; readonly mediaType: string };
@@ -32,6 +33,10 @@ export interface Order {
   readonly generateAudio?: boolean;
   readonly watermark?: boolean;
   readonly references: readonly Reference[];
+  /** The image comes as a stream, behind so many previews of it; absent: it does not. */
+  readonly previews?: number;
+  /** Its client waits for the result: it is told of busy vendors at once, and may come again. */
+  readonly waited?: true;
   /** Further members that the client wrote, by their own names, for vendors whose protocol has the same ones. */
   readonly extra: JsonObject;
   /** What the client calls a member, where it is another name: a refusal names what the client wrote. */
@@ -44,6 +49,8 @@ export interface VendorRequest {
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly body?: JsonObject;
+  /** In place of `body`: a form with files. */
+  readonly form?: readonly FormMember[];
   /** Hints of the client that this vendor does not take, by the client's names. */
   readonly dropped?: readonly string[];
 }
@@ -89,11 +96,22 @@ export interface Bounds {
   readonly media?: readonly string[];
 }
 
+/** What one event of a vendor's stream says; undefined: nothing that matters here. */
+export type StreamWord = 'preview' | 'error' | Extract<Step, { state: 'done' | 'failed' }> | undefined;
+
+/** How a vendor streams one image; each of its events is the client's as it came. */
+export interface Streaming {
+  create(order: Order, target: Target): VendorRequest;
+  read(json: JsonObject, event: string | undefined, order: Order): StreamWord;
+}
+
 /** One vendor protocol: pure. Anything that a reader cannot understand throws an UpstreamRefusal or UpstreamError. */
 export interface Adapter {
   /** Its name under a provider's `speaks`: `openai-images`, `gemini-images`, `xai-images`, `ark-images`, `xai-videos`, `ark-videos`. */
   readonly protocol: string;
   readonly kind: MediaKind;
+  /** Header and value that carry the key, where the provider names none; absent: `Authorization: Bearer`. */
+  readonly auth?: UpstreamTraits['auth'];
   /** References by URL are fetched by the gateway, as the vendor takes bytes alone. */
   readonly needsBytes: boolean;
   /** What one call makes at most. The queue divides a larger order into calls, each with its own `count`; bounds are those of the whole. */
@@ -109,6 +127,8 @@ export interface Adapter {
     /** Takes back what has not begun; absent: cannot be cancelled. */
     cancel?(vendorId: string): VendorRequest;
   };
+  /** Only vendors that show previews. */
+  readonly streams?: Streaming;
   bounds(order: Order): Bounds;
 }
 

@@ -2,7 +2,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { MadeFile, Step } from './contract.ts';
 import { complete, giveUp, withLast } from './ends.ts';
-import type { From, Kept, StoredTask, TaskError, VendorFile } from './rows.ts';
+import type { From, Kept, StoredTask, TaskError, To, VendorFile } from './rows.ts';
 import { targetOf } from './targets.ts';
 import { backOff, type Hand, type Tools } from './tools.ts';
 
@@ -12,7 +12,10 @@ const lost: TaskError = { code: 'result_lost', message: 'What was made could not
 
 type Done = Extract<Step, { state: 'done' }>;
 
-/** Results that came as bytes are kept at once, as no row could hold them; then the task is `copying`. */
+/**
+ * Results that came as bytes are kept at once, as no row could hold them; then the task is `copying`. Where somebody looks
+ * on, the same worker goes on.
+ */
 export async function makeFilesKept(
   tools: Tools,
   task: StoredTask,
@@ -28,7 +31,11 @@ export async function makeFilesKept(
     vendorFiles.push(placed);
   }
   const changes = { attempts: task.attempts, made: report, vendorFiles };
-  await rows.move(store.orm, task.id, from, { state: 'copying', dueMs: 0 }, changes);
+  const isWaitedFor = hand.live !== undefined;
+  const next: To = { state: 'copying', dueMs: 0 };
+  const to: To = isWaitedFor ? { ...next, keepLease: true } : next;
+  const moved = await rows.move(store.orm, task.id, from, to, changes);
+  if (moved && isWaitedFor) await copy(tools, { ...task, ...changes, state: 'copying' }, hand);
 }
 
 async function placeOf(

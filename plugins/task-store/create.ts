@@ -1,5 +1,6 @@
 /** Has an order made: departures are written down before anything is sent, and what may have been sent is never sent again. */
-import type { Attempt, Model, Secret } from '../../core/vocabulary.ts';
+import type { Attempt, Model, Secret, Target } from '../../core/vocabulary.ts';
+import { askLive } from './ask-live.ts';
 import { askAll, callsFor, type VendorCall } from './calls.ts';
 import type { Adapter, Step } from './contract.ts';
 import { makeFilesKept } from './copy.ts';
@@ -37,7 +38,8 @@ export class Creation {
   async run(): Promise<void> {
     const { catalog, providers, adapters, random } = this.#tools;
     const model = catalog.find(this.#task.model);
-    const places = model === undefined ? [] : placesFor(model, this.#task.kind, providers, adapters);
+    const all = model === undefined ? [] : placesFor(model, this.#task.kind, providers, adapters);
+    const places = this.#hand.live === undefined ? all : all.filter(({ adapter }) => adapter.streams !== undefined);
     if (model === undefined || places.length === 0) return this.#fail(gone, this.#byLease());
     const queue = inTurn(places, random);
     const tried = new Map<Place, Set<string>>();
@@ -77,7 +79,7 @@ export class Creation {
     const startedMs = clock.monotonic();
     const timeoutMs = Math.max(target.upstream.firstByteTimeoutMs, paintingMs);
     try {
-      const { step, status } = await askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
+      const { step, status } = await this.#ask(adapter, calls, target, timeoutMs);
       this.#note({ result: 'answered', status, durationMs: clock.monotonic() - startedMs });
       return { step, adapter };
     } catch (error) {
@@ -99,6 +101,17 @@ export class Creation {
         providers.rest(taken.credential, rest.allModels ? undefined : place.target.model, rest.forMs, message);
       return { verdict };
     }
+  }
+
+  #ask(adapter: Adapter, calls: readonly VendorCall[], target: Target, timeoutMs: number): ReturnType<typeof askAll> {
+    const { live, signal } = this.#hand;
+    const { streams } = adapter;
+    if (live === undefined || streams === undefined)
+      return askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
+    // A stream that goes on saying nothing ends with its task's time.
+    const within = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(this.#task.leftMs)))]);
+    const time = { timeoutMs, signal: within };
+    return askLive(this.#tools, { adapter: { ...adapter, streams }, order: calls[0]!.order, target, time }, live);
   }
 
   /** Written before anything is sent. false: the task is somebody else's by now, or was cancelled. */
@@ -152,10 +165,12 @@ export class Creation {
     await rows.move(store.orm, this.#task.id, from, { state: 'running', dueMs }, changes);
   }
 
-  /** Everybody is busy, or nobody can be reached: later, until the deadline. */
+  /** Everybody is busy, or nobody can be reached: later, until the deadline, unless somebody waits for it. */
   async #later(verdict: Verdict | undefined): Promise<void> {
     const { rows, store, timing, random } = this.#tools;
-    if (this.#task.leftMs <= timing.retryMs) return this.#fail(verdict?.error ?? busy, this.#byLease());
+    const { leftMs, order } = this.#task;
+    if (leftMs <= timing.retryMs || order.waited === true || this.#hand.live !== undefined)
+      return this.#fail(verdict?.error ?? busy, this.#byLease());
     const { tries } = this.#task;
     const dueMs = backOff(tries, timing.retryMs, timing.longestRetryMs, random);
     const state = this.#attempts.length === 0 ? 'queued' : 'creating';

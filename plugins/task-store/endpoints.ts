@@ -1,14 +1,16 @@
 /** The endpoints of tasks: orders and queries, in every client protocol that speaks of them. */
-import type { Endpoint, Exchange, Host } from '../../core/contract.ts';
+import type { Answer, Endpoint, Exchange, Host } from '../../core/contract.ts';
 import { envelope } from '../../core/error-envelope.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { call } from '../../core/vocabulary.ts';
 import type { TaskConfig } from './config.ts';
 import type { Shape } from './contract.ts';
 import type { Engine } from './engine.ts';
+import type { ListQueries } from './list-queries.ts';
 import type { Queries, Scope } from './queries.ts';
-import { imageTask, openaiVideos, videoTask } from './shapes/index.ts';
-import { callOf, submission, takeOrder } from './submit.ts';
+import { imageEdit, imageTask, openaiVideos, videoTask } from './shapes/index.ts';
+import { callOf, takeOrder } from './submit.ts';
+import { submission } from './taking.ts';
 import type { Tools } from './tools.ts';
 
 /** Section 8 of the interface. */
@@ -22,7 +24,10 @@ export interface Rooms {
   readonly tools: Tools;
   readonly engine: Engine;
   readonly queries: Queries;
+  readonly lists: ListQueries;
 }
+
+type Handle = (exchange: Exchange) => Promise<Answer>;
 
 const renderError = (error: GatewayError) => ({
   status: error.status,
@@ -36,7 +41,12 @@ export function endpointsOf(rooms: Rooms): Endpoint[] {
   const videos = expose.includes('videos');
   const any: Scope = { kind: images && videos ? undefined : images ? 'image' : 'video' };
   return [
-    ...(images ? [order(rooms, '/v1/images/generations', 'images', imageTask)] : []),
+    ...(images
+      ? [
+          order(rooms, '/v1/images/generations', 'images', imageTask),
+          order(rooms, '/v1/images/edits', 'images', imageEdit),
+        ]
+      : []),
     ...asked(rooms, '/v1/tasks', 'tasks', any),
     ...(videos ? videoEndpoints(rooms) : []),
   ];
@@ -47,7 +57,9 @@ function videoEndpoints(rooms: Rooms): Endpoint[] {
   const official: Scope = { kind: 'video', shape: openaiVideos };
   return [
     order(rooms, tasks, 'videos', videoTask),
-    ...asked(rooms, tasks, 'video-tasks', { kind: 'video', shape: videoTask }),
+    ...asked(rooms, tasks, 'video-tasks', { kind: 'video', shape: videoTask }, (exchange) =>
+      rooms.lists.numbered(exchange),
+    ),
     order(rooms, '/v1/videos', 'videos', openaiVideos),
     ...asked(rooms, '/v1/videos', 'video-tasks', official),
     {
@@ -63,7 +75,8 @@ function videoEndpoints(rooms: Rooms): Endpoint[] {
 
 function order(rooms: Rooms, path: string, operation: string, shape: Shape): Endpoint {
   const { host, config, tools, engine } = rooms;
-  const taking = { tools, engine, host, shape, synchronous: config.mode === 'synchronous', waitMs: config.wait };
+  const synchronous = config.mode === 'synchronous';
+  const taking = { tools, engine, host, shape, synchronous, waitMs: config.wait, mostStreams: config.streams };
   return {
     method: 'POST',
     path,
@@ -83,10 +96,16 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
 }
 
 /** One, all, and the end of one. */
-function asked({ queries }: Rooms, path: string, operation: string, scope: Scope): Endpoint[] {
+function asked(
+  { queries, lists }: Rooms,
+  path: string,
+  operation: string,
+  scope: Scope,
+  list: Handle = (exchange) => lists.after(exchange, scope),
+): Endpoint[] {
   const common = { operation, body: 'none', timeoutMs: queryTimeoutMs, renderError } as const;
   return [
-    { ...common, method: 'GET', path, handle: (exchange) => queries.list(exchange, scope) },
+    { ...common, method: 'GET', path, handle: list },
     { ...common, method: 'GET', path: `${path}/:id`, handle: (exchange) => queries.one(exchange, scope) },
     { ...common, method: 'DELETE', path: `${path}/:id`, handle: (exchange) => queries.cancel(exchange, scope) },
   ];

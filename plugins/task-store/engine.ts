@@ -1,16 +1,22 @@
 /** The workers: take what is due, do its next step, keep the lease while they work. Any number of processes may run one. */
+import { GatewayError } from '../../core/errors.ts';
 import { copy } from './copy.ts';
 import { Creation } from './create.ts';
 import { giveUp } from './ends.ts';
+import type { Live } from './live.ts';
 import { expired, giveUpUnknown, poll } from './poll.ts';
 import type { From, StoredTask } from './rows.ts';
 import type { Hand, Tools } from './tools.ts';
 import { unknownOutcome } from './verdict.ts';
 
+const fullMs = 5_000;
+
 export class Engine {
   readonly #tools: Tools;
   readonly #workers: number;
   readonly #running = new Set<Promise<void>>();
+  readonly #followed = new Set<Promise<void>>();
+  #lookers = 0;
   readonly #stopping = new AbortController();
   #taking: Promise<void> | undefined;
   #again = false;
@@ -24,6 +30,18 @@ export class Engine {
   /** Tasks that this process works on now. */
   get active(): number {
     return this.#running.size;
+  }
+
+  /** A place for one who looks on, and how it is given back. Throws overloaded where `most` look on already. */
+  admit(most: number): () => void {
+    if (Math.max(this.#lookers, this.#followed.size) >= most) {
+      const details = { retryAfterMs: fullMs };
+      throw new GatewayError('overloaded', 'Too many images are being streamed at the moment.', details);
+    }
+    this.#lookers += 1;
+    return () => {
+      this.#lookers -= 1;
+    };
   }
 
   /** Takes what is due, as far as workers are free. Resolves when it was taken, not when it is done. */
@@ -64,7 +82,21 @@ export class Engine {
     }
   }
 
-  async #work(task: StoredTask, lease: string): Promise<void> {
+  /**
+   * The next step of a task that came with this lease, for somebody who looks on; beside the workers, as the client's own
+   * connection is the limit of it. Resolves when it is done.
+   */
+  follow(task: StoredTask, lease: string, live: Live): Promise<void> {
+    const work = this.#work(task, lease, live).finally(() => {
+      this.#followed.delete(work);
+      live.end();
+      this.wake();
+    });
+    this.#followed.add(work);
+    return work;
+  }
+
+  async #work(task: StoredTask, lease: string, live?: Live): Promise<void> {
     const { rows, log, timing } = this.#tools;
     const renewing = setInterval(() => {
       rows.renew(task.id, lease, timing.leaseMs).catch((error: unknown) => {
@@ -72,7 +104,8 @@ export class Engine {
       });
     }, timing.leaseMs / 3);
     try {
-      await step(this.#tools, task, { lease, signal: this.#stopping.signal });
+      const { signal } = this.#stopping;
+      await step(this.#tools, task, live === undefined ? { lease, signal } : { lease, signal, live });
     } catch (error) {
       // The lease runs out, and somebody goes on from what the row says.
       log.error({ error, task: task.id, state: task.state }, 'a step of a task failed');
@@ -85,7 +118,7 @@ export class Engine {
   async stop(withinMs: number): Promise<void> {
     this.#stopped = true;
     await this.#taking?.catch(() => {});
-    const all = Promise.allSettled(this.#running);
+    const all = Promise.allSettled([...this.#running, ...this.#followed]);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, withinMs);
@@ -93,7 +126,7 @@ export class Engine {
     await Promise.race([all, late]);
     clearTimeout(timer);
     this.#stopping.abort(new Error('the gateway stops'));
-    await Promise.allSettled(this.#running);
+    await Promise.allSettled([...this.#running, ...this.#followed]);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   database,
   deposit,
   deposits,
+  errorShape,
   files,
   model,
   providers,
@@ -22,6 +23,7 @@ import { commandsOf } from './commands.ts';
 import { configSchema, type TaskConfig } from './config.ts';
 import { endpointsOf } from './endpoints.ts';
 import { Engine } from './engine.ts';
+import { ListQueries } from './list-queries.ts';
 import { Queries } from './queries.ts';
 import { TaskRows } from './rows.ts';
 import { imageTask, videoTask } from './shapes/index.ts';
@@ -41,7 +43,7 @@ export default definePlugin<TaskConfig>({
   name: 'task-store',
   config: configSchema,
   needs: [database, catalog, providers, deposits, files],
-  uses: [accounts],
+  uses: [accounts, errorShape],
   reads: [call, caller, model, deposit],
   // No exchange of an order has attempts: the task has.
   writes: [attempts, usageReport],
@@ -53,7 +55,7 @@ export default definePlugin<TaskConfig>({
 export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapters): Promise<Part> {
   const store = host.need(database);
   await store.migrate('task-store', new URL('./migrations/', import.meta.url));
-  const vendors = openVendors(() => host.clock.now());
+  const vendors = openVendors(host);
   const references = new GuardedClient({
     allowPrivate: config.references.allow_private,
     maxBytes: config.references.limit,
@@ -76,7 +78,14 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
   };
   host.provide(taskDesk, openTaskDesk(tools));
   const engine = new Engine(tools, config.workers);
-  const endpoints = endpointsOf({ host, config, tools, engine, queries: new Queries(tools) });
+  const endpoints = endpointsOf({
+    host,
+    config,
+    tools,
+    engine,
+    queries: new Queries(tools),
+    lists: new ListQueries(tools),
+  });
   const secret = () => callbackKey(store, config.callbacks.secret, host.random);
   return {
     endpoints,

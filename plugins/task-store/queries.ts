@@ -1,4 +1,4 @@
-/** What clients ask of tasks they have: one, a list, its file, its end. An id that is not theirs is the same 404 as one of nobody. */
+/** What clients ask of a task they have: its state, its file, its end. An id that is not theirs is the same 404 as one of nobody. */
 import type { Answer, Exchange } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { caller } from '../../core/vocabulary.ts';
@@ -6,14 +6,12 @@ import type { MediaKind, Shape } from './contract.ts';
 import { giveUp } from './ends.ts';
 import type { From, StoredTask, TaskError } from './rows.ts';
 import { imageTask, videoTask } from './shapes/index.ts';
-import { json } from './submit.ts';
+import { json } from './taking.ts';
 import { targetOf } from './targets.ts';
 import type { Tools } from './tools.ts';
-import { isFinal, statesNamed, viewOf } from './view.ts';
+import { isFinal, viewOf } from './view.ts';
 
 const idForm = /^task_[0-9a-f]{32}$/;
-const defaultLimit = 20;
-const mostListed = 100;
 const cancelTimeoutMs = 30_000;
 const cancelled: TaskError = { code: 'cancelled', message: 'The task was cancelled.' };
 
@@ -32,31 +30,7 @@ export class Queries {
   }
 
   async one(exchange: Exchange, scope: Scope): Promise<Answer> {
-    return json(this.#word(await this.#find(exchange, scope), exchange, scope));
-  }
-
-  /** Newest first; `after` is the last id of the page before. */
-  async list(exchange: Exchange, scope: Scope): Promise<Answer> {
-    const { query } = exchange.request;
-    const limit = limitIn(query.get('limit'));
-    const status = query.get('status');
-    const states = status === null ? undefined : statesNamed(status);
-    if (status !== null && states === undefined)
-      throw new GatewayError('invalid_request', 'The parameter "status" names no state of a task.', {
-        field: 'status',
-      });
-    const kind = scope.kind ?? kindIn(query.get('kind'));
-    const after = query.get('after') ?? undefined;
-    const page = { limit: limit + 1, kind, states, after };
-    const found = await this.#tools.rows.list(exchange.get(caller).accountId, page);
-    const tasks = found.slice(0, limit);
-    return json({
-      object: 'list',
-      data: tasks.map((task) => this.#word(task, exchange, scope)),
-      first_id: tasks[0]?.id ?? null,
-      last_id: tasks.at(-1)?.id ?? null,
-      has_more: found.length > limit,
-    });
+    return json(wordOf(await this.#find(exchange, scope), exchange, scope, this.#tools));
   }
 
   /** Cancels what nobody has begun to make; 409 for what has begun. */
@@ -64,7 +38,7 @@ export class Queries {
     const task = await this.#find(exchange, scope);
     await this.takeBack(task, exchange.signal);
     const { id, accountId } = task;
-    return json(this.#word((await this.#tools.rows.find(id, accountId))!, exchange, scope));
+    return json(wordOf((await this.#tools.rows.find(id, accountId))!, exchange, scope, this.#tools));
   }
 
   /** Cancels a task of which it is known that it may be; one that is cancelled already stays so. */
@@ -88,11 +62,6 @@ export class Queries {
     const task = idForm.test(id) ? await this.#tools.rows.find(id, exchange.get(caller).accountId) : undefined;
     if (task === undefined || (kind !== undefined && task.kind !== kind)) throw noSuchTask();
     return task;
-  }
-
-  #word(task: StoredTask, exchange: Exchange, { shape }: Scope): object {
-    const words = shape ?? (task.kind === 'image' ? imageTask : videoTask);
-    return words.told(viewOf(task, this.#tools.files, exchange.request.headers['host']));
   }
 
   async #takeBack(task: StoredTask, signal: AbortSignal): Promise<boolean> {
@@ -128,16 +97,8 @@ function noSuchTask(): GatewayError {
   return new GatewayError('not_found', 'There is no task of this id.', { code: 'task_not_found' });
 }
 
-function limitIn(text: string | null): number {
-  if (text === null) return defaultLimit;
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= mostListed) return limit;
-  throw new GatewayError('invalid_request', `The parameter "limit" must be from 1 to ${mostListed}.`, {
-    field: 'limit',
-  });
-}
-
-function kindIn(text: string | null): MediaKind | undefined {
-  if (text === null || text === 'image' || text === 'video') return text ?? undefined;
-  throw new GatewayError('invalid_request', 'The parameter "kind" must be image or video.', { field: 'kind' });
+/** The task in the endpoint's protocol, else in the one of its kind. */
+export function wordOf(task: StoredTask, exchange: Exchange, { shape }: Scope, { files }: Tools): object {
+  const words = shape ?? (task.kind === 'image' ? imageTask : videoTask);
+  return words.told(viewOf(task, files, exchange.request.headers['host']));
 }

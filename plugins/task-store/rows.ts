@@ -55,6 +55,8 @@ export interface NewTask {
   readonly order: Order;
   readonly callbackUrl: string | undefined;
   readonly deadlineMs: number;
+  /** Whoever takes the order does its first step too. */
+  readonly lease?: { readonly token: string; readonly forMs: number };
 }
 
 /** What a transition writes beside the state; absent members stay. */
@@ -83,14 +85,6 @@ export interface To {
   readonly keepLease?: true;
 }
 
-export interface Page {
-  readonly limit: number;
-  readonly kind: MediaKind | undefined;
-  readonly states: readonly StoredState[] | undefined;
-  /** Id of the task behind which the page begins. */
-  readonly after: string | undefined;
-}
-
 export class TaskRows {
   readonly #store: Database;
   readonly #table: SQL;
@@ -99,16 +93,19 @@ export class TaskRows {
   constructor(store: Database) {
     this.#store = store;
     this.#table = sql`${sql.identifier(store.schema)}.${sql.identifier('tasks')}`;
-    this.leased = { table: this.#table, key: sql`id`, columns: columns };
+    this.leased = { table: this.#table, key: sql`id`, columns: workColumns };
   }
 
   async insert(runner: Runner, task: NewTask): Promise<void> {
     const { references, ...head } = task.order;
+    const { lease } = task;
+    const until = lease === undefined ? sql`null` : inMs(lease.forMs);
     await runner.execute(sql`
       insert into ${this.#table} (id, request_id, account_id, key_id, kind, model, state, order_head, order_refs, callback_url,
-        created_at, updated_at, deadline_at, due_at)
+        created_at, updated_at, deadline_at, due_at, lease, lease_until)
       values (${task.id}, ${task.requestId}::uuid, ${task.accountId}, ${task.keyId}, ${head.kind}, ${head.model}, 'queued',
-        ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now())`);
+        ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now(),
+        ${lease?.token ?? null}::text, (${until})::timestamptz)`);
   }
 
   async take(token: string, limit: number, leaseMs: number): Promise<StoredTask[]> {
@@ -119,31 +116,14 @@ export class TaskRows {
     return renewLease(this.#store.orm, this.leased, id, token, leaseMs);
   }
 
-  /** The account's task; without an account, anybody's. */
+  /** The account's task; without an account, anybody's. What was shown to the model stays where it is: it may be large. */
   async find(id: string, accountId?: string): Promise<StoredTask | undefined> {
     const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
     const [row] = await rowsOf<Row>(
       this.#store.orm,
-      sql`select ${columns} from ${this.#table} as taken where id = ${id} ${owned}`,
+      sql`select ${toldColumns} from ${this.#table} as taken where id = ${id} ${owned}`,
     );
     return row && taskOf(row);
-  }
-
-  /** Newest first. */
-  async list(accountId: string, { limit, kind, states, after }: Page): Promise<StoredTask[]> {
-    const filters = [sql`account_id = ${accountId}`];
-    if (kind !== undefined) filters.push(sql`kind = ${kind}`);
-    if (states !== undefined)
-      filters.push(sql`state in (select value from json_array_elements_text(${jsonOf(states)}))`);
-    if (after !== undefined)
-      filters.push(sql`(created_at, id) < (select created_at, id from ${this.#table} as last
-        where last.id = ${after} and last.account_id = ${accountId})`);
-    const found = await rowsOf<Row>(
-      this.#store.orm,
-      sql`select ${columns} from ${this.#table} as taken where ${sql.join(filters, sql` and `)}
-          order by created_at desc, id desc limit ${limit}::int`,
-    );
-    return found.map(taskOf);
   }
 
   /**
@@ -192,14 +172,21 @@ function rightOf({ by }: From): SQL {
   return 'lease' in by ? sql`and lease = ${by.lease}` : sql`and departure = ${by.departure}::smallint`;
 }
 
-const columns = sql`taken.id, request_id::text as request_id, account_id, kind, model, state, progress::int as progress,
-  order_head::text as order_head, order_refs::text as order_refs, callback_url, attempts::text as attempts, vendor_id,
-  made::text as made, vendor_files::text as vendor_files, results::text as results, error::text as error, tries,
+/** What is told of a task, however often it is asked for. */
+export const toldColumns = columnsWith(sql`null as order_refs, null as vendor_files`);
+/** What is needed to work on it. */
+const workColumns = columnsWith(sql`order_refs::text as order_refs, vendor_files::text as vendor_files`);
+
+function columnsWith(large: SQL): SQL {
+  return sql`taken.id, request_id::text as request_id, account_id, kind, model, state, progress::int as progress,
+  order_head::text as order_head, callback_url, attempts::text as attempts, vendor_id,
+  made::text as made, results::text as results, error::text as error, tries, ${large},
   ${millisecondsOf(sql`created_at`)} as created_ms, ${millisecondsOf(sql`updated_at`)} as updated_ms,
   ${millisecondsOf(sql`completed_at`)} as completed_ms,
   (extract(epoch from deadline_at - now()) * 1000)::float8 as left_ms`;
+}
 
-interface Row {
+export interface Row {
   readonly id: string;
   readonly request_id: string;
   readonly account_id: string;
@@ -223,7 +210,7 @@ interface Row {
   readonly left_ms: number;
 }
 
-function taskOf(row: Row): StoredTask {
+export function taskOf(row: Row): StoredTask {
   const references = read<Reference[]>(row.order_refs) ?? [];
   return {
     id: row.id,

@@ -3,6 +3,7 @@ import type { Random } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { mergeTraits } from '../../core/traits.ts';
 import type { Attempt, Model, ModelTarget, Provider, Providers, Secret, Target } from '../../core/vocabulary.ts';
+import { unsupported } from './adapters/refuse.ts';
 import { callsFor } from './calls.ts';
 import type { Adapter, Bounds, MediaKind, Order } from './contract.ts';
 
@@ -38,6 +39,7 @@ export function inTurn(places: readonly Place[], random: Random): Place[] {
 
 export function targetAt({ provider, target, adapter }: Place, model: Model, key: Secret, credential: string): Target {
   const { protocol } = adapter;
+  const upstream = provider.protocolTraits?.[protocol] ?? provider.traits;
   return {
     provider: provider.name,
     model: target.model,
@@ -45,7 +47,7 @@ export function targetAt({ provider, target, adapter }: Place, model: Model, key
     baseUrl: provider.speaks[protocol]!.replace(/\/+$/, ''),
     key,
     credential,
-    upstream: provider.protocolTraits?.[protocol] ?? provider.traits,
+    upstream: { ...upstream, auth: upstream.auth ?? adapter.auth },
     traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
   };
 }
@@ -85,7 +87,10 @@ export function boundsOf(places: readonly Place[], order: Order): Omit<Bounds, '
  * Throws what the client is told when no place can make this: the first one's reason. Nothing is sent. Returns the
  * client's hints that the first place which can does not take.
  */
-export function checkOrder(places: readonly Place[], model: Model, order: Order): readonly string[] {
+export function checkOrder(all: readonly Place[], model: Model, order: Order): readonly string[] {
+  const places = order.previews === undefined ? all : all.filter(({ adapter }) => adapter.streams !== undefined);
+  if (places.length < all.length && places.length === 0)
+    throw unsupported('The model does not stream its images: leave "stream" out.', 'stream');
   let reason: unknown = new GatewayError('unsupported', `The model \`${model.id}\` cannot be called at the moment.`, {
     field: 'model',
     code: 'protocol_unsupported',

@@ -2,6 +2,7 @@
 import type { Clock, Log, Random } from '../../core/contract.ts';
 import type { Catalog, Database, Deposits, Files, Providers } from '../../core/vocabulary.ts';
 import type { Order } from './contract.ts';
+import type { Live } from './live.ts';
 import type { TaskRows } from './rows.ts';
 import type { Adapters } from './targets.ts';
 import type { Vendors } from './vendor.ts';
@@ -42,6 +43,8 @@ export interface Tools {
 export interface Hand {
   readonly lease: string;
   readonly signal: AbortSignal;
+  /** Somebody looks on. */
+  readonly live?: Live;
 }
 
 /** Doubles from `firstMs` up to `longestMs`, less up to a quarter, so that many do not come at once. */

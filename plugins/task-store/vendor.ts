@@ -1,10 +1,11 @@
 /** Sends an adapter's request to its vendor, and tells of a failure whether anything can have been sent. */
 import { Agent, type Dispatcher, request } from 'undici';
-import type { Headers } from '../../core/contract.ts';
+import type { Headers, Host, Random } from '../../core/contract.ts';
 import { UpstreamError } from '../../core/errors.ts';
 import { tryParseBytes } from '../../core/json.ts';
 import type { Target } from '../../core/vocabulary.ts';
 import type { VendorAnswer, VendorRequest } from './contract.ts';
+import { writeMultipart } from './multipart.ts';
 
 /** Ten large images as base64. */
 const maxAnswerBytes = 256 * 2 ** 20;
@@ -24,14 +25,30 @@ const beforeSending = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
+export interface VendorTime {
+  /** Until the answer's head. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** An answer whose body is still to come. */
+export interface OpenAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Throws UpstreamError. */
+  readonly body: AsyncIterable<Buffer>;
+  close(): void;
+}
+
 export interface Vendors {
   /** Throws UpstreamError: with the phase `connect`, the vendor knows nothing of it. */
   ask(wanted: VendorRequest, target: Target, timeoutMs: number, signal: AbortSignal): Promise<VendorAnswer>;
+  /** As `ask`, for answers that are read as they come. Whoever opens one closes it. */
+  open(wanted: VendorRequest, target: Target, time: VendorTime): Promise<OpenAnswer>;
   close(): Promise<void>;
 }
 
-/** `now` is wall-clock milliseconds. */
-export function openVendors(now: () => number): Vendors {
+export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): Vendors {
   const agents = new Map<number, Agent>();
   const agentFor = (connectTimeoutMs: number) => {
     let agent = agents.get(connectTimeoutMs);
@@ -43,23 +60,31 @@ export function openVendors(now: () => number): Vendors {
     }
     return agent;
   };
+  const open: Vendors['open'] = async (wanted, target, { timeoutMs, signal }) => {
+    const { body, type } = contentOf(wanted, random);
+    try {
+      const answer = await request(target.baseUrl + wanted.path, {
+        dispatcher: agentFor(target.upstream.connectTimeoutMs),
+        method: wanted.method,
+        headers: headersFor(target, type),
+        body,
+        headersTimeout: timeoutMs,
+        bodyTimeout: target.upstream.idleTimeoutMs,
+        signal,
+      });
+      // Whoever closes it early is not told that it broke.
+      answer.body.on('error', () => {});
+      const close = () => void answer.body.destroy();
+      return { status: answer.statusCode, headers: plain(answer.headers), body: chunksOf(answer, signal), close };
+    } catch (error) {
+      throw told(error, signal);
+    }
+  };
   return {
+    open,
     async ask(wanted, target, timeoutMs, signal) {
-      try {
-        const answer = await request(target.baseUrl + wanted.path, {
-          dispatcher: agentFor(target.upstream.connectTimeoutMs),
-          method: wanted.method,
-          headers: headersFor(target, wanted.body !== undefined),
-          body: wanted.body === undefined ? null : JSON.stringify(wanted.body),
-          headersTimeout: timeoutMs,
-          bodyTimeout: target.upstream.idleTimeoutMs,
-          signal,
-        });
-        const bytes = await readBody(answer);
-        return { status: answer.statusCode, headers: plain(answer.headers), atMs: now(), json: tryParseBytes(bytes) };
-      } catch (error) {
-        throw told(error, signal);
-      }
+      const { status, headers, body } = await open(wanted, target, { timeoutMs, signal });
+      return { status, headers, atMs: clock.now(), json: tryParseBytes(await readBody(body)) };
     },
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()));
@@ -67,15 +92,24 @@ export function openVendors(now: () => number): Vendors {
   };
 }
 
-async function readBody({ body }: Dispatcher.ResponseData): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
+async function* chunksOf({ body }: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxAnswerBytes) throw new UpstreamError('body', 'the answer is too large');
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) throw new UpstreamError('body', 'the answer is too large');
+      yield chunk;
+    }
+  } catch (error) {
+    throw told(error, signal);
   }
-  return Buffer.concat(chunks, bytes);
+}
+
+/** All of it. */
+export async function readBody(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 function told(error: unknown, signal: AbortSignal): UpstreamError {
@@ -88,9 +122,17 @@ function told(error: unknown, signal: AbortSignal): UpstreamError {
   return new UpstreamError(unsent ? 'connect' : 'sent', message, { timedOut, cause: error });
 }
 
-function headersFor({ upstream, key }: Target, hasBody: boolean): Headers {
+function contentOf({ body, form }: VendorRequest, random: Random): { body: string | Buffer | null; type?: string } {
+  if (form !== undefined) {
+    const boundary = `form-${random.bytes(16).toString('hex')}`;
+    return { body: writeMultipart(form, boundary), type: `multipart/form-data; boundary=${boundary}` };
+  }
+  return body === undefined ? { body: null } : { body: JSON.stringify(body), type: 'application/json' };
+}
+
+function headersFor({ upstream, key }: Target, type: string | undefined): Headers {
   const headers: Headers = { accept: 'application/json', 'accept-encoding': 'identity' };
-  if (hasBody) headers['content-type'] = 'application/json';
+  if (type !== undefined) headers['content-type'] = type;
   for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
   const { header, value } = upstream.auth ?? { header: 'authorization', value: 'Bearer {key}' };
   headers[header.toLowerCase()] = value.replace('{key}', () => key.reveal());

@@ -19,6 +19,7 @@ const shortestRestMs = 1_000;
 const longestRestMs = 300_000;
 
 export const busy: TaskError = { code: 'upstream_busy', message: 'The model was overloaded for too long.' };
+const limited: TaskError = { code: 'upstream_rate_limited', message: 'The model takes no more requests for now.' };
 export const unknownOutcome: TaskError = {
   code: 'outcome_unknown',
   message: 'The model broke off without an answer. Nothing is charged.',
@@ -51,7 +52,12 @@ function judgeRefusal(refusal: UpstreamRefusal): Verdict {
     return { ...refused, next: 'key', rest, error: busy };
   }
   if (status === 429) {
-    return { ...refused, next: 'key', rest: { forMs: retryAfterMs ?? rateLimitedMs, allModels: false }, error: busy };
+    return {
+      ...refused,
+      next: 'key',
+      rest: { forMs: retryAfterMs ?? rateLimitedMs, allModels: false },
+      error: limited,
+    };
   }
   if (status === 503 || status === 529) {
     const rest = retryAfterMs === undefined ? {} : { rest: { forMs: retryAfterMs, allModels: false } };

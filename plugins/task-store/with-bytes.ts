@@ -1,8 +1,8 @@
 /** References that a vendor wants as bytes: fetched behind the guard, and judged by content. */
-
 import { sniffMediaType } from '../../core/data-url.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { type GuardedClient, Unfetchable } from '../../core/guarded-get.ts';
+import { kindOfMedia } from '../../core/media-types.ts';
 import type { Order, Reference } from './contract.ts';
 
 const timeoutMs = 60_000;
@@ -21,10 +21,11 @@ async function fetched(client: GuardedClient, reference: Reference, signal: Abor
   const { source, field } = reference;
   if (!('url' in source)) return reference;
   try {
-    const { bytes, contentType } = await client.get(source.url, signal);
+    const { bytes } = await client.get(source.url, signal);
     const base64 = bytes.toString('base64');
-    const mediaType = sniffMediaType(base64) ?? contentType ?? '';
-    if (!/^(?:image|video|audio)\//.test(mediaType)) throw new Unfetchable('it is no medium');
+    // Whatever its server says.
+    const mediaType = sniffMediaType(base64);
+    if (mediaType === undefined || kindOfMedia(mediaType) !== 'image') throw new Unfetchable('it is no image');
     return { ...reference, source: { base64, mediaType } };
   } catch (error) {
     const why = error instanceof Unfetchable ? `: ${error.message}` : '';

@@ -30,11 +30,28 @@ test('images are painted, and what came is what is paid and billed', async () =>
   assert.ok(!call.estimated && call.paid > 0n);
 });
 
+test('a stream is paid and billed like any image; one that breaks raises with the code of the shape, and is not paid', async () => {
+  const usual = { model, stream: true, size: '1024x1024', quality: 'low', partial_images: 2 } as const;
+  const call = await demo.settled(async () => {
+    const types: string[] = [];
+    const events = await client().images.generate({ ...usual, prompt: 'A cat' });
+    for await (const event of events) types.push(event.type.replace('image_generation.', ''));
+    assert.deepEqual(types, ['partial_image', 'partial_image', 'completed']);
+  }, ['1024x1024', 'low']);
+  assert.deepEqual(call.usage, call.entry.usage);
+  assert.deepEqual([call.usage.image, call.usage.output_image, call.paid], [1, 472, call.due]);
+  const broken = async () => {
+    const events = await client().images.generate({ ...usual, prompt: 'A cat [[sandbox: cut_after=1]]' });
+    for await (const event of events) assert.equal(event.type, 'image_generation.partial_image');
+  };
+  await assert.rejects(broken, (error) => error instanceof OpenAI.APIError && error.code === 'UPSTREAM_ERROR');
+});
+
 test("every failure raises the client's own error class with the code of the shape, and none is billed", async () => {
   const billed = await demo.billed();
   const cases: readonly [body: object, status: number, code: string, key?: string][] = [
     [{ prompt: '[[sandbox: status=400]]' }, 400, 'INVALID_REQUEST'],
-    [{ prompt: 'A cat', size: '16:9' }, 400, 'INVALID_REQUEST'],
+    [{ prompt: 'A cat', size: 'huge' }, 400, 'INVALID_REQUEST'],
     [{ prompt: 'A cat', n: 11 }, 400, 'INVALID_REQUEST'],
     [{ prompt: 'A cat', model: 'gpt-5.4-mini' }, 400, 'INVALID_REQUEST'],
     [{ prompt: 'A cat' }, 401, 'INVALID_API_KEY', 'sk-unknown'],

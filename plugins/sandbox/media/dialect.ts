@@ -16,6 +16,8 @@ export interface PictureAsk {
   readonly quality: string;
   /** Images that are shown to the model. */
   readonly references: number;
+  /** It is streamed, behind so many previews; absent: it is not. */
+  readonly previews?: number;
   /** The answer carries bytes; else addresses. */
   readonly asBytes: boolean;
   readonly directives: Directives;
@@ -34,7 +36,20 @@ export interface Words {
   fault(fault: Fault, id: string): { readonly body: string; readonly headers: Record<string, string> };
 }
 
+/** The events of a stream as their bytes; `created` in seconds. */
+export interface PictureStreaming {
+  preview(ask: PictureAsk, picture: Picture, index: number, created: number): string;
+  completed(ask: PictureAsk, picture: Picture, created: number): string;
+  fault(fault: Fault): string;
+  usage(ask: PictureAsk): Usage;
+  /** Of a stream that ended before its picture. */
+  usageOfPreviews(ask: PictureAsk, previews: number): Usage;
+}
+
 export interface PictureDialect extends Words {
+  readonly streaming?: PictureStreaming;
+  /** Requests with references may come as forms with files. */
+  readonly takesForms?: true;
   /** Throws a Fault for what this vendor would refuse. `edits`: the path for requests with references. */
   read(body: JsonObject, edits: boolean): PictureAsk;
   /** What is charged for so many pictures. */

@@ -1,14 +1,18 @@
 /** Images as the protocol of OpenAI has them: sold by tokens, always as bytes. Pure. */
-import { chatFault } from '../chat-faults.ts';
+import { formatFrame } from '../../../core/sse.ts';
+import type { Usage } from '../../../core/usage.ts';
+import { chatFault, wireFault } from '../chat-faults.ts';
 import { readDirectives } from '../directives.ts';
 import { badRequest } from '../fault.ts';
-import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
+import { isObject, type JsonObject, listOf, textOf, wholeOf } from '../json.ts';
 import { tokensOf } from '../tokens.ts';
-import type { Picture, PictureAsk, PictureDialect } from './dialect.ts';
+import type { Picture, PictureAsk, PictureDialect, PictureStreaming } from './dialect.ts';
 import { chosen, countIn, pixelsIn, required } from './members.ts';
 
 const mostImages = 10;
 const mostReferences = 16;
+const mostPreviews = 3;
+const previewTokens = 100;
 /** What the vendor chooses where the client leaves it the choice. */
 const usualSize = '1024x1024';
 const usualQuality = 'medium';
@@ -24,40 +28,17 @@ const tokensByQuality = new Map([
 const usualPixels = 1024 * 1024;
 
 export const openaiPictures: PictureDialect = {
-  read(body, edits): PictureAsk {
-    const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
-    const count = countIn(body, 'n', mostImages);
-    const size = pixelsIn(chosen(body, 'size', usualSize), 'size');
-    const quality = chosen(body, 'quality', usualQuality, [...tokensByQuality.keys()]);
-    const references = edits ? referencesIn(body) : 0;
-    return { model: required(body, 'model'), prompt, count, size, quality, references, asBytes: true, directives };
-  },
+  takesForms: true,
 
-  usage(ask, made) {
-    const input = inputTokens(ask);
-    const shown = ask.references * referenceTokens;
-    return { input, ...(shown === 0 ? {} : { input_image: shown }), output_image: outputTokens(ask), image: made };
-  },
-
-  word(ask, pictures, created) {
-    const [text, image, output] = [inputTokens(ask), ask.references * referenceTokens, outputTokens(ask)];
-    const usage = {
-      input_tokens: text + image,
-      input_tokens_details: { image_tokens: image, text_tokens: text },
-      output_tokens: output,
-      output_tokens_details: { image_tokens: output, text_tokens: 0 },
-      total_tokens: text + image + output,
-    };
-    return {
-      created,
-      background: 'opaque',
-      data: pictures.map(entryOf),
-      output_format: 'png',
-      quality: ask.quality,
-      size: `${ask.size.width}x${ask.size.height}`,
-      ...(ask.directives.no_usage ? {} : { usage }),
-    };
-  },
+  read: readPicture,
+  usage: (ask, made) => ({ ...inputUsage(ask), output_image: outputTokens(ask), image: made }),
+  word: (ask, pictures, created) => ({
+    created,
+    background: 'opaque',
+    data: pictures.map(entryOf),
+    ...looksOf(ask),
+    ...usageIn(ask),
+  }),
 
   moderated: () => ({
     status: 400,
@@ -72,7 +53,67 @@ export const openaiPictures: PictureDialect = {
   }),
 
   fault: (fault) => chatFault({ fault }),
+
+  streaming: streaming(),
 };
+
+function readPicture(body: JsonObject, edits: boolean): PictureAsk {
+  const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
+  const count = countIn(body, 'n', mostImages);
+  const size = pixelsIn(chosen(body, 'size', usualSize), 'size');
+  const quality = chosen(body, 'quality', usualQuality, [...tokensByQuality.keys()]);
+  const references = edits ? referencesIn(body) : 0;
+  const common = { model: required(body, 'model'), prompt, count, size, quality, references, directives };
+  return { ...common, asBytes: true, ...streamIn(body, count) };
+}
+
+/** Previews are the picture itself. */
+function streaming(): PictureStreaming {
+  return {
+    preview: (ask, picture, index, created) =>
+      eventOf(ask, 'partial_image', { ...headOf(picture, created), partial_image_index: index }),
+    completed: (ask, picture, created) => eventOf(ask, 'completed', { ...headOf(picture, created), ...usageIn(ask) }),
+    fault: (fault) => formatFrame(JSON.stringify({ type: 'error', error: wireFault(fault) }), 'error'),
+    usage: (ask) => ({ ...inputUsage(ask), output_image: outputTokens(ask), image: 1 }),
+    usageOfPreviews: (ask, previews) => ({ ...inputUsage(ask), output_image: previews * previewTokens }),
+  };
+}
+
+function eventOf(ask: PictureAsk, kind: 'partial_image' | 'completed', members: object): string {
+  const type = `${ask.references > 0 ? 'image_edit' : 'image_generation'}.${kind}`;
+  return formatFrame(JSON.stringify({ type, ...members, background: 'opaque', ...looksOf(ask) }), type);
+}
+
+function headOf(picture: Picture, created: number): object {
+  return { created_at: created, ...entryOf(picture) };
+}
+
+function looksOf({ quality, size }: PictureAsk): object {
+  return { output_format: 'png', quality, size: `${size.width}x${size.height}` };
+}
+
+function usageIn(ask: PictureAsk): { readonly usage?: object } {
+  if (ask.directives.no_usage) return {};
+  const [text, image, output] = [inputTokens(ask), ask.references * referenceTokens, outputTokens(ask)];
+  return {
+    usage: {
+      input_tokens: text + image,
+      input_tokens_details: { image_tokens: image, text_tokens: text },
+      output_tokens: output,
+      output_tokens_details: { image_tokens: output, text_tokens: 0 },
+      total_tokens: text + image + output,
+    },
+  };
+}
+
+function streamIn(body: JsonObject, count: number): Pick<PictureAsk, 'previews'> {
+  if (body['stream'] !== true) return {};
+  if (count > 1) throw badRequest('Streaming is only supported with n=1.', 'n');
+  const previews = body['partial_images'] ?? 0;
+  if (previews !== 0 && (wholeOf(previews, 0) ?? mostPreviews + 1) > mostPreviews)
+    throw badRequest(`Invalid 'partial_images': a whole number from 0 to ${mostPreviews} is needed.`, 'partial_images');
+  return { previews: Number(previews) };
+}
 
 function entryOf(picture: Picture): object {
   if (picture === undefined) return {};
@@ -97,7 +138,13 @@ function inputTokens({ prompt }: PictureAsk): number {
   return Math.max(1, tokensOf(prompt.length));
 }
 
-/** Of all images together. */
-function outputTokens({ size, quality, count }: PictureAsk): number {
-  return count * Math.ceil((tokensByQuality.get(quality)! * size.width * size.height) / usualPixels);
+function inputUsage(ask: PictureAsk): Usage {
+  const shown = ask.references * referenceTokens;
+  return { input: inputTokens(ask), ...(shown === 0 ? {} : { input_image: shown }) };
+}
+
+/** Of all images together, and their previews. */
+function outputTokens({ size, quality, count, previews = 0 }: PictureAsk): number {
+  const painted = count * Math.ceil((tokensByQuality.get(quality)! * size.width * size.height) / usualPixels);
+  return painted + previews * previewTokens;
 }

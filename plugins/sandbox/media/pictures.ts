@@ -1,5 +1,6 @@
 /** One image request of the vendor: painted after the ordered while, and billed whether or not somebody still waits for it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Usage } from '../../../core/usage.ts';
 import { bearerKey } from '../chat-faults.ts';
 import { Fault, orderedFault } from '../fault.ts';
 import { parse, readBody, requestIdOf } from '../incoming.ts';
@@ -8,8 +9,10 @@ import { sendJson, type Vendor } from '../run.ts';
 import { arkPictures } from './ark-images.ts';
 import { seedOf } from './canvas.ts';
 import type { Picture, PictureAsk, PictureDialect, Words } from './dialect.ts';
+import { formOf } from './form.ts';
 import { imageLink, pictureOf } from './links.ts';
 import { openaiPictures } from './openai-images.ts';
+import { streamPicture } from './picture-stream.ts';
 import { xaiPictures } from './xai-images.ts';
 
 export type PictureProtocol = 'openai-images' | 'xai-images' | 'ark-images';
@@ -31,7 +34,9 @@ export async function servePictures(
   await answering(vendor, dialect, answer, async (id) => {
     const bytes = await readBody(request);
     checkKey(vendor, request);
-    const ask = dialect.read(parse(bytes), edits);
+    const type = request.headers['content-type'] ?? '';
+    const isForm = edits && dialect.takesForms === true && type.startsWith('multipart/form-data');
+    const ask = dialect.read(isForm ? await formOf(bytes, type) : parse(bytes), edits);
     await paint({ vendor, dialect, ask, id, origin: originOf(request), requestId: requestIdOf(request) }, answer);
   });
 }
@@ -67,7 +72,7 @@ export function originOf({ headers }: IncomingMessage): string {
 
 export interface Painting {
   readonly vendor: Vendor;
-  readonly dialect: Pick<PictureDialect, 'usage' | 'word' | 'moderated'>;
+  readonly dialect: Pick<PictureDialect, 'usage' | 'word' | 'moderated' | 'streaming'>;
   readonly ask: PictureAsk;
   readonly id: string;
   readonly origin: string;
@@ -84,17 +89,25 @@ export async function paint(painting: Painting, answer: ServerResponse): Promise
   const delayMs = directives.takes ?? directives.delay ?? vendor.firstByteMs;
   if (delayMs > 0) await wait(answer, delayMs);
   if (directives.status !== undefined) throw orderedFault(directives.status, directives.retry_after);
-  if (directives.stuck || directives.stall !== undefined) return await untilClosed(answer);
+  const isStalled = directives.stall !== undefined && ask.previews === undefined;
+  if (directives.stuck || isStalled) return await untilClosed(answer);
   const headers = { 'x-request-id': `req_${id}` };
   if (directives.moderated || directives.refuse) {
     const { status, body } = dialect.moderated(ask);
     return sendJson(answer, status, headers, jsonOf(body));
   }
   const pictures = picturesOf(painting);
+  const created = Math.floor(startedAt / 1000);
+  if (ask.previews !== undefined && dialect.streaming !== undefined) {
+    const painted = { ask, picture: pictures[0], created };
+    const { usage, outcome } = await streamPicture(answer, dialect.streaming, painted, vendor.chunkMs);
+    if (directives.first_error === undefined) enter(painting, usage, startedAt, outcome);
+    return;
+  }
   charge(painting, pictures, startedAt, answer);
   if (answer.destroyed) return;
   if (directives.error_after !== undefined) throw orderedFault(directives.error_after, directives.retry_after);
-  const body = jsonOf(dialect.word(ask, pictures, Math.floor(startedAt / 1000)));
+  const body = jsonOf(dialect.word(ask, pictures, created));
   if (directives.cut_after === undefined) return sendJson(answer, 200, headers, body);
   answer.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   answer.write(body.slice(0, body.length >> 1));
@@ -119,23 +132,20 @@ function picturesOf({ vendor, ask, origin }: Painting): Picture[] {
 }
 
 function charge(painting: Painting, pictures: readonly Picture[], startedAt: number, answer: ServerResponse): void {
-  const { vendor, dialect, ask, id, requestId } = painting;
+  const { vendor, dialect, ask } = painting;
   const { directives } = ask;
   if (directives.failed) return;
   const left = answer.destroyed;
   const made = directives.empty ? ask.count : Math.min(ask.count, pictures.filter(Boolean).length);
-  const entry = vendor.bill.add({
-    at: startedAt,
-    endedAt: vendor.now(),
-    protocol: 'images',
-    model: ask.model,
-    requestId,
-    answerId: id,
-    usage: dialect.usage(ask, made),
-    outcome: left || directives.cut_after !== undefined ? 'cut' : 'complete',
-  });
+  const outcome = left || directives.cut_after !== undefined ? 'cut' : 'complete';
+  const entry = enter(painting, dialect.usage(ask, made), startedAt, outcome);
   if (left) return;
   answer.once('close', () => {
     if (!answer.writableFinished) vendor.bill.turnedOutCut(entry);
   });
+}
+
+function enter({ vendor, ask, id, requestId }: Painting, usage: Usage, at: number, outcome: 'complete' | 'cut') {
+  const common = { protocol: 'images', model: ask.model, requestId, answerId: id } as const;
+  return vendor.bill.add({ ...common, at, endedAt: vendor.now(), usage, outcome });
 }

@@ -7,7 +7,7 @@ import { secondsAtMost, tokensAtMost } from './ark-video-bounds.ts';
 import { ratioAmong, resolutionAmong } from './geometry.ts';
 import { failed, failedTask, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { leftOut, pickExtras } from './refuse.ts';
+import { leftOut, pickExtras, unsupported } from './refuse.ts';
 
 const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const extrasTaken = new Set([
@@ -94,6 +94,7 @@ const roleWords = {
 
 function itemOf(reference: Reference): JsonObject {
   const { role } = reference;
+  if (role === 'mask') throw unsupported('The model does not take a mask.', reference.field);
   const type = role === 'video' || role === 'audio' ? itemTypes[role] : 'image_url';
   return { type, [type]: { url: addressOf(reference) }, role: roleWords[role] };
 }

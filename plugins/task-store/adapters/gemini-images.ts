@@ -26,6 +26,7 @@ const ending = 'STOP';
 export const geminiImages: Adapter = {
   protocol: 'gemini-images',
   kind: 'image',
+  auth: { header: 'x-goog-api-key', value: '{key}' },
   needsBytes: true,
   mostPerCall: 1,
 

@@ -1,9 +1,13 @@
-/** `openai-images`: `/images/generations`, and with references the JSON form of `/images/edits`; answered at once, always as bytes. Pure. */
+/** `openai-images`: `/images/generations`, and with references `/images/edits` as a form or in JSON; answered at once, always as bytes. Pure. */
 import { isObject, type JsonObject, objectOf, textOf } from '../../../core/json.ts';
+import { extensionOf } from '../../../core/media-types.ts';
 import type { Traits } from '../../../core/traits.ts';
 import { readCount, type Usage } from '../../../core/usage.ts';
-import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
+import type { Target } from '../../../core/vocabulary.ts';
+import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
+import type { FormMember } from '../multipart.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
+import { previewTokens, streamingOf } from './image-previews.ts';
 import { failed, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
 import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
@@ -11,7 +15,7 @@ import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 
 /** The JSON form of edits takes no more. */
 const mostReferences = 16;
-const roles = new Set(['image']);
+const roles = new Set(['image', 'mask']);
 const extrasTaken = new Set(['background', 'output_format', 'output_compression', 'moderation', 'user']);
 const editExtrasTaken = new Set([...extrasTaken, 'mask', 'input_fidelity']);
 
@@ -28,56 +32,85 @@ export const openaiImages: Adapter = {
   kind: 'image',
   needsBytes: false,
   mostPerCall: 10,
-
-  create(order, target): VendorRequest {
-    refuseRoles(order, roles);
-    if (order.references.length > mostReferences)
-      throw unsupported(`The model takes at most ${mostReferences} images.`, fieldOf(order, 'references'));
-    const edits = order.references.length > 0;
-    const { extras, dropped } = pickExtras(order, edits ? editExtrasTaken : extrasTaken);
-    const size = sizeOf(order, target.traits);
-    const body: JsonObject = {
-      model: target.model,
-      prompt: order.prompt,
-      n: order.count,
-      ...(size === undefined ? {} : { size }),
-      ...(order.quality === undefined ? {} : { quality: order.quality }),
-      ...(edits ? { images: order.references.map((reference) => ({ image_url: addressOf(reference) })) } : {}),
-      ...extras,
-    };
-    return {
-      method: 'POST',
-      path: edits ? '/images/edits' : '/images/generations',
-      body,
-      dropped: [...dropped, ...leftOut(order, 'watermark')],
-    };
-  },
-
-  readCreated(answer, order): Step {
-    const read = readObject(answer);
-    if ('failed' in read) return read.failed;
-    const { json } = read;
-    if (!Array.isArray(json['data'])) {
-      if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
-      throw unreadable('the answer holds no list of images');
-    }
-    const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
-    if (files.length === 0) return failed('no_image');
-    const counted = tokensOf(objectOf(json['usage']));
-    const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
-    return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
-  },
+  create: wordRequest,
+  readCreated,
+  streams: streamingOf({ create: wordRequest, readCreated }),
 
   bounds(order): Bounds {
     return {
       inputTokens: promptTokensAtMost(order),
-      outputTokens: order.count * imageTokensAtMost(order),
+      outputTokens: order.count * imageTokensAtMost(order) + (order.previews ?? 0) * previewTokens,
       images: order.count,
       seconds: 0,
       ...statedMedia(order),
     };
   },
 };
+
+function readCreated(answer: VendorAnswer, order: Order): Step {
+  const read = readObject(answer);
+  if ('failed' in read) return read.failed;
+  const { json } = read;
+  if (!Array.isArray(json['data'])) {
+    if (isObject(json['error']) && isModeration(json['error'])) return failed('content_policy');
+    throw unreadable('the answer holds no list of images');
+  }
+  const files = json['data'].flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
+  if (files.length === 0) return failed('no_image');
+  const counted = tokensOf(objectOf(json['usage']));
+  const usage: Usage = { image: files.length, ...(counted ?? estimatedTokens(order, files.length)) };
+  return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
+}
+
+function wordRequest(order: Order, target: Target): VendorRequest {
+  refuseRoles(order, roles);
+  const shown = order.references;
+  if (shown.filter(({ role }) => role === 'image').length > mostReferences)
+    throw unsupported(`The model takes at most ${mostReferences} images.`, fieldOf(order, 'references'));
+  const edits = shown.length > 0;
+  const { extras, dropped } = pickExtras(order, edits ? editExtrasTaken : extrasTaken);
+  const size = sizeOf(order, target.traits);
+  const members: JsonObject = {
+    model: target.model,
+    prompt: order.prompt,
+    n: order.count,
+    ...(size === undefined ? {} : { size }),
+    ...(order.quality === undefined ? {} : { quality: order.quality }),
+    ...extras,
+  };
+  const common = { method: 'POST', dropped: [...dropped, ...leftOut(order, 'watermark')] } as const;
+  if (!edits) return { ...common, path: '/images/generations', body: members };
+  const path = '/images/edits';
+  const form = formOf(members, shown);
+  return form === undefined
+    ? { ...common, path, body: { ...members, ...addressed(shown) } }
+    : { ...common, path, form };
+}
+
+/** Vendors of this protocol all know the form with files; undefined: something is not here, or is no text. */
+function formOf(members: JsonObject, shown: readonly Reference[]): FormMember[] | undefined {
+  const form: FormMember[] = [];
+  for (const [name, value] of Object.entries(members)) {
+    // A mask that stands among the members is worded by the client, in JSON.
+    if (typeof value === 'object' || name === 'mask') return undefined;
+    form.push({ name, text: String(value) });
+  }
+  for (const [index, { source, role }] of shown.entries()) {
+    if ('url' in source) return undefined;
+    const { mediaType, base64 } = source;
+    const filename = `${role}-${index}.${extensionOf(mediaType)}`;
+    form.push({ name: role === 'mask' ? 'mask' : 'image[]', filename, mediaType, base64 });
+  }
+  return form;
+}
+
+/** The JSON form, which takes addresses as they are. */
+function addressed(shown: readonly Reference[]): JsonObject {
+  const named = (role: Reference['role']) =>
+    shown.filter((each) => each.role === role).map((reference) => ({ image_url: addressOf(reference) }));
+  const [mask] = named('mask');
+  return { images: named('image'), ...(mask === undefined ? {} : { mask }) };
+}
 
 /** undefined: the vendor chooses. The first resolution is what it makes by itself. */
 function sizeOf(order: Order, traits: Traits): string | undefined {

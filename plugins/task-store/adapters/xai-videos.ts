@@ -25,7 +25,7 @@ export const xaiVideos: Adapter = {
     const needsImage = target.traits.needs_image === true;
     if (needsImage) checkTextAndImage(order);
     const { extras, dropped } = pickExtras(order, extrasTaken);
-    const ratio = ratioAmong(order, ratios);
+    const ratio = isLeftToImage(order, needsImage) ? undefined : ratioAmong(order, ratios);
     const resolution = resolutionAmong(order, ['480p', '720p', '1080p'], target.traits) ?? usualResolution;
     const body: JsonObject = {
       model: target.model,
@@ -71,6 +71,11 @@ export const xaiVideos: Adapter = {
   },
 };
 
+/** A shape that the vendor has no name for: where a picture is always shown, the video keeps the picture's. */
+function isLeftToImage({ ratio }: Order, needsImage: boolean): boolean {
+  return needsImage && ratio !== undefined && !ratios.includes(ratio);
+}
+
 /** One text and one image; what else may be shown is ignored by such models. */
 function checkTextAndImage(order: Order): void {
   if (order.prompt === '') throw unsupported('The model needs a text.', fieldOf(order, 'prompt'));
@@ -112,7 +117,11 @@ function urlOf(reference: Order['references'][number]): JsonObject {
 /** Ignored by the interface's word are audio, watermarks, and references that are no images. */
 function unread(order: Order, onlyImage: boolean): string[] {
   const isLong = order.seconds !== undefined && order.seconds > mostSeconds;
-  const names = [...(isLong ? [fieldOf(order, 'seconds')] : []), ...leftOut(order, 'watermark', 'quality')];
+  const names = [
+    ...(isLong ? [fieldOf(order, 'seconds')] : []),
+    ...(isLeftToImage(order, onlyImage) ? [fieldOf(order, 'ratio')] : []),
+    ...leftOut(order, 'watermark', 'quality'),
+  ];
   if (!onlyImage) return names;
   names.push(...leftOut(order, 'generateAudio'));
   return [...names, ...order.references.filter((reference) => !isPicture(reference)).map(({ field }) => field)];

@@ -1,7 +1,7 @@
 /** Reads `POST /v1/images/generations`: a task's submission, and the official request that is answered with its images. Pure. */
 import type { JsonObject } from '../../../core/json.ts';
 import { invalid, readBody } from '../../../core/request-body.ts';
-import type { Order, Submission } from '../contract.ts';
+import type { Order, Reference, Submission } from '../contract.ts';
 import {
   optionalAddress,
   optionalFlag,
@@ -16,61 +16,89 @@ import { readImage } from './references.ts';
 
 /** Sections 4.7 and 8 of the interface. */
 const mostImages = 10;
-const mostReferences = 14;
+export const mostReferences = 14;
+const mostPreviews = 3;
 const resolutions = ['1k', '2k', '4k'] as const;
 const forms = ['url', 'b64_json'] as const;
 /** No vendor makes longer edges. */
 const longestEdge = 16_384;
 
-const read = new Set([
+const members = [
   'model',
   'prompt',
   'n',
   'size',
   'resolution',
   'quality',
-  'image_urls',
   'watermark',
   'response_format',
   'callback_url',
   'stream',
-]);
+  'partial_images',
+];
+const read = new Set([...members, 'image_urls']);
 const fields = { references: 'image_urls', count: 'n', ratio: 'size' } as const;
 
 /** Throws invalid_request that names the field. */
 export function readImageRequest(bytes: Uint8Array, headers: Readonly<Record<string, string | undefined>>): Submission {
   const { json } = readBody(bytes, read);
+  const shown = { references: referencesOf(json), fields, members: ['image_urls'] };
+  return submissionOf(json, shown, prefers(headers, 'wait'));
+}
+
+/** What the client shows the model, wherever it stands in its request. */
+export interface Shown {
+  readonly references: readonly Reference[];
+  readonly fields: NonNullable<Order['fields']>;
+  /** The members that they came in. */
+  readonly members: readonly string[];
+}
+
+/** What every request for images has in common. `waits`: also where nothing in the body says so. */
+export function submissionOf(json: JsonObject, shown: Shown, waits: boolean): Submission {
   const model = requiredText(json, 'model');
   const prompt = requiredText(json, 'prompt');
-  if (optionalFlag(json, 'stream') === true)
-    throw invalid('Images are not streamed here: leave "stream" out.', 'stream');
   const form = optionalWord(json, 'response_format', forms);
   const quality = optionalText(json, 'quality')?.toLowerCase();
   const watermark = optionalFlag(json, 'watermark');
+  const count = optionalWhole(json, 'n', 1, mostImages) ?? 1;
+  const previews = previewsIn(json, count);
   const order: Order = {
     kind: 'image',
     model,
     prompt,
-    count: optionalWhole(json, 'n', 1, mostImages) ?? 1,
+    count,
     ...geometryOf(json),
     ...(quality === undefined || quality === 'auto' ? {} : { quality }),
     ...(watermark === undefined ? {} : { watermark }),
-    references: referencesOf(json),
-    extra: restOf(json, read),
-    fields,
+    references: shown.references,
+    ...(previews === undefined ? {} : { previews }),
+    extra: restOf(json, new Set([...members, ...shown.members])),
+    fields: shown.fields,
   };
   return {
     order,
-    waits: form !== undefined || prefersWaiting(headers['prefer']),
+    waits: waits || form !== undefined || previews !== undefined,
     // As the official answer is today when nothing is said.
     form: form === 'url' ? 'url' : 'base64',
     callbackUrl: optionalAddress(json, 'callback_url'),
   };
 }
 
+/** How many previews a stream is to bring; undefined: no stream is asked for. */
+function previewsIn(json: JsonObject, count: number): number | undefined {
+  const previews = optionalWhole(json, 'partial_images', 0, mostPreviews);
+  if (optionalFlag(json, 'stream') !== true) return undefined;
+  if (count > 1) throw invalid('Only one image can be streamed: leave "n" out, or "stream".', 'n');
+  return previews ?? 0;
+}
+
 /** RFC 7240: preferences stand in a list, each with an optional value. */
-function prefersWaiting(prefer: string | undefined): boolean {
-  return (prefer ?? '').split(',').some((preference) => /^\s*wait\s*(?:=|;|$)/i.test(preference));
+export function prefers(
+  { prefer }: Readonly<Record<string, string | undefined>>,
+  word: 'wait' | 'respond-async',
+): boolean {
+  return (prefer ?? '').split(',').some((preference) => preference.split(/[=;]/, 1)[0]!.trim().toLowerCase() === word);
 }
 
 /** Pixels say the resolution too; else it is 1k where nothing is said. */

@@ -4,7 +4,7 @@ import { invalid, readBody } from '../../../core/request-body.ts';
 import type { Order, Reference, Shape, Submission, Task } from '../contract.ts';
 import { optionalAddress, optionalFlag, optionalWhole, optionalWord, requiredText, restOf } from './fields.ts';
 import { readAddress, readImage } from './references.ts';
-import { reasonOf, secondsOf, type Words } from './states.ts';
+import { codeOf, reasonOf, secondsOf, type Words } from './states.ts';
 
 const words: Words = {
   queued: 'queued',
@@ -48,14 +48,26 @@ export const videoTask: Shape = {
 
   told: (task) => {
     const error = reasonOf(task);
-    const video = task.results.find(({ mediaType }) => mediaType.startsWith('video/')) ?? task.results[0];
-    return {
-      ...head(task),
-      ...(task.state === 'succeeded' && video !== undefined ? { content: { video_url: video.url } } : {}),
-      ...(error === undefined ? {} : { error }),
-    };
+    return { ...head(task), ...contentOf(task), ...(error === undefined ? {} : { error }) };
   },
 };
+
+/** A page of tasks; in lists the protocol has an object where one task alone has its `error`. */
+export function listedVideos(total: number, tasks: readonly Task[]): JsonObject {
+  return {
+    total,
+    items: tasks.map((task) => {
+      const message = reasonOf(task);
+      const failure = message === undefined ? {} : { failure_reason: { code: codeOf(task), message } };
+      return { ...head(task), ...contentOf(task), ...failure };
+    }),
+  };
+}
+
+function contentOf({ results, state }: Task): JsonObject {
+  const video = results.find(({ mediaType }) => mediaType.startsWith('video/')) ?? results[0];
+  return state === 'succeeded' && video !== undefined ? { content: { video_url: video.url } } : {};
+}
 
 function head(task: Task): JsonObject {
   return {

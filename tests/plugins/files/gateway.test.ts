@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { accounts, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
+import { accounts, database, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
 import { mp4, never, owner, png } from './rooms.ts';
@@ -147,7 +147,8 @@ test('an operator sees who has how much, and removes what an account or a task h
 
 test('a file whose bytes have vanished is the same 404, and is told to the operator', async () => {
   const { id } = await keeper.keep(png, 'image', owner('vanished'), never);
-  await rm(join(directory, 'files', 'files', 'kept', id.slice(-2), id));
+  const { schema } = gateway.gateway.find(database)!;
+  await rm(join(directory, 'files', schema, 'kept', id.slice(-2), id));
   const answer = await get(keeper.address(id));
   const told = (await answer.json()) as { error: { code: string } };
   assert.deepEqual([answer.status, told.error.code], [404, 'file_not_found']);

@@ -1,22 +1,33 @@
 /** A process is killed while it keeps files: what it told is there, and what it had begun is swept. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { systemClock } from '../../../core/clock.ts';
 import { database, files } from '../../../core/vocabulary.ts';
 import { openDisk } from '../../../plugins/files/disk.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
+import { dropSchema } from '../../end-to-end/house.ts';
 import { databaseUrl } from '../../helpers/database.ts';
 import { startGateway } from '../../helpers/gateway.ts';
 import { mp4 } from './rooms.ts';
 
-const yaml = 'gateway: files\nlisten: ${PORT}\nplugins: [storage, files]\n';
+/** The victim and its successor share the data directory and, on a server, the schema. */
+const schema = `killed_${randomBytes(6).toString('hex')}`;
+const yaml = `
+gateway: files
+schema: ${schema}
+listen: \${PORT}
+plugins: [storage, files]
+storage: { database: "${databaseUrl ?? 'embedded'}" }
+`;
+after(() => dropSchema(schema));
 
 /** Ids that were told before the process was killed, while it went on keeping. */
 async function killAfter(count: number, file: string, directory: string): Promise<string[]> {
@@ -35,13 +46,11 @@ async function killAfter(count: number, file: string, directory: string): Promis
 }
 
 const idsOnDisk = async (directory: string) => {
-  const found = await readdir(join(directory, 'files', 'files', 'kept'), { recursive: true, withFileTypes: true });
+  const found = await readdir(join(directory, 'files', schema, 'kept'), { recursive: true, withFileTypes: true });
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
 };
 
-test('after kill -9 every file that was told is there whole, and no bytes lie there that no row knows of', {
-  skip: databaseUrl !== undefined && 'the victim keeps its rows in the data directory',
-}, async () => {
+test('after kill -9 every file that was told is there whole, and no bytes lie there that no row knows of', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'killed-'));
   try {
     const file = join(directory, 'victim.yaml');
@@ -54,11 +63,13 @@ test('after kill -9 every file that was told is there whole, and no bytes lie th
       for (const id of told) assert.ok(mp4.equals((await keeper.read('account-1', id))!), id);
       const db = gateway.gateway.find(database)!;
       const rows = new FileRows(db);
-      const known = (await db.orm.execute(sql`select id from files.files`)) as unknown as { id: string }[];
+      const known = (await db.orm.execute(sql`select id from ${sql.identifier(schema)}.files`)) as unknown as {
+        id: string;
+      }[];
       const ids = new Set([...known].map(({ id }) => id));
       for (const id of await idsOnDisk(directory)) assert.ok(ids.has(id), id);
       // A year later all of it is swept, what was never finished too.
-      const store = openDisk(join(directory, 'files', 'files'));
+      const store = openDisk(join(directory, 'files', schema));
       const later = systemClock.now() + 366 * 86_400_000;
       for (const id of await rows.claim(1_000, later)) {
         await store.remove(id);

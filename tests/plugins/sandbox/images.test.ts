@@ -57,3 +57,46 @@ test('who leaves before the picture is painted is billed for it', async (context
   const entry = await lastEntry(vendor);
   assert.deepEqual([entry.outcome, entry.usage.image], ['cut', 1]);
 });
+
+test('a stream brings its previews and the image, and is billed for what went out', async (context) => {
+  const vendor = await vendorFor(context);
+  const stream = async (order: string, previews: number) => {
+    const prompt = `A cat [[sandbox: ${order}]]`;
+    const types: string[] = [];
+    const events = await openai(vendor).images.generate({ ...request, prompt, stream: true, partial_images: previews });
+    for await (const event of events) types.push(event.type.replace('image_generation.', ''));
+    return types;
+  };
+  assert.deepEqual(await stream('chunk_delay=1ms', 2), ['partial_image', 'partial_image', 'completed']);
+  assert.deepEqual((await lastEntry(vendor)).usage, { input: 2, output_image: 1_056 + 200, image: 1 });
+  assert.deepEqual(await stream('no_terminal', 1), ['partial_image']);
+  await assert.rejects(stream('cut_after=1', 3));
+  await assert.rejects(stream('mid_error', 2), OpenAI.APIError);
+  const entry = await lastEntry(vendor);
+  assert.deepEqual([entry.outcome, entry.usage], ['cut', { input: 2, output_image: 100 }]);
+  assert.equal(vendor.bill().requests, 4);
+  await assert.rejects(stream('first_error', 1), OpenAI.APIError);
+  await assert.rejects(stream('delay=1ms', 4), OpenAI.BadRequestError);
+  assert.equal(vendor.bill().requests, 4);
+});
+
+test('edits come as a form with files; what is none is refused', async (context) => {
+  const vendor = await vendorFor(context);
+  const image = new File([Buffer.from('picture')], 'cat.png', { type: 'image/png' });
+  const edited = await openai(vendor).images.edit({ ...request, image: [image, image], mask: image });
+  assert.equal(edited.usage!.input_tokens_details.image_tokens, 388);
+  assert.deepEqual((await lastEntry(vendor)).usage, { input: 4, input_image: 388, output_image: 1_056, image: 1 });
+  const send = (form: FormData | string, type?: string) =>
+    fetch(`${vendor.origin}/v1/images/edits`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer key', ...(type === undefined ? {} : { 'content-type': type }) },
+      body: form,
+    });
+  const without = new FormData();
+  without.set('model', 'm');
+  without.set('prompt', 'A cat');
+  assert.equal((await send(without)).status, 400);
+  without.set('image', 'no file');
+  assert.equal((await send(without)).status, 400);
+  assert.equal((await send('--b\r\n', 'multipart/form-data; boundary=b')).status, 400);
+});

@@ -5,14 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { parseUsd } from '../../../core/money.ts';
-import { accounts, ledger } from '../../../core/vocabulary.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-
-const png = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-);
-const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
+import { type Client, clientOf, ended, mp4, png, until } from './clients.ts';
 
 interface Seen {
   readonly path: string;
@@ -90,66 +84,23 @@ let main: Client;
 
 const yamlOf = (vendorOrigin: string, more = '') => `
 gateway: tasks
-schema: tasks
 listen: 127.0.0.1:0
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
 auth: { public: [] }
 plans: { default: free, offers: { free: { price: 0 } } }
 providers:
   painter: { keys: vendor-key-1, speaks: { openai-images: "${vendorOrigin}/v1", xai-videos: "${vendorOrigin}/v1" } }
+  nobody: { keys: vendor-key-1, speaks: { xai-videos: "http://127.0.0.1:1/v1" } }
 models:
   paint: { owned_by: tests, kind: image, targets: [painter/p1], price: { image: 0.01 } }
   film: { owned_by: tests, kind: video, targets: [painter/f1], price: { second: 0.05 } }
+  away: { owned_by: tests, kind: video, targets: [nobody/f1], price: { second: 0.05 } }
 files: { fetch: { allow_private: true } }
 task-store:
   poll: { first: 50ms, longest: 100ms }
   callbacks: { allow_private: true, pause: 50ms }
 ${more}
 `;
-
-interface Client {
-  readonly accountId: string;
-  send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Told>;
-  balance(): Promise<bigint>;
-}
-// biome-ignore lint/suspicious/noExplicitAny: answers are looked into.
-type Told = { status: number; headers: Headers; json: any };
-
-async function clientOf({ gateway: running, origin: base }: TestGateway, name: string): Promise<Client> {
-  const book = running.find(accounts)!;
-  const { id } = await book.create(name, 'free');
-  await running.find(ledger)!.credit(id, parseUsd('10'), { kind: 'top-up', reason: 'test', reference: name });
-  const { key } = await book.createKey(id, { name: 'test' });
-  return {
-    accountId: id,
-    async send(method, path, body, headers = {}) {
-      const answer = await fetch(base + path, {
-        method,
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
-    },
-    balance: () => running.find(ledger)!.balance(id),
-  };
-}
-
-async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const found = await look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-const ended = (client: Client, path: string) =>
-  until(async () => {
-    const { json } = await client.send('GET', path);
-    const status = json.data?.status ?? json.status;
-    return ['completed', 'failed', 'succeeded', 'cancelled'].includes(status) ? json : undefined;
-  }, `the end of ${path}`);
 
 before(async () => {
   origin = await vendor.listen();
@@ -172,7 +123,7 @@ test('an image task: submitted, completed, charged once, and its file can be ope
   const file = await fetch(told.data.result.images[0].url[0]);
   assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'image/png']);
   assert.deepEqual(Buffer.from(await file.arrayBuffer()), png);
-  assert.equal(before - (await main.balance()), parseUsd('0.02'));
+  await main.hasPaid(before, parseUsd('0.02'));
 });
 
 test('a video task in both of its protocols', async () => {
@@ -185,7 +136,7 @@ test('a video task in both of its protocols', async () => {
   const file = await fetch(told.content.video_url);
   assert.deepEqual([file.status, file.headers.get('content-type')], [200, 'video/mp4']);
   await file.arrayBuffer();
-  assert.equal(before - (await main.balance()), parseUsd('0.15'));
+  await main.hasPaid(before, parseUsd('0.15'));
   const official = await main.send('GET', `/v1/videos/${json.id}`);
   assert.deepEqual([official.json.object, official.json.status], ['video', 'completed']);
 });
@@ -198,7 +149,7 @@ test('what a vendor refuses, or breaks off, fails and costs nothing', async () =
     assert.equal(told.data.status, 'failed');
     assert.equal(typeof told.data.error, 'string');
   }
-  assert.equal(await main.balance(), before);
+  await main.hasPaid(before, 0n);
 });
 
 test('a client that waits gets the official answer, with addresses or bytes, and errors as errors', async () => {
@@ -219,7 +170,7 @@ test('the same Idempotency-Key gives the same task and one charge', async () => 
   await ended(main, `/v1/tasks/${first.json.data.id}`);
   const second = await main.send('POST', '/v1/images/generations', order, headers);
   assert.deepEqual(second.json, first.json);
-  assert.equal(before - (await main.balance()), parseUsd('0.01'));
+  await main.hasPaid(before, parseUsd('0.01'));
 });
 
 test('a tenant cannot see, list, cancel or open what is another one’s: always the same 404', async () => {
@@ -238,6 +189,13 @@ test('a tenant cannot see, list, cancel or open what is another one’s: always 
     assert.deepEqual([told.status, told.json], [404, unknown.json], path);
   }
   assert.deepEqual((await bob.send('GET', '/v1/tasks')).json.data, []);
+  const film = { model: 'film', content: [{ type: 'text', text: 'mine' }], duration: 2 };
+  const { id } = (await main.send('POST', '/v1/contents/generations/tasks', film)).json;
+  for (const query of ['', `?filter.task_ids=${id}`]) {
+    const { json: listed } = await bob.send('GET', `/v1/contents/generations/tasks${query}`);
+    assert.deepEqual(listed, { total: 0, items: [] });
+  }
+  assert.deepEqual((await bob.send('GET', `/v1/tasks?after=${id}`)).json.data, []);
 });
 
 test('a list has pages and filters', async () => {
@@ -251,6 +209,64 @@ test('a list has pages and filters', async () => {
   assert.equal((await main.send('GET', '/v1/tasks?limit=0')).status, 400);
 });
 
+test('videos are listed as their protocol has it: numbered pages, the total, filters, a reason of what failed', async () => {
+  const carol = await clientOf(gateway, 'carol');
+  const tasks = '/v1/contents/generations/tasks';
+  const content = [{ type: 'text', text: 'waves' }];
+  const ids: string[] = [];
+  for (const text of ['one', 'two', 'three']) {
+    const order = { model: 'film', content: [{ type: 'text', text }], duration: 2 };
+    ids.push((await carol.send('POST', tasks, order)).json.id);
+  }
+  const image = await carol.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'no video' });
+  for (const id of ids) await ended(carol, `${tasks}/${id}`);
+  await ended(carol, `/v1/tasks/${image.json.data.id}`);
+  const far = await carol.send('POST', tasks, { model: 'away', content });
+  // Refused only while a try to reach the vendor is under way.
+  const takeBack = () => carol.send('DELETE', `${tasks}/${far.json.id}`);
+  await until(async () => ((await takeBack()).status === 200 ? true : undefined), 'the end of what is cancelled');
+
+  const first = (await carol.send('GET', `${tasks}?page_num=1&page_size=3`)).json;
+  const second = (await carol.send('GET', `${tasks}?page_num=2&page_size=3`)).json;
+  assert.deepEqual([first.total, second.total, first.items.length], [4, 4, 3]);
+  const told = [...first.items, ...second.items] as { id: string; status: string }[];
+  assert.deepEqual(
+    told.map(({ id }) => id),
+    [far.json.id, ...ids.toReversed()],
+  );
+  const failure = { code: 'cancelled', message: 'The task was cancelled.' };
+  assert.deepEqual(Object.keys(first.items[0]), [
+    'id',
+    'model',
+    'status',
+    'created_at',
+    'updated_at',
+    'failure_reason',
+  ]);
+  assert.deepEqual([first.items[0].status, first.items[0].failure_reason], ['failed', failure]);
+  assert.match(first.items[1].content.video_url, /^http/);
+
+  const found = async (query: string) => {
+    const { json } = await carol.send('GET', `${tasks}?${query}`);
+    const listed = (json.items as { id: string }[]).map(({ id }) => id);
+    assert.equal(json.total, listed.length, query);
+    return listed;
+  };
+  assert.deepEqual(await found('filter.status=succeeded&filter.model=film'), ids.toReversed());
+  assert.deepEqual(await found('filter.status=cancelled'), [far.json.id]);
+  assert.deepEqual(await found('filter.status=expired'), []);
+  assert.deepEqual(await found('filter.model=away'), [far.json.id]);
+  assert.deepEqual(await found('filter.service_tier=flex'), []);
+  assert.equal((await found('filter.service_tier=default')).length, 4);
+  assert.deepEqual(await found(`filter.task_ids=${ids[0]}&filter.task_ids=${ids[2]}`), [ids[2], ids[0]]);
+  assert.deepEqual(await found(`filter.task_ids=${ids[0]},${ids[1]},nonsense`), [ids[1], ids[0]]);
+  assert.deepEqual(await found(`filter.task_ids=${image.json.data.id}`), []);
+  for (const query of ['page_num=0', 'page_num=501', 'page_size=0', 'page_size=x', 'filter.status=nonsense']) {
+    const refused = await carol.send('GET', `${tasks}?${query}`);
+    assert.deepEqual([refused.status, refused.json.error.param], [400, query.split('=')[0]]);
+  }
+});
+
 test('what has begun cannot be cancelled; bad input is refused before anything is held', async () => {
   const before = await main.balance();
   const slow = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'slow' });
@@ -258,7 +274,7 @@ test('what has begun cannot be cancelled; bad input is refused before anything i
   const refused = await main.send('DELETE', `/v1/tasks/${slow.json.data.id}`);
   assert.deepEqual([refused.status, refused.json.error.code], [409, 'task_not_cancellable']);
   await ended(main, `/v1/tasks/${slow.json.data.id}`);
-  assert.equal(before - (await main.balance()), parseUsd('0.01'));
+  await main.hasPaid(before, parseUsd('0.01'));
   const bad = await main.send('POST', '/v1/images/generations', { model: 'paint', prompt: 'x', n: 11 });
   assert.deepEqual([bad.status, bad.json.error.param], [400, 'n']);
   const kind = await main.send('POST', '/v1/images/generations', { model: 'film', prompt: 'x' });
@@ -267,10 +283,11 @@ test('what has begun cannot be cancelled; bad input is refused before anything i
 
 test('no money: 402, and no task', async () => {
   const poor = await clientOf(gateway, 'poor');
+  // Nobody makes it, so that nothing is given back meanwhile.
   const content = [{ type: 'text', text: 'waves' }];
   const orders = await Promise.all(
     Array.from({ length: 15 }, () =>
-      poor.send('POST', '/v1/contents/generations/tasks', { model: 'film', content, duration: 15 }),
+      poor.send('POST', '/v1/contents/generations/tasks', { model: 'away', content, duration: 15 }),
     ),
   );
   assert.equal(orders.filter(({ status }) => status === 200).length, 13);

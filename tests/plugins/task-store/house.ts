@@ -95,6 +95,7 @@ function vendorsOf(world: VendorWorld): Vendors {
       await world.onPoll?.(prompt);
       return { status: 200, json: done(Number(count)) };
     },
+    open: () => Promise.reject(new Error('these vendors stream nothing')),
     close: async () => {},
   };
 }

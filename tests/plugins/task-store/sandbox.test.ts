@@ -13,6 +13,8 @@ import type {
   VendorAnswer,
   VendorRequest,
 } from '../../../plugins/task-store/contract.ts';
+import { openVendors } from '../../../plugins/task-store/vendor.ts';
+import { fakeHost } from '../../helpers/fakes.ts';
 import { imageOrder, shownBytes, targetWith, videoOrder } from './orders.ts';
 
 /** As config/sandbox.yaml has them. */
@@ -27,6 +29,8 @@ const bases: Record<string, string> = {
 const imageProtocols = Object.keys(bases).filter((name) => name.endsWith('images'));
 const videoProtocols = Object.keys(bases).filter((name) => name.endsWith('videos'));
 
+const never = new AbortController().signal;
+
 interface Session {
   readonly vendor: RunningVendor;
   /** Moves the vendor's clock. */
@@ -38,21 +42,15 @@ async function sessionFor(context: TestContext, options: VendorOptions = {}): Pr
   let now = 1_800_000_000_000;
   const vendor = await startVendor({ now: () => now, ...options });
   context.after(() => vendor.close());
+  const vendors = openVendors(fakeHost());
+  context.after(() => vendors.close());
   return {
     vendor,
     advance: (milliseconds) => {
       now += milliseconds;
     },
-    async send({ protocol }, { method, path, body }) {
-      const answer = await fetch(`${vendor.origin}${bases[protocol]}${path}`, {
-        method,
-        headers: { 'content-type': 'application/json', authorization: 'Bearer key', 'x-goog-api-key': 'key' },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      const json = text === '' ? undefined : (JSON.parse(text) as unknown);
-      return { status: answer.status, json, headers: Object.fromEntries(answer.headers) };
-    },
+    send: ({ protocol }, request) =>
+      vendors.ask(request, { ...targetWith(), baseUrl: vendor.origin + bases[protocol] }, 10_000, never),
   };
 }
 

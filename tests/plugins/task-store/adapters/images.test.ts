@@ -20,7 +20,7 @@ const pixels = (size: string): Partial<Order> => {
   return { size: { width, height }, resolution: undefined } as never;
 };
 
-test('OpenAI is asked for generations, and with references for edits in their JSON form', () => {
+test('OpenAI is asked for generations, and with references for edits: addresses in JSON, files as a form', () => {
   const plain = openai.create(imageOrder({ count: 3, quality: 'low' }), targetWith());
   assert.deepEqual([plain.method, plain.path], ['POST', '/images/generations']);
   assert.deepEqual(plain.body, { model: 'vendor-model', prompt: 'A cat on a mat', n: 3, quality: 'low' });
@@ -30,6 +30,30 @@ test('OpenAI is asked for generations, and with references for edits in their JS
     { image_url: 'https://example.com/a.png' },
     { image_url: `data:image/png;base64,${png}` },
   ]);
+  const mask = { ...shownBytes, role: 'mask', field: 'mask' } as const;
+  const masked = openai.create(imageOrder({ references: [shown, { ...shown, role: 'mask' }] }), targetWith());
+  assert.deepEqual(masked.body!['mask'], { image_url: 'https://example.com/a.png' });
+  const files = openai.create(imageOrder({ count: 2, references: [shownBytes, shownBytes, mask] }), targetWith());
+  assert.deepEqual([files.path, files.body], ['/images/edits', undefined]);
+  const file = { mediaType: 'image/png', base64: png };
+  assert.deepEqual(files.form, [
+    { name: 'model', text: 'vendor-model' },
+    { name: 'prompt', text: 'A cat on a mat' },
+    { name: 'n', text: '2' },
+    { name: 'image[]', filename: 'image-0.png', ...file },
+    { name: 'image[]', filename: 'image-1.png', ...file },
+    { name: 'mask', filename: 'mask-2.png', ...file },
+  ]);
+});
+
+test('only vendors that know masks are shown one; all others refuse it by its name', () => {
+  const mask = { ...shownBytes, role: 'mask', field: 'mask' } as const;
+  for (const adapter of imageAdapters.filter((each) => each !== openai)) {
+    assert.deepEqual(
+      refusal(() => bodyOf(adapter, { references: [shownBytes, mask] })),
+      { field: 'mask', code: 'unsupported_by_model' },
+    );
+  }
 });
 
 test('OpenAI gets sizes in pixels: multiples of 16, in its bounds', () => {

@@ -49,13 +49,15 @@ test('it needs one text and one image', () => {
   assert.equal(refusal(() => askedOfGrok({ references: two })).field, 'content[2].image_url.url');
 });
 
-test('longer wishes are shortened to 15 seconds and noted; ratios and resolutions that it lacks are refused', () => {
+test('longer wishes are shortened to 15 seconds, a ratio that it lacks is left to the picture, both noted; a resolution is refused', () => {
   assert.equal(askedOfGrok({ seconds: 5 }).body!['duration'], 5);
   const long = askedOfGrok({ seconds: 60 });
   assert.deepEqual([long.body!['duration'], long.dropped], [15, ['duration']]);
   assert.equal(askedOfGrok({ ratio: '9:16' }).body!['aspect_ratio'], '9:16');
+  const wide = askedOfGrok({ ratio: '21:9' });
+  assert.deepEqual([wide.body!['aspect_ratio'], wide.dropped], [undefined, ['ratio']]);
   assert.deepEqual(
-    refusal(() => askedOfGrok({ ratio: '21:9' })),
+    refusal(() => xai.create(videoOrder({ ratio: '21:9' }), targetWith())),
     { field: 'ratio', code: 'unsupported_by_model' },
   );
   assert.deepEqual(

@@ -116,15 +116,26 @@ test('who prefers to wait or names a form is answered with the images themselves
   assert.equal(fieldOf({ response_format: 'png' }), 'response_format');
 });
 
-test('a callback is an http address, a stream is refused, quality and the rest are kept', () => {
+test('a callback is an http address, quality and the rest are kept', () => {
   const callback = 'https://example.com/done';
   assert.equal(read(imageTask, { ...body, callback_url: callback }).callbackUrl, callback);
   for (const bad of ['example.com', 'javascript:alert(1)', 7])
     assert.equal(fieldOf({ callback_url: bad }), 'callback_url');
-  assert.equal(fieldOf({ stream: true }), 'stream');
   const { order } = read(imageTask, { ...body, stream: false, quality: 'HIGH', watermark: true, background: 'opaque' });
   assert.deepEqual([order.quality, order.watermark, order.extra], ['high', true, { background: 'opaque' }]);
   assert.equal('quality' in read(imageTask, { ...body, quality: 'auto' }).order, false);
+});
+
+test('a stream is of one image, whose client waits, with up to three previews', () => {
+  const { order, waits } = read(imageTask, { ...body, stream: true, partial_images: 3 });
+  assert.deepEqual([order.previews, waits], [3, true]);
+  assert.equal(read(imageTask, { ...body, stream: true }).order.previews, 0);
+  for (const over of [{ stream: false }, { stream: null }, {}])
+    assert.equal('previews' in read(imageTask, { ...body, ...over, partial_images: 2 }).order, false);
+  assert.equal(fieldOf({ stream: 'yes' }), 'stream');
+  assert.equal(fieldOf({ stream: true, n: 2 }), 'n');
+  for (const count of [-1, 4, 1.5, '1'])
+    assert.equal(fieldOf({ stream: true, partial_images: count }), 'partial_images');
 });
 
 test('what is charged by may be there once, and only a JSON object is read', () => {

@@ -1,0 +1,30 @@
+/** A form with files as the JSON that stands for it: `image` and `image[]` are what is shown, all else is text. */
+import { badRequest } from '../fault.ts';
+import type { JsonObject } from '../json.ts';
+
+const numbers = new Set(['n', 'output_compression', 'partial_images']);
+
+/** Throws a 400 fault for what is no form, or where something that must be a file is none. */
+export async function formOf(bytes: Buffer, contentType: string): Promise<JsonObject> {
+  const headers = { 'content-type': contentType };
+  const form = await new Response(new Uint8Array(bytes), { headers }).formData().catch(() => {
+    throw badRequest('We could not parse the form of your request.');
+  });
+  const images: object[] = [];
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of form) {
+    if (name === 'image' || name === 'image[]') images.push({ image_url: await dataUrl(value, name) });
+    else if (name === 'mask') body[name] = { image_url: await dataUrl(value, name) };
+    else if (typeof value !== 'string') throw badRequest(`The field '${name}' takes no file.`, name);
+    else body[name] = numbers.has(name) ? Number(value) : value === 'true' || value;
+  }
+  return { ...body, images };
+}
+
+/** The official API knows files by their content; the sandbox wants them to have one. */
+async function dataUrl(value: File | string, name: string): Promise<string> {
+  if (typeof value === 'string' || value.size === 0)
+    throw badRequest('Invalid image file.', name, 'invalid_image_file');
+  const bytes = Buffer.from(await value.arrayBuffer());
+  return `data:${value.type};base64,${bytes.toString('base64')}`;
+}

@@ -1,0 +1,48 @@
+/** One picture as a stream: so many previews, then the picture; billed by what went out, and broken where ordered. */
+import type { ServerResponse } from 'node:http';
+import type { Usage } from '../../../core/usage.ts';
+import type { Directives } from '../directives.ts';
+import { orderedFault } from '../fault.ts';
+import { type Plan, play } from '../play.ts';
+import type { Frame } from '../protocol.ts';
+import type { Picture, PictureAsk, PictureStreaming } from './dialect.ts';
+
+export interface Streamed {
+  readonly usage: Usage;
+  readonly outcome: 'complete' | 'cut';
+}
+
+/** Writes the head too. `created` in seconds. */
+export async function streamPicture(
+  answer: ServerResponse,
+  streaming: PictureStreaming,
+  { ask, picture, created }: { readonly ask: PictureAsk; readonly picture: Picture; readonly created: number },
+  usualDelayMs: number,
+): Promise<Streamed> {
+  const { directives } = ask;
+  answer.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  if (directives.first_error !== undefined) {
+    answer.end(streaming.fault(orderedFault(directives.first_error)));
+    return { usage: {}, outcome: 'cut' };
+  }
+  const previews = Array.from({ length: ask.previews ?? 0 }, (_, index): Frame => {
+    return { bytes: streaming.preview(ask, picture, index, created), chunk: true, text: 1 };
+  });
+  const end: Frame = { bytes: streaming.completed(ask, picture, created), ending: true };
+  const plan: Plan = {
+    chunkDelayMs: directives.chunk_delay ?? usualDelayMs,
+    fate: fateOf(directives, previews.length),
+    noTerminal: directives.no_terminal === true,
+    errorBytes: () => streaming.fault(orderedFault(directives.mid_error ?? 500)),
+  };
+  const { produced, outcome } = await play(answer, [...previews, end], plan);
+  answer.end();
+  const isWhole = outcome === 'complete';
+  return { usage: isWhole ? streaming.usage(ask) : streaming.usageOfPreviews(ask, produced.text), outcome };
+}
+
+function fateOf({ cut_after: cutAfter, stall, mid_error: midError }: Directives, previews: number): Plan['fate'] {
+  if (cutAfter !== undefined) return { kind: 'cut', afterChunks: cutAfter };
+  if (stall !== undefined) return { kind: 'stall', afterChunks: stall };
+  return midError === undefined ? undefined : { kind: 'error', afterChunks: Math.ceil(previews / 2) };
+}

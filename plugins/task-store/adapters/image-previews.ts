@@ -1,0 +1,41 @@
+/** The stream of `openai-images`: previews (`….partial_image`), then the image with its usage (`….completed`). Pure. */
+import type { JsonObject } from '../../../core/json.ts';
+import { objectOf, textOf } from '../../../core/json.ts';
+import { errorIn } from '../../../core/refusals.ts';
+import type { Adapter, Streaming, VendorRequest } from '../contract.ts';
+import { failed, isModeration } from './outcome.ts';
+
+/** Of each preview: https://platform.openai.com/docs/guides/image-generation#streaming */
+export const previewTokens = 100;
+
+type Words = Pick<Adapter, 'create' | 'readCreated'>;
+
+/** The stream's end says what a whole answer says, but for the list. */
+export function streamingOf({ create, readCreated }: Words): Streaming {
+  return {
+    create(order, target): VendorRequest {
+      const { body, form, ...rest } = create(order, target);
+      const previews = order.previews ?? 0;
+      if (form === undefined) return { ...rest, body: { ...body, stream: true, partial_images: previews } };
+      const texts = { stream: 'true', partial_images: String(previews) };
+      return { ...rest, form: [...form, ...Object.entries(texts).map(([name, text]) => ({ name, text }))] };
+    },
+
+    read(json, event, order) {
+      const type = textOf(json['type']) ?? event ?? '';
+      if (type.endsWith('.partial_image')) return 'preview';
+      if (type.endsWith('.completed')) return endOf(readCreated({ status: 200, json: wholeOf(json) }, order));
+      if (type !== 'error' && objectOf(json['error']) === undefined) return undefined;
+      return isModeration(errorIn(json)) ? failed('content_policy') : 'error';
+    },
+  };
+}
+
+function wholeOf({ b64_json: base64, url, ...rest }: JsonObject): JsonObject {
+  return { ...rest, data: [{ b64_json: base64, url }] };
+}
+
+/** It is never a vendor's task. */
+function endOf(step: ReturnType<Adapter['readCreated']>): ReturnType<Streaming['read']> {
+  return step.state === 'done' || step.state === 'failed' ? step : undefined;
+}

@@ -1,0 +1,103 @@
+/** Lists of the tasks that a client has: in pages behind a task, and numbered as the video-task protocol has them. */
+import type { Answer, Exchange } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { caller } from '../../core/vocabulary.ts';
+import type { MediaKind } from './contract.ts';
+import { type Filter, TaskLists } from './lists.ts';
+import { type Scope, wordOf } from './queries.ts';
+import { listedVideos } from './shapes/index.ts';
+import { json } from './taking.ts';
+import type { Tools } from './tools.ts';
+import { statesNamed, viewOf } from './view.ts';
+
+const usualLimit = 20;
+const mostListed = 100;
+/** As the video-task protocol has them. */
+const mostPages = 500;
+const mostPerPage = 500;
+/** More than a page can hold. */
+const mostIds = mostPerPage;
+
+export class ListQueries {
+  readonly #tools: Tools;
+  readonly #lists: TaskLists;
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+    this.#lists = new TaskLists(tools.store);
+  }
+
+  /** Newest first; `after` is the last id of the page before. */
+  async after(exchange: Exchange, scope: Scope): Promise<Answer> {
+    const { query } = exchange.request;
+    const limit = numberIn(query, 'limit', usualLimit, mostListed);
+    const filter = { kind: scope.kind ?? kindIn(query.get('kind')), ...statusIn(query, 'status') };
+    const after = query.get('after');
+    const from = after === null ? {} : { from: { after } };
+    const found = await this.#lists.page(exchange.get(caller).accountId, filter, { limit: limit + 1, ...from });
+    const tasks = found.slice(0, limit);
+    return json({
+      object: 'list',
+      data: tasks.map((task) => wordOf(task, exchange, scope, this.#tools)),
+      first_id: tasks[0]?.id ?? null,
+      last_id: tasks.at(-1)?.id ?? null,
+      has_more: found.length > limit,
+    });
+  }
+
+  /** Newest first, by `page_num` and `page_size`; with how many there are in all. */
+  async numbered(exchange: Exchange): Promise<Answer> {
+    const { query, headers } = exchange.request;
+    const number = numberIn(query, 'page_num', 1, mostPages);
+    const limit = numberIn(query, 'page_size', usualLimit, mostPerPage);
+    const filter: Filter = {
+      kind: 'video',
+      ...statusIn(query, 'filter.status'),
+      model: query.get('filter.model') ?? undefined,
+      ids: idsIn(query),
+      serviceTier: query.get('filter.service_tier') ?? undefined,
+    };
+    const { accountId } = exchange.get(caller);
+    const [total, tasks] = await Promise.all([
+      this.#lists.count(accountId, filter),
+      this.#lists.page(accountId, filter, { limit, from: { offset: (number - 1) * limit } }),
+    ]);
+    const views = tasks.map((task) => viewOf(task, this.#tools.files, headers['host']));
+    return json(listedVideos(total, views));
+  }
+}
+
+function statusIn(query: URLSearchParams, field: string): Pick<Filter, 'states' | 'errorCode'> {
+  const word = query.get(field);
+  if (word === null) return {};
+  // It is told as failed, but has a word of its own.
+  if (word === 'expired') return { states: ['failed'], errorCode: 'expired' };
+  const states = statesNamed(word);
+  if (states === undefined) throw invalidParameter(`The parameter "${field}" names no state of a task.`, field);
+  return { states };
+}
+
+function numberIn(query: URLSearchParams, field: string, usual: number, most: number): number {
+  const text = query.get(field);
+  if (text === null) return usual;
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (number >= 1 && number <= most) return number;
+  throw invalidParameter(`The parameter "${field}" must be from 1 to ${most}.`, field);
+}
+
+/** Written once for each, or in one text with commas. */
+function idsIn(query: URLSearchParams): readonly string[] | undefined {
+  const field = 'filter.task_ids';
+  const ids = query.getAll(field).flatMap((text) => text.split(','));
+  if (ids.length > mostIds) throw invalidParameter(`The parameter "${field}" may hold at most ${mostIds} ids.`, field);
+  return ids.length === 0 ? undefined : ids;
+}
+
+function kindIn(text: string | null): MediaKind | undefined {
+  if (text === null || text === 'image' || text === 'video') return text ?? undefined;
+  throw invalidParameter('The parameter "kind" must be image or video.', 'kind');
+}
+
+function invalidParameter(message: string, field: string): GatewayError {
+  return new GatewayError('invalid_request', message, { field });
+}

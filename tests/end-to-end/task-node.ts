@@ -1,0 +1,159 @@
+/** Gateways of tasks as processes that are killed and started again, on one database; and what their books say in the end. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { boot, type Gateway } from '../../core/boot.ts';
+import { createLog } from '../../core/log.ts';
+import { parseUsd } from '../../core/money.ts';
+import { accounts, database, ledger } from '../../core/vocabulary.ts';
+import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { dropSchema } from './house.ts';
+
+/** One embedded database is one process's; a server is for several. */
+export const nodeCount = databaseUrl === undefined ? 1 : 2;
+
+export class Node {
+  readonly #file: string;
+  readonly environment: Record<string, string>;
+  readonly origin: string;
+  /** What it has logged since its last start. */
+  lines: string[] = [];
+  #child: ChildProcess | undefined;
+
+  constructor(file: string, directory: string, origin: string) {
+    this.#file = file;
+    this.origin = origin;
+    this.environment = { DATA_DIR: directory };
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', this.#file], {
+      env: { ...process.env, ...this.environment },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#child = child;
+    const lines: string[] = [];
+    this.lines = lines;
+    createInterface(child.stdout).on('line', (line) => void lines.push(line));
+    for (let tries = 0; tries < 300; tries += 1) {
+      assert.equal(child.exitCode, null, 'the gateway ended at its start');
+      const ready = await fetch(`${this.origin}/readyz`).catch(() => undefined);
+      if (ready?.status === 200) return;
+      await pause(100);
+    }
+    throw new Error('the gateway is not ready');
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    // The process of its embedded database sees that it is alone, and ends a moment later.
+    if (databaseUrl === undefined) await pause(500);
+  }
+
+  /** Looks into the books while it does not serve. */
+  async atTheDesk<T>(work: (gateway: Gateway) => Promise<T>): Promise<T> {
+    const gateway = await boot(this.#file, {
+      mode: 'command',
+      environment: this.environment,
+      log: createLog('silent'),
+    });
+    try {
+      return await work(gateway);
+    } finally {
+      await gateway.stop(0);
+    }
+  }
+}
+
+/** The plugins of tasks with their usual money and plan; `more` names providers, models and the pace of tasks. */
+async function newNode(schema: string, more: string): Promise<{ node: Node; directory: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'task-node-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  const probe = createServer();
+  await once(probe.listen(0, '127.0.0.1'), 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  const file = join(directory, 'gateway.yaml');
+  const head = `
+gateway: tasks
+schema: ${schema}
+listen: 127.0.0.1:${port}
+log: warn
+plugins: [storage, auth, plans, providers, models, billing, route, files, task-store]
+storage: { database: "${databaseUrl ?? 'embedded'}" }
+auth: { secret: "${'s'.repeat(43)}" }
+plans: { default: free, offers: { free: { price: 0 } } }
+files: { fetch: { allow_private: true } }
+`;
+  await writeFile(file, head + more);
+  return { node: new Node(file, directory, `http://127.0.0.1:${port}`), directory };
+}
+
+export interface Nodes {
+  readonly nodes: readonly Node[];
+  /** Of an account with a hundred dollars. */
+  readonly key: string;
+  /** Kills what runs, and leaves nothing. */
+  close(): Promise<void>;
+}
+
+/** As many as the database allows; none is started yet. */
+export async function openNodes(schema: string, more: string): Promise<Nodes> {
+  const made: { node: Node; directory: string }[] = [];
+  for (let index = 0; index < nodeCount; index += 1) made.push(await newNode(schema, more));
+  const nodes = made.map(({ node }) => node);
+  const key = await nodes[0]!.atTheDesk(async (gateway) => {
+    const { id } = await gateway.find(accounts)!.create('alice', 'free');
+    const entry = { kind: 'top-up', reason: 'test', reference: 'first' };
+    await gateway.find(ledger)!.credit(id, parseUsd('100'), entry);
+    return (await gateway.find(accounts)!.createKey(id, { name: 'test' })).key;
+  });
+  return {
+    nodes,
+    key,
+    async close() {
+      await Promise.all(nodes.map((node) => node.kill()));
+      await Promise.all(made.map(({ directory }) => rm(directory, { recursive: true, force: true })));
+      await dropSchema(schema);
+    },
+  };
+}
+
+export interface End {
+  readonly id: string;
+  readonly prompt: string;
+  readonly model: string;
+  readonly state: string;
+  readonly kinds: string[];
+  /** In nano-USD: what the client has paid, and what the operator bears. */
+  readonly cost: string;
+  readonly absorbed: string;
+}
+
+/** Every task with its entries in the ledger. */
+export const endsIn = (gateway: Gateway) => {
+  const store = gateway.find(database)!;
+  const table = (name: string) => sql`${sql.identifier(store.schema)}.${sql.identifier(name)}`;
+  const entries = sql`from ${table('ledger')} as ledger where ledger.request_id = tasks.request_id`;
+  return store.orm.execute(sql`
+    select id, order_head->>'prompt' as prompt, model, state, (select array_agg(kind order by seq) ${entries}) as kinds,
+      (select coalesce(sum(revenue), 0)::text ${entries}) as cost,
+      (select coalesce(sum(absorbed), 0)::text ${entries}) as absorbed
+    from ${table('tasks')} as tasks`) as unknown as Promise<End[]>;
+};
+
+export async function violationsIn(gateway: Gateway): Promise<unknown[]> {
+  const audit = gateway.commands.find(({ name }) => name === 'audit')!;
+  return ((await audit.run({})).json as { violations: unknown[] }).violations;
+}

@@ -1,0 +1,74 @@
+/** Clients of a gateway that makes images and videos, and what they wait for. */
+import assert from 'node:assert/strict';
+import { parseUsd } from '../../../core/money.ts';
+import { accounts, ledger } from '../../../core/vocabulary.ts';
+import type { TestGateway } from '../../helpers/gateway.ts';
+
+export const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+export const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into.
+export type Told = { status: number; headers: Headers; json: any };
+
+export interface Client {
+  readonly accountId: string;
+  readonly key: string;
+  /** A body that is no plain object goes out as it is. */
+  send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Told>;
+  balance(): Promise<bigint>;
+  /** Asserts what has been paid since the balance was `before`. Processes hear of what others have ended a moment later. */
+  hasPaid(before: bigint, due: bigint): Promise<void>;
+}
+
+/** A new account of this name with ten dollars. */
+export async function clientOf(
+  { gateway: running, origin: base }: TestGateway,
+  name: string,
+  plan = 'free',
+): Promise<Client> {
+  const book = running.find(accounts)!;
+  const { id } = await book.create(name, plan);
+  await running.find(ledger)!.credit(id, parseUsd('10'), { kind: 'top-up', reason: 'test', reference: name });
+  const balance = () => running.find(ledger)!.balance(id);
+  const { key } = await book.createKey(id, { name: 'test' });
+  return {
+    accountId: id,
+    key,
+    async send(method, path, body, headers = {}) {
+      const type: Record<string, string> = body instanceof FormData ? {} : { 'content-type': 'application/json' };
+      const answer = await fetch(base + path, {
+        method,
+        headers: { authorization: `Bearer ${key}`, ...type, ...headers },
+        ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
+    },
+    balance,
+    async hasPaid(before, due) {
+      for (let tries = 0; tries < 100 && before - (await balance()) !== due; tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(before - (await balance()), due);
+    },
+  };
+}
+
+export async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${what} did not come`);
+}
+
+/** What is told of the task at this path when it has ended. */
+export const ended = (client: Client, path: string) =>
+  until(async () => {
+    const { json } = await client.send('GET', path);
+    const status = json.data?.status ?? json.status;
+    return ['completed', 'failed', 'succeeded', 'cancelled'].includes(status) ? json : undefined;
+  }, `the end of ${path}`);

@@ -1,0 +1,165 @@
+/** A whole gateway and its vendors: what clients show by address, tasks that vendors take back, and clients that wait too long. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { parseUsd } from '../../../core/money.ts';
+import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { type Client, clientOf, ended, png, until } from './clients.ts';
+
+/** Where clients keep what they show. */
+const fetched: string[] = [];
+const shelf = createServer((incoming, outgoing) => {
+  const path = incoming.url ?? '';
+  fetched.push(path);
+  // It says that everything is an image.
+  outgoing.writeHead(path === '/gone.png' ? 404 : 200, { 'content-type': 'image/png' });
+  if (path === '/page.png') outgoing.end('<!DOCTYPE html><html></html>');
+  else if (path === '/large.png') outgoing.end(Buffer.concat([png, Buffer.alloc(2_000_000)]));
+  else outgoing.end(png);
+});
+
+let sandbox: RunningVendor;
+let shelfOrigin: string;
+let guarded: TestGateway;
+let open: TestGateway;
+let alice: Client;
+
+const yamlOf = (origin: string, allowPrivate: boolean) => `
+gateway: vendors
+schema: vendors_${allowPrivate ? 'open' : 'guarded'}_${Date.now()}
+listen: 127.0.0.1:0
+plugins: [storage, request-log, auth, plans, providers, models, billing, route, files, task-store]
+auth: { public: [] }
+plans: { default: free, offers: { free: { price: 0 } } }
+providers:
+  openai: { keys: vendor-key, speaks: { openai-images: "${origin}/v1" } }
+  google: { keys: vendor-key, speaks: { gemini-images: "${origin}/v1beta" } }
+  xai: { keys: vendor-key, speaks: { xai-images: "${origin}/imagine/v1" } }
+  ark: { keys: vendor-key, speaks: { ark-images: "${origin}/api/v3", ark-videos: "${origin}/api/v3" } }
+models:
+  openai: { owned_by: tests, kind: image, targets: [openai], price: { image: 0.01 } }
+  google: { owned_by: tests, kind: image, targets: [google], price: { image: 0.01 } }
+  xai: { owned_by: tests, kind: image, targets: [xai], price: { image: 0.01 } }
+  ark: { owned_by: tests, kind: image, targets: [ark], price: { image: 0.01 } }
+  film: { owned_by: tests, kind: video, targets: [ark], price: { second: 0.05 } }
+task-store:
+  wait: 1s
+  poll: { first: 50ms, longest: 100ms }
+  references: { limit: 1MB, allow_private: ${allowPrivate} }
+`;
+
+before(async () => {
+  sandbox = await startVendor();
+  await once(shelf.listen(0, '127.0.0.1'), 'listening');
+  shelfOrigin = `http://127.0.0.1:${(shelf.address() as AddressInfo).port}`;
+  guarded = await startGateway(yamlOf(sandbox.origin, false));
+  open = await startGateway(yamlOf(sandbox.origin, true));
+  alice = await clientOf(open, 'alice');
+});
+after(async () => {
+  await guarded?.stop();
+  await open?.stop();
+  shelf.closeAllConnections();
+  shelf.close();
+  await sandbox?.close();
+});
+
+async function endOf(client: Client, model: string, url: string): Promise<{ status: string; error?: string }> {
+  const order = { model, prompt: 'A hat', image_urls: [url] };
+  const { json } = await client.send('POST', '/v1/images/generations', order);
+  return (await ended(client, `/v1/tasks/${json.data.id}`)).data;
+}
+
+test('what is shown by address is fetched only for vendors that take bytes alone, and passed on untouched to all others', async () => {
+  fetched.length = 0;
+  for (const model of ['openai', 'xai', 'ark']) {
+    assert.equal((await endOf(alice, model, `${shelfOrigin}/cat.png`)).status, 'completed', model);
+  }
+  assert.deepEqual(fetched, []);
+  assert.equal((await endOf(alice, 'google', `${shelfOrigin}/cat.png`)).status, 'completed');
+  assert.deepEqual(fetched, ['/cat.png']);
+  assert.ok(sandbox.bill().recent.at(-1)!.usage.input_image! > 0, 'the model was shown it');
+});
+
+test('what is no image, too large or gone fails the task by the client’s field; nothing is sent or paid', async () => {
+  const before = await alice.balance();
+  const { requests } = sandbox.bill();
+  for (const path of ['page.png', 'large.png', 'gone.png']) {
+    const { status, error } = await endOf(alice, 'google', `${shelfOrigin}/${path}`);
+    assert.equal(status, 'failed', path);
+    assert.match(error!, /^The address in "image_urls\[0\]" cannot be fetched: /, path);
+  }
+  await alice.hasPaid(before, 0n);
+  assert.equal(sandbox.bill().requests, requests);
+});
+
+test('nothing is fetched from inside', async () => {
+  fetched.length = 0;
+  const bob = await clientOf(guarded, 'bob');
+  for (const host of [shelfOrigin, shelfOrigin.replace('127.0.0.1', 'localhost'), 'http://169.254.169.254']) {
+    const { status, error } = await endOf(bob, 'google', `${host}/cat.png`);
+    assert.equal(status, 'failed');
+    assert.match(error!, /^The address in "image_urls\[0\]" cannot be fetched: its host is not a public address/);
+  }
+  assert.deepEqual(fetched, []);
+  await bob.hasPaid(parseUsd('10'), 0n);
+});
+
+const tasks = '/v1/contents/generations/tasks';
+const film = (words: string) => ({
+  model: 'film',
+  content: [{ type: 'text', text: `Waves [[sandbox: ${words}]]` }],
+  duration: 2,
+});
+
+/** Resolves with the id when the vendor has a task of its own for it. */
+async function handedOver(words: string): Promise<string> {
+  const { id } = (await alice.send('POST', tasks, film(words))).json;
+  await until(async () => {
+    const { json } = await alice.send('GET', `${tasks}/${id}`);
+    return json.status === 'running' ? true : undefined;
+  }, 'the handing over');
+  return id;
+}
+
+test('what waits at its vendor is taken back, once and for all, and its money is given back', async () => {
+  const before = await alice.balance();
+  const { requests } = sandbox.bill();
+  const id = await handedOver('takes=300s');
+  // Handed over is more than sent: a while later the vendor says that it waits.
+  const taken = await until(async () => {
+    const told = await alice.send('DELETE', `${tasks}/${id}`);
+    return told.status === 200 ? told : undefined;
+  }, 'the end of what is cancelled');
+  assert.deepEqual([taken.json.status, taken.json.error], ['failed', 'The task was cancelled.']);
+  const again = await alice.send('DELETE', `${tasks}/${id}`);
+  assert.deepEqual([again.status, again.json], [200, taken.json]);
+  await alice.hasPaid(before, 0n);
+  assert.equal(sandbox.bill().requests, requests);
+});
+
+test('what its vendor has begun goes on, and is paid', async () => {
+  const before = await alice.balance();
+  const id = await handedOver('takes=1500ms');
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  const refused = await alice.send('DELETE', `${tasks}/${id}`);
+  assert.deepEqual([refused.status, refused.json.error.code], [409, 'task_not_cancellable']);
+  assert.equal((await ended(alice, `${tasks}/${id}`)).status, 'succeeded');
+  const late = await alice.send('DELETE', `${tasks}/${id}`);
+  assert.deepEqual([late.status, late.json.error.message], [409, 'The task has ended.']);
+  await alice.hasPaid(before, parseUsd('0.10'));
+});
+
+test('who has waited as long as clients may is given the task, which goes on', async () => {
+  const order = { model: 'xai', prompt: 'A cat [[sandbox: takes=2s]]' };
+  for (const path of ['/v1/images/generations', '/v1/images/edits']) {
+    const images = [{ image_url: `data:image/png;base64,${png.toString('base64')}` }];
+    const body = path.endsWith('edits') ? { ...order, images } : order;
+    const told = await alice.send('POST', path, body, { prefer: 'wait' });
+    assert.deepEqual(told.json, { code: 200, data: { id: told.json.data.id, status: 'submitted' } });
+    assert.equal((await ended(alice, `/v1/tasks/${told.json.data.id}`)).data.status, 'completed');
+  }
+});
