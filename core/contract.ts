@@ -67,6 +67,8 @@ export interface Answer {
   headers: Headers;
   /** A whole body, or chunks that are pulled. When the client leaves, `return()` of the iterator is called. */
   body: AnswerBody;
+  /** Each one becomes a `set-cookie` line of its own. */
+  cookies?: readonly string[];
   /** Length of a streamed body where it is known beforehand; becomes `content-length`. A body of another length breaks off. */
   bodyBytes?: number;
   /**
@@ -127,6 +129,8 @@ export interface Endpoint {
   readonly operation: string;
   /** Its address admits by itself (it is signed): no key is asked for. */
   readonly keyless?: true;
+  /** A person's look at the gateway, not a call of a client: no row is kept of it. */
+  readonly unlogged?: true;
   /** `none`: no body is read. Default: the whole body, up to the server's limit. */
   readonly body?: 'whole' | 'none';
   /** Overrides the exchange's deadline (600 s), in milliseconds. */

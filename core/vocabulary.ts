@@ -8,6 +8,7 @@ import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
 import type { Usage } from './usage.ts';
 
+export * from './counters.ts';
 export * from './kept-files.ts';
 export * from './pool.ts';
 export * from './story.ts';
@@ -230,19 +231,6 @@ export interface Database {
 export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
 export const database = defineService<Database>('database');
 
-/** A Lua script on counters that processes share; the keys of one run stand together (one hash tag). */
-export interface CounterScript {
-  /** Letters; no command's. */
-  readonly name: string;
-  readonly lua: string;
-}
-export interface Counters {
-  /** What the script returns. Rejects, soon, where they are away or slow; then it may have run all the same. */
-  run(script: CounterScript, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown>;
-}
-/** Provided only where processes share counters. */
-export const counters = defineService<Counters>('counters');
-
 export interface Account {
   readonly id: string;
   readonly name: string;
@@ -276,6 +264,8 @@ export const catalog = defineService<Catalog>('catalog');
 export interface Multipliers {
   /** The lowest ratio on this model's price that any plan comes to, without the account's own. */
   lowest(modelId: string): Ratio;
+  /** The ratio on this model's price for accounts on this plan, without the account's own and the catalogue's. */
+  of?(plan: string, modelId: string): Ratio;
 }
 export const multipliers = defineService<Multipliers>('multipliers');
 

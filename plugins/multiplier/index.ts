@@ -38,7 +38,10 @@ export default definePlugin<Config>({
     let settings = written;
     let ratioOf = ratiosOf(settings);
     const bases = () => offersOf(settings, host).map(({ base }) => base);
-    host.provide(multipliers, { lowest: (modelId) => ratioOf(bases().reduce(lower), modelId) });
+    host.provide(multipliers, {
+      lowest: (modelId) => ratioOf(bases().reduce(lower), modelId),
+      of: (plan, modelId) => ratioOf(host.find(plans)?.terms(plan).multiplier ?? settings.default, modelId),
+    });
     const part: Part<Config> = {
       applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
       handle: stating(settings, host),

@@ -40,7 +40,7 @@ export default definePlugin({
       await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
-      applies: () => true,
+      applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         if (config.story) exchange.set(story, []);
         exchange.defer((outcome) => {

@@ -239,6 +239,3 @@ export function taskOf(row: Row): StoredTask {
 function read<Value>(text: string | null): Value | undefined {
   return text === null ? undefined : (JSON.parse(text) as Value);
 }
-
-export type { Row };
-export { columns as toldColumns, taskOf };
