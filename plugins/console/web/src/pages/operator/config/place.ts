@@ -94,8 +94,8 @@ function inFlow(text: string, from: number, base: readonly Step[]): Place {
       if (letter === quote) quote = '';
     } else if (letter === '"' || letter === "'") quote = letter;
     else if (letter === '{' || letter === '[') {
-      const inner = top.kind === 'map' ? [...top.path, top.key ?? ''] : top.path;
-      const path = letter === '[' ? [...inner, listStep] : inner;
+      const inner: readonly Step[] = top.kind === 'map' ? [...top.path, top.key ?? ''] : top.path;
+      const path: readonly Step[] = letter === '[' ? [...inner, listStep] : inner;
       stack.push({ path, kind: letter === '{' ? 'map' : 'list', taken: new Set() });
       word = index + 1;
     } else if (letter === '}' || letter === ']') {
