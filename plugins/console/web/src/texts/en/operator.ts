@@ -1,0 +1,4 @@
+/** English texts of the operator's pages. */
+export default {
+  title: 'Operator',
+};
