@@ -1,0 +1,4 @@
+/** English texts of the client's pages. */
+export default {
+  home: { title: 'Home' },
+};

@@ -1,0 +1,4 @@
+/** English texts of signing in and up. */
+export default {
+  signIn: { title: 'Sign in' },
+};
