@@ -14,7 +14,12 @@ const frame = EditorView.theme({
     overflow: 'hidden',
   },
   '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)', outlineOffset: '1px' },
-  '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)', lineHeight: '1.6', maxHeight: '62vh', minHeight: '18rem' },
+  '.cm-scroller': {
+    fontFamily: 'var(--mantine-font-family-monospace)',
+    lineHeight: '1.6',
+    maxHeight: '62vh',
+    minHeight: '18rem',
+  },
   '.cm-content': { caretColor: 'var(--mantine-color-text)', padding: '8px 0' },
   '.cm-cursor': { borderLeftColor: 'var(--mantine-color-text)' },
   '.cm-gutters': {

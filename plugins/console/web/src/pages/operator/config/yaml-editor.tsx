@@ -1,9 +1,9 @@
 /** The editor of a gateway file: YAML with suggestions and marks from its schema. Loaded when the page is opened. */
-import { autocompletion, closeBrackets, completionKeymap, type CompletionResult } from '@codemirror/autocomplete';
+import { autocompletion, type CompletionResult, closeBrackets, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import { bracketMatching, indentUnit } from '@codemirror/language';
-import { type Diagnostic, lintGutter, linter, lintKeymap } from '@codemirror/lint';
+import { type Diagnostic, linter, lintGutter, lintKeymap } from '@codemirror/lint';
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
 import {
   drawSelection,
