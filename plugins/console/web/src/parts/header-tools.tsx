@@ -11,7 +11,7 @@ import {
 } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { signOut, useMe } from '../api/session.ts';
+import { has, signOut, useMe, usePerson } from '../api/session.ts';
 import { type Language, languages, speak } from '../texts/index.ts';
 import { BalanceChip } from './balance-chip.tsx';
 
@@ -19,7 +19,7 @@ export function HeaderTools() {
   const me = useMe();
   return (
     <Group gap={6} wrap="nowrap">
-      {me.account !== null && me.features.includes('pool') && <BalanceChip />}
+      {me.account !== null && has(me, 'wallet') && <BalanceChip />}
       <ColorsMenu />
       <LanguageMenu />
       <PersonMenu />
@@ -85,7 +85,7 @@ export function LanguageMenu() {
 
 function PersonMenu() {
   const { t } = useTranslation();
-  const { person } = useMe();
+  const person = usePerson();
   const navigate = useNavigate();
   const leave = async () => {
     await signOut();
