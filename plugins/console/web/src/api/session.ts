@@ -1,7 +1,7 @@
 /** Who is signed in, and what this gateway has. */
 import { QueryClient, queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { ApiError, get, send } from './client.ts';
-import type { Feature, Info, Me } from './types.ts';
+import type { Feature, Info, Me, Person } from './types.ts';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -26,7 +26,11 @@ export function useInfo(): Info | undefined {
   return useQuery(infoQuery).data;
 }
 
-export const has = (me: Me, feature: Feature): boolean => me.features.includes(feature);
+export function usePerson(): Person {
+  return useMe().person!;
+}
+
+export const has = (me: Me, feature: Feature): boolean => me.features[feature];
 export const isOperator = (me: Me): boolean => me.role === 'operator';
 export const seesOperatorPages = (me: Me): boolean => me.role !== 'client';
 

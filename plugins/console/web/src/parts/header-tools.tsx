@@ -1,25 +1,17 @@
 /** The right end of the header: balance, colours, language, the person. */
-import { ActionIcon, Avatar, Group, Menu, Text, UnstyledButton, useMantineColorScheme } from '@mantine/core';
-import {
-  IconCheck,
-  IconDeviceDesktop,
-  IconLanguage,
-  IconLogout,
-  IconMoon,
-  IconSun,
-  IconUser,
-} from '@tabler/icons-react';
+import { Avatar, Group, Menu, Text, UnstyledButton } from '@mantine/core';
+import { IconLogout, IconUser } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { signOut, useMe } from '../api/session.ts';
-import { type Language, languages, speak } from '../texts/index.ts';
+import { has, signOut, useMe, usePerson } from '../api/session.ts';
 import { BalanceChip } from './balance-chip.tsx';
+import { ColorsMenu, LanguageMenu } from './header-menus.tsx';
 
 export function HeaderTools() {
   const me = useMe();
   return (
     <Group gap={6} wrap="nowrap">
-      {me.account !== null && me.features.includes('pool') && <BalanceChip />}
+      {me.account !== null && has(me, 'wallet') && <BalanceChip />}
       <ColorsMenu />
       <LanguageMenu />
       <PersonMenu />
@@ -27,65 +19,9 @@ export function HeaderTools() {
   );
 }
 
-export function ColorsMenu() {
-  const { t } = useTranslation();
-  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
-  const choices = { light: IconSun, dark: IconMoon, auto: IconDeviceDesktop } as const;
-  const Current = choices[colorScheme];
-  return (
-    <Menu position="bottom-end" shadow="md">
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t('shell.theme.label')}>
-          <Current size={18} stroke={1.7} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {(['light', 'dark', 'auto'] as const).map((choice) => {
-          const Picture = choices[choice];
-          return (
-            <Menu.Item
-              key={choice}
-              leftSection={<Picture size={16} />}
-              rightSection={choice === colorScheme ? <IconCheck size={14} /> : undefined}
-              onClick={() => setColorScheme(choice)}
-            >
-              {t(`shell.theme.${choice}`)}
-            </Menu.Item>
-          );
-        })}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
-export function LanguageMenu() {
-  const { t, i18n } = useTranslation();
-  return (
-    <Menu position="bottom-end" shadow="md">
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t('shell.language')} visibleFrom="xs">
-          <IconLanguage size={18} stroke={1.7} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {(Object.keys(languages) as Language[]).map((language) => (
-          <Menu.Item
-            key={language}
-            lang={language}
-            rightSection={language === i18n.language ? <IconCheck size={14} /> : undefined}
-            onClick={() => void speak(language)}
-          >
-            {languages[language]}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
 function PersonMenu() {
   const { t } = useTranslation();
-  const { person } = useMe();
+  const person = usePerson();
   const navigate = useNavigate();
   const leave = async () => {
     await signOut();

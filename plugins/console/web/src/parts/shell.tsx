@@ -31,7 +31,7 @@ export function Shell() {
             <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={t('shell.menu')} />
             <img src={`${import.meta.env.BASE_URL}mark.svg`} width={26} height={26} alt="" />
             <Text fw={650} truncate>
-              {me.gateway}
+              {me.gateway.name}
             </Text>
           </Group>
           <HeaderTools />

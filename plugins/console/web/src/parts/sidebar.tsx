@@ -23,7 +23,7 @@ export function Sidebar() {
 
 /** Pages with a line in the sidebar whose parts are there. */
 export const shown = (pages: readonly PageEntry[], me: Me): readonly PageEntry[] =>
-  pages.filter(({ link, needs = [] }) => link !== undefined && needs.every((need) => me.features.includes(need)));
+  pages.filter(({ link, needs = [] }) => link !== undefined && needs.every((need) => me.features[need]));
 
 function Part({ title, pages }: { readonly title: string | undefined; readonly pages: readonly PageEntry[] }) {
   const { pathname } = useLocation();
