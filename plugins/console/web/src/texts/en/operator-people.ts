@@ -103,7 +103,8 @@ export default {
     block: 'Block',
     unblock: 'Unblock',
     blockTitle: 'Block {{name}}?',
-    blockText: 'They are signed out everywhere and cannot sign in. Their keys go on working: disable the account for that.',
+    blockText:
+      'They are signed out everywhere and cannot sign in. Their keys go on working: disable the account for that.',
     unblockTitle: 'Let {{name}} in again?',
     unblockText: 'They can sign in again.',
     blockedDone: '{{name}} is blocked.',

@@ -6,7 +6,7 @@ export default {
     perSecond: 'Requests per second',
     requestCount: 'Requests',
     successRate: 'Success',
-    successHint: '{{count}} succeeded',
+    successHint: '{{shown}} succeeded',
     upstreamErrors: 'Upstream errors',
     upstreamErrorsHint: '{{percent}} of all requests',
     clientErrors: 'Client errors',
@@ -27,7 +27,8 @@ export default {
     byOperation: 'By operation',
     byAccount: 'By account',
     empty: 'No request in this time',
-    emptyHint: 'As soon as somebody calls this gateway, the figures stand here. Widen the time, or make the first call yourself with a key of your own account.',
+    emptyHint:
+      'As soon as somebody calls this gateway, the figures stand here. Widen the time, or make the first call yourself with a key of your own account.',
     chartTable: 'Show the figures as a table',
   },
   upstreams: {
@@ -60,7 +61,8 @@ export default {
     enable: 'Enable',
     wake: 'End rests',
     disableTitle: 'Take {{name}} out of use?',
-    disableText: 'Its requests go to other upstreams that serve the same model, or fail. Every process obeys within a second; what is running goes on.',
+    disableText:
+      'Its requests go to other upstreams that serve the same model, or fail. Every process obeys within a second; what is running goes on.',
     enableTitle: 'Put {{name}} to use again?',
     enableText: 'It gets requests again at once.',
     wakeTitle: 'End the rests of {{name}}?',
@@ -78,6 +80,8 @@ export default {
     title: 'Requests',
     intro: 'Everything that was asked of this gateway. A row opens its whole story.',
     idLabel: 'Request id',
+    accountId: 'Account id',
+    keyId: 'Key id',
     idOpen: 'Open',
     resultAny: 'Any result',
     streamed: 'streamed',

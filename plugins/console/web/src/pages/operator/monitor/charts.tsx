@@ -26,7 +26,14 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
     [series, i18n.language],
   );
   const hasMoney = points.some(({ cost }) => cost !== null);
-  const common = { h: 220, data: points, dataKey: 'at', withDots: false, withLegend: true, curveType: 'monotone' } as const;
+  const common = {
+    h: 220,
+    data: points,
+    dataKey: 'at',
+    withDots: false,
+    withLegend: true,
+    curveType: 'monotone',
+  } as const;
   return (
     <SimpleGrid cols={{ base: 1, lg: hasMoney ? 3 : 2 }} spacing="sm">
       <Panel title={t('operator.traffic.monitor.requestsChart')}>

@@ -3,9 +3,9 @@ import { Progress, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
+import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { AccountLink, RowLink } from '../parts/names.tsx';
-import { RowsTable, type RowsColumn } from '../parts/rows-table.tsx';
 import type { AskedSpan } from '../parts/span.tsx';
 import { minus } from '../sums/usd.ts';
 import type { Group, GroupName } from '../types.ts';
@@ -30,7 +30,7 @@ export function GroupsTable({ by, span, label }: GroupsTableProps) {
   return (
     <Loaded of={groups} height={180}>
       {({ rows }) => (
-        <RowsTable
+        <CsvTable
           label={label}
           rows={rows}
           columns={columns}
@@ -47,16 +47,22 @@ export function GroupsTable({ by, span, label }: GroupsTableProps) {
   );
 }
 
-function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): RowsColumn<Group>[] {
+function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): CsvColumn<Group>[] {
   const { t, i18n } = useTranslation();
   const most = Math.max(1, ...rows.map(({ requests }) => requests));
-  const titles = { model: 'model', provider: 'provider', operation: 'operation', account: 'account', key: 'key' } as const;
+  const titles = {
+    model: 'model',
+    provider: 'provider',
+    operation: 'operation',
+    account: 'account',
+    key: 'key',
+  } as const;
   const search = (group: string, result?: string) => ({
     span: span.name,
     [filterOf[by]]: group,
     ...(result === undefined ? {} : { result }),
   });
-  const counts: RowsColumn<Group>[] = [
+  const counts: CsvColumn<Group>[] = [
     {
       key: by,
       title: t(`operator.column.${titles[by]}`),
@@ -102,7 +108,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Row
   return [...counts, ...waits(t('operator.column.firstByte'), t('operator.column.total')), ...useMoneyColumns(rows)];
 }
 
-function waits(firstByteTitle: string, totalTitle: string): RowsColumn<Group>[] {
+function waits(firstByteTitle: string, totalTitle: string): CsvColumn<Group>[] {
   const both = (all: Group['total']) => `${durationText(all.p50)} · ${durationText(all.p95)}`;
   return [
     {
@@ -125,7 +131,7 @@ function waits(firstByteTitle: string, totalTitle: string): RowsColumn<Group>[] 
 }
 
 /** Where no amount is known at all, its columns would be a row of dashes. */
-function useMoneyColumns(rows: readonly Group[]): RowsColumn<Group>[] {
+function useMoneyColumns(rows: readonly Group[]): CsvColumn<Group>[] {
   const { t } = useTranslation();
   if (!rows.some(({ cost }) => cost !== null)) return [];
   const margin = ({ cost, ownCost }: Group) => (cost === null || ownCost === null ? null : minus(cost, ownCost));

@@ -13,7 +13,7 @@ import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
 import { isNegative, percentOf } from '../sums/usd.ts';
-import type { GroupName, Monitor as Sums, MonitorSeries } from '../types.ts';
+import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
 import { GroupsTable } from './groups-table.tsx';
 import { LiveMark } from './live-mark.tsx';
 
@@ -111,7 +111,7 @@ function Counts({ sums, span }: FiguresProps) {
       <Stat
         label={t('operator.traffic.monitor.successRate')}
         value={shareText(results.ok, requests, i18n.language)}
-        note={t('operator.traffic.monitor.successHint', { count: results.ok, shown: count(results.ok) })}
+        note={t('operator.traffic.monitor.successHint', { shown: count(results.ok) })}
         {...rowsOf('ok')}
       />
       <Stat

@@ -34,3 +34,7 @@ export function isAmount(text: string): boolean {
 export function isRatio(text: string): boolean {
   return /^\d{1,6}(\.\d{1,6})?$/.test(text.trim()) && !/^[0.]+$/.test(text.trim());
 }
+
+export function isNothing(amount: string): boolean {
+  return parseUsd(amount) === 0n;
+}
