@@ -41,7 +41,10 @@ export default definePlugin<Config>({
       return factor === undefined ? base : product(base, factor);
     };
     const bases = () => offersOf(settings, host).map(({ base }) => base);
-    host.provide(multipliers, { lowest: (modelId) => ratioOf(bases().reduce(lower), modelId) });
+    host.provide(multipliers, {
+      lowest: (modelId) => ratioOf(bases().reduce(lower), modelId),
+      of: (plan, modelId) => ratioOf(host.find(plans)?.terms(plan).multiplier ?? settings.default, modelId),
+    });
     refuseBelow(settings, host);
     return {
       applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
