@@ -11,7 +11,16 @@ interface WordProps {
 }
 export function Word({ color, children }: WordProps) {
   return (
-    <Badge variant="light" color={color} size="sm" radius="sm" tt="none" fw={550} className="word-badge">
+    <Badge
+      variant="light"
+      color={color}
+      size="sm"
+      radius="sm"
+      tt="none"
+      fw={550}
+      className="word-badge"
+      style={{ '--word': `var(--mantine-color-${color}-9)` }}
+    >
       {children}
     </Badge>
   );

@@ -5,13 +5,13 @@ import { has, useMe } from '../../../api/session.ts';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
-import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
+import { FilterBar, TextFilter } from '../parts/filters.tsx';
 import { SpanPicker, useSpan } from '../parts/span.tsx';
 import { OpenById } from './open-by-id.tsx';
 import { RequestTable } from './request-table.tsx';
+import { ResultFilter } from './result-filter.tsx';
 
 const spanNames = ['1h', '24h', '7d', '30d', '90d'] as const;
-export const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
 
 export default function Requests() {
   const { t } = useTranslation();
@@ -28,11 +28,7 @@ export default function Requests() {
     >
       <Panel flush>
         <FilterBar>
-          <ChoiceFilter
-            name="result"
-            label={t('operator.traffic.requests.resultAny')}
-            data={results.map((value) => ({ value, label: t(`operator.result.${value}`) }))}
-          />
+          <ResultFilter />
           <TextFilter name="model" label={t('operator.column.model')} />
           <TextFilter name="provider" label={t('operator.column.provider')} />
           <TextFilter name="operation" label={t('operator.column.operation')} />
