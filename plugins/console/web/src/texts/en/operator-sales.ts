@@ -17,7 +17,7 @@ export default {
     ratio: 'Price ratio {{ratio}}',
     models: '{{count}} models',
     allModels: 'All models',
-    lasts: 'Lasts {{span}}',
+    lasts: 'Lasts {{days}} days',
     renews: 'Renews itself',
     isDefault: 'Default',
     makeCode: 'Make codes',
@@ -67,7 +67,7 @@ export default {
     revokedCount_other: '{{count}} codes were revoked.',
     empty: 'No codes yet',
     emptyHint: 'Make a batch and hand the codes out: clients redeem them in their wallet.',
-    countWrong: 'Between 1 and 10,000.',
+    countWrong: 'Between 1 and 1,000.',
     tooMany: 'A whole number above zero.',
   },
   prices: {
