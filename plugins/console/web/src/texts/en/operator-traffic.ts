@@ -165,7 +165,7 @@ export default {
     version: 'Version',
     seen: 'Seen',
     journal: 'Journal',
-    journalPending: '{{count}} records are not in the ledger yet',
+    journalPending: '{{shown}} records are not in the ledger yet',
     journalClear: 'All in the ledger',
     journalUnknown: 'Only that process knows',
     leases: 'Leases',
