@@ -29,6 +29,8 @@ export interface YamlEditorProps {
   readonly readOnly: boolean;
   readonly label: string;
   readonly say: Sayings;
+  /** Where to put the cursor; a new object each time. */
+  readonly place: { readonly offset: number } | undefined;
 }
 
 export default function YamlEditor(props: YamlEditorProps) {
@@ -57,7 +59,7 @@ export default function YamlEditor(props: YamlEditorProps) {
     return () => editor.destroy();
   }, []);
 
-  const { value, marks, readOnly } = props;
+  const { value, marks, readOnly, place } = props;
   useEffect(() => {
     const editor = view.current;
     if (editor === undefined || editor.state.doc.toString() === value) return;
@@ -69,6 +71,12 @@ export default function YamlEditor(props: YamlEditorProps) {
   useEffect(() => {
     view.current?.dispatch({ effects: access.current.reconfigure(accessOf(readOnly)) });
   }, [readOnly]);
+
+  useEffect(() => {
+    if (place === undefined) return;
+    view.current?.dispatch({ selection: { anchor: place.offset }, scrollIntoView: true });
+    view.current?.focus();
+  }, [place]);
 
   return <div ref={parent} data-testid="config-editor" />;
 }

@@ -22,6 +22,8 @@ interface ActProps {
   /** The verb on the button. */
   readonly action: string;
   readonly danger?: boolean;
+  /** For what needs room, such as a difference. */
+  readonly wide?: boolean;
   /** Fields beside the reason. */
   readonly children?: ReactNode;
   /** What is still missing; the button waits for it. */
@@ -35,9 +37,9 @@ interface ActProps {
 }
 
 export function Act(props: ActProps) {
-  const { opened, onClose, title } = props;
+  const { opened, onClose, title, wide = false } = props;
   return (
-    <Modal opened={opened} onClose={onClose} title={title} size="md">
+    <Modal opened={opened} onClose={onClose} title={title} size={wide ? 1000 : 'md'}>
       {opened && <ActForm {...props} />}
     </Modal>
   );
