@@ -1,4 +1,4 @@
-/** The onion of one endpoint, put together once at boot: plugins in the list's order, the opening, the centre. */
+/** The onion of one endpoint, put together at boot and after each reload: plugins in the list's order, the opening, the centre. */
 import type { Answer, Endpoint, Fact, Part, Plugin } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import type { LiveExchange } from './exchange.ts';
@@ -61,11 +61,13 @@ function openingLayer(endpoint: Endpoint, readBody: (exchange: LiveExchange) => 
   };
 }
 
+/** The part's `handle` of now: a reload may replace it, and who is under way goes on with the one he began with. */
 function guardNext(plugin: Plugin, part: Part): Layer {
-  if (plugin.repeats === true) return (exchange, next) => part.handle!(exchange, next);
+  const handle = part.handle!.bind(part);
+  if (plugin.repeats === true) return handle;
   return (exchange, next) => {
     let called = false;
-    return part.handle!(exchange, () => {
+    return handle(exchange, () => {
       if (called) throw new GatewayError('internal', `"${plugin.name}" called next() twice`);
       called = true;
       return next();

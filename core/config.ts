@@ -41,6 +41,10 @@ export const gatewaySchema = z.strictObject({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least level of log lines that are written.'),
+  reload: z
+    .enum(['watch', 'signal'])
+    .default('signal')
+    .describe('When changed files are taken up: as soon as one is written (watch), or at SIGHUP alone (signal).'),
   server: z
     .strictObject({
       body_limit: size()
@@ -56,6 +60,7 @@ export const gatewaySchema = z.strictObject({
         .default(64 * 2 ** 10)
         .describe('Largest head of a request.'),
       headers: count().default(200).describe('Most headers in one request.'),
+      sockets: count().default(10_000).describe('Most WebSockets that are open at once.'),
       request_timeout: duration().default(120_000).describe('Time in which a request must have arrived whole.'),
       timeout: duration().default(600_000).describe('Time in which an exchange must have ended.'),
       stall_timeout: duration().default(120_000).describe('How long a client may take nothing of what waits for it.'),
@@ -103,12 +108,13 @@ export interface GatewayFile {
   readonly yaml: LoadedYaml;
 }
 
-/** Reads the file and validates what belongs to no plugin. Throws a ConfigError. */
+/** Reads the file, or what is drafted in its place, and validates what belongs to no plugin. Throws a ConfigError. */
 export function readGatewayFile(
   file: string,
   environment: Readonly<Record<string, string | undefined>> = process.env,
+  drafts?: ReadonlyMap<string, string>,
 ): GatewayFile {
-  const yaml = loadYaml(file, environment);
+  const yaml = loadYaml(file, environment, drafts);
   const own: Values = {};
   const sections: Values = {};
   for (const [name, value] of Object.entries(yaml.values)) (name in gatewaySchema.shape ? own : sections)[name] = value;
@@ -157,7 +163,7 @@ function problemsOf(error: z.ZodError, above: readonly string[], yaml: LoadedYam
   return error.issues.flatMap((issue) => {
     const path = [...above, ...issue.path];
     if (issue.code !== 'unrecognized_keys')
-      return [{ where: yaml.where(path), message: `${written(path)}: ${lowerFirst(issue.message)}` }];
+      return [{ where: yaml.where(path), message: yaml.hide(`${written(path)}: ${lowerFirst(issue.message)}`) }];
     return issue.keys.map((key) => ({
       where: yaml.where([...path, key]),
       message: `${written([...path, key])}: there is no such setting`,

@@ -8,7 +8,10 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Command } from './commands.ts';
 import type { GatewayError } from './errors.ts';
+
+export type { Command, CommandResult } from './commands.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -64,6 +67,8 @@ export interface Answer {
   headers: Headers;
   /** A whole body, or chunks that are pulled. When the client leaves, `return()` of the iterator is called. */
   body: AnswerBody;
+  /** Each one becomes a `set-cookie` line of its own. */
+  cookies?: readonly string[];
   /** Length of a streamed body where it is known beforehand; becomes `content-length`. A body of another length breaks off. */
   bodyBytes?: number;
   /**
@@ -124,6 +129,8 @@ export interface Endpoint {
   readonly operation: string;
   /** Its address admits by itself (it is signed): no key is asked for. */
   readonly keyless?: true;
+  /** A person's look at the gateway, not a call of a client: no row is kept of it. */
+  readonly unlogged?: true;
   /** `none`: no body is read. Default: the whole body, up to the server's limit. */
   readonly body?: 'whole' | 'none';
   /** Overrides the exchange's deadline (600 s), in milliseconds. */
@@ -195,7 +202,7 @@ export interface SocketEndpoint {
 }
 
 /** One running instance of a plugin in one gateway. Leave out what you do not do. */
-export interface Part {
+export interface Part<Config = unknown> {
   endpoints?: readonly Endpoint[];
   /** WebSocket addresses; whoever accepts one speaks with it until it ends. */
   sockets?: readonly SocketEndpoint[];
@@ -210,6 +217,15 @@ export interface Part {
   notices?(): readonly Notice[];
   /** Why this configuration must not run, asked when every plugin is set up: told like other faults of the file. */
   problems?(): readonly Fault[];
+  /**
+   * Looks a new section over and gets ready for it, changing nothing; throws an Error whose message is a sentence to refuse.
+   * What it returns takes it up and cannot fail: called in one turn for all plugins in the list's order, also where only
+   * another's section has changed, or never. Services stay the same objects and speak of the new state. It may replace this
+   * part's `handle` and `applies`: running exchanges go on with the chain that they began with.
+   */
+  prepare?(config: Config): (() => void) | Promise<() => void>;
+  /** Members of the section that `prepare` can take up; changes of others wait for a restart. Absent: all of them. */
+  readonly reloads?: readonly string[];
   /** false while this part cannot serve; `/readyz` says so. */
   ready?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
@@ -255,7 +271,7 @@ export interface Plugin<Config = unknown> {
   readonly awaits?: readonly Fact<unknown>[];
   /** Its `handle` calls `next` once per attempt. */
   readonly repeats?: true;
-  setup(host: Host, config: Config): Part | Promise<Part>;
+  setup(host: Host, config: Config): Part<Config> | Promise<Part<Config>>;
 }
 
 /** The part of zod that the core uses; `z.strictObject({...})` fits. */
@@ -319,27 +335,4 @@ export interface Log {
    * Nothing is masked in it: texts from outside must be masked field by field.
    */
   record(message: string, json: string): void;
-}
-
-// ------------------------------------------------------------------------------------------------------------- commands
-
-/** A command of `npm run -s gateway -- NAME …`. Its result is printed as JSON with `--json`, by `print` otherwise. */
-export interface Command {
-  /** `keys create`; one or two words. */
-  readonly name: string;
-  readonly summary: string;
-  /** Positional arguments in order, `<name>` or `[name]`. */
-  readonly arguments?: readonly string[];
-  /** commander flags to their description: `{'--credit <usd>': 'USD to start with'}`. */
-  readonly options?: Readonly<Record<string, string>>;
-  /** `values` has arguments by name and options by camel-cased name. A thrown GatewayError is printed as one sentence, exit 1. */
-  run(values: Record<string, string | boolean | undefined>): Promise<CommandResult>;
-}
-
-export interface CommandResult {
-  /** Printed with `--json`. bigint becomes a string. */
-  json: unknown;
-  /** Printed without. */
-  text: string;
-  exitCode?: number;
 }

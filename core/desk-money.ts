@@ -108,3 +108,28 @@ export type AttemptView = Omit<Attempt, 'consumed'> & {
   readonly borneBy: 'client' | 'operator' | undefined;
 };
 export const moneyDesk = defineService<MoneyDesk>('money desk');
+
+// ------------------------------------------------------------------------------------------------------------- payments
+
+export interface PaymentView {
+  readonly id: string;
+  readonly accountId: string;
+  readonly amount: Money;
+  readonly state: 'open' | 'paid' | 'refunded' | 'expired';
+  readonly createdAt: number;
+  readonly paidAt: number | undefined;
+}
+/** Money from outside. Only there where a payment service is set up. */
+export interface Payments {
+  /** What can be paid in at once. */
+  readonly least: Money;
+  readonly most: Money;
+  list(accountId: string | undefined, page: PageAsk): Promise<Page<PaymentView>>;
+  /** Where the payer goes; once per `reference`. They come back to `paidUrl` or `leftUrl`. */
+  checkout(
+    accountId: string,
+    amount: Money,
+    options: { readonly reference: string; readonly paidUrl: string; readonly leftUrl: string },
+  ): Promise<{ readonly url: string }>;
+}
+export const payments = defineService<Payments>('payments');

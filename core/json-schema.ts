@@ -1,10 +1,11 @@
 /** The JSON schema of gateway files, made of the plugins' own schemas, for editors. */
 import { gatewaySchema } from './config.ts';
+import type { Plugin } from './contract.ts';
 import { builtInNames, loadPlugin } from './registry.ts';
 import { z } from './schema.ts';
 
-/** JSON Schema (draft 2020-12) of what an operator may write. */
-export async function configSchema(): Promise<object> {
+/** JSON Schema (draft 2020-12) of what an operator may write; `listed` are plugins beside those of the house. */
+export async function configSchema(listed: readonly Plugin[] = []): Promise<object> {
   const definitions: Record<string, unknown> = {};
   /** What a section uses more than once is defined at the top of the whole, under a name of its own. */
   const section = (name: string, schema: z.ZodType) => {
@@ -19,9 +20,10 @@ export async function configSchema(): Promise<object> {
     },
     ...(section('gateway', gatewaySchema)['properties'] as object),
   };
-  for (const name of builtInNames()) {
-    const plugin = await loadPlugin(name, '');
-    const own = section(name, plugin.config as unknown as z.ZodType);
+  const ofTheHouse = await Promise.all(builtInNames().map((name) => loadPlugin(name, '')));
+  const others = listed.filter(({ name }) => !ofTheHouse.some((plugin) => plugin.name === name));
+  for (const { name, config } of [...ofTheHouse, ...others]) {
+    const own = section(name, config as unknown as z.ZodType);
     properties[name] = { description: `Section of the plugin "${name}".`, ...own };
   }
   return {

@@ -1,4 +1,5 @@
 /** The command line: serves gateways, checks their files, and runs the commands that their plugins bring. */
+import { closeSync, openSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Command } from 'commander';
@@ -15,6 +16,7 @@ const schemaFile = new URL('../config/schema.json', import.meta.url);
 
 async function serve(files: readonly string[]): Promise<void> {
   const gateways: Gateway[] = [];
+  const serving: Gateway[] = [];
   let stopping = false;
   const stop = async (signal: string) => {
     if (stopping) process.exit(1);
@@ -23,7 +25,12 @@ async function serve(files: readonly string[]): Promise<void> {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal));
+  const hasTerminal = process.stdin.isTTY === true;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+  process.on('SIGHUP', () => {
+    if (hasTerminal && isTerminalGone()) void stop('SIGHUP');
+    else if (!stopping) for (const gateway of serving) reload(gateway);
+  });
   process.on('uncaughtException', (error) => {
     createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
     process.exit(1);
@@ -34,11 +41,27 @@ async function serve(files: readonly string[]): Promise<void> {
     for (const file of files) gateways.push(await boot(file, { mode: 'serve' }));
     for (const gateway of gateways) {
       const port = await gateway.serve();
+      serving.push(gateway);
       gateway.log.info({ port }, 'listening');
     }
   } catch (error) {
     await Promise.all(gateways.map((gateway) => gateway.stop(0)));
     throw error;
+  }
+}
+
+/** Each by itself: what is wrong with one file keeps no other from being taken up. */
+function reload(gateway: Gateway): void {
+  gateway.reload().catch((error: unknown) => gateway.log.error({ error }, 'the files could not be read again'));
+}
+
+/** Whoever closes the window wants an end of it; whoever sends the signal by hand, or from a service, a reload. */
+function isTerminalGone(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return false;
+  } catch {
+    return true;
   }
 }
 

@@ -1,19 +1,22 @@
 /** Sockets to exchanges to answers to sockets: accepts, bounds, routes, runs the chain, and sees every end. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
+import { checkHead, refuseBrokenRequest } from './head.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
+import { SocketDoor, socketEndpoints } from './sockets.ts';
 import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
 
 export interface ServerLimits {
   readonly maxHeaderBytes: number;
   readonly maxHeaders: number;
+  /** Most WebSockets that are open at once. */
+  readonly maxSockets: number;
   /** From the first byte of a request to the last of its body. */
   readonly requestTimeoutMs: number;
   /** From arrival to the end of the answer, where the endpoint names no other. */
@@ -28,6 +31,8 @@ export interface ServerOptions {
   readonly limits: ServerLimits;
   readonly router: Router;
   readonly bodies: BodyReader;
+  /** Parts that take WebSockets. */
+  readonly sockets: readonly Part[];
   /** Parts that have the gateway's own error shape. */
   readonly errorShapes: readonly Part[];
   readonly newId: () => string;
@@ -47,14 +52,17 @@ const sweepIntervalMs = 1_000;
 
 export class GatewayServer {
   readonly #options: ServerOptions;
+  #router: Router;
   readonly #server: Server;
   readonly #flights = new Bag<Flight>();
+  readonly #door: SocketDoor;
   #sweeper: NodeJS.Timeout | undefined;
   #draining = false;
   #emptied: (() => void) | undefined;
 
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.#router = options.router;
     const { limits } = options;
     this.#server = createServer({
       maxHeaderSize: limits.maxHeaderBytes,
@@ -68,7 +76,14 @@ export class GatewayServer {
     this.#server.maxHeadersCount = 0;
     this.#server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
     this.#server.on('clientError', (error, socket) => refuseBrokenRequest(error, socket, options.errorShapes));
-    this.#server.on('upgrade', (_incoming, socket) => refuseUpgrade(socket));
+    this.#door = new SocketDoor({
+      endpoints: socketEndpoints(options.sockets),
+      errorShapes: options.errorShapes,
+      maxSockets: limits.maxSockets,
+      maxHeaders: limits.maxHeaders,
+      log: options.log,
+    });
+    this.#server.on('upgrade', (incoming, socket, head) => this.#door.enter(incoming, socket, head));
   }
 
   /** Resolves with the port in use. */
@@ -83,24 +98,33 @@ export class GatewayServer {
     });
   }
 
+  /** Other chains for who comes from now on. */
+  use(router: Router): void {
+    this.#router = router;
+  }
+
+  /** Exchanges and open sockets. */
   get inFlight(): number {
-    return this.#flights.size;
+    return this.#flights.size + this.#door.size;
   }
 
   /**
-   * Lets every exchange end: `/readyz` fails at once, new connections are refused after `graceMs`, and what still runs at
-   * `deadlineMs` is told in its own protocol that the gateway stops. Resolves when nothing is in flight.
+   * Lets every exchange end: `/readyz` fails at once, new connections are refused and WebSockets are ended after `graceMs`,
+   * and what still runs at `deadlineMs` is told in its own protocol that the gateway stops. Resolves when nothing is in flight.
    */
   async drain(graceMs: number, deadlineMs: number): Promise<void> {
     this.#draining = true;
+    this.#door.shut();
     await pause(graceMs);
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
+    const hungUp = this.#door.close(deadlineMs);
     if (!(await this.#empty(deadlineMs))) {
       const reason = new GatewayError('overloaded', 'The gateway is shutting down.', { shouldRetry: false });
       this.#flights.forEach(({ exchange }) => void exchange.abort(reason));
       await this.#empty(5_000);
     }
+    await hungUp;
     clearInterval(this.#sweeper);
     this.#server.closeAllConnections();
     await closed;
@@ -118,7 +142,7 @@ export class GatewayServer {
   }
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { router, newId, clock, log } = this.#options;
+    const { newId, clock, log } = this.#options;
     const target = incoming.url!;
     const mark = target.indexOf('?');
     const path = withoutDoubledVersion(mark === -1 ? target : target.slice(0, mark));
@@ -127,7 +151,7 @@ export class GatewayServer {
     let match: Match;
     try {
       checkHead(incoming, this.#options.limits.maxHeaders);
-      match = matched(router.find(incoming.method!, path), incoming.method!, path);
+      match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
       return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
     }
@@ -262,21 +286,6 @@ function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayErr
   };
 }
 
-/** What Node accepts and a gateway must not: absolute targets, two Host headers, more headers than anybody needs. */
-function checkHead(incoming: IncomingMessage, maxHeaders: number): void {
-  if (!incoming.url!.startsWith('/'))
-    throw new GatewayError('invalid_request', 'The request target must be a path.', { field: 'target' });
-  const raw = incoming.rawHeaders;
-  if (raw.length > 2 * maxHeaders)
-    throw new GatewayError('headers_too_large', `A request may carry at most ${maxHeaders} headers.`);
-  let hosts = 0;
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  if (hosts > 1) throw new GatewayError('invalid_request', 'The request carries two Host headers.', { field: 'host' });
-}
-
 function matched(found: ReturnType<Router['find']>, method: string, path: string): Match {
   if (found === undefined)
     throw new GatewayError('not_found', `There is nothing at ${method} ${path}.`, { code: 'unknown_url' });
@@ -284,28 +293,6 @@ function matched(found: ReturnType<Router['find']>, method: string, path: string
   throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
     headers: { allow: found.join(', ') },
   });
-}
-
-const parserErrors: Record<string, GatewayError> = {
-  HPE_HEADER_OVERFLOW: new GatewayError('headers_too_large', 'The request headers are too large.'),
-  ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),
-};
-
-function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shapes: readonly Part[]): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const refusal =
-    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.');
-  const { answer } = renderError(refusal, undefined, shapes);
-  const body = answer.body as string;
-  socket.end(
-    `HTTP/1.1 ${answer.status} Error\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
-}
-
-/** Coding clients fall back to plain HTTPS at once on a 426, and only after many tries on anything else. */
-function refuseUpgrade(socket: Duplex): void {
-  socket.on('error', () => {});
-  socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
 }
 
 function pause(milliseconds: number): Promise<void> {

@@ -249,6 +249,8 @@ export const catalog = defineService<Catalog>('catalog');
 export interface Multipliers {
   /** The lowest ratio on this model's price that any plan comes to, without the account's own. */
   lowest(modelId: string): Ratio;
+  /** The ratio on this model's price for accounts on this plan, without the account's own and the catalogue's. */
+  of?(plan: string, modelId: string): Ratio;
 }
 export const multipliers = defineService<Multipliers>('multipliers');
 

@@ -120,13 +120,16 @@ function movesUp(later: string, reader: string): string {
   return `but "${later}", which states it, stands below: move "${later}" above "${reader}".`;
 }
 
-/** Two endpoints at one address, whoever brought them. */
+/** Two endpoints at one address, whoever brought them. A WebSocket's address may be that of a page. */
 function clashes(seats: readonly Seat[]): string[] {
   const owners = new Map<string, string>();
   const sentences: string[] = [];
   for (const { plugin, part } of seats) {
-    for (const endpoint of part.endpoints ?? []) {
-      const address = `${endpoint.method} ${endpoint.path}`;
+    const addresses = [
+      ...(part.endpoints ?? []).map(({ method, path }) => `${method} ${path}`),
+      ...(part.sockets ?? []).map(({ path }) => `WebSockets at ${path}`),
+    ];
+    for (const address of addresses) {
       const first = owners.get(address);
       if (first !== undefined)
         sentences.push(`"${first}" and "${plugin.name}" both answer ${address}: remove one of them.`);

@@ -44,11 +44,12 @@ export async function writeAnswer(
     return;
   }
   progress.status = answer.status;
-  const headers: Record<string, string | number> = answer.headers;
+  const headers: Record<string, string | number | string[]> = answer.headers;
   // Official SDKs show one or the other in their errors.
   headers['x-request-id'] = exchange.id;
   headers['request-id'] ??= exchange.id;
   if (closing) headers['connection'] = 'close';
+  if (answer.cookies !== undefined) headers['set-cookie'] = [...answer.cookies];
   if (isStream(answer.body)) {
     if (answer.bodyBytes === undefined) delete headers['content-length'];
     else headers['content-length'] = answer.bodyBytes;

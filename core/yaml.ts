@@ -25,15 +25,25 @@ export type Values = Record<string, unknown>;
 export interface LoadedYaml {
   readonly values: Values;
   readonly problems: readonly Problem[];
+  /** Every file that was read, the named one first: absolute path to its text as it is written. */
+  readonly files: ReadonlyMap<string, string>;
+  /** A text about the values, without what environment variables put into them. */
+  hide(text: string): string;
   /** File and line of a path such as `['billing', 'hold']`, or of the nearest parent that was written. */
   where(path: readonly PropertyKey[]): string;
 }
 
 const maxIncludeDepth = 8;
+/** What is shorter is no secret, and may be a part of any word. */
+const shortestHidden = 8;
 const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}\\]|\\.)*))?\}/g;
 
 interface Loading {
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Texts that stand for what the disk has, by absolute path. */
+  readonly drafts: ReadonlyMap<string, string>;
+  readonly files: Map<string, string>;
+  readonly filledIn: Set<string>;
   readonly problems: Problem[];
   readonly places: Map<string, string>;
 }
@@ -41,15 +51,29 @@ interface Loading {
 /**
  * Reads `file` and what it includes; a file's own members are laid over those of its includes, mapping by mapping, while
  * scalars and lists are replaced whole. `${NAME}` and `${NAME:-default}` in values stand for the environment's variables.
- * Every problem is collected; nothing is thrown for what an operator wrote.
+ * Every problem is collected; nothing is thrown for what an operator wrote. `drafts` are texts by absolute path that are
+ * read in place of the files.
  */
-export function loadYaml(file: string, environment: Readonly<Record<string, string | undefined>>): LoadedYaml {
-  const loading: Loading = { environment, problems: [], places: new Map() };
+export function loadYaml(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  drafts: ReadonlyMap<string, string> = new Map(),
+): LoadedYaml {
+  const loading: Loading = {
+    environment,
+    drafts,
+    files: new Map(),
+    filledIn: new Set(),
+    problems: [],
+    places: new Map(),
+  };
   const values = loadFile(resolve(file), loading, []);
   const root = display(resolve(file));
   return {
     values,
     problems: loading.problems,
+    files: loading.files,
+    hide: (text) => [...loading.filledIn].reduce((hidden, value) => hidden.replaceAll(value, '***'), text),
     where(path) {
       for (let length = path.length; length > 0; length--) {
         const place = loading.places.get(placeKey(path.slice(0, length)));
@@ -67,11 +91,12 @@ function loadFile(file: string, loading: Loading, above: readonly string[]): Val
   }
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = loading.drafts.get(file) ?? readFileSync(file, 'utf8');
   } catch {
     loading.problems.push({ where: display(file), message: 'cannot be read' });
     return {};
   }
+  loading.files.set(file, text);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
   const at = (node: Node | null | undefined) => `${display(file)}:${lines.linePos(node?.range?.[0] ?? 0).line}`;
@@ -111,7 +136,10 @@ function substitute(node: unknown, at: (node: Node) => string, loading: Loading)
 function fill(node: Scalar<string>, at: (node: Node) => string, loading: Loading): void {
   const filled = node.value.replace(variablePattern, (_whole, name: string, fallback: string | undefined) => {
     const value = loading.environment[name];
-    if (value !== undefined && value !== '') return value;
+    if (value !== undefined && value !== '') {
+      if (value.length >= shortestHidden) loading.filledIn.add(value);
+      return value;
+    }
     if (fallback !== undefined) return fallback;
     loading.problems.push({ where: at(node), message: `the environment variable ${name} is not set` });
     return '';
@@ -156,7 +184,8 @@ function placeKey(path: readonly PropertyKey[]): string {
   return path.map(String).join('\u0000');
 }
 
-function display(file: string): string {
+/** A file as people are told of it: from the working directory where it is below that. */
+export function display(file: string): string {
   const short = relative(process.cwd(), file);
   return short.startsWith('..') ? file : short;
 }

@@ -18,10 +18,14 @@ import {
 } from './refusals.ts';
 import type { Store, ValidKey } from './store.ts';
 
-export interface AuthenticatorOptions {
+/** What may change while requests come. */
+export interface AdmissionRules {
   readonly carriers: readonly Carrier[];
-  readonly cacheSize: number;
   readonly failuresPerMinute: number;
+}
+
+export interface AuthenticatorOptions extends AdmissionRules {
+  readonly cacheSize: number;
 }
 
 export interface AuthenticatorParts {
@@ -53,7 +57,7 @@ const recheckMs = 60_000;
 const maxLoads = 1_000;
 
 export class Authenticator {
-  readonly #options: AuthenticatorOptions;
+  #carriers: readonly Carrier[];
   readonly #parts: AuthenticatorParts;
   readonly #failures: Failures;
   /** By fingerprint: a plain digest costs a fifth of the keyed hash, and never leaves memory. A hit costs no I/O. */
@@ -65,7 +69,7 @@ export class Authenticator {
   #changes = 0;
 
   constructor(options: AuthenticatorOptions, parts: AuthenticatorParts) {
-    this.#options = options;
+    this.#carriers = options.carriers;
     this.#parts = parts;
     this.#failures = new Failures(options.failuresPerMinute, parts.clock);
     this.#known = new LRUCache({ max: options.cacheSize });
@@ -73,9 +77,15 @@ export class Authenticator {
     parts.database.onChange('account', (accountId) => this.#forgetAccount(accountId));
   }
 
+  /** Goes by other rules from now on; what is known and who has failed stays. */
+  follow({ carriers, failuresPerMinute }: AdmissionRules): void {
+    this.#carriers = carriers;
+    this.#failures.perMinute = failuresPerMinute;
+  }
+
   /** Who sent this request. Known keys are answered without a promise. Throws or rejects with a GatewayError. */
   authenticate(request: ClientRequest): Caller | Promise<Caller> {
-    const presented = presentedKeys(request, this.#options.carriers);
+    const presented = presentedKeys(request, this.#carriers);
     if (presented.length === 0) throw this.#failed(request, missingKey());
     if (presented.length > 1) throw this.#failed(request, conflictingKeys());
     const key = presented[0]!;

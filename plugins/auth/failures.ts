@@ -13,12 +13,13 @@ interface Tally {
 }
 
 export class Failures {
-  readonly #perMinute: number;
+  /** Failures of one network that are answered as failures; more are told to wait. */
+  perMinute: number;
   readonly #clock: Clock;
   readonly #tallies = new LRUCache<string, Tally>({ max: maxNetworks });
 
   constructor(perMinute: number, clock: Clock) {
-    this.#perMinute = perMinute;
+    this.perMinute = perMinute;
     this.#clock = clock;
   }
 
@@ -28,16 +29,16 @@ export class Failures {
     const tally = this.#current(network);
     if (tally === undefined) {
       this.#tallies.set(network, { count: 1, endsAt: this.#clock.monotonic() + windowMs, looking: false });
-      return this.#perMinute === 1;
+      return this.perMinute === 1;
     }
     tally.count += 1;
-    return tally.count === this.#perMinute;
+    return tally.count === this.perMinute;
   }
 
   /** Milliseconds until failures are answered as failures again; 0 while the address is below its limit. */
   retryAfterMs(address: string): number {
     const tally = this.#current(networkOf(address));
-    if (tally === undefined || tally.count < this.#perMinute) return 0;
+    if (tally === undefined || tally.count < this.perMinute) return 0;
     return Math.ceil(tally.endsAt - this.#clock.monotonic());
   }
 
@@ -47,7 +48,7 @@ export class Failures {
    */
   beginLookup(address: string): (() => void) | undefined {
     const tally = this.#current(networkOf(address));
-    if (tally === undefined || tally.count < this.#perMinute) return () => {};
+    if (tally === undefined || tally.count < this.perMinute) return () => {};
     if (tally.looking) return undefined;
     tally.looking = true;
     return () => {

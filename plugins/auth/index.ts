@@ -1,9 +1,9 @@
 /** Who calls: an API key to a caller, from memory when it was seen before. Keeps the accounts and their keys. */
-import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Part } from '../../core/contract.ts';
 import { count, z } from '../../core/schema.ts';
 import { accounts, caller, database, endpointMatches, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
 import { openAccounts } from './accounts.ts';
-import { Authenticator } from './authenticator.ts';
+import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
 import { LastUsed } from './last-used.ts';
@@ -55,7 +55,9 @@ const config = z.strictObject({
     .describe('How guessing keys is slowed down.'),
 });
 
-export default definePlugin({
+type Settings = z.output<typeof config>;
+
+export default definePlugin<Settings>({
   name: 'auth',
   config,
   needs: [database],
@@ -63,7 +65,7 @@ export default definePlugin({
   provides: [accounts],
   writes: [caller],
 
-  async setup(host: Host, settings: z.output<typeof config>) {
+  async setup(host: Host, settings: Settings) {
     const db = host.need(database);
     await db.migrate('auth', new URL('./migrations/', import.meta.url));
     const store = openStore(db);
@@ -75,14 +77,12 @@ export default definePlugin({
     const lastUsed = new LastUsed(store);
     host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
     const authenticator = new Authenticator(
-      { carriers: settings.carriers, cacheSize: settings.cache.size, failuresPerMinute: settings.failures.per_minute },
+      { ...rulesOf(settings), cacheSize: settings.cache.size },
       { database: db, store, pepper, clock, log, onUse: (keyId, atMs) => lastUsed.note(keyId, atMs) },
     );
 
-    return {
-      applies: (endpoint: Endpoint) =>
-        endpoint.keyless !== true && !settings.public.some((rule) => endpointMatches(rule, endpoint)),
-
+    const part: Part<Settings> = {
+      applies: closedBut(settings.public),
       async handle(exchange: Exchange, next: Next) {
         const known = authenticator.authenticate(exchange.request);
         // Awaiting a value that is there already would cost the hot path a turn.
@@ -92,6 +92,21 @@ export default definePlugin({
 
       commands: [...accountCommands(host, book), ...keyCommands(host, book)],
       stop: () => lastUsed.flush(),
+      reloads: ['public', 'carriers', 'failures'],
+      prepare: (changed) => () => {
+        part.applies = closedBut(changed.public);
+        authenticator.follow(rulesOf(changed));
+      },
     };
+    return part;
   },
 });
+
+/** Every endpoint asks for a key but those that admit by themselves and those that are open to everybody. */
+function closedBut(open: readonly string[]): (endpoint: Endpoint) => boolean {
+  return (endpoint) => endpoint.keyless !== true && !open.some((rule) => endpointMatches(rule, endpoint));
+}
+
+function rulesOf({ carriers, failures }: Settings): AdmissionRules {
+  return { carriers, failuresPerMinute: failures.per_minute };
+}

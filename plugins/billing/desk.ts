@@ -32,7 +32,7 @@ export interface DeskOptions {
   readonly funding: Funding;
   readonly clock: Clock;
   readonly log: Log;
-  /** Output tokens that an extension reaches beyond what was seen. */
+  /** What `stepTokens` is at first. */
   readonly stepTokens: number;
   /** Ledger rows that may wait for the database before admission stops. */
   readonly backlogLimit: number;
@@ -43,9 +43,12 @@ export interface DeskOptions {
 export class Desk {
   readonly #options: DeskOptions;
   readonly #open = new OpenHolds();
+  /** Output tokens that an extension reaches beyond what was seen; may change at any time. */
+  stepTokens: number;
 
   constructor(options: DeskOptions) {
     this.#options = options;
+    this.stepTokens = options.stepTokens;
   }
 
   /** Sequence number of the oldest record that is still needed to recover a hold. */
@@ -164,21 +167,21 @@ export class Desk {
 
   /** An extension cannot wait for the database: what it will need is asked for while there is time. */
   #prepare(hold: Hold): void {
-    const { stepTokens, funding } = this.#options;
+    const { funding } = this.#options;
     const { purse, terms, coveredOutput } = hold;
-    const isSoon = coveredOutput - hold.seenOutput <= stepTokens / 2;
+    const isSoon = coveredOutput - hold.seenOutput <= this.stepTokens / 2;
     if (!isSoon || hold.preparedOutput === coveredOutput || purse === undefined) return;
     hold.preparedOutput = coveredOutput;
-    const bound = boundOf(terms, coveredOutput + stepTokens);
+    const bound = boundOf(terms, coveredOutput + this.stepTokens);
     if (bound > hold.held) funding.prepare(purse, money(bound - hold.held));
   }
 
   /** Sets more aside: a step ahead of what was seen, or as much of a step as the balance allows. */
   #extend(hold: Hold): boolean {
-    const { purses, stepTokens } = this.#options;
+    const { purses } = this.#options;
     const { purse, terms } = hold;
     if (hold.ended || purse === undefined) return false;
-    for (let step = stepTokens; ; step = Math.floor(step / 2)) {
+    for (let step = this.stepTokens; ; step = Math.floor(step / 2)) {
       const output = hold.seenOutput + step;
       const bound = boundOf(terms, output);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);

@@ -102,10 +102,10 @@ export async function setUpBilling(
   config: Config,
   files: Files,
   ledgerOf: (store: Database) => Store = sqlStore,
-): Promise<Part> {
+): Promise<Part<Config>> {
   const store = host.need(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
-  const rules: HoldRules = { stepTokens: config.hold.output_tokens, wholeAnswers: config.hold.whole_answers };
+  let rules = rulesOf(config);
   let books: Books | undefined;
   const rows = ledgerOf(store);
   const till = openTill(host, store, rows, () => books);
@@ -115,6 +115,12 @@ export async function setUpBilling(
   host.provide(deposits, vault);
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
+    reloads: ['hold'],
+    // Money that is held already stays as it is; later steps of a long answer are as large as is written now.
+    prepare: (changed: Config) => () => {
+      rules = rulesOf(changed);
+      if (books !== undefined) books.desk.stepTokens = rules.stepTokens;
+    },
     handle: async (exchange, next) => {
       if (!exchange.get(call).billable) return next();
       if (books === undefined)
@@ -174,6 +180,10 @@ export async function setUpBilling(
       await running?.close();
     },
   };
+}
+
+function rulesOf({ hold }: Config): HoldRules {
+  return { stepTokens: hold.output_tokens, wholeAnswers: hold.whole_answers };
 }
 
 /** Holds the money, and makes sure that the hold ends however the exchange does. */

@@ -24,8 +24,8 @@ export default definePlugin({
       .describe('Members of an error body; {CODE}, {message} and {request_id} are filled in.'),
   }),
   provides: [errorShape],
-  setup(host, { body }) {
-    const members = Object.entries(body);
+  setup(host, config) {
+    let members = Object.entries(config.body);
     const worded = (error: GatewayError, requestId: string) => {
       const values: Record<string, string> = { CODE: codeOf(error), message: error.message, request_id: requestId };
       return Object.fromEntries(
@@ -39,6 +39,11 @@ export default definePlugin({
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(worded(error, exchange?.id ?? '')),
       }),
+      prepare: ({ body }) => {
+        return () => {
+          members = Object.entries(body);
+        };
+      },
     };
   },
 });

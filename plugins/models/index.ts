@@ -1,11 +1,12 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
-import { definePlugin, type Endpoint } from '../../core/contract.ts';
+import { definePlugin, type Endpoint, type Host, type Part } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { timesRatio } from '../../core/money.ts';
 import { type PriceVersion, versionAt } from '../../core/prices.ts';
 import {
   accounts,
   type Call,
+  type Catalog,
   call,
   caller,
   catalog,
@@ -35,10 +36,11 @@ export default definePlugin<ModelsConfig>({
   reads: [call],
   finds: [caller, plan],
   writes: [model],
-  setup(host, config) {
+  setup(host, written) {
     const known = host.need(providers);
-    const offered = buildCatalog(config, known);
-    host.provide(catalog, offered);
+    let config = written;
+    let offered = buildCatalog(config, known);
+    host.provide(catalog, { find: (id) => offered.find(id), list: () => offered.list() });
     const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
     host.provide(priceFloor, {
       losses: (multiplier) =>
@@ -49,18 +51,16 @@ export default definePlugin<ModelsConfig>({
     let listing: Listing | undefined;
     // Worded at the first question: what can be called depends on plugins below.
     const worded = () => (listing ??= buildListing(offered, known, host.find(translations)));
-    return {
+    const part: Part<ModelsConfig> = {
       endpoints: endpoints(worded),
       applies: (endpoint) => endpoint.states?.includes(call) ?? false,
-      async handle(exchange, next) {
-        const wanted = exchange.get(call);
-        const entry = offered.find(wanted.model);
-        if (entry === undefined) throw unknownModel(wanted.model);
-        checkSold(entry, wanted, host.clock.now());
-        checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
-        checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
-        exchange.set(model, entry);
-        return next();
+      handle: stating(offered, host),
+      // Who can serve a model is for the providers to say, and they have changed by the time this is taken up.
+      prepare: (changed) => () => {
+        config = changed;
+        offered = buildCatalog(config, known);
+        listing = undefined;
+        part.handle = stating(offered, host);
       },
       notices: () => [
         ...catalogNotices(config, known),
@@ -72,8 +72,22 @@ export default definePlugin<ModelsConfig>({
       problems: () => floorFaults(config, host.clock.now(), lowest),
       commands: priceCommands(host, config),
     };
+    return part;
   },
 });
+
+function stating(offered: Catalog, host: Host): NonNullable<Part['handle']> {
+  return async function models(exchange, next) {
+    const wanted = exchange.get(call);
+    const entry = offered.find(wanted.model);
+    if (entry === undefined) throw unknownModel(wanted.model);
+    checkSold(entry, wanted, host.clock.now());
+    checkAllowed(entry, wanted, exchange.find(caller)?.models, 'This key');
+    checkAllowed(entry, wanted, exchange.find(plan)?.models, "The account's plan");
+    exchange.set(model, entry);
+    return next();
+  };
+}
 
 /** It has a price now, and it makes what this endpoint is for. */
 function checkSold(entry: Model, wanted: Call, at: number): void {

@@ -1,5 +1,5 @@
 /** The ratio on the official price: the plan's or the default, times the model's, exact, stated before money is held. */
-import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
+import { definePlugin, type Endpoint, type Fault, type Host, type Notice, type Part } from '../../core/contract.ts';
 import type { Ratio } from '../../core/money.ts';
 import { ratio, z } from '../../core/schema.ts';
 import { call, catalog, model, multipliers, plan, plans, priceRatio } from '../../core/vocabulary.ts';
@@ -34,25 +34,45 @@ export default definePlugin<Config>({
   finds: [plan],
   writes: [priceRatio],
 
-  setup(host: Host, settings: Config) {
-    const factors = new Map(Object.entries(settings.models));
-    const ratioOf = (base: Ratio, modelId: string): Ratio => {
-      const factor = factors.get(modelId);
-      return factor === undefined ? base : product(base, factor);
-    };
+  setup(host: Host, written: Config) {
+    let settings = written;
+    let ratioOf = ratiosOf(settings);
     const bases = () => offersOf(settings, host).map(({ base }) => base);
-    host.provide(multipliers, { lowest: (modelId) => ratioOf(bases().reduce(lower), modelId) });
-    refuseBelow(settings, host);
-    return {
+    host.provide(multipliers, {
+      lowest: (modelId) => ratioOf(bases().reduce(lower), modelId),
+      of: (plan, modelId) => ratioOf(host.find(plans)?.terms(plan).multiplier ?? settings.default, modelId),
+    });
+    const part: Part<Config> = {
       applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
-      handle(exchange: Exchange, next: Next) {
-        exchange.set(priceRatio, ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id));
-        return next();
-      },
+      handle: stating(settings),
       notices: () => noticesOf(settings, host),
+      problems: () => faultsOf(settings, host),
+      prepare: (changed) => () => {
+        settings = changed;
+        ratioOf = ratiosOf(changed);
+        part.handle = stating(changed);
+      },
     };
+    return part;
   },
 });
+
+/** What a base ratio comes to with the model's own factor. */
+function ratiosOf({ models }: Config): (base: Ratio, modelId: string) => Ratio {
+  const factors = new Map(Object.entries(models));
+  return (base, modelId) => {
+    const factor = factors.get(modelId);
+    return factor === undefined ? base : product(base, factor);
+  };
+}
+
+function stating(settings: Config): NonNullable<Part['handle']> {
+  const ratioOf = ratiosOf(settings);
+  return function multiplier(exchange, next) {
+    exchange.set(priceRatio, ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id));
+    return next();
+  };
+}
 
 /** What every plan's accounts pay without a model's factor. Without plans everybody pays the default. */
 function offersOf({ default: fallback }: Config, host: Host): readonly { name: string; base: Ratio }[] {
@@ -63,16 +83,17 @@ function offersOf({ default: fallback }: Config, host: Host): readonly { name: s
 }
 
 /** Every plan with every model: what is sold below the minimum is a mistake that costs money with each call. */
-function refuseBelow(settings: Config, host: Host): void {
+function faultsOf(settings: Config, host: Host): Fault[] {
   const { minimum, models } = settings;
-  for (const { name, base } of offersOf(settings, host)) {
-    for (const [id, factor] of [[undefined, undefined] as const, ...Object.entries(models)]) {
+  return offersOf(settings, host).flatMap(({ name, base }) =>
+    [[undefined, undefined] as const, ...Object.entries(models)].flatMap(([id, factor]): Fault[] => {
       const whole = factor === undefined ? base : product(base, factor);
-      if (!isBelow(whole, minimum)) continue;
+      if (!isBelow(whole, minimum)) return [];
       const what = id === undefined ? `plan "${name}"` : `plan "${name}" with the model "${id}"`;
-      throw new Error(`multiplier: ${what} comes to ${written(whole)}, below the minimum of ${written(minimum)}.`);
-    }
-  }
+      const message = `${what} comes to ${written(whole)}, below the minimum of ${written(minimum)}: raise it, or lower the minimum`;
+      return [{ path: id === undefined ? ['minimum'] : ['models', id], message }];
+    }),
+  );
 }
 
 function noticesOf({ default: fallback, models }: Config, host: Host): Notice[] {

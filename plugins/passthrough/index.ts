@@ -7,6 +7,7 @@ import {
   type Exchange,
   upstreamRequest,
 } from '../../core/contract.ts';
+import { reloadable } from '../../core/reloadable.ts';
 import { duration, z } from '../../core/schema.ts';
 
 /** Describe one connection, not the message (RFC 9110, 7.6.1), or are made anew by the transport. */
@@ -47,26 +48,25 @@ export default definePlugin({
     const endpoints = methods.map(
       (method): Endpoint => ({ method, path: '/*', operation: 'passthrough', states: [opened], open }),
     );
-    return {
-      endpoints,
+    return reloadable({ endpoints }, config, (settings) => ({
       async handle(exchange, next) {
         const { method, path, query, headers, body } = exchange.request;
         const search = query.size === 0 ? '' : `?${query}`;
         exchange.set(upstreamRequest, {
-          url: config.upstream + path + search,
+          url: settings.upstream + path + search,
           method,
           headers: passing(headers),
           body: body.length === 0 ? undefined : body,
           credential: 'passthrough',
           stream: true,
-          connectTimeoutMs: config.connect,
-          firstByteTimeoutMs: config.first_byte,
-          idleTimeoutMs: config.idle,
+          connectTimeoutMs: settings.connect,
+          firstByteTimeoutMs: settings.first_byte,
+          idleTimeoutMs: settings.idle,
         });
         const answer: Answer = await next();
         return { ...answer, headers: passing(answer.headers) };
       },
-    };
+    }));
   },
 });
 

@@ -1,5 +1,5 @@
 /** Which plan the caller is on, and what that plan allows. */
-import { definePlugin, type Exchange, type Host, type Next, type Notice } from '../../core/contract.ts';
+import { definePlugin, type Exchange, type Host, type Next, type Notice, type Part } from '../../core/contract.ts';
 import { z } from '../../core/schema.ts';
 import { caller, plan, plans, priceRatio, shop } from '../../core/vocabulary.ts';
 import { type Offer, offerSchema, toOffer } from './offer.ts';
@@ -23,7 +23,9 @@ const config = z
     });
   });
 
-export default definePlugin({
+type Settings = z.output<typeof config>;
+
+export default definePlugin<Settings>({
   name: 'plans',
   config,
   uses: [shop],
@@ -31,39 +33,63 @@ export default definePlugin({
   finds: [caller],
   writes: [plan, priceRatio],
 
-  setup(host: Host, settings: z.output<typeof config>) {
-    const offers = new Map<string, Offer>();
-    for (const [name, written] of Object.entries(settings.offers)) offers.set(name, toOffer(name, written));
-    const fallback = offers.get(settings.default)!;
-    const terms = (name: string) => offers.get(name) ?? fallback;
+  setup(host: Host, settings: Settings) {
+    let current = offersOf(settings);
     host.provide(plans, {
-      default: settings.default,
-      terms,
-      offer: (name) => offers.get(name),
-      has: (name) => offers.has(name),
-      list: () => [...offers.values()],
+      get default() {
+        return current.fallback.name;
+      },
+      terms: (name) => termsIn(current, name),
+      offer: (name) => current.byName.get(name),
+      has: (name) => current.byName.has(name),
+      list: () => [...current.byName.values()],
     });
 
-    return {
-      notices: () => (host.find(shop) === undefined ? [...offers.values()].filter(isSold).map(unsold) : []),
-
+    const part: Part<Settings> = {
+      notices: () => (host.find(shop) === undefined ? [...current.byName.values()].filter(isSold).map(unsold) : []),
       // Also endpoints that answer by themselves are limited by the plan; without a caller there is none.
       applies: () => true,
-
-      handle(exchange: Exchange, next: Next) {
-        const who = exchange.find(caller);
-        if (who === undefined) return next();
-        // An ended plan is followed by the default plan at that moment, whoever has noticed.
-        const ended = who.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
-        const offer = terms(ended ? settings.default : who.plan);
-        exchange.set(plan, offer);
-        if (offer.multiplier !== undefined && exchange.find(priceRatio) === undefined)
-          exchange.set(priceRatio, offer.multiplier);
-        return next();
+      handle: stating(current, host),
+      prepare(changed) {
+        const offers = offersOf(changed);
+        return () => {
+          current = offers;
+          part.handle = stating(offers, host);
+        };
       },
     };
+    return part;
   },
 });
+
+interface Offers {
+  readonly byName: ReadonlyMap<string, Offer>;
+  readonly fallback: Offer;
+}
+
+function offersOf(settings: Settings): Offers {
+  const byName = new Map<string, Offer>();
+  for (const [name, written] of Object.entries(settings.offers)) byName.set(name, toOffer(name, written));
+  return { byName, fallback: byName.get(settings.default)! };
+}
+
+function termsIn({ byName, fallback }: Offers, name: string): Offer {
+  return byName.get(name) ?? fallback;
+}
+
+function stating(offers: Offers, host: Host): NonNullable<Part['handle']> {
+  return function plans(exchange: Exchange, next: Next) {
+    const who = exchange.find(caller);
+    if (who === undefined) return next();
+    // An ended plan is followed by the default plan at that moment, whoever has noticed.
+    const ended = who.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
+    const offer = ended ? offers.fallback : termsIn(offers, who.plan);
+    exchange.set(plan, offer);
+    if (offer.multiplier !== undefined && exchange.find(priceRatio) === undefined)
+      exchange.set(priceRatio, offer.multiplier);
+    return next();
+  };
+}
 
 function isSold({ price }: Offer): boolean {
   return price > 0n;

@@ -1,5 +1,5 @@
 /** The four chat protocols: their endpoints; answers relayed byte for byte where both sides speak the same, translated where not. */
-import { type Answer, definePlugin, type Endpoint, upstreamRequest } from '../../core/contract.ts';
+import { type Answer, definePlugin, type Endpoint, type Part, upstreamRequest } from '../../core/contract.ts';
 import {
   call,
   caller,
@@ -52,27 +52,36 @@ export default definePlugin<ProtocolConvertConfig>({
       config,
       shape: () => host.find(errorShape),
     };
-    return {
+    const part: Part<ProtocolConvertConfig> = {
       endpoints: [...own, ...(keeping === undefined ? [] : state.endpoints)],
       applies: (endpoint) => own.has(endpoint),
-      async handle(exchange, next) {
-        const request = exchange.get(opened);
-        const to = exchange.get(target);
-        const upstream = protocolNamed(to.protocol);
-        if (upstream === undefined) throw new Error(`route chose a protocol that is not spoken: ${to.protocol}`);
-        let answer: Answer;
-        if (mustCount(request, to)) answer = await countCall(exchange, request, upstream, to, tools, next);
-        else if (mustTranslate(request, to)) answer = await translateCall(exchange, request, upstream, to, tools, next);
-        else answer = await relayCall(exchange, request, to, tools, next);
-        // Nothing is tried again from here on: the parsed body need not be kept for as long as the answer streams.
-        exchange.set(opened, { protocol: request.protocol, call: request.call, json: {}, prepare: spent });
-        return answer;
-      },
+      handle: converting(tools),
       start: () => state.start(),
       stop: () => state.stop(),
+      reloads: ['on_loss', 'media'],
+      prepare: (changed) => () => {
+        part.handle = converting({ ...tools, config: changed });
+      },
     };
+    return part;
   },
 });
+
+function converting(tools: Tools): NonNullable<Part['handle']> {
+  return async function protocolConvert(exchange, next) {
+    const request = exchange.get(opened);
+    const to = exchange.get(target);
+    const upstream = protocolNamed(to.protocol);
+    if (upstream === undefined) throw new Error(`route chose a protocol that is not spoken: ${to.protocol}`);
+    let answer: Answer;
+    if (mustCount(request, to)) answer = await countCall(exchange, request, upstream, to, tools, next);
+    else if (mustTranslate(request, to)) answer = await translateCall(exchange, request, upstream, to, tools, next);
+    else answer = await relayCall(exchange, request, to, tools, next);
+    // Nothing is tried again from here on: the parsed body need not be kept for as long as the answer streams.
+    exchange.set(opened, { protocol: request.protocol, call: request.call, json: {}, prepare: spent });
+    return answer;
+  };
+}
 
 function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint, resolver: Resolver): Endpoint {
   return {

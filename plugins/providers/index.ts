@@ -17,32 +17,54 @@ export default definePlugin<ProvidersConfig>({
   provides: [providers],
   uses: [localUpstreams],
   setup(host, config) {
-    const known = new Map<string, Provider>();
-    const rings = new Map<string, KeyRing>();
-    const ringOfCredential = new Map<string, KeyRing>();
-    const notices: Notice[] = [];
-    for (const [name, section] of Object.entries(config)) {
-      if (section.keys.length === 0) {
-        notices.push({ level: 'warning', text: `provider "${name}" has no key and is left out` });
-        continue;
-      }
-      const ring = new KeyRing(name, section.keys, host.clock, host.log);
-      known.set(name, provider(name, section, host));
-      rings.set(name, ring);
-      for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
-    }
+    let vendors = vendorsOf(config, host);
     const service: Providers = {
-      find: (name) => known.get(name),
-      list: () => [...known.values()],
-      takeKey: (name, model, except) => rings.get(name)?.take(model, except) ?? { retryAfterMs: 0 },
-      keyNamed: (name, credential, model) => rings.get(name)?.named(credential, model),
+      find: (name) => vendors.known.get(name),
+      list: () => [...vendors.known.values()],
+      takeKey: (name, model, except) => vendors.rings.get(name)?.take(model, except) ?? { retryAfterMs: 0 },
+      keyNamed: (name, credential, model) => vendors.rings.get(name)?.named(credential, model),
       rest: (credential, model, forMs, reason) =>
-        ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
+        vendors.ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
     };
     host.provide(providers, service);
-    return { notices: () => notices };
+    return {
+      notices: () => vendors.notices,
+      prepare(changed) {
+        const next = vendorsOf(changed, host, vendors);
+        return () => {
+          vendors = next;
+        };
+      },
+    };
   },
 });
+
+interface Vendors {
+  readonly known: ReadonlyMap<string, Provider>;
+  readonly rings: ReadonlyMap<string, KeyRing>;
+  readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
+  readonly notices: readonly Notice[];
+}
+
+/** `earlier`: those whose place they take. */
+function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vendors {
+  const known = new Map<string, Provider>();
+  const rings = new Map<string, KeyRing>();
+  const ringOfCredential = new Map<string, KeyRing>();
+  const notices: Notice[] = [];
+  for (const [name, section] of Object.entries(config)) {
+    if (section.keys.length === 0) {
+      notices.push({ level: 'warning', text: `provider "${name}" has no key and is left out` });
+      continue;
+    }
+    const before = earlier?.rings.get(name);
+    const ring = before?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
+    known.set(name, provider(name, section, host));
+    rings.set(name, ring);
+    for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
+  }
+  return { known, rings, ringOfCredential, notices };
+}
 
 function provider(name: string, section: ProviderConfig, host: Host): Provider {
   const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));

@@ -17,21 +17,40 @@ interface Key {
 }
 
 export class KeyRing {
+  readonly #provider: string;
   readonly #keys: readonly Key[];
   readonly #clock: Clock;
   readonly #log: Log;
+  /** Keys that were ever in it: no two have one number. */
+  readonly #numbered: number;
   /** Index of the key whose turn it is. */
   #turn = 0;
 
-  constructor(provider: string, keys: readonly string[], clock: Clock, log: Log) {
+  /** `earlier`: the ring whose place it takes. Keys that stay keep their names and their rests. */
+  constructor(provider: string, keys: readonly string[], clock: Clock, log: Log, earlier?: KeyRing) {
+    this.#provider = provider;
     this.#clock = clock;
     this.#log = log;
-    this.#keys = keys.map((text, index) => ({
-      key: secret(text),
-      credential: `${provider}#${index + 1}`,
-      restsUntil: Number.NEGATIVE_INFINITY,
-      modelRestsUntil: new Map(),
-    }));
+    let numbered = earlier === undefined ? 0 : earlier.#numbered;
+    const staying = new Map((earlier === undefined ? [] : earlier.#keys).map((key) => [key.key.reveal(), key]));
+    this.#keys = keys.map((text) => {
+      const stays = staying.get(text);
+      // Each stays once: a key that is written twice takes two turns, which rest apart.
+      if (stays !== undefined && staying.delete(text)) return stays;
+      numbered += 1;
+      return {
+        key: secret(text),
+        credential: `${provider}#${numbered}`,
+        restsUntil: Number.NEGATIVE_INFINITY,
+        modelRestsUntil: new Map(),
+      };
+    });
+    this.#numbered = numbered;
+  }
+
+  /** The ring that takes this one's place. */
+  changed(keys: readonly string[]): KeyRing {
+    return new KeyRing(this.#provider, keys, this.#clock, this.#log, this);
   }
 
   get credentials(): readonly string[] {

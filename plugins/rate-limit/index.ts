@@ -1,5 +1,6 @@
 /** Requests, tokens and concurrent calls of an account, held to what its plan allows. */
 import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
+import { reloadable } from '../../core/reloadable.ts';
 import { count, z } from '../../core/schema.ts';
 import { totalTokens } from '../../core/usage.ts';
 import { call, caller, endpointMatches, plan, usageReport } from '../../core/vocabulary.ts';
@@ -40,10 +41,9 @@ export default definePlugin({
   setup(host: Host, settings: z.output<typeof config>) {
     const limiter = new MemoryLimiter(host.clock);
     host.every(sweepIntervalMs, 'forget idle rate limits', () => limiter.sweep());
-    const applies = (endpoint: Endpoint) => settings.endpoints.some((rule) => endpointMatches(rule, endpoint));
-
-    return {
-      applies,
+    const part = { start: () => nameUnmatched(host, settings.endpoints) };
+    return reloadable(part, settings, ({ endpoints, reserve }) => ({
+      applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
 
       async handle(exchange: Exchange, next: Next) {
         const { endpoint } = exchange;
@@ -51,7 +51,7 @@ export default definePlugin({
         // Where the endpoint states a call, a missing one means that it was opened too late: better loud than unlimited.
         const asked = endpoint.states?.includes(call) === true ? exchange.get(call) : undefined;
         const demands = demandsOf(exchange.get(caller).accountId, terms.limits, asked, {
-          reservedOutputTokens: settings.reserve.output_tokens,
+          reservedOutputTokens: reserve.output_tokens,
           slotLifetimeMs: (endpoint.timeoutMs ?? defaultDeadlineMs) + slotGraceMs,
         });
         if (demands.length === 0) return next();
@@ -68,9 +68,7 @@ export default definePlugin({
         Object.assign(answer.headers, headers);
         return answer;
       },
-
-      start: () => nameUnmatched(host, settings.endpoints),
-    };
+    }));
   },
 });
 

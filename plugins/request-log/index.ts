@@ -15,7 +15,8 @@ export default definePlugin({
     retention: duration().prefault('30d').describe('How long rows are kept.'),
   }),
   needs: [database],
-  async setup(host, config) {
+  async setup(host, written) {
+    let config = written;
     const store = host.need(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
     const schema = sql.identifier(store.schema);
@@ -29,7 +30,7 @@ export default definePlugin({
       await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
-      applies: () => true,
+      applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         exchange.defer((outcome) => {
           // One encoding serves the line and the row.
@@ -44,6 +45,9 @@ export default definePlugin({
         host.every(pruneIntervalMs, 'prune request rows', prune);
       },
       stop: () => queue.flush(),
+      prepare: (changed) => () => {
+        config = changed;
+      },
     };
   },
 });

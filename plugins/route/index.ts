@@ -1,6 +1,7 @@
 /** Chooses where a request goes, and tries the next place while nothing can have been executed or sent to the client. */
 import { type Answer, definePlugin, type Exchange, type Host, type Next } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { reloadable } from '../../core/reloadable.ts';
 import {
   type Attempt,
   attempts,
@@ -33,10 +34,10 @@ export default definePlugin<RouteConfig>({
   repeats: true,
   setup(host, config) {
     const known = host.need(providers);
-    return {
+    return reloadable({}, config, (settings) => ({
       applies: (endpoint) => endpoint.later !== true && (endpoint.states?.includes(call) ?? false),
-      handle: (exchange, next) => new Journey(exchange, host, known, config).go(next),
-    };
+      handle: (exchange, next) => new Journey(exchange, host, known, settings).go(next),
+    }));
   },
 });
 

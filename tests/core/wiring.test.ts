@@ -109,6 +109,15 @@ test('two endpoints at one address are told', () => {
   ]);
 });
 
+test('two plugins that take WebSockets at one path are told; a page may stand there too', () => {
+  const live = { path: chat.path, accept: () => {} };
+  assert.deepEqual(checkFacts([], [seat('one', {}, { endpoints: [chat], sockets: [live] })], nobody), []);
+  const seats = [seat('one', {}, { sockets: [live] }), seat('two', {}, { sockets: [live] })];
+  assert.deepEqual(checkFacts([], seats, nobody), [
+    '"one" and "two" both answer WebSockets at /v1/chat/completions: remove one of them.',
+  ]);
+});
+
 test('an opening that uses a fact which is stated only after it is told what to move', () => {
   const kept: Endpoint = { ...chat, finds: [caller] };
   const auth = seat('auth', { writes: [caller] });

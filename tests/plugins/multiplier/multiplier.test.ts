@@ -58,17 +58,17 @@ test("a model's ratio multiplies the plan's, exactly", async () => {
 });
 
 test('whoever would be sold to below the minimum is named, and the gateway does not start', async () => {
-  const set = (section: object, ...offers: PlanTerms[]) => setUp(plugin, hostWith(...offers), section);
-  await assert.rejects(
-    async () => set({}, terms('loss', '0.999999')),
-    /plan "loss" comes to 0\.999999, below the minimum of 1/,
-  );
-  await assert.rejects(
-    async () => set({ models: { m: '0.6' } }, terms('fair', '2'), terms('saver', '1.6')),
-    /plan "saver" with the model "m" comes to 0\.96, below the minimum of 1/,
-  );
-  await assert.rejects(async () => set({ default: 1, minimum: '1.5' }));
-  await set({ models: { m: '0.625' } }, terms('saver', '1.6'));
+  const faults = async (section: object, ...offers: PlanTerms[]) =>
+    (await setUp(plugin, hostWith(...offers), section)).problems!();
+  const fix = 'raise it, or lower the minimum';
+  assert.deepEqual(await faults({}, terms('loss', '0.999999')), [
+    { path: ['minimum'], message: `plan "loss" comes to 0.999999, below the minimum of 1: ${fix}` },
+  ]);
+  assert.deepEqual(await faults({ models: { m: '0.6' } }, terms('fair', '2'), terms('saver', '1.6')), [
+    { path: ['models', 'm'], message: `plan "saver" with the model "m" comes to 0.96, below the minimum of 1: ${fix}` },
+  ]);
+  await assert.rejects(async () => faults({ default: 1, minimum: '1.5' }));
+  assert.deepEqual(await faults({ models: { m: '0.625' } }, terms('saver', '1.6')), []);
 });
 
 test('others are told how low the price of a model goes', async () => {

@@ -1,0 +1,55 @@
+/** What is wrong with a request before anybody looks at what it asks for, said on its socket. */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { renderError } from './answers.ts';
+import type { Part } from './contract.ts';
+import { GatewayError } from './errors.ts';
+
+/** Throws for what Node accepts and a gateway must not: absolute targets, two Host headers, more headers than anybody needs. */
+export function checkHead(incoming: IncomingMessage, maxHeaders: number): void {
+  if (!incoming.url!.startsWith('/'))
+    throw new GatewayError('invalid_request', 'The request target must be a path.', { field: 'target' });
+  const raw = incoming.rawHeaders;
+  if (raw.length > 2 * maxHeaders)
+    throw new GatewayError('headers_too_large', `A request may carry at most ${maxHeaders} headers.`);
+  let hosts = 0;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  if (hosts > 1) throw new GatewayError('invalid_request', 'The request carries two Host headers.', { field: 'host' });
+}
+
+const parserErrors: Record<string, GatewayError> = {
+  HPE_HEADER_OVERFLOW: new GatewayError('headers_too_large', 'The request headers are too large.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),
+};
+
+/** Answers what Node's parser gave up on; the connection ends. */
+export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shapes: readonly Part[]): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const refusal =
+    parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.');
+  refuseSocket(socket, refusal, shapes);
+}
+
+/** Answers on a socket that no `ServerResponse` stands on; the connection ends. */
+export function refuseSocket(socket: Duplex, refusal: GatewayError, shapes: readonly Part[]): void {
+  const { answer } = renderError(refusal, undefined, shapes);
+  const body = answer.body as string;
+  endSocket(
+    socket,
+    `HTTP/1.1 ${answer.status} Error\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Time in which a peer that was told the end should have hung up, in milliseconds. */
+const hangUpMs = 2_000;
+
+/** Writes the last words. A peer that does not hang up is cut off: its half of the connection would stay open for ever. */
+export function endSocket(socket: Duplex, lastWords: string): void {
+  const timer = setTimeout(() => void socket.destroy(), hangUpMs);
+  socket.once('close', () => clearTimeout(timer));
+  socket.resume();
+  socket.end(lastWords);
+}

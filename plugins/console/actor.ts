@@ -1,0 +1,14 @@
+/** Who asks: a person who is signed in, or a script with an operator's token, and what they may see. Types alone. */
+
+/** `client`: their own account. `auditor`: reads what an operator reads. `operator`: everything. */
+export const roles = ['client', 'auditor', 'operator'] as const;
+export type Role = (typeof roles)[number];
+
+export interface Actor {
+  readonly kind: 'person' | 'token';
+  /** Of the person or the token. */
+  readonly id: string;
+  /** The person's mail address, or the token's name. */
+  readonly label: string;
+  readonly role: Role;
+}

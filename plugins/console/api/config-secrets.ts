@@ -1,0 +1,32 @@
+/** A gateway file for eyes that must not see secrets: values of telling names are masked, names of variables stay. Pure. */
+
+const telling = /^(\s*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|database|redis)["']?\s*:\s*)(.*)$/i;
+/** `key: …` inside braces, and items of a list below a telling name. */
+const inFlow = /((?:^|[{,]\s*)["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?)["']?\s*:\s*)([^,}{\s[][^,}]*)/gi;
+const harmless = /^(?:\s*|embedded|memory|\$\{[A-Z_][A-Z0-9_]*(?::-)?\}|["']{2})\s*(?:#.*)?$/;
+const credentials = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]+:)[^\s@]+@/gi;
+
+export function withoutSecrets(text: string): string {
+  let below: number | undefined;
+  return text
+    .split('\n')
+    .map((line) => {
+      const indent = line.length - line.trimStart().length;
+      const item = /^(\s*-\s+)(.*)$/.exec(line);
+      if (below !== undefined && item !== null && indent >= below)
+        return harmless.test(item[2]!) ? line : `${item[1]}"***"`;
+      if (line.trim() !== '') below = undefined;
+      const found = telling.exec(line);
+      if (found === null) return masked(line);
+      const [, name, value] = found as unknown as [string, string, string];
+      if (value.trim() === '' || /^\s*[|>]/.test(value)) below = indent;
+      return harmless.test(value) ? line : `${name}"***"`;
+    })
+    .join('\n');
+}
+
+function masked(line: string): string {
+  return line
+    .replace(inFlow, (whole, name: string, value: string) => (harmless.test(value) ? whole : `${name}"***"`))
+    .replace(credentials, '$1***@');
+}

@@ -1,0 +1,64 @@
+/** A price book as a person reads it: what is charged now, class by class, and under which conditions it differs. */
+import { z } from '@hono/zod-openapi';
+import { cost, formatUsd, one, type Ratio, timesExactly } from '../../../core/money.ts';
+import { type PriceBook, versionAt } from '../../../core/prices.ts';
+import { type Price, tokenClasses, type UsageClass, usageClasses } from '../../../core/usage.ts';
+import { usd, usdText } from './words.ts';
+
+const line = z.object({
+  class: z.string().describe('input, cache_read, output, image …'),
+  per: z.enum(['million', 'piece']),
+  official: usd,
+  yours: usd.describe('After the ratio.'),
+});
+export const priceSheet = z
+  .object({
+    version: z.string(),
+    ratio: z.string().describe('Decimal text.'),
+    lines: z.array(line),
+    tiers: z
+      .array(z.object({ name: z.string(), lines: z.array(line) }))
+      .describe('Other prices under conditions: long prompts, services, hours, sizes.'),
+  })
+  .openapi('PriceSheet');
+export type PriceSheet = z.infer<typeof priceSheet>;
+
+const mostTiers = 24;
+const perMillion = 1_000_000;
+
+/** undefined: it is not sold now. */
+export function sheetOf(book: PriceBook | undefined, at: number, ratio: Ratio): PriceSheet | undefined {
+  const version = book === undefined ? undefined : versionAt(book, at);
+  if (version === undefined) return undefined;
+  const tiers = version
+    .all()
+    .filter(({ tier }) => tier !== '')
+    .slice(0, mostTiers)
+    .map(({ tier, price }) => ({ name: tier, lines: linesOf(price, ratio) }));
+  return { version: version.name, ratio: ratioText(ratio), lines: linesOf(version.base, ratio), tiers };
+}
+
+/** What a million tokens, or a piece, cost by themselves. */
+function linesOf(price: Price, ratio: Ratio): PriceSheet['lines'] {
+  return usageClasses
+    .filter((name) => price[name] !== undefined)
+    .map((name) => {
+      const isToken = (tokenClasses as readonly UsageClass[]).includes(name);
+      const unit = { [name]: isToken ? perMillion : 1 };
+      return {
+        class: name,
+        per: isToken ? ('million' as const) : ('piece' as const),
+        official: usdText(cost(unit, price, one)),
+        yours: usdText(cost(unit, price, ratio)),
+      };
+    });
+}
+
+const scale = 1_000_000_000n;
+
+/** `1.6`; a fraction that has no short decimals stays one. */
+export function ratioText(ratio: Ratio): string {
+  const billionths = timesExactly(scale, ratio);
+  if (billionths === undefined) return `${ratio.numerator}/${ratio.denominator}`;
+  return formatUsd(billionths).replace(/\.?0+$/, '');
+}

@@ -1,0 +1,12 @@
+/** The services that the console shows, in one place. */
+export {
+  accountDesk,
+  configDesk,
+  moneyDesk,
+  priceDesk,
+  requestDesk,
+  shopDesk,
+  taskDesk,
+  upstreamDesk,
+} from '../../core/desk.ts';
+export { accounts, catalog, ledger, multipliers, plans, pool, shop } from '../../core/vocabulary.ts';

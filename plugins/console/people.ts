@@ -1,0 +1,110 @@
+/** What the API needs of people, tokens and the audit log, whoever keeps them. Types alone. */
+import type { Page, PageAsk, Span } from '../../core/desk.ts';
+import type { Actor, Role } from './actor.ts';
+
+export interface PersonView {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly blocked: boolean;
+  readonly emailVerified: boolean;
+  readonly twoFactor: boolean;
+  /** undefined: has not used the gateway yet. */
+  readonly accountId: string | undefined;
+  readonly createdAt: number;
+  /** When they signed in last. */
+  readonly seenAt: number | undefined;
+}
+
+/** A link that lets somebody in. `link` is told only where no mail was sent. */
+export interface Handover {
+  readonly mailed: boolean;
+  readonly link: string | undefined;
+}
+
+export interface People {
+  /** By session cookie or bearer token; undefined: nobody. A blocked person is nobody. */
+  identify(headers: Headers): Promise<Actor | undefined>;
+  find(personId: string): Promise<PersonView | undefined>;
+  /** Part of a name or mail address; newest first. */
+  search(
+    filter: { readonly text?: string | undefined; readonly role?: Role | undefined },
+    page: PageAsk,
+  ): Promise<Page<PersonView>>;
+  rename(personId: string, name: string): Promise<void>;
+  setRole(personId: string, role: Role): Promise<void>;
+  /** Ends their sessions too. */
+  setBlocked(personId: string, blocked: boolean): Promise<void>;
+  /** A person with a role, and the link by which they set a password. `conflict`: the address is taken. */
+  create(wanted: { readonly email: string; readonly name: string; readonly role: Role }): Promise<{
+    readonly person: PersonView;
+    readonly handover: Handover;
+  }>;
+  /** A link by which the person sets a new password. */
+  reset(personId: string): Promise<Handover>;
+  /** A link by which somebody may sign up, once. */
+  invite(email: string): Promise<Handover>;
+  /** The gateway account of a person, made when there is none yet. */
+  accountOf(personId: string): Promise<string>;
+  firstOperatorMissing(): Promise<boolean>;
+  /** Makes the first operator; `forbidden` for a token that is unknown, used or old. */
+  makeFirstOperator(wanted: {
+    readonly token: string;
+    readonly email: string;
+    readonly password: string;
+    readonly name: string;
+  }): Promise<void>;
+}
+
+export interface TokenView {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly createdBy: string;
+  readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+  readonly lastUsedAt: number | undefined;
+}
+export interface Tokens {
+  list(): Promise<readonly TokenView[]>;
+  /** `token` is told this once. */
+  create(wanted: {
+    readonly name: string;
+    readonly expiresAt: number | undefined;
+    readonly createdBy: string;
+  }): Promise<{ readonly view: TokenView; readonly token: string }>;
+  /** `not_found` where there is none. */
+  revoke(tokenId: string): Promise<void>;
+}
+
+export interface AuditRow {
+  readonly id: string;
+  readonly at: number;
+  readonly actor: string;
+  readonly role: Role;
+  readonly action: string;
+  readonly subject: string;
+  readonly reason: string | undefined;
+  readonly address: string;
+  /** `begun` until it is known; `done`, or the code of the error. */
+  readonly result: string;
+}
+export interface AuditFilter {
+  readonly from?: Span['from'] | undefined;
+  readonly until?: Span['until'] | undefined;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  readonly subject?: string | undefined;
+}
+export interface Audit {
+  /** Writes that somebody begins to change something. Resolves with how to write what came of it. */
+  begin(row: {
+    readonly actor: Actor;
+    readonly action: string;
+    readonly subject: string;
+    readonly reason: string | undefined;
+    readonly address: string;
+  }): Promise<(result: string) => Promise<void>>;
+  list(filter: AuditFilter, page: PageAsk): Promise<Page<AuditRow>>;
+}

@@ -1,0 +1,158 @@
+/** Changed files while a gateway serves: all of it holds at once, or nothing; and what waits for a restart is named. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+
+/** Vendors that answer with their own name, at once or when they are let. */
+const vendors: Record<string, Server> = {};
+const held: (() => void)[] = [];
+
+before(async () => {
+  for (const name of ['one', 'two']) {
+    const server = createServer((request, response) => {
+      const answer = () => void response.end(name);
+      if (request.url === '/slow') held.push(answer);
+      else answer();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    vendors[name] = server;
+  }
+});
+
+after(() => {
+  for (const server of Object.values(vendors)) server.close();
+});
+
+const upstream = (name: string) => `http://127.0.0.1:${(vendors[name]!.address() as AddressInfo).port}`;
+const yaml = (name: string, more = '') =>
+  `gateway: test\nlisten: 127.0.0.1:0\nplugins: [passthrough]\npassthrough: { upstream: "${upstream(name)}" }\n${more}`;
+const fileOf = ({ directory }: TestGateway) => join(directory, 'gateway.yaml');
+const write = (gateway: TestGateway, text: string) => writeFile(fileOf(gateway), text);
+const ask = async ({ origin }: TestGateway, path = '/') => (await fetch(`${origin}${path}a`)).text();
+
+test('a reload takes the new section up for who comes, and lets who is under way finish as he began', async () => {
+  const gateway = await startGateway(yaml('one'));
+  try {
+    const slow = fetch(`${gateway.origin}/slow`).then((answer) => answer.text());
+    while (held.length === 0) await pause(5);
+    await write(gateway, yaml('two'));
+    assert.equal(await ask(gateway), 'one', 'a file that is written changes nothing by itself');
+    const check = await gateway.gateway.reload();
+    assert.deepEqual(check, { problems: [], notices: [], changes: [{ section: 'passthrough', restart: false }] });
+    assert.equal(await ask(gateway), 'two');
+    held.pop()!();
+    assert.equal(await slow, 'one');
+    assert.deepEqual((await gateway.gateway.reload()).changes, []);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test('a file that cannot run is refused with its line, and what ran goes on', async () => {
+  const gateway = await startGateway(yaml('one'));
+  try {
+    const broken: [string, RegExp, number][] = [
+      [yaml('two').replace('upstream:', 'upstraem:'), /passthrough\.upstraem: there is no such setting/, 4],
+      [`${yaml('two')}mystery: {}\n`, /"mystery" is neither a setting/, 5],
+      [yaml('two').replace('[passthrough]', '[passthrough, nobody]'), /the plugin "nobody" cannot be found/, 3],
+      [`${yaml('two')}  - broken: [`, /./, 5],
+      [yaml('two').replace(upstream('two'), '${NOT_SET_ANYWHERE}'), /NOT_SET_ANYWHERE is not set/, 4],
+    ];
+    for (const [text, message, line] of broken) {
+      await write(gateway, text);
+      const { problems, changes } = await gateway.gateway.reload();
+      assert(
+        problems.some((problem) => message.test(problem.message)),
+        JSON.stringify(problems),
+      );
+      assert(
+        problems.some(({ where }) => where === `${fileOf(gateway)}:${line}`),
+        JSON.stringify(problems),
+      );
+      assert.deepEqual(changes, []);
+      assert.equal(await ask(gateway), 'one');
+    }
+    assert(gateway.lines.some((line) => line.includes('are refused, what ran goes on') && line.includes('upstraem')));
+    await write(gateway, yaml('two'));
+    await gateway.gateway.reload();
+    assert.equal(await ask(gateway), 'two');
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test('what needs a restart is named and left as it is; the rest is taken up all the same', async () => {
+  const gateway = await startGateway(yaml('one'));
+  try {
+    const more = 'schema: other\nserver: { header_limit: 1KB }\n';
+    await write(
+      gateway,
+      yaml('two', more).replace('127.0.0.1:0', '127.0.0.1:1').replace('[passthrough]', '[passthrough, ./more.ts]'),
+    );
+    await writeFile(
+      join(gateway.directory, 'more.ts'),
+      `import { z } from ${JSON.stringify(import.meta.resolve('zod'))};
+       export default { name: 'more', config: z.strictObject({}), setup: () => ({}) };`,
+    );
+    const waiting = ['listen', 'schema', 'plugins', 'server'].map((section) => ({ section, restart: true }));
+    for (const light of [[{ section: 'passthrough', restart: false }], []]) {
+      const { changes, problems } = await gateway.gateway.reload();
+      assert.deepEqual(problems, []);
+      assert.deepEqual(changes, [...waiting, ...light], 'and told again until they are done');
+    }
+    assert.equal(await ask(gateway), 'two');
+    assert.equal(gateway.gateway.file.settings.listen.port, 0);
+    assert(gateway.lines.some((line) => line.includes('these changes wait for a restart') && line.includes('plugins')));
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test('with reload: watch a file is taken up when it is written, renamed into place, or was included', async () => {
+  const gateway = await startGateway(`${yaml('one')}reload: watch\n`);
+  const answers = async (expected: string) => {
+    for (let tries = 0; tries < 60 && (await ask(gateway)) !== expected; tries++) await pause(50);
+    assert.equal(await ask(gateway), expected);
+  };
+  try {
+    await write(gateway, `${yaml('two')}reload: watch\n`);
+    await answers('two');
+    const { rename } = await import('node:fs/promises');
+    await writeFile(`${fileOf(gateway)}.tmp`, `${yaml('one')}reload: watch\n`);
+    await rename(`${fileOf(gateway)}.tmp`, fileOf(gateway));
+    await answers('one');
+    await writeFile(join(gateway.directory, 'vendor.yaml'), `passthrough: { upstream: "${upstream('two')}" }\n`);
+    await write(gateway, `${yaml('one').replace(/^passthrough:.*$/m, 'include: vendor.yaml')}reload: watch\n`);
+    await answers('two');
+    await writeFile(join(gateway.directory, 'vendor.yaml'), `passthrough: { upstream: "${upstream('one')}" }\n`);
+    await answers('one');
+    await write(gateway, yaml('two'));
+    await answers('two');
+    await write(gateway, yaml('one'));
+    await pause(800);
+    assert.equal(await ask(gateway), 'two', 'the file has said that it is no longer watched');
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test('two gateways of one process reload by themselves', async () => {
+  const [first, second] = [await startGateway(yaml('one')), await startGateway(yaml('one'))];
+  try {
+    await write(first, yaml('two'));
+    await write(second, 'gateway: [');
+    await Promise.all([first.gateway.reload(), second.gateway.reload()]);
+    assert.equal(await ask(first), 'two');
+    assert.equal(await ask(second), 'one');
+    assert.match(await readFile(fileOf(second), 'utf8'), /^gateway: \[/);
+  } finally {
+    await first.stop();
+    await second.stop();
+  }
+});

@@ -1,0 +1,63 @@
+/** Paging, sums and percentiles over arrays, as the real desks do them in SQL. */
+import type {
+  Page,
+  PageAsk,
+  Percentiles,
+  RequestFilter,
+  RequestResult,
+  RequestSums,
+  RequestView,
+} from '../../../../core/desk.ts';
+import { GatewayError } from '../../../../core/errors.ts';
+
+/** `rows` in the order in which they are told. */
+export function paged<Row>(rows: readonly Row[], { limit, after }: PageAsk): Page<Row> {
+  const from = after === undefined ? 0 : Number(after);
+  if (!Number.isSafeInteger(from) || from < 0)
+    throw new GatewayError('invalid_request', 'after is not a place in this list.', { field: 'after' });
+  const end = from + limit;
+  return { rows: rows.slice(from, end), next: end < rows.length ? String(end) : undefined };
+}
+
+export function resultOf({ status, outcome }: RequestView): RequestResult {
+  if (outcome === 'client_left') return 'left';
+  if (outcome === 'failed' || status >= 500) return 'upstream_error';
+  return status >= 400 ? 'client_error' : 'ok';
+}
+
+export function matches(row: RequestView, filter: RequestFilter): boolean {
+  const { from, until, result } = filter;
+  if (row.receivedAt < from || row.receivedAt >= until) return false;
+  if (result !== undefined && resultOf(row) !== result) return false;
+  const names = ['accountId', 'keyId', 'model', 'provider', 'operation'] as const;
+  return names.every((name) => filter[name] === undefined || filter[name] === row[name]);
+}
+
+export function sumsOf(rows: readonly RequestView[]): RequestSums {
+  const results = { ok: 0, client_error: 0, upstream_error: 0, left: 0 };
+  for (const row of rows) results[resultOf(row)]++;
+  return {
+    requests: rows.length,
+    results,
+    firstByte: percentiles(rows.flatMap(({ firstByteMs }) => (firstByteMs === undefined ? [] : [firstByteMs]))),
+    total: percentiles(rows.map(({ totalMs }) => totalMs)),
+  };
+}
+
+function percentiles(values: number[]): Percentiles {
+  const sorted = values.sort((left, right) => left - right);
+  const at = (share: number) => (sorted.length === 0 ? undefined : sorted[Math.floor(share * (sorted.length - 1))]);
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}
+
+export function groupBy<Row>(rows: readonly Row[], name: (row: Row) => string | undefined): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = name(row);
+    if (group === undefined) continue;
+    const members = groups.get(group);
+    if (members === undefined) groups.set(group, [row]);
+    else members.push(row);
+  }
+  return groups;
+}

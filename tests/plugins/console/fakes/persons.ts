@@ -1,0 +1,155 @@
+/** People, tokens and the audit log in memory: signed in by saying so. */
+import { GatewayError } from '../../../../core/errors.ts';
+import type { Actor, Role } from '../../../../plugins/console/actor.ts';
+import type { Audit, AuditRow, People, PersonView, Tokens, TokenView } from '../../../../plugins/console/people.ts';
+import { paged } from './lists.ts';
+import { clientAccount, dayMs, type World } from './world.ts';
+
+/** Who is signed in: by the cookie `fake=operator`, the header `x-fake: operator`, or the token `Bearer fake-token`. */
+export function fakePeople(world: World, fallback: Role | undefined): People & { readonly rows: PersonView[] } {
+  const rows: PersonView[] = (['client', 'auditor', 'operator'] as const).map((role, index) => ({
+    id: `person-${role}`,
+    email: `${role}@example.test`,
+    name: role === 'client' ? 'Ada Client' : role === 'auditor' ? 'Olga Auditor' : 'Oscar Operator',
+    role,
+    blocked: false,
+    emailVerified: true,
+    twoFactor: role === 'operator',
+    accountId: role === 'client' ? clientAccount : role === 'operator' ? world.accounts[2]!.id : undefined,
+    createdAt: world.now() - (30 - index) * dayMs,
+    seenAt: world.now() - index * 3_600_000,
+  }));
+  const change = (id: string, more: Partial<PersonView>) => {
+    const index = rows.findIndex((row) => row.id === id);
+    rows[index] = { ...rows[index]!, ...more };
+  };
+  const handover = (path: string) => ({ mailed: false, link: `http://localhost/console/${path}` });
+  return {
+    rows,
+    async identify(headers) {
+      if (headers.get('authorization') === 'Bearer fake-token')
+        return { kind: 'token', id: 'token-1', label: 'nightly export', role: 'operator' };
+      const asked = headers.get('x-fake') ?? /\bfake=(\w+)/.exec(headers.get('cookie') ?? '')?.[1] ?? fallback;
+      const person = rows.find((row) => row.role === asked);
+      if (person === undefined || person.blocked) return undefined;
+      return { kind: 'person', id: person.id, label: person.email, role: person.role } satisfies Actor;
+    },
+    find: async (id) => rows.find((row) => row.id === id),
+    search: async ({ text, role }, page) =>
+      paged(
+        rows
+          .filter((row) => text === undefined || `${row.name} ${row.email}`.includes(text))
+          .filter((row) => role === undefined || row.role === role),
+        page,
+      ),
+    rename: async (id, name) => change(id, { name }),
+    setRole: async (id, role) => change(id, { role }),
+    setBlocked: async (id, blocked) => change(id, { blocked }),
+    async create({ email, name, role }) {
+      if (rows.some((row) => row.email === email))
+        throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });
+      const person: PersonView = {
+        id: world.nextId('person'),
+        email,
+        name,
+        role,
+        blocked: false,
+        emailVerified: false,
+        twoFactor: false,
+        accountId: undefined,
+        createdAt: world.now(),
+        seenAt: undefined,
+      };
+      rows.push(person);
+      return { person, handover: handover('reset-password?token=fake') };
+    },
+    reset: async () => handover('reset-password?token=fake'),
+    invite: async (email) => handover(`sign-up?invitation=fake&email=${encodeURIComponent(email)}`),
+    async accountOf(id) {
+      const known = rows.find((row) => row.id === id)?.accountId;
+      if (known === undefined) throw new GatewayError('not_found', 'There is no account.');
+      return known;
+    },
+    firstOperatorMissing: async () => false,
+    makeFirstOperator: async () => {
+      throw new GatewayError('forbidden', 'This link is used or too old.', { field: 'token' });
+    },
+  };
+}
+
+export function fakeTokens(world: World): Tokens {
+  const rows: TokenView[] = [
+    {
+      id: 'token-1',
+      name: 'nightly export',
+      prefix: 'op-1a2b3c',
+      createdBy: 'operator@example.test',
+      createdAt: world.now() - 5 * dayMs,
+      expiresAt: undefined,
+      lastUsedAt: world.now() - 3_600_000,
+    },
+  ];
+  return {
+    list: async () => rows,
+    async create({ name, expiresAt, createdBy }) {
+      const id = world.nextId('token');
+      const token = `op-${id.replaceAll('-', '')}`;
+      const view = {
+        id,
+        name,
+        prefix: token.slice(0, 9),
+        createdBy,
+        createdAt: world.now(),
+        expiresAt,
+        lastUsedAt: undefined,
+      };
+      rows.push(view);
+      return { view, token };
+    },
+    async revoke(id) {
+      const index = rows.findIndex((row) => row.id === id);
+      if (index < 0) throw new GatewayError('not_found', 'There is no such token.', { field: 'id' });
+      rows.splice(index, 1);
+    },
+  };
+}
+
+export function fakeAudit(world: World): Audit & { readonly rows: AuditRow[] } {
+  const rows: AuditRow[] = [];
+  const seed = (action: string, subject: string, reason: string, agoMs: number) =>
+    rows.push({
+      id: world.nextId('audit'),
+      at: world.now() - agoMs,
+      actor: 'operator@example.test',
+      role: 'operator',
+      action,
+      subject,
+      reason,
+      address: '203.0.113.7',
+      result: 'done',
+    });
+  seed('account.credit', clientAccount, '40.00 USD: top-up by bank', 3 * dayMs);
+  seed('upstream.disable', 'xai', 'the vendor has an outage', 2 * dayMs);
+  seed('codes.create', 'spring', '20 codes', dayMs);
+  return {
+    rows,
+    async begin({ actor, action, subject, reason, address }) {
+      const index = rows.length;
+      const row = { id: world.nextId('audit'), at: world.now(), actor: actor.label, role: actor.role, action, subject };
+      rows.push({ ...row, reason, address, result: 'begun' });
+      return async (result) => {
+        rows[index] = { ...rows[index]!, result };
+      };
+    },
+    list: async ({ actor, action, subject, from, until }, page) =>
+      paged(
+        rows
+          .filter((row) => actor === undefined || row.actor.includes(actor))
+          .filter((row) => action === undefined || row.action.startsWith(action))
+          .filter((row) => subject === undefined || row.subject.includes(subject))
+          .filter((row) => (from === undefined || row.at >= from) && (until === undefined || row.at < until))
+          .toReversed(),
+        page,
+      ),
+  };
+}

@@ -1,0 +1,175 @@
+/** Desks about accounts, requests and money, over the fake world. */
+import type { AccountDesk, KeyView, RequestDesk } from '../../../../core/desk.ts';
+import type { ChargeFilter, ChargeView, MoneyDesk, SpendGroup } from '../../../../core/desk-money.ts';
+import { GatewayError } from '../../../../core/errors.ts';
+import { type Money, money } from '../../../../core/money.ts';
+import { groupBy, matches, paged, sumsOf } from './lists.ts';
+import { dayMs, minuteMs, type World } from './world.ts';
+
+const missing = (what: string) => new GatewayError('not_found', `There is no such ${what}.`, { field: what });
+
+export function fakeAccounts(world: World): AccountDesk {
+  const change = (accountId: string, more: object) => {
+    const index = world.accounts.findIndex(({ id }) => id === accountId);
+    if (index < 0) throw missing('account');
+    world.accounts[index] = { ...world.accounts[index]!, ...more };
+  };
+  const changeKey = (accountId: string, keyId: string, more: (key: KeyView) => KeyView) => {
+    const index = world.keys.findIndex((key) => key.id === keyId && key.accountId === accountId);
+    if (index < 0) throw missing('key');
+    const changed = more(world.keys[index]!);
+    world.keys[index] = changed;
+    return changed;
+  };
+  return {
+    async search({ text, plan, disabled }, page) {
+      const rows = world.accounts
+        .filter((row) => text === undefined || row.name.includes(text) || row.id === text)
+        .filter((row) => plan === undefined || row.plan === plan)
+        .filter((row) => disabled === undefined || row.disabled === disabled)
+        .sort((left, right) => left.name.localeCompare(right.name));
+      return paged(rows, page);
+    },
+    find: async (accountId) => world.accounts.find(({ id }) => id === accountId),
+    rename: async (accountId, name) => change(accountId, { name }),
+    setDisabled: async (accountId, disabled) => change(accountId, { disabled }),
+    setMultiplier: async (accountId, multiplier) => change(accountId, { multiplier }),
+    keys: async (accountId, page) =>
+      paged(world.keys.filter((key) => accountId === undefined || key.accountId === accountId).toReversed(), page),
+    async createKey(accountId, terms) {
+      const id = world.nextId('key');
+      const key = `sk-${id.replaceAll('-', '')}${id.replaceAll('-', '')}`;
+      const prefix = key.slice(0, 11);
+      world.keys.push({
+        ...terms,
+        id,
+        accountId,
+        prefix,
+        createdAt: world.now(),
+        lastUsedAt: undefined,
+        revokedAt: undefined,
+      });
+      return { id, key, prefix };
+    },
+    updateKey: async (accountId, keyId, terms) =>
+      changeKey(accountId, keyId, ({ id, prefix, createdAt, lastUsedAt, revokedAt }) => ({
+        ...terms,
+        id,
+        accountId,
+        prefix,
+        createdAt,
+        lastUsedAt,
+        revokedAt,
+      })),
+    revokeKey: async (accountId, keyId) =>
+      changeKey(accountId, keyId, (key) => ({ ...key, revokedAt: key.revokedAt ?? world.now() })),
+  };
+}
+
+export function fakeRequests(world: World): RequestDesk {
+  const found = (filter: Parameters<RequestDesk['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
+  return {
+    list: async (filter, page) => paged(found(filter).toReversed(), page),
+    find: async (id, accountId) =>
+      world.requests.find((row) => row.id === id && (accountId === undefined || row.accountId === accountId)),
+    sums: async (filter) => sumsOf(found(filter)),
+    async series(filter, bucketMs) {
+      const rows = groupBy(found(filter), (row) => String(Math.floor(row.receivedAt / bucketMs) * bucketMs));
+      const first = Math.floor(filter.from / bucketMs) * bucketMs;
+      const buckets = Math.min(1_500, Math.ceil((filter.until - first) / bucketMs));
+      return Array.from({ length: buckets }, (_, index) => {
+        const at = first + index * bucketMs;
+        return { at, ...sumsOf(rows.get(String(at)) ?? []) };
+      });
+    },
+    async groups(filter, by, limit) {
+      const name = {
+        model: 'model',
+        provider: 'provider',
+        operation: 'operation',
+        account: 'accountId',
+        key: 'keyId',
+      } as const;
+      return [...groupBy(found(filter), (row) => row[name[by]])]
+        .map(([group, rows]) => ({ group, ...sumsOf(rows) }))
+        .sort((left, right) => right.requests - left.requests)
+        .slice(0, limit);
+    },
+  };
+}
+
+export function fakeMoney(world: World): MoneyDesk {
+  const found = ({ from, until, accountId, keyId, model }: ChargeFilter) =>
+    world.charges.filter(
+      (row) =>
+        row.at >= from &&
+        row.at < until &&
+        (accountId === undefined || row.accountId === accountId) &&
+        (keyId === undefined || row.keyId === keyId) &&
+        (model === undefined || row.model === model),
+    );
+  const names: Record<Parameters<MoneyDesk['spend']>[1], (row: ChargeView) => string | undefined> = {
+    day: ({ at }) => String(Math.floor(at / dayMs) * dayMs),
+    hour: ({ at }) => String(Math.floor(at / (60 * minuteMs)) * 60 * minuteMs),
+    model: ({ model }) => model,
+    key: ({ keyId }) => keyId,
+    account: ({ accountId }) => accountId,
+    provider: ({ provider }) => provider,
+  };
+  return {
+    async ledger(accountId, { kinds, from, until }, page) {
+      const rows = world.ledger
+        .filter((row) => accountId === undefined || row.accountId === accountId)
+        .filter((row) => kinds === undefined || kinds.includes(row.kind))
+        .filter((row) => (from === undefined || row.at >= from) && (until === undefined || row.at < until));
+      return paged(rows.toReversed(), page);
+    },
+    charges: async (filter, page) => paged(found(filter).toReversed(), page),
+    charge: async (requestId, accountId) =>
+      world.charges.find(
+        (row) => row.requestId === requestId && (accountId === undefined || row.accountId === accountId),
+      ),
+    async spend(filter, by, limit) {
+      return [...groupBy(found(filter), names[by])]
+        .map(([group, rows]) => spendOf(group, rows))
+        .sort((left, right) => (left.cost < right.cost ? 1 : -1))
+        .slice(0, limit);
+    },
+    async totals(span) {
+      const rows = found(span);
+      const revenue = total(rows.map(({ cost }) => cost));
+      const ownCost = total(rows.map((row) => row.ownCost ?? money(0n)));
+      const credited = total(world.ledger.filter(({ kind }) => kind === 'CREDIT').map(({ amount }) => amount));
+      const none = money(0n);
+      return { revenue, ownCost, credited, absorbed: none, sold: money(60_000_000_000n), refunded: none, lapsed: none };
+    },
+    balances: async (accountIds) => new Map(accountIds.map((id) => [id, balanceOf(world, id)])),
+    reconcile: async () => ({ checkedAt: world.now(), ok: true, findings: [], rows: world.ledger.length }),
+    async nodes() {
+      const base = { version: '0.1.0', leases: 4, leased: money(8_000_000_000n) };
+      return [
+        { name: 'node-a', self: true, seenAt: world.now(), journalPending: 3, ...base },
+        { name: 'node-b', self: false, seenAt: world.now() - 900, journalPending: undefined, ...base },
+      ];
+    },
+  };
+}
+
+export function balanceOf(world: World, accountId: string): Money {
+  return world.ledger.findLast((row) => row.accountId === accountId)?.balanceAfter ?? money(0n);
+}
+
+const total = (amounts: readonly Money[]): Money => money(amounts.reduce<bigint>((sum, amount) => sum + amount, 0n));
+
+function spendOf(group: string, rows: readonly ChargeView[]): SpendGroup {
+  const usage: Record<string, number> = {};
+  for (const row of rows)
+    for (const [name, units] of Object.entries(row.usage)) usage[name] = (usage[name] ?? 0) + units;
+  return {
+    group,
+    requests: rows.length,
+    cost: total(rows.map(({ cost }) => cost)),
+    ownCost: total(rows.map((row) => row.ownCost ?? money(0n))),
+    usage,
+  };
+}

@@ -1,0 +1,302 @@
+/** Pool, ledger, plans, shop, codes, tasks and upstreams over the fake world. */
+import type { CodeView, ShopDesk, TaskDesk, TaskView, UpstreamDesk, UpstreamView } from '../../../../core/desk.ts';
+import { GatewayError } from '../../../../core/errors.ts';
+import { type Money, money, parseUsd } from '../../../../core/money.ts';
+import type { Ledger, PlanOffer, Plans, Pool, Shop } from '../../../../core/pool.ts';
+import { paged } from './lists.ts';
+import { balanceOf } from './rows.ts';
+import { dayMs, minuteMs, type World } from './world.ts';
+
+const offers: readonly PlanOffer[] = [
+  {
+    name: 'free',
+    limits: { rpm: 20, tpm: 40_000, concurrency: 2 },
+    models: undefined,
+    multiplier: undefined,
+    grant: { amount: parseUsd('1'), every: 'month' },
+    price: money(0n),
+    lastsMs: undefined,
+    renew: false,
+  },
+  {
+    name: 'pro',
+    limits: { rpm: 600, tpm: 2_000_000, concurrency: 50 },
+    models: undefined,
+    multiplier: undefined,
+    grant: { amount: parseUsd('25'), every: 'month' },
+    windows: { '5h': parseUsd('5'), week: parseUsd('15') },
+    price: parseUsd('20'),
+    lastsMs: undefined,
+    renew: true,
+  },
+  {
+    name: 'studio',
+    limits: { rpm: 2_000, tpm: 8_000_000, concurrency: 200 },
+    models: undefined,
+    multiplier: { numerator: 9n, denominator: 10n },
+    grant: { amount: parseUsd('120'), every: 'month' },
+    price: parseUsd('90'),
+    lastsMs: 30 * dayMs,
+    renew: true,
+  },
+];
+
+export const fakePlans: Plans = {
+  default: 'free',
+  terms: (name) => offers.find((offer) => offer.name === name) ?? offers[0]!,
+  has: (name) => offers.some((offer) => offer.name === name),
+  list: () => offers,
+  offer: (name) => offers.find((offer) => offer.name === name),
+};
+
+/** Pool and ledger keep references: a second one of the same name changes nothing. */
+export function fakePool(world: World): { pool: Pool; ledger: Ledger; post: typeof post } {
+  function post(accountId: string, kind: string, amount: bigint, entry: { reason: string; reference: string }): Money {
+    if (world.ledger.some((row) => row.reference === entry.reference)) return balanceOf(world, accountId);
+    const balanceAfter = money(balanceOf(world, accountId) + amount);
+    if (balanceAfter < 0n) throw new GatewayError('insufficient_balance', 'The balance does not cover this.');
+    const row = { accountId, kind, requestId: undefined, amount: money(amount), held: money(0n), balanceAfter };
+    world.ledger.push({ ...row, ...entry, seq: String(world.ledger.length + 1), at: world.now() });
+    return balanceAfter;
+  }
+  const pool: Pool = {
+    view: async (accountId) => viewOf(world, accountId),
+    debit: async (accountId, amount, entry) => post(accountId, 'DEBIT', -amount, entry),
+    refundCredit: async (accountId, _of, amount, entry) => post(accountId, 'PAYOUT', -amount, entry),
+    async refundRequest(accountId, requestId, amount, entry) {
+      const index = world.charges.findIndex((charge) => charge.requestId === requestId);
+      const charge = world.charges[index]!;
+      const refunded = money(charge.refunded + amount);
+      if (refunded > charge.cost) throw new GatewayError('conflict', 'More than was paid cannot be given back.');
+      const balance = post(accountId, 'REFUND', amount, entry);
+      world.charges[index] = { ...charge, refunded };
+      return balance;
+    },
+    async transact(accountId, _atMost, work) {
+      return work({
+        orm: undefined as never,
+        accountId,
+        at: world.now(),
+        balance: balanceOf(world, accountId),
+        credit: async (amount, entry) => post(accountId, 'CREDIT', amount, entry) >= 0n,
+        purchase: async (price, entry) => post(accountId, 'PURCHASE', -price, entry) >= 0n,
+        term: async () => undefined,
+        beginTerm: async () => undefined,
+        extendTerm: async () => undefined,
+      });
+    },
+    onTermEnded: () => undefined,
+  };
+  const ledger: Ledger = {
+    credit: async (accountId, amount, options) => post(accountId, 'CREDIT', amount, options),
+    balance: async (accountId) => balanceOf(world, accountId),
+    endOf: async () => 'SETTLE',
+  };
+  return { pool, ledger, post };
+}
+
+function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view']>> {
+  const balance = balanceOf(world, accountId);
+  const account = world.accounts.find(({ id }) => id === accountId);
+  const now = world.now();
+  const half = money(balance / 2n);
+  const onPro = account?.plan === 'pro';
+  const grant = (kind: string, remaining: Money, amount: Money, endsAt: number | undefined) => ({
+    id: `${kind}-1`,
+    kind,
+    reason: kind === 'plan' ? 'plan pro' : 'top-up by bank',
+    reference: `${kind}:${accountId}`,
+    amount,
+    remaining,
+    createdAt: now - 9 * dayMs,
+    expiresAt: endsAt,
+  });
+  return {
+    balance,
+    spendable: balance,
+    held: parseUsd('0.12'),
+    grants: [
+      grant('plan', half, parseUsd('25'), account?.planEndsAt),
+      grant('top-up', money(balance - half), parseUsd('40'), undefined),
+    ],
+    windows: onPro
+      ? [
+          {
+            name: '5h',
+            limit: parseUsd('5'),
+            spent: parseUsd('1.27'),
+            startsAt: now - 90 * minuteMs,
+            endsAt: now + 210 * minuteMs,
+          },
+          {
+            name: 'week',
+            limit: parseUsd('15'),
+            spent: parseUsd('9.8'),
+            startsAt: now - 3 * dayMs,
+            endsAt: now + 4 * dayMs,
+          },
+        ]
+      : [],
+    term: onPro ? { id: 'term-1', plan: 'pro', startsAt: now - 9 * dayMs, endsAt: account?.planEndsAt } : undefined,
+  };
+}
+
+export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']): { shop: Shop; desk: ShopDesk } {
+  const codes: CodeView[] = [];
+  const secrets = new Map<string, string>();
+  const desk: ShopDesk = {
+    offers: () => offers.filter(({ price }) => price > 0n),
+    codes: async ({ batch }, page) =>
+      paged(codes.filter((code) => batch === undefined || code.batch === batch).toReversed(), page),
+    async batches() {
+      const names = [...new Set(codes.map(({ batch }) => batch))];
+      return names.map((batch) => {
+        const members = codes.filter((code) => code.batch === batch);
+        const uses = members.reduce((sum, code) => sum + code.uses, 0);
+        return { batch, codes: members.length, uses, createdAt: members[0]!.createdAt };
+      });
+    },
+    async createCodes({ batch = `batch-${codes.length}`, count, ...terms }) {
+      const told = Array.from({ length: count }, () => {
+        const id = world.nextId('code');
+        const code = `GIFT-${id.slice(-12).toUpperCase()}-${codes.length}`;
+        secrets.set(code, id);
+        codes.push({
+          ...terms,
+          id,
+          prefix: code.slice(0, 9),
+          batch,
+          uses: 0,
+          revokedAt: undefined,
+          createdAt: world.now(),
+        });
+        return code;
+      });
+      return { batch, codes: told };
+    },
+    async revokeCodes(named) {
+      let revoked = 0;
+      codes.forEach((code, index) => {
+        if ((code.id !== named && code.batch !== named) || code.revokedAt !== undefined) return;
+        codes[index] = { ...code, revokedAt: world.now() };
+        revoked++;
+      });
+      return revoked;
+    },
+  };
+  const shop: Shop = {
+    async buy(accountId, plan, reference) {
+      const offer = fakePlans.offer(plan);
+      if (offer === undefined) throw new GatewayError('not_found', `There is no plan "${plan}".`, { field: 'plan' });
+      const balance = post(accountId, 'PURCHASE', -offer.price, {
+        reason: `plan ${plan}`,
+        reference: `plan:${reference}`,
+      });
+      const endsAt = world.now() + 30 * dayMs;
+      const index = world.accounts.findIndex(({ id }) => id === accountId);
+      world.accounts[index] = { ...world.accounts[index]!, plan, planEndsAt: endsAt };
+      return { plan, price: offer.price, endsAt, balance };
+    },
+    async redeem(accountId, text) {
+      const index = codes.findIndex(({ id }) => id === secrets.get(text));
+      const code = codes[index];
+      if (code === undefined || code.revokedAt !== undefined)
+        throw new GatewayError('not_found', 'There is no such code.', { field: 'code' });
+      if (code.uses >= code.maxUses) throw new GatewayError('conflict', 'This code is used up.', { field: 'code' });
+      codes[index] = { ...code, uses: code.uses + 1 };
+      const amount = code.gift.kind === 'balance' ? code.gift.amount : money(0n);
+      const balance = post(accountId, 'CREDIT', amount, { reason: 'code', reference: `code:${code.id}:${code.uses}` });
+      return { amount, plan: undefined, endsAt: undefined, balance };
+    },
+  };
+  return { shop, desk };
+}
+
+export function fakeTasks(world: World, accountId: string): TaskDesk {
+  const task = (number: number, more: Partial<TaskView>): TaskView => ({
+    id: `task_${number}`,
+    requestId: world.requests[number]?.id ?? `request-${number}`,
+    accountId,
+    kind: 'image',
+    model: 'gpt-image-2',
+    state: 'succeeded',
+    progress: 100,
+    prompt: 'A lighthouse made of paper, in the evening',
+    createdAt: world.now() - number * 40 * minuteMs,
+    completedAt: world.now() - number * 40 * minuteMs + 12_000,
+    error: undefined,
+    results: [],
+    cancellable: false,
+    ...more,
+  });
+  const other = world.accounts[1]!.id;
+  const tasks = [
+    task(1, { state: 'queued', progress: 0, completedAt: undefined, cancellable: true }),
+    task(2, { kind: 'video', model: 'grok-imagine-video', state: 'running', progress: 42, completedAt: undefined }),
+    task(3, { results: [{ url: '/console/favicon.svg', mediaType: 'image/svg+xml' }] }),
+    task(4, { state: 'failed', error: { code: 'content_policy', message: 'The vendor refused this prompt.' } }),
+    task(5, { accountId: other, prompt: 'A fox in a library' }),
+  ];
+  const find = (id: string, of: string | undefined) =>
+    tasks.findIndex((row) => row.id === id && (of === undefined || row.accountId === of));
+  return {
+    async list({ accountId: of, kind, states }, page) {
+      const rows = tasks
+        .filter((row) => of === undefined || row.accountId === of)
+        .filter((row) => kind === undefined || row.kind === kind)
+        .filter((row) => states === undefined || states.includes(row.state));
+      return paged(rows, page);
+    },
+    find: async (id, of) => tasks[find(id, of)],
+    async cancel(id, of) {
+      const index = find(id, of);
+      const row = tasks[index];
+      if (row === undefined) throw new GatewayError('not_found', 'There is no such task.', { field: 'id' });
+      if (!row.cancellable) throw new GatewayError('conflict', 'This task has begun already.', { field: 'id' });
+      tasks[index] = { ...row, state: 'cancelled', cancellable: false, completedAt: world.now() };
+    },
+  };
+}
+
+export function fakeUpstreams(): UpstreamDesk {
+  const key = (credential: string, more = {}) => ({
+    credential,
+    disabled: false,
+    restsMs: 0,
+    modelRests: [],
+    reason: undefined,
+    ...more,
+  });
+  const upstream = (provider: string, protocol: string, url: string, keys: UpstreamView['keys']): UpstreamView => ({
+    provider,
+    protocols: { [protocol]: url },
+    disabled: false,
+    keys,
+  });
+  const rows = [
+    upstream('openai', 'chat', 'https://api.openai.example/v1', [
+      key('openai#1'),
+      key('openai#2', { restsMs: 42_000, reason: '429: rate limited' }),
+    ]),
+    upstream('anthropic', 'messages', 'https://api.anthropic.example', [
+      key('anthropic#1', { modelRests: [{ model: 'claude-sonnet-5', restsMs: 9_000 }], reason: '529: overloaded' }),
+    ]),
+    upstream('google', 'gemini', 'https://generativelanguage.example/v1beta', [key('google#1')]),
+    upstream('xai', 'xai-videos', 'https://api.x.example/v1', [key('xai#1', { disabled: true })]),
+  ];
+  const change = (provider: string, more: (row: UpstreamView) => UpstreamView) => {
+    const index = rows.findIndex((row) => row.provider === provider);
+    if (index >= 0) rows[index] = more(rows[index]!);
+  };
+  return {
+    list: () => rows,
+    setDisabled: async (provider, credential, disabled) =>
+      change(provider, (row) =>
+        credential === undefined
+          ? { ...row, disabled }
+          : { ...row, keys: row.keys.map((one) => (one.credential === credential ? { ...one, disabled } : one)) },
+      ),
+    wake: (provider) =>
+      change(provider, (row) => ({ ...row, keys: row.keys.map((one) => ({ ...one, restsMs: 0, modelRests: [] })) })),
+  };
+}
