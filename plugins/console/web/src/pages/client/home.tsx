@@ -8,7 +8,7 @@ import { get } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import { has, useMe } from '../../api/session.ts';
 import type { Home as HomeView } from '../../api/types.ts';
-import { countText } from '../../parts/format.ts';
+import { countText, meanUsd, moneyText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { SetUp } from '../../parts/set-up.tsx';
@@ -48,6 +48,7 @@ function Content({ home }: { readonly home: HomeView }) {
             {!called && <FirstCall />}
             <SpendByDay days={home.byDay} />
             <LastErrors rows={home.errors} />
+            {called && <FirstCall />}
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 5 }}>
@@ -56,11 +57,6 @@ function Content({ home }: { readonly home: HomeView }) {
             <SpendByModel models={home.byModel} />
           </Stack>
         </Grid.Col>
-        {called && (
-          <Grid.Col span={12}>
-            <FirstCall />
-          </Grid.Col>
-        )}
       </Grid>
       {!called && (
         <Text fz="xs" c="dimmed">
@@ -73,7 +69,6 @@ function Content({ home }: { readonly home: HomeView }) {
 
 function Numbers({ home }: { readonly home: HomeView }) {
   const { t, i18n } = useTranslation();
-  const requests = (count: number) => t('client.home.requests', { requests: countText(count, i18n.language) });
   return (
     <StatRow>
       {home.pool !== null && (
@@ -91,23 +86,23 @@ function Numbers({ home }: { readonly home: HomeView }) {
       <Stat
         label={t('client.home.today')}
         value={<Money of={home.today.cost} />}
-        note={requests(home.today.requests)}
+        note={t('client.home.requests', { requests: countText(home.today.requests, i18n.language) })}
         to="/usage"
         search={{ period: '24h' }}
       />
       <Stat
         label={t('client.home.month')}
         value={<Money of={home.month.cost} />}
-        note={requests(home.month.requests)}
+        note={t('client.home.perDay', { cost: moneyText(meanUsd(home.month.cost ?? '0', 30), i18n.language) })}
         to="/usage"
         search={{ period: '30d' }}
       />
       <Stat
-        label={t('client.home.errors')}
-        value={countText(home.errors.length, i18n.language)}
-        note={t('client.home.errorsNote')}
+        label={t('client.home.calls')}
+        value={countText(home.month.requests, i18n.language)}
+        note={t('client.home.callsToday', { requests: countText(home.today.requests, i18n.language) })}
         to="/usage"
-        search={{ period: '7d', result: 'client_error' }}
+        search={{ period: '30d' }}
       />
     </StatRow>
   );

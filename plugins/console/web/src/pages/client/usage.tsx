@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import type { RequestRow, UsageSeries, UsageSums } from '../../api/types.ts';
 import { DataTable } from '../../parts/data-table.tsx';
-import { countText, durationText, moneyText, shareText } from '../../parts/format.ts';
+import { countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
@@ -72,7 +72,7 @@ function Sums({ filter }: { readonly filter: Filter }) {
         value={<Money of={cost} />}
         note={
           cost !== null && requests > 0
-            ? t('client.usage.perRequest', { cost: moneyText(perRequest(cost, requests), i18n.language) })
+            ? t('client.usage.perRequest', { cost: moneyText(meanUsd(cost, requests), i18n.language) })
             : undefined
         }
       />
@@ -92,14 +92,6 @@ function Sums({ filter }: { readonly filter: Filter }) {
       />
     </StatRow>
   );
-}
-
-/** A mean for people, in nano-dollars cut to whole ones. */
-export function perRequest(cost: string, requests: number): string {
-  const [whole = '0', fraction = ''] = cost.split('.');
-  const nano = BigInt(whole + fraction.padEnd(9, '0').slice(0, 9)) / BigInt(requests);
-  const digits = nano.toString().padStart(10, '0');
-  return `${digits.slice(0, -9)}.${digits.slice(-9)}`;
 }
 
 function Chart({ filter }: { readonly filter: Filter }) {
