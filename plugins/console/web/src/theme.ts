@@ -45,6 +45,7 @@ export const theme = createTheme({
   headings: { fontFamily: `${system}, sans-serif`, fontWeight: '650' },
   fontSizes: { xs: '0.75rem', sm: '0.845rem', md: '0.9375rem', lg: '1.0625rem', xl: '1.25rem' },
   components: {
+    Badge: { defaultProps: { tt: 'none', radius: 'sm', fw: 600 } },
     Button: { defaultProps: { size: 'sm' } },
     TextInput: { defaultProps: { size: 'sm' } },
     PasswordInput: { defaultProps: { size: 'sm' } },
