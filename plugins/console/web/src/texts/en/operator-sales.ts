@@ -15,7 +15,6 @@ export default {
     tpm: '{{shown}} tokens a minute',
     concurrency: '{{shown}} at a time',
     ratio: 'Price ratio {{ratio}}',
-    models: '{{count}} models',
     allModels: 'All models',
     lasts: 'Lasts {{days}} days',
     renews: 'Renews itself',

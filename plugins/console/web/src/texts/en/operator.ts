@@ -5,7 +5,6 @@ import sales from './operator-sales.ts';
 import traffic from './operator-traffic.ts';
 
 export default {
-  title: 'Operator',
   nav: {
     monitor: 'Monitor',
     upstreams: 'Upstreams',
@@ -79,16 +78,10 @@ export default {
     reasonLabel: 'Why?',
     reasonHint: 'Kept in the audit log beside your name.',
     reasonMissing: 'Write a reason: others will ask for it later.',
-    nameLabel: 'Type {{name}} to confirm',
-    nameWrong: 'This is not the name.',
     amountLabel: 'Amount in USD',
     amountWrong: 'Write an amount such as 12.50, with at most nine decimals.',
     ratioWrong: 'Write a number above zero such as 0.85, with at most six decimals.',
-    working: 'Working…',
   },
-  hidden: 'Auditors look; only operators change.',
-  loadMore: 'Show more',
-  noRows: 'No rows',
   traffic,
   sales,
   people,

@@ -76,7 +76,6 @@ function Overview() {
   );
 }
 
-/** Days of the viewer's charts are those of the ledger: UTC. */
 function ByDay({ span }: { readonly span: AskedSpan }) {
   const { t } = useTranslation();
   const bucketMinutes = span.name === '24h' ? 60 : 1_440;
@@ -133,7 +132,7 @@ function Totals({ totals, span }: TotalsProps) {
         <Stat
           label={t('operator.sales.money.margin')}
           value={<Money of={margin} />}
-          tone={isNegative(margin) ? 'bad' : 'good'}
+          tone={isNegative(margin) ? 'bad' : undefined}
           note={share === undefined ? undefined : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
           {...requests}
         />

@@ -27,7 +27,7 @@ export default function Tokens() {
       hint={
         <>
           {t('operator.people.tokens.intro')}{' '}
-          <Anchor href="/console/api/openapi.json" target="_blank" rel="noreferrer" fz="sm">
+          <Anchor href="/console/api/openapi.json" target="_blank" rel="noreferrer" fz="sm" underline="always">
             {t('operator.people.tokens.docs')} <IconExternalLink size={12} aria-hidden />
           </Anchor>
         </>
