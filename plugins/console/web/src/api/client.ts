@@ -81,7 +81,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Our own shape is `{error: {code, message, field?}}`; the sign-in library answers `{code, message}`. */
+/** Our own shape is `{error: {code, message, field?}}`; the sign-in library's is `{code, message}`, in capitals. */
 function errorOf(answer: Response, parsed: unknown): ApiError {
   const outer = (parsed ?? {}) as { error?: unknown; code?: string; message?: string };
   const inner = (typeof outer.error === 'object' && outer.error !== null ? outer.error : outer) as {
@@ -89,5 +89,10 @@ function errorOf(answer: Response, parsed: unknown): ApiError {
     message?: string;
     field?: string;
   };
-  return new ApiError(answer.status, inner.code ?? `status_${answer.status}`, inner.message ?? '', inner.field);
+  return new ApiError(
+    answer.status,
+    inner.code?.toLowerCase() ?? `status_${answer.status}`,
+    inner.message ?? '',
+    inner.field,
+  );
 }

@@ -51,10 +51,21 @@ export function EntryFrame({ title, hint, below, children }: EntryFrameProps) {
   );
 }
 
+interface TextLinkProps {
+  readonly to: string;
+  readonly search?: object;
+  readonly small?: boolean;
+  readonly children: ReactNode;
+}
+
 /** A link inside the app that looks like one. */
-export function TextLink({ to, search = {}, children }: { to: string; search?: object; children: ReactNode }) {
+export function TextLink({ to, search = {}, small = false, children }: TextLinkProps) {
   return (
-    <Anchor fz="sm" underline="always" renderRoot={(props) => <Link {...props} to={to} search={search} />}>
+    <Anchor
+      fz={small ? 'xs' : 'sm'}
+      underline="always"
+      renderRoot={(props) => <Link {...props} to={to} search={search} />}
+    >
       {children}
     </Anchor>
   );

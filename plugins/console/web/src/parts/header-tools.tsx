@@ -1,5 +1,5 @@
 /** The right end of the header: balance, colours, language, the person. */
-import { Avatar, Group, Menu, Text, UnstyledButton } from '@mantine/core';
+import { Avatar, Box, Group, Menu, Text, UnstyledButton } from '@mantine/core';
 import { IconLogout, IconUser } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -13,7 +13,9 @@ export function HeaderTools() {
     <Group gap={6} wrap="nowrap">
       {me.account !== null && has(me, 'wallet') && <BalanceChip />}
       <ColorsMenu />
-      <LanguageMenu />
+      <Box visibleFrom="xs">
+        <LanguageMenu />
+      </Box>
       <PersonMenu />
     </Group>
   );

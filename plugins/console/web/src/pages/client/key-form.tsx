@@ -121,7 +121,7 @@ function Cap({ form }: { readonly form: Form }) {
       />
       <Select
         label={t('client.usage.period')}
-        description={' '}
+        description={'\u00a0'}
         data={periods}
         allowDeselect={false}
         disabled={form.values.capAmount.trim() === ''}

@@ -114,8 +114,7 @@ function usePlanPoints(plan: Plan): readonly string[] {
     );
   for (const name of windowNames) {
     const limit = plan.windows[name];
-    if (limit !== null && limit !== undefined)
-      points.push(t('client.wallet.windowLimit', { amount: money(limit), window: t(`client.wallet.window.${name}`) }));
+    if (limit !== null && limit !== undefined) points.push(t(`client.wallet.atMost.${name}`, { amount: money(limit) }));
   }
   if (plan.multiplier !== null) points.push(t('client.wallet.ratio', { ratio: plan.multiplier }));
   points.push(

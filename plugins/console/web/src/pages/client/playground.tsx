@@ -60,15 +60,13 @@ export default function Playground() {
                 onKeyDown={onKeyDown}
               />
               <Group justify="space-between" mt="xs">
-                <Button
-                  variant="subtle"
-                  color="gray"
-                  size="xs"
-                  onClick={talk.reset}
-                  disabled={talk.messages.length === 0}
-                >
-                  {t('client.playground.again')}
-                </Button>
+                {talk.messages.length === 0 ? (
+                  <span />
+                ) : (
+                  <Button variant="subtle" color="gray" size="xs" onClick={talk.reset}>
+                    {t('client.playground.again')}
+                  </Button>
+                )}
                 {talk.busy ? (
                   <Button variant="default" leftSection={<IconPlayerStopFilled size={14} />} onClick={talk.stop}>
                     {t('client.playground.stop')}

@@ -70,7 +70,7 @@ function Add({ onAdded }: { readonly onAdded: () => Promise<unknown> }) {
   const wordsOf = (error: unknown) => {
     // Whatever the browser says, nothing was added; the usual reason is that the person shut its dialog.
     if (!(error instanceof ApiError)) return t('entry.signIn.cancelled');
-    return error.code === 'SESSION_NOT_FRESH' ? t('client.profile.fresh') : textOf(error);
+    return error.code === 'session_not_fresh' ? t('client.profile.fresh') : textOf(error);
   };
   const add = async () => {
     setBusy(true);

@@ -15,7 +15,7 @@ export function Sessions() {
   const queries = useQueryClient();
   const sessions = useQuery({ queryKey: sessionsKey, queryFn: listSessions });
   const current = useQuery({ queryKey: [...sessionsKey, 'current'], queryFn: currentSession });
-  const own = current.data?.session.token;
+  const own = current.data?.session.id;
   const after = (work: Promise<unknown>) => work.then(() => queries.invalidateQueries({ queryKey: sessionsKey }));
   const columns: readonly Column<SessionRow>[] = [
     {
@@ -24,7 +24,7 @@ export function Sessions() {
       cell: (row) => (
         <Group gap="xs">
           <Text fz="sm">{deviceOf(row.userAgent) ?? t('client.profile.unknownDevice')}</Text>
-          {row.token === own && (
+          {row.id === own && (
             <Badge size="sm" radius="sm" variant="light" tt="none">
               {t('client.profile.thisOne')}
             </Badge>
@@ -39,7 +39,7 @@ export function Sessions() {
       title: '',
       right: true,
       cell: (row) =>
-        row.token !== own && (
+        row.id !== own && (
           <Button size="compact-xs" variant="default" onClick={() => void after(revokeSession(row.token))}>
             {t('client.profile.end')}
           </Button>

@@ -58,7 +58,7 @@ export default function UsageChart({ series }: { readonly series: UsageSeries })
           series={bars}
           withLegend={shown === 'requests'}
           legendProps={{ verticalAlign: 'bottom' }}
-          gridAxis="y"
+          gridAxis="x"
           tickLine="none"
           maxBarWidth={28}
           valueFormatter={(value) => (shown === 'cost' ? costText(value) : countText(value, i18n.language))}

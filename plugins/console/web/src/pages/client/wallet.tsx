@@ -70,17 +70,17 @@ function Funds({ pool }: { readonly pool: Pool }) {
                 <Grants of={pool.grants} />
               )}
             </Panel>
-            {pool.windows.length > 0 && (
-              <Panel title={t('client.wallet.windows')}>
-                <Windows of={pool.windows} />
-              </Panel>
-            )}
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 5 }}>
           <Stack gap="md">
             {has(me, 'shop') && <Redeem />}
             {has(me, 'payments') && <TopUp />}
+            {pool.windows.length > 0 && (
+              <Panel title={t('client.wallet.windows')}>
+                <Windows of={pool.windows} />
+              </Panel>
+            )}
           </Stack>
         </Grid.Col>
       </Grid>

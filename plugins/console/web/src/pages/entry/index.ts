@@ -7,5 +7,5 @@ export const entryPages: readonly PageEntry[] = [
   { path: '/verify', load: () => import('./verify.tsx') },
   { path: '/forgot-password', load: () => import('./forgot-password.tsx') },
   { path: '/reset-password', load: () => import('./reset-password.tsx') },
-  { path: '/first-operator', load: () => import('./first-operator.tsx') },
+  { path: '/first', load: () => import('./first-operator.tsx') },
 ];

@@ -33,7 +33,7 @@ export default function ResetPassword() {
     setDone(true);
   };
   const words = (problem: unknown) =>
-    problem instanceof ApiError && problem.code === 'INVALID_TOKEN' ? t('entry.reset.invalid') : undefined;
+    problem instanceof ApiError && problem.code === 'invalid_token' ? t('entry.reset.invalid') : undefined;
   return (
     <EntryFrame title={t('entry.reset.title')} below={below}>
       <EntryForm button={t('entry.reset.button')} onSend={send} words={words}>

@@ -54,7 +54,7 @@ function PasswordForm({ onDone, onSecond }: { readonly onDone: () => Promise<voi
   const words = (error: unknown) => {
     if (!(error instanceof ApiError)) return undefined;
     if (error.status === 401) return t('entry.signIn.wrong');
-    if (error.code === 'EMAIL_NOT_VERIFIED') return t('entry.signIn.unverified');
+    if (error.code === 'email_not_verified') return t('entry.signIn.unverified');
     return error.status === 429 ? t('entry.signIn.throttled') : undefined;
   };
   return (
@@ -85,7 +85,9 @@ function PasswordForm({ onDone, onSecond }: { readonly onDone: () => Promise<voi
           checked={remember}
           onChange={({ currentTarget }) => setRemember(currentTarget.checked)}
         />
-        <TextLink to="/forgot-password">{t('entry.signIn.forgot')}</TextLink>
+        <TextLink to="/forgot-password" small>
+          {t('entry.signIn.forgot')}
+        </TextLink>
       </Group>
     </EntryForm>
   );

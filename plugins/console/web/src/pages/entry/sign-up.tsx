@@ -13,7 +13,7 @@ import { IdentityFields, useIdentity } from './identity-fields.tsx';
 export default function SignUp() {
   const { t } = useTranslation();
   const info = useInfo();
-  const { invite } = useSearch({ strict: false }) as { invite?: string };
+  const { invite, email } = useSearch({ strict: false }) as { invite?: string; email?: string };
   const [sentTo, setSentTo] = useState<string>();
   const gateway = info?.gateway ?? '';
   const below = (
@@ -43,21 +43,23 @@ export default function SignUp() {
     );
   return (
     <EntryFrame title={t('entry.signUp.title')} below={below}>
-      <SignUpForm invite={invite} onMail={setSentTo} />
+      <SignUpForm invite={invite} email={email} onMail={setSentTo} />
     </EntryFrame>
   );
 }
 
 interface SignUpFormProps {
   readonly invite: string | undefined;
+  /** Of the invitation. */
+  readonly email: string | undefined;
   /** No session began: a mail has the link that confirms the address. */
   readonly onMail: (email: string) => void;
 }
 
-function SignUpForm({ invite, onMail }: SignUpFormProps) {
+function SignUpForm({ invite, email: invited, onMail }: SignUpFormProps) {
   const { t } = useTranslation();
   const entered = useEntered();
-  const form = useIdentity();
+  const form = useIdentity(invited);
   const send = async () => {
     if (form.validate().hasErrors) return;
     const { name, email, password } = form.getValues();

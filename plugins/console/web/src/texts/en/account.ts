@@ -76,7 +76,12 @@ export default {
     perPeriod: { day: 'a day', week: 'a week', month: 'a month' },
     forever: 'without end',
     brings: '{{amount}} to spend {{period}}',
-    windowLimit: 'at most {{amount}} in {{window}}',
+    atMost: {
+      '5h': 'at most {{amount}} in 5 hours',
+      day: 'at most {{amount}} a day',
+      week: 'at most {{amount}} a week',
+      month: 'at most {{amount}} a month',
+    },
     renews: 'Renews itself while the balance covers it',
     ratio: 'Official prices × {{ratio}}',
     models: '{{number}} models',

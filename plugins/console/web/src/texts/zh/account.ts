@@ -79,7 +79,12 @@ const texts: Words<typeof en> = {
     perPeriod: { day: '每天', week: '每周', month: '每月' },
     forever: '无期限',
     brings: '{{period}}可用 {{amount}}',
-    windowLimit: '{{window}}内最多 {{amount}}',
+    atMost: {
+      '5h': '每 5 小时最多 {{amount}}',
+      day: '每天最多 {{amount}}',
+      week: '每周最多 {{amount}}',
+      month: '每月最多 {{amount}}',
+    },
     renews: '余额足够时自动续期',
     ratio: '官方价格 × {{ratio}}',
     models: '{{number}} 个模型',
