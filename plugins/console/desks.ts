@@ -9,4 +9,4 @@ export {
   taskDesk,
   upstreamDesk,
 } from '../../core/desk.ts';
-export { accounts, catalog, ledger, multipliers, plans, pool, shop } from '../../core/vocabulary.ts';
+export { accounts, catalog, database, ledger, multipliers, plans, pool, shop } from '../../core/vocabulary.ts';

@@ -17,7 +17,7 @@ export interface PersonView {
   readonly seenAt: number | undefined;
 }
 
-/** A link that lets somebody in. `link` is told only where no mail was sent. */
+/** A link that lets somebody in: its path and query, told only where no mail was sent. */
 export interface Handover {
   readonly mailed: boolean;
   readonly link: string | undefined;

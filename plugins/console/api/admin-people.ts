@@ -2,8 +2,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../../core/errors.ts';
 import { roles } from '../actor.ts';
-import type { PersonView } from '../people.ts';
-import { actorOf, audited, type Console, nothingHere, router } from './router.ts';
+import type { Handover, PersonView } from '../people.ts';
+import { type Ask, actorOf, audited, type Console, nothingHere, router } from './router.ts';
 import { answers, asked, id, instant, iso, isoOrNull, pageAsked, pageOf, reasonAsked, takes } from './words.ts';
 
 const role = z.enum(roles);
@@ -98,7 +98,7 @@ export function peopleRoutes(hall: Console) {
       const { reason, ...wanted } = ask.req.valid('json');
       const change = { action: 'person.create', subject: wanted.email, reason: reason ?? wanted.role };
       const made = await audited(hall, ask, change, () => hall.people.create(wanted));
-      return ask.json({ person: tellPerson(made.person), handover: tellHandover(made.handover) }, 200);
+      return ask.json({ person: tellPerson(made.person), handover: tellHandover(ask, made.handover) }, 200);
     })
     .openapi(change, async (ask) => {
       const view = await knownPerson(hall, ask.req.valid('param').id);
@@ -120,14 +120,14 @@ export function peopleRoutes(hall: Console) {
       const link = await audited(hall, ask, { action: 'person.reset', subject: view.email, reason }, () =>
         hall.people.reset(view.id),
       );
-      return ask.json(tellHandover(link), 200);
+      return ask.json(tellHandover(ask, link), 200);
     })
     .openapi(invite, async (ask) => {
       const { email, reason } = ask.req.valid('json');
       const link = await audited(hall, ask, { action: 'person.invite', subject: email, reason }, () =>
         hall.people.invite(email),
       );
-      return ask.json(tellHandover(link), 200);
+      return ask.json(tellHandover(ask, link), 200);
     });
 }
 
@@ -137,7 +137,6 @@ async function knownPerson(hall: Console, personId: string): Promise<PersonView>
   return view;
 }
 
-const tellHandover = ({ mailed, link }: { mailed: boolean; link: string | undefined }) => ({
-  mailed,
-  link: link ?? null,
-});
+function tellHandover(ask: Ask, { mailed, link }: Handover): z.infer<typeof handover> {
+  return { mailed, link: link === undefined ? null : ask.env.origin + link };
+}

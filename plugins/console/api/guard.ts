@@ -3,12 +3,9 @@ import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { GatewayError, toGatewayError } from '../../../core/errors.ts';
+import { refuseForeign } from '../origin.ts';
 import { access, mayAsk } from './access.ts';
 import type { Ask, Console, Setting } from './router.ts';
-
-const safe = new Set(['GET', 'HEAD']);
-const bodyLimit = 64 * 1024;
-const configLimit = 1024 * 1024;
 
 /** Deny by default: a route that the table does not name is a 404 for everybody. */
 export function guard(hall: Console): MiddlewareHandler<Setting> {
@@ -17,12 +14,13 @@ export function guard(hall: Console): MiddlewareHandler<Setting> {
     const needed = accessOf(ask);
     if (needed === undefined) throw new GatewayError('not_found', 'There is nothing here.', { code: 'unknown_url' });
     const actor = await hall.people.identify(ask.req.raw.headers);
-    if (actor?.kind !== 'token') refuseForeign(ask);
+    // No browser sends a token by itself.
+    if (actor?.kind !== 'token')
+      refuseForeign({ method: ask.req.method, header: (name) => ask.req.header(name) }, ask.env.origin);
     if (!mayAsk(needed, actor)) {
       if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
       throw new GatewayError('forbidden', 'Your role does not include this.');
     }
-    refuseLarge(ask);
     ask.set('actor', actor);
     await next();
   };
@@ -34,28 +32,6 @@ function accessOf(ask: Ask) {
     if (needed !== undefined) return needed;
   }
   return undefined;
-}
-
-/**
- * A form or image of another site can make a browser send a request with its cookies, but neither a header of its own
- * nor a foreign Origin that is not told.
- */
-function refuseForeign(ask: Ask): void {
-  if (safe.has(ask.req.method)) return;
-  const origin = ask.req.header('origin');
-  const site = ask.req.header('sec-fetch-site');
-  if (ask.req.header('x-console') !== '1')
-    throw new GatewayError('forbidden', 'Changes need the header "x-console: 1".', { code: 'csrf' });
-  if (origin !== undefined && origin !== ask.env.origin)
-    throw new GatewayError('forbidden', 'This request comes from another site.', { code: 'csrf' });
-  if (site !== undefined && site !== 'same-origin' && site !== 'none')
-    throw new GatewayError('forbidden', 'This request comes from another site.', { code: 'csrf' });
-}
-
-function refuseLarge(ask: Ask): void {
-  const limit = ask.req.path.includes('/admin/config/') ? configLimit : bodyLimit;
-  if (Number(ask.req.header('content-length') ?? 0) > limit)
-    throw new GatewayError('too_large', `The body is larger than ${limit} bytes.`);
 }
 
 /** The one shape of errors. */

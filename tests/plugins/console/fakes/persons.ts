@@ -23,7 +23,7 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
     const index = rows.findIndex((row) => row.id === id);
     rows[index] = { ...rows[index]!, ...more };
   };
-  const handover = (path: string) => ({ mailed: false, link: `http://localhost/console/${path}` });
+  const handover = (path: string) => ({ mailed: false, link: `/console/${path}` });
   return {
     rows,
     async identify(headers) {
@@ -64,7 +64,7 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
       return { person, handover: handover('reset-password?token=fake') };
     },
     reset: async () => handover('reset-password?token=fake'),
-    invite: async (email) => handover(`sign-up?invitation=fake&email=${encodeURIComponent(email)}`),
+    invite: async (email) => handover(`sign-up?invite=fake&email=${encodeURIComponent(email)}`),
     async accountOf(id) {
       const known = rows.find((row) => row.id === id)?.accountId;
       if (known === undefined) throw new GatewayError('not_found', 'There is no account.');

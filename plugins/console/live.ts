@@ -1,0 +1,150 @@
+/** Numbers that move while somebody looks: one socket for each page, told once a second what has changed. */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type RawData, WebSocket, WebSocketServer } from 'ws';
+import type { Clock, Host, SocketEndpoint } from '../../core/contract.ts';
+import { GatewayError, toGatewayError } from '../../core/errors.ts';
+import type { Actor } from './actor.ts';
+import { Pulse } from './live-pulse.ts';
+import { originOf, refuseForeignOrigin } from './origin.ts';
+import type { People } from './people.ts';
+
+export const livePath = '/console/live';
+const mostClients = 1_000;
+const mostForOne = 20;
+const mostBuffered = 64 * 1024;
+const mostMessageBytes = 1_024;
+const tickMs = 1_000;
+/** So often it is asked whether somebody is still there, and still signed in. */
+const checkMs = 30_000;
+
+export interface LiveClient {
+  readonly socket: WebSocket;
+  readonly actor: Actor;
+  /** undefined: sees the whole gateway, not an account. */
+  readonly accountId: string | undefined;
+  readonly headers: Headers;
+  /** What was told last, by topic. */
+  readonly told: Map<string, string>;
+  answered: boolean;
+}
+
+export interface LiveParts {
+  readonly host: Pick<Host, 'find' | 'every' | 'log'>;
+  readonly clock: Clock;
+  readonly people: People;
+  readonly origin: string;
+}
+
+export class Live {
+  readonly #parts: LiveParts;
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: mostMessageBytes, perMessageDeflate: false });
+  readonly #clients = new Set<LiveClient>();
+  readonly #pulse: Pulse;
+  #ticking = false;
+
+  constructor(parts: LiveParts) {
+    this.#parts = parts;
+    this.#pulse = new Pulse(parts.host, parts.clock);
+  }
+
+  get endpoint(): SocketEndpoint {
+    return { path: livePath, accept: (request, socket, head) => void this.#accept(request, socket, head) };
+  }
+
+  get size(): number {
+    return this.#clients.size;
+  }
+
+  start(): void {
+    this.#parts.host.every(tickMs, 'tell live pages', () => this.#tick());
+    this.#parts.host.every(checkMs, 'check live pages', () => this.#check());
+  }
+
+  /** Pages connect to another process, or ask by themselves. */
+  stop(): void {
+    for (const { socket } of this.#clients) socket.close(1001, 'the gateway stops');
+  }
+
+  async #accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const onError = () => socket.destroy();
+    socket.on('error', onError);
+    try {
+      const client = await this.#admit(request);
+      if (socket.destroyed) return;
+      socket.off('error', onError);
+      this.#server.handleUpgrade(request, socket, head, (open) => this.#enter({ ...client, socket: open }));
+    } catch (error) {
+      const { status, message } = toGatewayError(error);
+      const body = JSON.stringify({ error: { code: 'refused', message } });
+      socket.end(
+        `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      );
+    }
+  }
+
+  /** A socket of another site would come with the browser's cookies: its Origin tells. */
+  async #admit(request: IncomingMessage): Promise<Omit<LiveClient, 'socket'>> {
+    const { people, origin: configured } = this.#parts;
+    const headers = new Headers();
+    for (const name of ['cookie', 'authorization'] as const) {
+      const value = request.headers[name];
+      if (value !== undefined) headers.set(name, value);
+    }
+    const sent = request.headers.origin;
+    if (sent === undefined && !headers.has('authorization'))
+      throw new GatewayError('forbidden', 'A browser says where its page comes from.');
+    refuseForeignOrigin(sent, originOf(configured, request.headers.host));
+    const actor = await people.identify(headers);
+    if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
+    const ofOne = [...this.#clients].filter((client) => client.actor.id === actor.id).length;
+    if (this.#clients.size >= mostClients || ofOne >= mostForOne)
+      throw new GatewayError('overloaded', 'Too many live pages are open.');
+    const accountId = actor.role === 'client' ? await people.accountOf(actor.id) : undefined;
+    return { actor, accountId, headers, told: new Map(), answered: true };
+  }
+
+  #enter(client: LiveClient): void {
+    const { socket } = client;
+    this.#clients.add(client);
+    socket.on('close', () => this.#clients.delete(client));
+    socket.on('error', () => socket.terminate());
+    socket.on('pong', () => {
+      client.answered = true;
+    });
+    // Pages have nothing to say here.
+    socket.on('message', (_data: RawData) => undefined);
+  }
+
+  /** One look for all pages together. */
+  async #tick(): Promise<void> {
+    if (this.#ticking || this.#clients.size === 0) return;
+    this.#ticking = true;
+    try {
+      for (const [client, message] of await this.#pulse.beat([...this.#clients])) tell(client, message);
+    } finally {
+      this.#ticking = false;
+    }
+  }
+
+  async #check(): Promise<void> {
+    for (const client of [...this.#clients]) {
+      const { socket, headers, actor } = client;
+      if (!client.answered) {
+        socket.terminate();
+        continue;
+      }
+      client.answered = false;
+      socket.ping();
+      const still = await this.#parts.people.identify(headers);
+      if (still?.id !== actor.id || still.role !== actor.role) socket.close(4401, 'signed out');
+    }
+  }
+}
+
+/** Whoever takes nothing gets nothing more. */
+function tell({ socket }: LiveClient, message: string): void {
+  if (socket.readyState !== WebSocket.OPEN) return;
+  if (socket.bufferedAmount > mostBuffered) socket.terminate();
+  else socket.send(message);
+}

@@ -1,0 +1,54 @@
+/** Who changed what and when: rows that are added, and of which nothing but the outcome is ever written again. */
+import { and, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
+import type { Clock } from '../../../core/contract.ts';
+import type { Orm } from '../../../core/vocabulary.ts';
+import type { Audit } from '../people.ts';
+import { cursorOf, readCursor } from './cursor.ts';
+import type { HouseTables } from './tables.ts';
+
+const contains = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+
+export function openAudit(
+  orm: Orm,
+  { audit }: HouseTables,
+  { clock, newId }: { readonly clock: Clock; readonly newId: () => string },
+): Audit {
+  return {
+    async begin({ actor, action, subject, reason, address }) {
+      const id = newId();
+      const row = { id, at: new Date(clock.now()), actor: actor.label, role: actor.role, action, address };
+      await orm
+        .insert(audit)
+        .values({ ...row, subject: subject.slice(0, 500), reason: reason?.slice(0, 1_000) ?? null, result: 'begun' });
+      return async (result) => {
+        await orm.update(audit).set({ result }).where(eq(audit.id, id));
+      };
+    },
+
+    async list({ actor, action, subject, from, until }, { limit, after }) {
+      const cursor = readCursor(after);
+      const rows = await orm
+        .select()
+        .from(audit)
+        .where(
+          and(
+            actor === undefined ? undefined : like(audit.actor, contains(actor)),
+            action === undefined ? undefined : like(audit.action, contains(action)),
+            subject === undefined ? undefined : like(audit.subject, contains(subject)),
+            from === undefined ? undefined : gte(audit.at, new Date(from)),
+            until === undefined ? undefined : lt(audit.at, new Date(until)),
+            cursor === undefined
+              ? undefined
+              : sql`(${audit.at}, ${audit.id}) < (${cursor.at.toISOString()}::timestamptz, ${cursor.id})`,
+          ),
+        )
+        .orderBy(desc(audit.at), desc(audit.id))
+        .limit(limit + 1);
+      const shown = rows
+        .slice(0, limit)
+        .map(({ at, reason, ...row }) => ({ ...row, at: at.getTime(), reason: reason ?? undefined }));
+      const last = shown.at(-1);
+      return { rows: shown, next: rows.length > limit ? cursorOf(last!.at, last!.id) : undefined };
+    },
+  };
+}

@@ -1,0 +1,5 @@
+/** Names that the sign-in and whoever stands before it share. */
+
+export const authPath = '/console/api/auth';
+/** Where a request came from: set by the gateway itself, over whatever a client sends. */
+export const addressHeader = 'x-console-address';

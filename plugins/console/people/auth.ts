@@ -1,0 +1,220 @@
+/** better-auth, as this house wants it: one instance for each origin that browsers reach the gateway at. */
+import { passkey } from '@better-auth/passkey';
+import { type BetterAuthOptions, betterAuth } from 'better-auth';
+import { drizzleAdapter } from 'better-auth/adapters/drizzle';
+import { APIError, createAuthMiddleware } from 'better-auth/api';
+import { genericOAuth, twoFactor } from 'better-auth/plugins';
+import { eq } from 'drizzle-orm';
+import type { Clock, Log } from '../../../core/contract.ts';
+import type { Orm } from '../../../core/vocabulary.ts';
+import { addressHeader, authPath } from './auth-names.ts';
+import { withHashedSessions } from './hashed-sessions.ts';
+import { type Links, resetPath } from './links.ts';
+import { type Mailer, words } from './mail.ts';
+import { admitSignUp, removeHalfMade, type SignUpPolicy } from './sign-up.ts';
+import type { PeopleTables } from './tables.ts';
+import type { Throttle } from './throttle.ts';
+
+export interface OidcProvider {
+  readonly id: string;
+  readonly name: string;
+  readonly issuer: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly scopes: readonly string[];
+}
+
+export interface AuthParts {
+  readonly orm: Orm;
+  readonly tables: PeopleTables;
+  readonly secret: string;
+  readonly links: Links;
+  readonly throttle: Throttle;
+  readonly mailer: Mailer | undefined;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly log: Log;
+  readonly settings: {
+    readonly name: string;
+    readonly cookiePrefix: string;
+    readonly signUp: SignUpPolicy;
+    readonly sessionMs: number;
+    readonly oidc: readonly OidcProvider[];
+    readonly throttle: { readonly perAddress: number; readonly perAccount: number; readonly windowMs: number };
+  };
+}
+
+export type Auth = { handler(request: Request): Promise<Response> };
+
+export const passwordLength = { least: 10, most: 128 } as const;
+
+export function createAuth(parts: AuthParts, origin: string): Auth {
+  const { orm, tables, secret, mailer, settings } = parts;
+  const adapter = drizzleAdapter(orm as never, { provider: 'pg', schema: tables });
+  return betterAuth({
+    appName: settings.name,
+    baseURL: origin,
+    basePath: authPath,
+    secret,
+    database: (options: BetterAuthOptions) => withHashedSessions(adapter(options)),
+    telemetry: { enabled: false },
+    logger: { log: (level, message) => logLine(parts.log, level, message) },
+    // Thrown to whoever asks, who words it: written out by better-auth it would show a statement's parameters.
+    onAPIError: { errorURL: '/console/sign-in', throw: true },
+    // Signing in by a provider that is not configured must not be a matter of guessing.
+    socialProviders: {},
+    emailAndPassword: {
+      enabled: true,
+      minPasswordLength: passwordLength.least,
+      maxPasswordLength: passwordLength.most,
+      requireEmailVerification: mailer !== undefined,
+      revokeSessionsOnPasswordReset: true,
+      resetPasswordTokenExpiresIn: 24 * 3_600,
+      ...(mailer === undefined
+        ? {}
+        : {
+            sendResetPassword: async ({ user, token }) => {
+              mailer.send({ to: user.email, ...words.reset(settings.name, origin + resetPath(token)) });
+            },
+          }),
+    },
+    ...(mailer === undefined
+      ? {}
+      : {
+          emailVerification: {
+            sendOnSignUp: true,
+            autoSignInAfterVerification: true,
+            sendVerificationEmail: async ({ user, token }: { user: { email: string }; token: string }) => {
+              const link = `${origin}/console/verify?token=${encodeURIComponent(token)}`;
+              mailer.send({ to: user.email, ...words.verify(settings.name, link) });
+            },
+          },
+        }),
+    session: { expiresIn: Math.round(settings.sessionMs / 1_000), updateAge: 24 * 3_600 },
+    user: {
+      additionalFields: {
+        role: { type: 'string', input: false, required: false, defaultValue: 'client' },
+        blocked: { type: 'boolean', input: false, required: false, defaultValue: false, returned: false },
+        gatewayAccountId: { type: 'string', input: false, required: false, returned: false },
+      },
+    },
+    verification: { storeIdentifier: 'hashed' },
+    rateLimit: limitsOf(parts),
+    advanced: {
+      cookiePrefix: settings.cookiePrefix,
+      useSecureCookies: origin.startsWith('https:'),
+      cookies: { session_token: { attributes: { sameSite: 'strict' } } },
+      ipAddress: { ipAddressHeaders: [addressHeader] },
+      database: { generateId: () => parts.newId() },
+      disableOriginCheck: false,
+      disableCSRFCheck: false,
+    },
+    databaseHooks: {
+      session: { create: { before: (session) => refuseBlocked(parts, session.userId) } },
+      user: { create: { before: (user, context) => admit(parts, user.email, context) } },
+    },
+    hooks: hooksOf(parts),
+    plugins: [
+      twoFactor({ issuer: settings.name, twoFactorTable: 'twoFactor' }),
+      passkey({ rpID: new URL(origin).hostname, rpName: settings.name, origin }),
+      ...(settings.oidc.length === 0 ? [] : [genericOAuth({ config: settings.oidc.map(oidcConfig) })]),
+    ],
+  });
+}
+
+function oidcConfig({ id, issuer, client_id, client_secret, scopes }: OidcProvider) {
+  return {
+    providerId: id,
+    discoveryUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    requireIdTokenVerification: true,
+    clientId: client_id,
+    clientSecret: client_secret,
+    scopes: [...scopes],
+    pkce: true,
+  };
+}
+
+/** By address and path; the clock and the bound are ours. */
+function limitsOf({ throttle, settings }: AuthParts) {
+  const { perAddress, windowMs } = settings.throttle;
+  const guessing = { window: windowMs / 1_000, max: perAddress };
+  return {
+    enabled: true,
+    window: 60,
+    max: 300,
+    customRules: Object.fromEntries(
+      [
+        '/sign-in/*',
+        '/sign-up/*',
+        '/two-factor/*',
+        '/request-password-reset',
+        '/reset-password',
+        '/change-password',
+        '/send-verification-email',
+      ].map((path) => [path, guessing]),
+    ),
+    customStorage: {
+      get: async () => null,
+      set: async () => undefined,
+      async consume(key: string, rule: { window: number; max: number }) {
+        const waitMs = throttle.take(`address:${key}`, rule.max, rule.window * 1_000);
+        return { allowed: waitMs === 0, retryAfter: waitMs === 0 ? null : Math.ceil(waitMs / 1_000) };
+      },
+    },
+  };
+}
+
+function hooksOf({ throttle, settings, orm, tables, clock }: AuthParts) {
+  const { perAccount, windowMs } = settings.throttle;
+  const accountKey = (body: unknown) =>
+    `account:${String((body as { email?: unknown } | undefined)?.email)
+      .toLowerCase()
+      .slice(0, 300)}`;
+  return {
+    before: createAuthMiddleware(async (context) => {
+      if (context.path === '/sign-in/email') {
+        const waitMs = throttle.take(accountKey(context.body), perAccount, windowMs);
+        if (waitMs > 0)
+          throw new APIError(
+            'TOO_MANY_REQUESTS',
+            { code: 'TOO_MANY_ATTEMPTS', message: 'Too many attempts. Try again later.' },
+            { 'retry-after': String(Math.ceil(waitMs / 1_000)) },
+          );
+      }
+      const email = (context.body as { email?: unknown } | undefined)?.email;
+      if (context.path === '/sign-up/email' && typeof email === 'string')
+        await removeHalfMade(orm, tables, email.toLowerCase(), clock);
+      // Whoever changes a password wants those out who know the old one.
+      if (context.path === '/change-password')
+        return { context: { body: { ...(context.body as object), revokeOtherSessions: true } } };
+      return undefined;
+    }),
+    after: createAuthMiddleware(async (context) => {
+      if (context.path === '/sign-in/email' && context.context.newSession) throttle.forget(accountKey(context.body));
+    }),
+  };
+}
+
+async function refuseBlocked({ orm, tables: { user } }: AuthParts, personId: string): Promise<void> {
+  const [found] = await orm.select({ blocked: user.blocked }).from(user).where(eq(user.id, personId));
+  if (found?.blocked === false) return;
+  throw new APIError('FORBIDDEN', { code: 'BLOCKED', message: 'This account is blocked. Ask the operator.' });
+}
+
+type HookContext = { path?: string; body?: unknown } | null;
+
+/** Whoever comes by a provider was vouched for by it. Nobody brings a role along, however they come. */
+async function admit({ settings, links, orm }: AuthParts, email: string, context: HookContext) {
+  const { invite } = (context?.body ?? {}) as { invite?: unknown };
+  const invitation = typeof invite === 'string' ? invite : undefined;
+  const vouched = context?.path !== '/sign-up/email';
+  await admitSignUp(settings.signUp, links, orm, { email: email.toLowerCase(), invitation, vouched });
+  return { data: { role: 'client', blocked: false } };
+}
+
+function logLine(log: Log, level: string, message: string): void {
+  const line = `sign-in: ${message}`;
+  if (level === 'error') log.error({}, line);
+  else if (level === 'warn') log.warn({}, line);
+  else log.debug({}, line);
+}

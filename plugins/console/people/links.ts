@@ -1,0 +1,85 @@
+/** Links that let somebody in once: for the first operator, and for those who are invited. Kept as hashes. */
+import { and, eq, gt, isNull, lt, or } from 'drizzle-orm';
+import type { Clock, Random } from '../../../core/contract.ts';
+import type { Orm } from '../../../core/vocabulary.ts';
+import { hashSecret, makeSecret } from './secrets.ts';
+import type { HouseTables } from './tables.ts';
+
+export const resetPath = (token: string) => `/console/reset-password?token=${encodeURIComponent(token)}`;
+export const firstPath = (secret: string) => `/console/first?token=${encodeURIComponent(secret)}`;
+export const invitePath = (secret: string, email: string) =>
+  `/console/sign-up?invite=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
+
+const dayMs = 24 * 3_600_000;
+export const firstOperatorLastsMs = dayMs;
+export const invitationLastsMs = 7 * dayMs;
+const keptMs = 30 * dayMs;
+
+export interface LinkParts {
+  readonly orm: Orm;
+  readonly tables: HouseTables;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export type Links = ReturnType<typeof openLinks>;
+
+export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) {
+  const now = () => new Date(clock.now());
+  const usable = (secret: string, kind: 'first_operator' | 'invitation') =>
+    and(eq(links.hash, hashSecret(secret)), eq(links.kind, kind), isNull(links.usedAt), gt(links.expiresAt, now()));
+  return {
+    /** Resolves with the secret, which is told this once. */
+    async make(kind: 'first_operator' | 'invitation', email?: string): Promise<string> {
+      const secret = makeSecret(random, '');
+      const lastsMs = kind === 'first_operator' ? firstOperatorLastsMs : invitationLastsMs;
+      const expiresAt = new Date(clock.now() + lastsMs);
+      const row = { hash: hashSecret(secret), kind, email: email ?? null, expiresAt, createdAt: now() };
+      await orm.insert(links).values(row);
+      return secret;
+    },
+
+    /** Uses the link up, in one statement: of two who come at once, one gets false. */
+    async use(
+      transaction: Orm,
+      secret: string,
+      kind: 'first_operator' | 'invitation',
+      email?: string,
+    ): Promise<boolean> {
+      const matching = email === undefined ? usable(secret, kind) : and(usable(secret, kind), eq(links.email, email));
+      const used = await transaction
+        .update(links)
+        .set({ usedAt: now() })
+        .where(matching)
+        .returning({ hash: links.hash });
+      return used.length === 1;
+    },
+
+    /** Whether an invitation of this address waits: for those who come by a provider that vouches for the address. */
+    async isInvited(email: string): Promise<boolean> {
+      const [found] = await orm
+        .select({ hash: links.hash })
+        .from(links)
+        .where(
+          and(eq(links.kind, 'invitation'), eq(links.email, email), isNull(links.usedAt), gt(links.expiresAt, now())),
+        )
+        .limit(1);
+      return found !== undefined;
+    },
+
+    /** No link of this kind, or for this address, opens anything any more. */
+    async close(transaction: Orm, kind: 'first_operator' | 'invitation', email?: string): Promise<void> {
+      const matching = and(eq(links.kind, kind), isNull(links.usedAt));
+      await transaction
+        .update(links)
+        .set({ usedAt: now() })
+        .where(email === undefined ? matching : and(matching, eq(links.email, email)));
+    },
+
+    /** Forgets what is long over. */
+    async prune(): Promise<void> {
+      const before = new Date(clock.now() - keptMs);
+      await orm.delete(links).where(or(lt(links.expiresAt, before), lt(links.usedAt, before)));
+    },
+  };
+}

@@ -1,0 +1,77 @@
+/** Mails: sent behind the request's back, so that nobody can tell by the time whether somebody is known. */
+import { createTransport } from 'nodemailer';
+import type { Log } from '../../../core/contract.ts';
+
+export interface SmtpSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly from: string;
+  /** `tls`: from the first byte. `starttls`: or nothing is sent. `none`: for a server on the same machine. */
+  readonly encryption: 'tls' | 'starttls' | 'none';
+}
+
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface Mailer {
+  /** Never throws; what does not go out is logged without its text. */
+  send(mail: Mail): void;
+  /** Resolves when what is on its way has gone out. */
+  close(): Promise<void>;
+}
+
+const mostWaiting = 200;
+const timeoutMs = 15_000;
+
+export function openMailer(settings: SmtpSettings, log: Log): Mailer {
+  const { host, port, user, password, from, encryption } = settings;
+  const transport = createTransport({
+    host,
+    port,
+    secure: encryption === 'tls',
+    requireTLS: encryption === 'starttls',
+    ignoreTLS: encryption === 'none',
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...(user === '' ? {} : { auth: { user, pass: password } }),
+  });
+  const waiting = new Set<Promise<void>>();
+  return {
+    send({ to, subject, text }) {
+      if (waiting.size >= mostWaiting) return void log.warn({ subject }, 'too many mails wait: one was not sent');
+      const sending = transport
+        .sendMail({ from, to, subject, text })
+        .then(() => undefined)
+        .catch((error: unknown) => log.error({ error, subject }, 'a mail was not sent'))
+        .finally(() => waiting.delete(sending));
+      waiting.add(sending);
+    },
+    async close() {
+      await Promise.all(waiting);
+      transport.close();
+    },
+  };
+}
+
+export const words = {
+  verify: (house: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `Confirm your address for ${house}`,
+    text: `Somebody, hopefully you, has signed up to ${house} with this address.\n\nConfirm it here:\n${link}\n\nIf it was not you, do nothing.\n`,
+  }),
+  reset: (house: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `Set a new password for ${house}`,
+    text: `Here you can set a new password for ${house}, once, within a day:\n${link}\n\nIf you did not ask for it, do nothing: your password stays as it is.\n`,
+  }),
+  invite: (house: string, link: string): Omit<Mail, 'to'> => ({
+    subject: `You are invited to ${house}`,
+    text: `You can sign up to ${house} here, within a week:\n${link}\n`,
+  }),
+};

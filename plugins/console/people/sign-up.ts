@@ -1,0 +1,52 @@
+/** Who may sign up by themselves: everybody, those who are invited, or nobody. */
+import { APIError } from 'better-auth/api';
+import { and, eq, lt, notExists } from 'drizzle-orm';
+import type { Clock } from '../../../core/contract.ts';
+import type { Orm } from '../../../core/vocabulary.ts';
+import type { Links } from './links.ts';
+import type { PeopleTables } from './tables.ts';
+
+export type SignUpPolicy = 'open' | 'invite' | 'closed';
+
+/** Throws a 403 for whoever may not. An invitation is for one address, and is used up by it. */
+export async function admitSignUp(
+  policy: SignUpPolicy,
+  links: Links,
+  orm: Orm,
+  wanted: { readonly email: string; readonly invitation: string | undefined; readonly vouched: boolean },
+): Promise<void> {
+  if (policy === 'open') return;
+  if (policy === 'invite') {
+    const { email, invitation, vouched } = wanted;
+    if (invitation !== undefined && (await links.use(orm, invitation, 'invitation', email))) return;
+    if (vouched && (await links.isInvited(email))) return links.close(orm, 'invitation', email);
+  }
+  const message =
+    policy === 'closed' ? 'Nobody can sign up here. Ask the operator.' : 'You need an invitation for this address.';
+  throw new APIError('FORBIDDEN', { code: 'SIGN_UP_NOT_ALLOWED', message });
+}
+
+const crashedAfterMs = 60_000;
+
+/** A crash between a person and their password leaves somebody who can never come in: the next sign-up begins anew. */
+export async function removeHalfMade(
+  orm: Orm,
+  { user, account, passkey }: PeopleTables,
+  email: string,
+  clock: Clock,
+): Promise<void> {
+  const before = new Date(clock.now() - crashedAfterMs);
+  const identities = orm.select({ id: account.id }).from(account).where(eq(account.userId, user.id));
+  const passkeys = orm.select({ id: passkey.id }).from(passkey).where(eq(passkey.userId, user.id));
+  await orm
+    .delete(user)
+    .where(
+      and(
+        eq(user.email, email),
+        eq(user.emailVerified, false),
+        lt(user.createdAt, before),
+        notExists(identities),
+        notExists(passkeys),
+      ),
+    );
+}

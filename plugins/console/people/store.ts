@@ -1,0 +1,158 @@
+/** Every statement on people and their sessions that better-auth does not make. */
+import { and, count, desc, eq, gt, ilike, isNull, lt, or, sql } from 'drizzle-orm';
+import type { Page, PageAsk } from '../../../core/desk.ts';
+import type { Orm } from '../../../core/vocabulary.ts';
+import type { Role } from '../actor.ts';
+import type { PersonView } from '../people.ts';
+import { cursorOf, readCursor } from './cursor.ts';
+import type { PeopleTables } from './tables.ts';
+
+export interface SessionPerson {
+  readonly id: string;
+  readonly email: string;
+  readonly role: Role;
+}
+
+export type PeopleStore = ReturnType<typeof openPeopleStore>;
+
+export function openPeopleStore(orm: Orm, { user, session, account, verification }: PeopleTables) {
+  const seenAt = orm
+    .select({ at: sql<Date | null>`max(${session.updatedAt})`.mapWith(session.updatedAt).as('seen_at') })
+    .from(session)
+    .where(eq(session.userId, user.id));
+  const columns = {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    role: user.role,
+    blocked: user.blocked,
+    emailVerified: user.emailVerified,
+    twoFactor: user.twoFactorEnabled,
+    accountId: user.gatewayAccountId,
+    createdAt: user.createdAt,
+    seenAt: sql<Date | null>`(${seenAt})`.mapWith(session.updatedAt),
+  };
+  return {
+    /** Whose session it is, unless that is over or they are blocked. */
+    async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
+      const [found] = await orm
+        .select({ id: user.id, email: user.email, role: user.role })
+        .from(session)
+        .innerJoin(user, eq(user.id, session.userId))
+        .where(and(eq(session.token, tokenHash), gt(session.expiresAt, new Date(at)), eq(user.blocked, false)));
+      return found;
+    },
+
+    async find(personId: string): Promise<PersonView | undefined> {
+      const [row] = await orm.select(columns).from(user).where(eq(user.id, personId));
+      return row === undefined ? undefined : view(row);
+    },
+
+    async search(
+      { text, role }: { readonly text?: string | undefined; readonly role?: Role | undefined },
+      { limit, after }: PageAsk,
+    ): Promise<Page<PersonView>> {
+      const part = text === undefined ? undefined : `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+      const cursor = readCursor(after);
+      const rows = await orm
+        .select(columns)
+        .from(user)
+        .where(
+          and(
+            part === undefined ? undefined : or(ilike(user.name, part), ilike(user.email, part)),
+            role === undefined ? undefined : eq(user.role, role),
+            cursor === undefined
+              ? undefined
+              : sql`(${user.createdAt}, ${user.id}) < (${cursor.at.toISOString()}::timestamptz, ${cursor.id})`,
+          ),
+        )
+        .orderBy(desc(user.createdAt), desc(user.id))
+        .limit(limit + 1);
+      const shown = rows.slice(0, limit).map(view);
+      const last = shown.at(-1);
+      return { rows: shown, next: rows.length > limit ? cursorOf(last!.createdAt, last!.id) : undefined };
+    },
+
+    /** undefined: the address is taken. */
+    async insert(
+      transaction: Orm,
+      row: { id: string; email: string; name: string; role: Role; at: Date; password?: string },
+    ): Promise<string | undefined> {
+      const { id, email, name, role, at, password } = row;
+      const person = { id, email, name, role, emailVerified: true, createdAt: at, updatedAt: at };
+      const [made] = await transaction.insert(user).values(person).onConflictDoNothing().returning({ id: user.id });
+      if (made === undefined) return undefined;
+      if (password !== undefined) {
+        const identity = { id, accountId: id, providerId: 'credential', userId: id, password };
+        await transaction.insert(account).values({ ...identity, createdAt: at, updatedAt: at });
+      }
+      return made.id;
+    },
+
+    async change(
+      personId: string,
+      changed: { name?: string; role?: Role; blocked?: boolean },
+      at: Date,
+    ): Promise<void> {
+      await orm
+        .update(user)
+        .set({ ...changed, updatedAt: at })
+        .where(eq(user.id, personId));
+    },
+
+    async endSessions(personId: string): Promise<void> {
+      await orm.delete(session).where(eq(session.userId, personId));
+    },
+
+    async endSession(personId: string, tokenHash: string): Promise<void> {
+      await orm.delete(session).where(and(eq(session.userId, personId), eq(session.token, tokenHash)));
+    },
+
+    async operators(): Promise<number> {
+      const [row] = await orm
+        .select({ operators: count() })
+        .from(user)
+        .where(and(eq(user.role, 'operator'), eq(user.blocked, false)));
+      return row!.operators;
+    },
+
+    async accountOf(personId: string): Promise<{ accountId: string | null; email: string } | undefined> {
+      const [row] = await orm
+        .select({ accountId: user.gatewayAccountId, email: user.email })
+        .from(user)
+        .where(eq(user.id, personId));
+      return row;
+    },
+
+    /** The first one stays. Resolves with it. */
+    async settleAccount(personId: string, accountId: string): Promise<string | undefined> {
+      await orm
+        .update(user)
+        .set({ gatewayAccountId: accountId })
+        .where(and(eq(user.id, personId), isNull(user.gatewayAccountId)));
+      const [row] = await orm.select({ accountId: user.gatewayAccountId }).from(user).where(eq(user.id, personId));
+      return row?.accountId ?? undefined;
+    },
+
+    /** Forgets sessions and secrets that are over. */
+    async prune(before: Date): Promise<void> {
+      await orm.delete(session).where(lt(session.expiresAt, before));
+      await orm.delete(verification).where(lt(verification.expiresAt, before));
+    },
+  };
+}
+
+interface Row extends Omit<PersonView, 'accountId' | 'createdAt' | 'seenAt'> {
+  readonly accountId: string | null;
+  readonly createdAt: Date;
+  readonly seenAt: Date | null;
+}
+
+function view(row: Row): PersonView {
+  return {
+    ...row,
+    accountId: row.accountId ?? undefined,
+    createdAt: row.createdAt.getTime(),
+    seenAt: row.seenAt?.getTime(),
+  };
+}

@@ -1,0 +1,127 @@
+/** The tables of people, as drizzle and better-auth see them; the SQL is in `migrations/`. */
+import { boolean, integer, pgSchema, text, timestamp } from 'drizzle-orm/pg-core';
+import type { Role } from '../actor.ts';
+
+const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
+
+/** Members are named as better-auth names its models and fields. */
+export function peopleTables(schema: string) {
+  const space = pgSchema(schema);
+  const user = space.table('console_people', {
+    id: text('id').primaryKey(),
+    name: text('name').notNull(),
+    email: text('email').notNull(),
+    emailVerified: boolean('email_verified').notNull().default(false),
+    image: text('image'),
+    twoFactorEnabled: boolean('two_factor_enabled').notNull().default(false),
+    role: text('role').$type<Role>().notNull().default('client'),
+    blocked: boolean('blocked').notNull().default(false),
+    gatewayAccountId: text('account_id'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  });
+  const session = space.table('console_sessions', {
+    id: text('id').primaryKey(),
+    token: text('token').notNull(),
+    userId: text('user_id').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+    ipAddress: text('ip_address'),
+    userAgent: text('user_agent'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  });
+  const account = space.table('console_identities', {
+    id: text('id').primaryKey(),
+    accountId: text('account_id').notNull(),
+    providerId: text('provider_id').notNull(),
+    userId: text('user_id').notNull(),
+    accessToken: text('access_token'),
+    refreshToken: text('refresh_token'),
+    idToken: text('id_token'),
+    accessTokenExpiresAt: instant('access_token_expires_at'),
+    refreshTokenExpiresAt: instant('refresh_token_expires_at'),
+    scope: text('scope'),
+    password: text('password'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  });
+  const verification = space.table('console_verifications', {
+    id: text('id').primaryKey(),
+    identifier: text('identifier').notNull(),
+    value: text('value').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+  });
+  return { user, session, account, verification, ...factorTables(space) };
+}
+
+function factorTables(space: ReturnType<typeof pgSchema>) {
+  const twoFactor = space.table('console_two_factors', {
+    id: text('id').primaryKey(),
+    secret: text('secret').notNull(),
+    backupCodes: text('backup_codes').notNull(),
+    userId: text('user_id').notNull(),
+    verified: boolean('verified').notNull().default(true),
+    failedVerificationCount: integer('failed_verification_count').notNull().default(0),
+    lockedUntil: instant('locked_until'),
+  });
+  const passkey = space.table('console_passkeys', {
+    id: text('id').primaryKey(),
+    name: text('name'),
+    publicKey: text('public_key').notNull(),
+    userId: text('user_id').notNull(),
+    credentialID: text('credential_id').notNull(),
+    counter: integer('counter').notNull(),
+    deviceType: text('device_type').notNull(),
+    backedUp: boolean('backed_up').notNull(),
+    transports: text('transports'),
+    createdAt: instant('created_at'),
+    aaguid: text('aaguid'),
+  });
+  return { twoFactor, passkey };
+}
+
+export type PeopleTables = ReturnType<typeof peopleTables>;
+
+/** Tables that better-auth does not know. */
+export function houseTables(schema: string) {
+  const space = pgSchema(schema);
+  const links = space.table('console_links', {
+    hash: text('hash').primaryKey(),
+    kind: text('kind').$type<'first_operator' | 'invitation'>().notNull(),
+    email: text('email'),
+    expiresAt: instant('expires_at').notNull(),
+    usedAt: instant('used_at'),
+    createdAt: instant('created_at').notNull(),
+  });
+  const tokens = space.table('console_tokens', {
+    id: text('id').primaryKey(),
+    name: text('name').notNull(),
+    prefix: text('prefix').notNull(),
+    hash: text('hash').notNull(),
+    createdBy: text('created_by').notNull(),
+    createdAt: instant('created_at').notNull(),
+    expiresAt: instant('expires_at'),
+    revokedAt: instant('revoked_at'),
+    lastUsedAt: instant('last_used_at'),
+  });
+  const audit = space.table('console_audit', {
+    id: text('id').primaryKey(),
+    at: instant('at').notNull(),
+    actor: text('actor').notNull(),
+    role: text('role').$type<Role>().notNull(),
+    action: text('action').notNull(),
+    subject: text('subject').notNull(),
+    reason: text('reason'),
+    address: text('address').notNull(),
+    result: text('result').notNull(),
+  });
+  const settings = space.table('console_settings', {
+    name: text('name').primaryKey(),
+    value: text('value').notNull(),
+  });
+  return { links, tokens, audit, settings };
+}
+
+export type HouseTables = ReturnType<typeof houseTables>;

@@ -1,0 +1,118 @@
+/** Everything under `/console`: an exchange of the gateway becomes a web request for API or sign-in, or gets a file. */
+import type { Answer, Exchange } from '../../core/contract.ts';
+import { GatewayError, toGatewayError } from '../../core/errors.ts';
+import { createApi } from './api/index.ts';
+import type { Console } from './api/router.ts';
+import type { Files } from './files.ts';
+import { commonHeaders, dataPolicy } from './headers.ts';
+import { originOf } from './origin.ts';
+import { addressHeader, authPath } from './people/auth-names.ts';
+import type { SignIn } from './people/sign-in.ts';
+
+const apiPath = '/console/api';
+const bodyLimit = 64 * 1024;
+const configLimit = 2 * 1024 * 1024;
+/** Whatever a client says of these is not believed, or not wanted. */
+const droppedHeaders = new Set(['connection', 'host', 'content-length', 'transfer-encoding', addressHeader]);
+
+export interface SiteParts {
+  readonly hall: Console;
+  readonly signIn: SignIn;
+  readonly files: Files;
+  /** As configured; empty: as each request says. */
+  readonly origin: string;
+}
+
+export type Site = (exchange: Exchange) => Promise<Answer>;
+
+export function createSite({ hall, signIn, files, origin: configured }: SiteParts): Site {
+  const api = createApi(hall);
+  return async function site(exchange) {
+    const { request } = exchange;
+    let answer: Answer;
+    try {
+      const path = plainPath(request.path);
+      const origin = originOf(configured, request.headers['host']);
+      if (path === '/console') answer = redirect('/console/');
+      else if (path === authPath || path.startsWith(`${authPath}/`))
+        answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
+      else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
+        const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
+        answer = await toAnswer(await api.fetch(web, { origin, address: request.remoteAddress }));
+      } else answer = await pageOrFile(exchange, files, path);
+    } catch (error) {
+      answer = errorAnswer(error);
+    }
+    answer.headers = {
+      'content-security-policy': dataPolicy,
+      ...commonHeaders(configured.startsWith('https:')),
+      ...answer.headers,
+    };
+    return request.method === 'HEAD' ? { ...answer, body: '' } : answer;
+  };
+}
+
+/** Refused before it is read: no page of ours sends more. */
+export function refuseLarge(exchange: Exchange): Answer | undefined {
+  const { headers, path } = exchange.request;
+  const limit = path.startsWith(`${apiPath}/admin/config/`) ? configLimit : bodyLimit;
+  const declared = Number(headers['content-length'] ?? 0);
+  if (headers['transfer-encoding'] === undefined && declared <= limit) return undefined;
+  return errorAnswer(new GatewayError('too_large', `A body has at most ${limit} bytes here, and says how many.`));
+}
+
+export function errorAnswer(thrown: unknown): Answer {
+  const { status, kind, message, code, field } = toGatewayError(thrown);
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+    body: JSON.stringify({ error: { code: code ?? kind, message, ...(field === undefined ? {} : { field }) } }),
+  };
+}
+
+/** Dot segments, doubled slashes and their encoded forms would mean one thing here and another behind. */
+function plainPath(path: string): string {
+  if (/\\|\/\/|%2e|%2f|%5c|%00|\/\.{1,2}(?:\/|$)/i.test(path)) throw noPage();
+  return path.length > 1 && path.endsWith('/') && path !== '/console/' ? path.slice(0, -1) : path;
+}
+
+const noPage = () => new GatewayError('not_found', 'There is nothing here.', { code: 'unknown_url' });
+
+function toRequest({ request, signal }: Exchange, origin: string, path: string): Request {
+  const { method, query, body } = request;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (!droppedHeaders.has(name)) headers.set(name, value);
+  }
+  headers.set(addressHeader, request.remoteAddress);
+  const search = query.size === 0 ? '' : `?${query}`;
+  const hasBody = method !== 'GET' && method !== 'HEAD' && body.length > 0;
+  return new Request(`${origin}${path}${search}`, {
+    method,
+    headers,
+    signal,
+    ...(hasBody ? { body: body as Uint8Array<ArrayBuffer> } : {}),
+  });
+}
+
+async function toAnswer(response: Response): Promise<Answer> {
+  const headers: Record<string, string> = {};
+  response.headers.forEach((value, name) => {
+    if (name !== 'set-cookie' && name !== 'content-length') headers[name] = value;
+  });
+  headers['cache-control'] ??= 'no-store';
+  const isLong = headers['content-type']?.startsWith('text/csv') === true && response.body !== null;
+  const body = isLong ? (response.body as AsyncIterable<Uint8Array>) : new Uint8Array(await response.arrayBuffer());
+  const cookies = response.headers.getSetCookie();
+  return { status: response.status, headers, body, ...(cookies.length === 0 ? {} : { cookies }) };
+}
+
+async function pageOrFile({ request }: Exchange, files: Files, path: string): Promise<Answer> {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    throw new GatewayError('method_not_allowed', 'A page is asked for by GET.');
+  return files.answer(path.slice('/console/'.length), request.headers['accept-encoding']);
+}
+
+function redirect(location: string): Answer {
+  return { status: 308, headers: { location, 'cache-control': 'no-store' }, body: '' };
+}
