@@ -118,12 +118,16 @@ export interface PaymentView {
   readonly state: 'open' | 'paid' | 'refunded' | 'expired';
   readonly createdAt: number;
   readonly paidAt: number | undefined;
+  /** What of it was paid back, or is disputed. */
+  readonly refunded?: Money;
 }
 /** Money from outside. Only there where a payment service is set up. */
 export interface Payments {
   /** What can be paid in at once. */
   readonly least: Money;
   readonly most: Money;
+  /** Sums to choose from; others between the bounds can be paid too. */
+  readonly amounts?: readonly Money[];
   list(accountId: string | undefined, page: PageAsk): Promise<Page<PaymentView>>;
   /** Where the payer goes; once per `reference`. They come back to `paidUrl` or `leftUrl`. */
   checkout(

@@ -89,6 +89,7 @@ export async function openConsole({ host, store, settings, links, pages }: OpenP
     log,
     people,
     store: peopleStore,
+    newId,
     throttle: new Throttle(clock),
     settings: {
       name,

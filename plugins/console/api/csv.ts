@@ -37,6 +37,7 @@ export function csvAnswer<Row extends object>(
   return new Response(body, {
     headers: {
       'content-type': 'text/csv; charset=utf-8',
+      'cache-control': 'no-store',
       'content-disposition': `attachment; filename="${name}.csv"`,
     },
   });

@@ -71,13 +71,20 @@ const payment = z.object({
   state: z.enum(['open', 'paid', 'refunded', 'expired']),
   createdAt: instant,
   paidAt: instant.nullable(),
+  refunded: usd.nullable(),
 });
 const paid = createRoute({
   method: 'get',
   path: '/payments',
   summary: 'Own payments, and the least and most that can be paid in at once',
   request: { query: pageAsked },
-  responses: answers(pageOf(payment).extend({ least: usd, most: usd })),
+  responses: answers(
+    pageOf(payment).extend({
+      least: usd,
+      most: usd,
+      amounts: z.array(usd).describe('To choose from; others between the bounds can be paid too.'),
+    }),
+  ),
 });
 const checkout = createRoute({
   method: 'post',
@@ -138,14 +145,20 @@ export function paymentRoutes(hall: Console) {
     .openapi(paid, async (ask) => {
       const desk = need(hall, payments);
       const { rows, next } = await desk.list(await ownAccount(hall, ask), asked(ask.req.valid('query')));
-      const told = rows.map(({ id, amount, state, createdAt, paidAt }) => ({
+      const told = rows.map(({ id, amount, state, createdAt, paidAt, refunded }) => ({
         id,
         amount: usdText(amount),
         state,
         createdAt: iso(createdAt),
         paidAt: isoOrNull(paidAt),
+        refunded: usdOrNull(refunded),
       }));
-      return ask.json({ rows: told, next: next ?? null, least: usdText(desk.least), most: usdText(desk.most) }, 200);
+      const bounds = {
+        least: usdText(desk.least),
+        most: usdText(desk.most),
+        amounts: (desk.amounts ?? []).map(usdText),
+      };
+      return ask.json({ rows: told, next: next ?? null, ...bounds }, 200);
     })
     .openapi(checkout, async (ask) => {
       const accountId = await ownAccount(hall, ask);

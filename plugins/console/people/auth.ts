@@ -32,6 +32,7 @@ export interface AuthParts {
   readonly throttle: Throttle;
   readonly mailer: Mailer | undefined;
   readonly clock: Clock;
+  readonly newId: () => string;
   readonly log: Log;
   readonly settings: {
     readonly name: string;
@@ -58,7 +59,8 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
     database: (options: BetterAuthOptions) => withHashedSessions(adapter(options)),
     telemetry: { enabled: false },
     logger: { log: (level, message) => logLine(parts.log, level, message) },
-    onAPIError: { errorURL: '/console/sign-in' },
+    // Thrown to whoever asks, who words it: written out by better-auth it would show a statement's parameters.
+    onAPIError: { errorURL: '/console/sign-in', throw: true },
     // Signing in by a provider that is not configured must not be a matter of guessing.
     socialProviders: {},
     emailAndPassword: {
@@ -103,7 +105,7 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
       useSecureCookies: origin.startsWith('https:'),
       cookies: { session_token: { attributes: { sameSite: 'strict' } } },
       ipAddress: { ipAddressHeaders: [addressHeader] },
-      database: { generateId: 'uuid' },
+      database: { generateId: () => parts.newId() },
       disableOriginCheck: false,
       disableCSRFCheck: false,
     },

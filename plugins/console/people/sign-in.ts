@@ -35,9 +35,16 @@ export function createSignIn(parts: SignInParts): SignIn {
       return await inOneShape(await authFor(origin).handler(request));
     } catch (error) {
       const { status, code, kind, message } = toGatewayError(error);
+      if (kind === 'internal') parts.log.error({ reason: reasonOf(error) }, 'signing in failed inside the gateway');
       return Response.json({ error: { code: code ?? kind, message } }, { status });
     }
   };
+}
+
+/** Without the statement and its parameters, which may be hashes of passwords. */
+function reasonOf(error: unknown): string {
+  const { cause } = error as { cause?: unknown };
+  return String(cause instanceof Error ? cause.message : (error as Error).name).slice(0, 300);
 }
 
 /** Lists show sessions by their hashes; better-auth would look for the token itself. */

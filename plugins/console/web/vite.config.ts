@@ -16,6 +16,17 @@ export default defineConfig({
     reportCompressedSize: false,
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // Else each icon and each small part that two pages share would be a file, and a request, of its own.
+          groups: [
+            { name: 'icons', test: /@tabler/ },
+            { name: 'parts', test: /web\/src\/(parts|api|snippets)\// },
+          ],
+        },
+      },
+    },
   },
   server: {
     // For work on the pages: GATEWAY names a gateway, or the stand-in of tests/plugins/console/serve-fake.ts.

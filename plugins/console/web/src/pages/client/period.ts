@@ -23,6 +23,11 @@ export function spanOf(
   return { from: new Date(minute - lengthMs[period]).toISOString(), until: undefined };
 }
 
+/** Buckets of an hour where they are few enough to draw: the cost is known by the hour. undefined: as the API sees fit. */
+export function bucketMinutesOf(period: Period): number | undefined {
+  return period === '24h' ? 60 : undefined;
+}
+
 /** A field's local time as ISO 8601 in UTC; what is not a time is no bound. */
 function momentOf(text: string | undefined): string | undefined {
   if (text === undefined || text === '') return undefined;

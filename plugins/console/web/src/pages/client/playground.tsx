@@ -1,5 +1,5 @@
 /** Asks a model from the browser, by the address and a key that programs use, and shows what it took. */
-import { Alert, Box, Button, Grid, Group, Select, Stack, Textarea } from '@mantine/core';
+import { Alert, Box, Button, Grid, Group, Select, Stack, Text, Textarea } from '@mantine/core';
 import { IconPlayerStopFilled, IconSend } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useState } from 'react';
@@ -19,22 +19,12 @@ import { useTalk } from './use-talk.ts';
 export default function Playground() {
   const { t } = useTranslation();
   const [search, change] = useSearchState();
-  const [draft, setDraft] = useState('');
   const [instructions, setInstructions] = useState('');
   const [key, setKey] = useSessionKey();
   const chats = (useQuery(modelsQuery).data?.rows ?? []).filter(({ kind, allowed }) => kind === 'chat' && allowed);
   const model = search['model'] ?? chats[0]?.id ?? '';
   const talk = useTalk(key, model, instructions);
   const base = useMe().gateway.origin;
-  const ready = key !== '' && model !== '' && draft.trim() !== '' && !talk.busy;
-  const send = () => {
-    if (!ready) return;
-    setDraft('');
-    void talk.ask(draft.trim());
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send();
-  };
   return (
     <Page title={t('client.playground.title')} hint={t('client.playground.hint')}>
       <Grid gap="md">
@@ -48,36 +38,7 @@ export default function Playground() {
                 </Alert>
               </Box>
             )}
-            <Box className="ask">
-              <Textarea
-                aria-label={t('client.playground.message')}
-                placeholder={t('client.playground.placeholder')}
-                autosize
-                minRows={2}
-                maxRows={10}
-                value={draft}
-                onChange={({ currentTarget }) => setDraft(currentTarget.value)}
-                onKeyDown={onKeyDown}
-              />
-              <Group justify="space-between" mt="xs">
-                {talk.messages.length === 0 ? (
-                  <span />
-                ) : (
-                  <Button variant="subtle" color="gray" size="xs" onClick={talk.reset}>
-                    {t('client.playground.again')}
-                  </Button>
-                )}
-                {talk.busy ? (
-                  <Button variant="default" leftSection={<IconPlayerStopFilled size={14} />} onClick={talk.stop}>
-                    {t('client.playground.stop')}
-                  </Button>
-                ) : (
-                  <Button leftSection={<IconSend size={15} />} onClick={send} disabled={!ready}>
-                    {t('client.playground.send')}
-                  </Button>
-                )}
-              </Group>
-            </Box>
+            <Ask talk={talk} ready={key !== '' && model !== ''} />
           </Panel>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
@@ -113,5 +74,54 @@ export default function Playground() {
         </Grid.Col>
       </Grid>
     </Page>
+  );
+}
+
+/** Where the next question is written. */
+function Ask({ talk, ready }: { readonly talk: ReturnType<typeof useTalk>; readonly ready: boolean }) {
+  const { t } = useTranslation();
+  const [draft, setDraft] = useState('');
+  const sendable = ready && draft.trim() !== '' && !talk.busy;
+  const send = () => {
+    if (!sendable) return;
+    setDraft('');
+    void talk.ask(draft.trim());
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send();
+  };
+  return (
+    <Box className="ask">
+      <Textarea
+        aria-label={t('client.playground.message')}
+        placeholder={t('client.playground.placeholder')}
+        autosize
+        minRows={2}
+        maxRows={10}
+        value={draft}
+        onChange={({ currentTarget }) => setDraft(currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      <Group justify="space-between" mt="xs">
+        {talk.messages.length === 0 ? (
+          <Text fz="xs" c="dimmed">
+            {ready ? '' : t('client.playground.keyMissing')}
+          </Text>
+        ) : (
+          <Button variant="subtle" color="gray" size="xs" onClick={talk.reset}>
+            {t('client.playground.again')}
+          </Button>
+        )}
+        {talk.busy ? (
+          <Button variant="default" leftSection={<IconPlayerStopFilled size={14} />} onClick={talk.stop}>
+            {t('client.playground.stop')}
+          </Button>
+        ) : (
+          <Button leftSection={<IconSend size={15} />} onClick={send} disabled={!sendable}>
+            {t('client.playground.send')}
+          </Button>
+        )}
+      </Group>
+    </Box>
   );
 }

@@ -57,7 +57,7 @@ export default function UsageChart({ series }: { readonly series: UsageSeries })
           type="stacked"
           series={bars}
           withLegend={shown === 'requests'}
-          legendProps={{ verticalAlign: 'bottom' }}
+          legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
           gridAxis="x"
           tickLine="none"
           maxBarWidth={28}

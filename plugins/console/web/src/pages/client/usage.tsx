@@ -11,7 +11,7 @@ import { Page, Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { Stat, StatRow } from '../../parts/stat.tsx';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
-import { isPeriod, spanOf } from './period.ts';
+import { bucketMinutesOf, isPeriod, spanOf } from './period.ts';
 import { useRequestColumns } from './request-columns.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
 import { UsageFilters } from './usage-filters.tsx';
@@ -96,9 +96,11 @@ function Sums({ filter }: { readonly filter: Filter }) {
 
 function Chart({ filter }: { readonly filter: Filter }) {
   const { t } = useTranslation();
+  const [search] = useSearchState();
+  const bucketMinutes = isPeriod(search['period']) ? bucketMinutesOf(search['period']) : undefined;
   const series = useQuery({
-    queryKey: ['usage', 'series', filter],
-    queryFn: ({ signal }) => get<UsageSeries>('/usage/series', filter, signal),
+    queryKey: ['usage', 'series', filter, bucketMinutes],
+    queryFn: ({ signal }) => get<UsageSeries>('/usage/series', { ...filter, bucketMinutes }, signal),
   });
   // The sums say already what is wrong.
   if (series.isError) return null;

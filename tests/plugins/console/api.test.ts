@@ -1,0 +1,388 @@
+/** Every route of the API with every role, and what an answer may never hold: over services in memory. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseUsd } from '../../../core/money.ts';
+import type { Role } from '../../../plugins/console/actor.ts';
+import { access, mayAsk } from '../../../plugins/console/api/access.ts';
+import { createApi } from '../../../plugins/console/api/index.ts';
+import { type FakeConsole, fakeConsole } from './fake-desks.ts';
+import { clientAccount } from './fakes/world.ts';
+
+const environment = { origin: 'http://gateway.test', address: '203.0.113.7' };
+
+type Who = 'nobody' | 'token' | Role;
+const everybody: readonly Who[] = ['nobody', 'client', 'auditor', 'operator', 'token'];
+
+interface Told {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+}
+
+/** One caller of one console. */
+function caller(hall: FakeConsole, who: Who) {
+  const api = createApi(hall);
+  return async (route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Told> => {
+    const [method, path] = route.split(' ') as [string, string];
+    const request = new Request(`http://gateway.test${path}`, {
+      method,
+      headers: {
+        ...(who === 'nobody' ? {} : who === 'token' ? { authorization: 'Bearer fake-token' } : { 'x-fake': who }),
+        ...(method === 'GET' || who === 'token' ? {} : { 'x-console': '1', origin: 'http://gateway.test' }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const response = await api.fetch(request, environment);
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
+  };
+}
+
+/** What is written down here by hand, so that a slip in the table is seen: who is let in. */
+const expected: Readonly<Record<string, readonly Who[]>> = {
+  public: ['nobody', 'client', 'auditor', 'operator', 'token'],
+  person: ['client', 'auditor', 'operator'],
+  own: ['client', 'operator'],
+  any: ['client', 'auditor', 'operator', 'token'],
+  read: ['auditor', 'operator', 'token'],
+  act: ['operator', 'token'],
+};
+
+/** Routes that the app really has. */
+function routesOf(hall: FakeConsole): string[] {
+  return createApi(hall)
+    .routes.filter(({ method }) => method !== 'ALL')
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((route, index, all) => all.indexOf(route) === index);
+}
+
+test('every route that the app has stands in the table, and every line of the table is a route', () => {
+  const routes = routesOf(fakeConsole());
+  assert.ok(routes.length > 60, `${routes.length} routes`);
+  assert.deepEqual(routes.toSorted(), Object.keys(access).toSorted());
+});
+
+test('only what is meant to be is public, and what acts on others is for operators', () => {
+  const open = Object.keys(access).filter((route) => access[route] === 'public');
+  assert.deepEqual(open.toSorted(), ['GET /info', 'POST /first-operator']);
+  const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));
+  for (const route of admin) assert.ok(['read', 'act'].includes(access[route]!), route);
+  const changes = admin.filter((route) => !route.startsWith('GET ') && access[route] !== 'act');
+  assert.deepEqual(changes, ['POST /admin/prices/quote']);
+});
+
+for (const who of everybody) {
+  test(`each route lets ${who} in or keeps them out, as the table says`, async () => {
+    for (const route of routesOf(fakeConsole())) {
+      const ask = caller(fakeConsole(), who);
+      const path = route.replace(/:\w+/g, 'nothing');
+      const told = await ask(path, path.startsWith('GET ') ? undefined : {});
+      const admitted = expected[access[route]!]!.includes(who);
+      const refusal = who === 'nobody' ? 401 : 403;
+      if (admitted) assert.ok(![401, 405].includes(told.status), `${route} as ${who}: ${told.status} ${told.text}`);
+      else assert.equal(told.status, refusal, `${route} as ${who}: ${told.text}`);
+      if (told.status >= 400) assert.equal(typeof told.json.error.message, 'string', route);
+      assert.equal(told.headers.get('cache-control'), 'no-store', route);
+    }
+  });
+}
+
+test('an actor of a role that does not exist gets nothing', () => {
+  const stranger = { kind: 'person', id: 'x', label: 'x', role: 'root' as Role } as const;
+  for (const needed of ['any', 'read', 'act'] as const) assert.equal(mayAsk(needed, stranger), false);
+});
+
+test('what the table does not name is a 404 for operators too', async () => {
+  const ask = caller(fakeConsole(), 'operator');
+  for (const route of ['GET /admin', 'GET /admin/secrets', 'PUT /me', 'DELETE /keys', 'POST /usage'])
+    assert.equal((await ask(route)).status, 404, route);
+});
+
+test('another’s key, request and task are the same 404 as what does not exist', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  const theirs = {
+    key: hall.world.keys.find(({ accountId }) => accountId !== clientAccount)!.id,
+    request: hall.world.requests.find(({ accountId }) => accountId !== clientAccount)!.id,
+    task: 'task_5',
+  };
+  const terms = { name: 'mine now' };
+  for (const [of, unknown] of [
+    [`PATCH /keys/${theirs.key}`, 'PATCH /keys/unknown'],
+    [`DELETE /keys/${theirs.key}`, 'DELETE /keys/unknown'],
+    [`GET /usage/${theirs.request}`, 'GET /usage/unknown'],
+    [`GET /tasks/${theirs.task}`, 'GET /tasks/unknown'],
+    [`DELETE /tasks/${theirs.task}`, 'DELETE /tasks/unknown'],
+  ] as const) {
+    const body = of.startsWith('PATCH') ? terms : undefined;
+    const [one, other] = [await ask(of, body), await ask(unknown, body)];
+    assert.deepEqual([one.status, one.text], [404, other.text], of);
+  }
+  assert.equal(hall.world.keys.find(({ id }) => id === theirs.key)!.revokedAt, undefined);
+});
+
+test('a client’s lists hold their own rows alone, whatever the query says', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  const other = hall.world.accounts[1]!.id;
+  const mine = new Set(hall.world.requests.filter((row) => row.accountId === clientAccount).map(({ id }) => id));
+  for (const route of ['GET /usage?limit=500', `GET /usage?limit=500&accountId=${other}`]) {
+    const { rows } = (await ask(route)).json;
+    assert.ok(rows.length > 20);
+    for (const { id } of rows) assert.ok(mine.has(id));
+  }
+  const ledger = (await ask(`GET /wallet/ledger?limit=500&accountId=${other}`)).json.rows;
+  for (const { accountId } of ledger) assert.equal(accountId, clientAccount);
+  for (const { prompt } of (await ask('GET /tasks')).json.rows) assert.notEqual(prompt, 'A fox in a library');
+});
+
+test('a client is told neither who served a request, nor at which address, nor by which key, nor at which cost', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  const charged = hall.world.charges.find(({ accountId }) => accountId === clientAccount)!.requestId;
+  const told = await Promise.all(
+    [
+      '/home',
+      '/usage?limit=500',
+      `/usage/${charged}`,
+      '/usage.csv',
+      '/usage/sums',
+      '/usage/series',
+      '/wallet',
+      '/tasks',
+    ].map((path) => ask(`GET ${path}`)),
+  );
+  for (const { status, text } of told) {
+    assert.equal(status, 200);
+    for (const word of ['provider"', 'upstreamModel', 'upstreamId', 'credential', 'ownCost', 'absorbed', 'openai#'])
+      assert.equal(text.includes(`"${word}`), false, `${word} in ${text.slice(0, 300)}`);
+  }
+  const story = (await ask(`GET /usage/${charged}`)).json;
+  assert.match(story.charge.formula, /input|image|second/);
+  assert.deepEqual(Object.keys(story.attempts[0]).toSorted(), [
+    'durationMs',
+    'number',
+    'result',
+    'startedAt',
+    'status',
+  ]);
+  const forOperator = (await caller(hall, 'operator')(`GET /admin/requests/${charged}`)).json;
+  assert.ok(forOperator.attempts[0].credential.includes('#'));
+});
+
+test('a key is told once, and never again by anything', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  const made = (await ask('POST /keys', { name: 'laptop' })).json;
+  const boss = caller(hall, 'operator');
+  const everything = await Promise.all([
+    ask('GET /keys'),
+    ask('GET /me'),
+    boss(`GET /admin/accounts/${clientAccount}/keys`),
+    boss('GET /admin/audit'),
+  ]);
+  for (const { text } of everything) assert.equal(text.includes(made.key), false);
+  assert.ok(everything[0]!.text.includes(made.prefix));
+});
+
+test('terms of a key come back as they were given, and wrong ones name their field', async () => {
+  const ask = caller(fakeConsole(), 'client');
+  const terms = {
+    name: 'build',
+    models: ['gpt-5.4-mini'],
+    addresses: ['203.0.113.0/24'],
+    limits: { rpm: 60 },
+    cap: { amount: '5.000000001', every: 'day' },
+    expiresAt: '2030-01-01T00:00:00Z',
+  };
+  const { id } = (await ask('POST /keys', terms)).json;
+  const row = (await ask('GET /keys')).json.rows.find((key: { id: string }) => key.id === id);
+  assert.deepEqual(row.limits, { rpm: 60 });
+  assert.deepEqual([row.cap, row.expiresAt], [{ amount: '5.000000001', every: 'day' }, '2030-01-01T00:00:00.000Z']);
+  for (const [field, wrong] of [
+    ['name', { name: '' }],
+    ['cap.amount', { name: 'x', cap: { amount: '1e3', every: 'day' } }],
+    ['limits.rpm', { name: 'x', limits: { rpm: 0 } }],
+    ['json', { name: 'x', accountId: 'another' }],
+  ] as const) {
+    const told = await ask('POST /keys', wrong);
+    assert.equal(told.status, 400);
+    assert.equal(told.json.error.field, field, told.text);
+  }
+});
+
+test('money moves once for each Idempotency-Key, and not without one', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'operator');
+  const path = `POST /admin/accounts/${clientAccount}/credit`;
+  const body = { amount: '12.50', reason: 'a bank transfer' };
+  assert.equal((await ask(path, body)).status, 400);
+  const once = { 'idempotency-key': 'transfer-0001' };
+  const before = (await ask(`GET /admin/accounts/${clientAccount}`)).json.pool.balance;
+  const [first, second] = [await ask(path, body, once), await ask(path, body, once)];
+  assert.equal(first.json.balance, second.json.balance);
+  assert.equal(parseUsd(first.json.balance) - parseUsd(before), parseUsd('12.50'));
+  const noReason = await ask(path, { amount: '1' }, once);
+  assert.equal(noReason.json.error.field, 'reason');
+  for (const amount of ['0', '-5', '1e9', '0.0000000001', 'NaN'])
+    assert.equal((await ask(path, { ...body, amount }, once)).status, 400, amount);
+});
+
+test('each change of an operator is in the audit log with its reason and its end, also what was refused', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'operator');
+  const once = { 'idempotency-key': 'debit-00001' };
+  await ask('POST /admin/upstreams/openai/disable', { reason: 'an outage' });
+  const path = `POST /admin/accounts/${clientAccount}/debit`;
+  assert.equal((await ask(path, { amount: '999999', reason: 'too much' }, once)).status, 402);
+  const { rows } = (await ask('GET /admin/audit')).json;
+  const [debit, disable] = rows;
+  assert.deepEqual(
+    [disable.action, disable.subject, disable.reason, disable.result, disable.address, disable.actor],
+    ['upstream.disable', 'openai', 'an outage', 'done', '203.0.113.7', 'operator@example.test'],
+  );
+  assert.deepEqual([debit.action, debit.result], ['account.debit', 'insufficient_balance']);
+  assert.equal((await caller(hall, 'auditor')('GET /admin/audit.csv')).text.split('\r\n')[1]?.includes('debit'), true);
+});
+
+test('cells that a spreadsheet would run are quoted', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'operator');
+  for (const reason of ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)'])
+    await ask('POST /admin/upstreams/openai/wake', { reason });
+  const csv = (await ask('GET /admin/audit.csv')).text;
+  assert.ok(csv.includes(`"'=HYPERLINK(""http://evil.example"")"`));
+  for (const cell of [",'+1+2,", ",'-2+3,", ",'@SUM(A1),"]) assert.ok(csv.includes(cell), cell);
+  assert.equal(/(^|,)"?[=+@]/m.test(csv), false);
+  const ledger = (await ask('GET /admin/ledger.csv')).text;
+  assert.match(ledger, /,-\d+\.\d+,/);
+});
+
+test('a list is paged to its end without a row twice', async () => {
+  const ask = caller(fakeConsole(), 'operator');
+  const seen = new Set<string>();
+  let after: string | null = '';
+  let pages = 0;
+  while (after !== null) {
+    const { rows, next }: { rows: { id: string }[]; next: string | null } = (
+      await ask(`GET /admin/requests?limit=40&from=2000-01-01T00:00:00Z${after === '' ? '' : `&after=${after}`}`)
+    ).json;
+    for (const { id } of rows) assert.equal(seen.has(id), false);
+    for (const { id } of rows) seen.add(id);
+    after = next;
+    pages++;
+  }
+  assert.ok(pages > 5);
+  for (const limit of ['0', '501', 'x', '-1'])
+    assert.equal((await ask(`GET /admin/requests?limit=${limit}`)).json.error.field, 'limit', limit);
+  assert.equal((await ask('GET /admin/requests?after=nonsense')).status, 400);
+  assert.equal((await ask('GET /admin/requests?from=yesterday')).json.error.field, 'from');
+});
+
+test('a gateway that lacks a service says so, and /me tells it before', async () => {
+  const hall = fakeConsole({ bare: true });
+  const ask = caller(hall, 'operator');
+  const { features } = (await ask('GET /me')).json;
+  assert.deepEqual(new Set(Object.values(features)), new Set([false]));
+  for (const path of [
+    '/admin/requests',
+    '/admin/upstreams',
+    '/admin/money',
+    '/admin/config',
+    '/admin/prices',
+    '/payments',
+  ]) {
+    const told = await ask(`GET ${path}`);
+    assert.deepEqual([told.status, told.json.error.code], [404, 'not_available'], path);
+  }
+  assert.equal((await ask('GET /home')).status, 200);
+});
+
+test('an auditor reads the configuration without what opens doors', async () => {
+  const hall = fakeConsole();
+  const operatorSees = (await caller(hall, 'operator')('GET /admin/config')).json.files[1];
+  const auditorSees = (await caller(hall, 'auditor')('GET /admin/config')).json.files[1];
+  assert.ok(operatorSees.text.includes('sk-ant-written-out-in-the-file'));
+  assert.equal(auditorSees.text.includes('sk-ant-written-out'), false);
+  assert.ok(auditorSees.text.includes('${OPENAI_API_KEY:-}'));
+  assert.deepEqual([operatorSees.writable, auditorSees.writable], [true, false]);
+});
+
+test('names that are scripts come back as the text that they are, as JSON', async () => {
+  const ask = caller(fakeConsole(), 'client');
+  const name = '<img src=x onerror=alert(1)>';
+  await ask('POST /keys', { name });
+  const told = await ask('GET /keys');
+  assert.equal(told.json.rows[0].name, name);
+  assert.match(told.headers.get('content-type')!, /^application\/json/);
+});
+
+test('bodies that are no JSON, or another shape, are refused in the one shape of errors', async () => {
+  const ask = caller(fakeConsole(), 'client');
+  for (const body of ['{', '[]', 'null', '"text"', '{"name":"a","__proto__":{"x":1},"more":1}']) {
+    const told = await ask('POST /keys', body);
+    assert.equal(told.status, 400, body);
+    assert.deepEqual(Object.keys(told.json), ['error'], body);
+  }
+});
+
+test('changes need our header and origin, except with a token that no browser sends by itself', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'operator');
+  const body = { reason: 'test' };
+  for (const headers of [
+    { 'x-console': '0' },
+    { origin: 'https://evil.example' },
+    { 'sec-fetch-site': 'same-site' },
+  ] as Record<string, string>[]) {
+    const told = await ask('POST /admin/upstreams/openai/wake', body, headers);
+    assert.deepEqual([told.status, told.json.error.code], [403, 'csrf']);
+  }
+  assert.equal((await caller(hall, 'token')('POST /admin/upstreams/openai/wake', body)).status, 200);
+});
+
+test('the document describes every route, who may ask for it, and how errors look', async () => {
+  const hall = fakeConsole();
+  const document = (await caller(hall, 'token')('GET /openapi.json')).json;
+  const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+  );
+  const missing = routesOf(hall).filter((route) => !described.includes(route) && route !== 'GET /openapi.json');
+  assert.deepEqual(missing, []);
+  assert.equal(document.paths['/admin/tokens'].post.description, 'For operators.');
+  assert.ok(document.paths['/keys'].post.responses.default);
+});
+
+test('a plan is bought once for each attempt, and a code gives what it holds', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  const once = { 'idempotency-key': 'buy-pro-once' };
+  const [first, second] = [
+    await ask('POST /wallet/plans/pro', undefined, once),
+    await ask('POST /wallet/plans/pro', undefined, once),
+  ];
+  assert.deepEqual([first.status, first.json.price], [200, '20.00']);
+  assert.equal(first.json.balance, second.json.balance);
+  const boss = caller(hall, 'operator');
+  const made = await boss('POST /admin/codes', { gift: { kind: 'balance', amount: '7' }, count: 2 });
+  assert.equal(made.json.codes.length, 2);
+  const redeemed = await ask('POST /wallet/redeem', { code: made.json.codes[0] });
+  assert.equal(redeemed.json.amount, '7.00');
+  assert.equal((await ask('POST /wallet/redeem', { code: made.json.codes[0] })).status, 409);
+  assert.equal((await ask('POST /wallet/redeem', { code: 'unknown' })).status, 404);
+  assert.equal((await boss('GET /admin/audit')).text.includes(made.json.codes[0]), false);
+});
+
+test('a quote is the formula’s own words', async () => {
+  const ask = caller(fakeConsole(), 'auditor');
+  const usage = { input: 1_000, output: 100 };
+  const told = (await ask('POST /admin/prices/quote', { model: 'gpt-5.4-mini', usage, ratio: '2' })).json;
+  assert.deepEqual([told.cost, told.ownCost, told.ratio], ['0.0024', '0.00084', '2']);
+  assert.match(told.formula, /1000 input × 0\.75/);
+  assert.equal((await ask('POST /admin/prices/quote', { model: 'nothing', usage })).status, 404);
+});

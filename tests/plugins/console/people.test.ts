@@ -1,0 +1,256 @@
+/** Signing in and out, roles, links, throttling: the console's doors, on a gateway that runs. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { base32 } from '@better-auth/utils/base32';
+import { createOTP } from '@better-auth/utils/otp';
+import { sql } from 'drizzle-orm';
+import { accounts, database } from '../../../core/vocabulary.ts';
+import { clientOf, firstToken, operator, signIn, startConsole, type TestConsole } from './house.ts';
+
+let house: TestConsole;
+before(async () => {
+  house = await startConsole();
+});
+after(() => house.stop());
+
+test('the first start prints a link that makes one operator, once, whoever comes first', async () => {
+  const token = firstToken(house);
+  assert.equal((await house.browser().ask('/info')).json.firstOperatorMissing, true);
+  const wrong = await house.browser().ask('/first-operator', { body: { token: 'x'.repeat(43), ...operator } });
+  assert.deepEqual([wrong.status, wrong.json.error.code], [403, 'link_is_over']);
+  const both = await Promise.all([
+    house.browser().ask('/first-operator', { body: { token, ...operator } }),
+    house.browser().ask('/first-operator', { body: { token, ...operator, email: 'rival@example.test' } }),
+  ]);
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 403]);
+  assert.equal((await house.browser().ask('/info')).json.firstOperatorMissing, false);
+  const late = await house.browser().ask('/first-operator', { body: { token, ...operator } });
+  assert.equal(late.status, 403);
+  const winner = both[0].status === 200 ? operator : { ...operator, email: 'rival@example.test' };
+  const browser = house.browser();
+  assert.equal((await signIn(browser, winner)).status, 200);
+  assert.equal((await browser.ask('/me')).json.role, 'operator');
+});
+
+test('whoever signs up is a client, whatever they say they are', async () => {
+  const browser = house.browser();
+  const body = {
+    email: 'eve@example.test',
+    password: 'a password of eve',
+    name: 'Eve',
+    role: 'operator',
+    blocked: false,
+  };
+  assert.equal((await browser.ask('/auth/sign-up/email', { body })).status, 200);
+  for (const update of [{ role: 'operator' }, { gatewayAccountId: 'another' }, { emailVerified: true }])
+    assert.equal((await browser.ask('/auth/update-user', { body: update })).status, 400, JSON.stringify(update));
+  const changed = await browser.ask('/me', { method: 'PATCH', body: { name: 'Eve', role: 'operator' } });
+  assert.deepEqual([changed.status, changed.json.error.code], [400, 'invalid_request']);
+  const me = await browser.ask('/me');
+  assert.equal(me.json.role, 'client');
+  assert.equal((await browser.ask('/admin/people')).status, 403);
+});
+
+test('a person gets one account on first use, however many ask at once', async () => {
+  const browser = await clientOf(house, 'twins@example.test');
+  const told = await Promise.all(Array.from({ length: 6 }, () => browser.ask('/me')));
+  const ids = new Set(told.map(({ json }) => json.account.id));
+  assert.equal(ids.size, 1);
+  const all = await house.gateway.find(accounts)!.list();
+  assert.equal(all.filter(({ name }) => name.startsWith('twins@example.test')).length, 1);
+  assert.equal(told[0]!.json.account.plan, 'free');
+});
+
+test('a crash between account and person leaves nothing behind', async () => {
+  const browser = await clientOf(house, 'crash@example.test');
+  const { id } = (await browser.ask('/auth/get-session')).json.user;
+  const made = await house.gateway.find(accounts)!.create(`crash@example.test ${id.slice(0, 13)}`, 'free');
+  assert.equal((await browser.ask('/me')).json.account.id, made.id);
+});
+
+test('an account that an operator named like a mail address is nobody’s by that', async () => {
+  const owned = await house.gateway.find(accounts)!.create('owned@example.test', 'free');
+  const browser = await clientOf(house, 'owned@example.test');
+  assert.notEqual((await browser.ask('/me')).json.account.id, owned.id);
+});
+
+test('the session cookie is for the server alone, is new at each sign-in, and ends with signing out', async () => {
+  const browser = await clientOf(house, 'cookie@example.test');
+  const [line] = browser.setCookies;
+  assert.match(line!, /^console-house\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/i);
+  const planted = browser.cookieHeader();
+  const again = house.browser();
+  for (const [name, value] of browser.cookies) again.cookies.set(name, value);
+  await signIn(again, { email: 'cookie@example.test', password: 'another long password' });
+  assert.notEqual(again.cookieHeader(), planted);
+  const old = again.cookieHeader();
+  assert.equal((await again.ask('/auth/sign-out', { body: {} })).status, 200);
+  assert.equal(again.cookies.size, 0);
+  assert.equal((await house.browser().ask('/me', { headers: { cookie: old } })).status, 401);
+});
+
+test('who changes a password, and who is given a new one, is signed out everywhere else', async () => {
+  const email = 'change@example.test';
+  const one = await clientOf(house, email);
+  const other = house.browser();
+  await signIn(other, { email, password: 'another long password' });
+  assert.equal((await other.ask('/me')).status, 200);
+  const short = { currentPassword: 'another long password', newPassword: 'too short' };
+  assert.equal((await one.ask('/auth/change-password', { body: short })).status, 400);
+  const body = { currentPassword: 'another long password', newPassword: 'a second password' };
+  assert.equal((await one.ask('/auth/change-password', { body })).status, 200);
+  assert.equal((await one.ask('/me')).status, 200);
+  assert.equal((await other.ask('/me')).status, 401);
+
+  const boss = house.browser();
+  await signIn(boss, await theOperator());
+  const { id } = (await boss.ask('/admin/people?text=change')).json.rows[0];
+  const told = await boss.ask(`/admin/people/${id}/reset`, { body: { reason: 'forgotten' } });
+  assert.equal(told.json.mailed, false);
+  assert.ok(told.json.link.startsWith(`${house.origin}/console/reset-password?token=`));
+  const token = new URL(told.json.link).searchParams.get('token');
+  const reset = { newPassword: 'a third password', token };
+  assert.equal((await house.browser().ask('/auth/reset-password', { body: reset })).status, 200);
+  assert.equal((await house.browser().ask('/auth/reset-password', { body: reset })).status, 400);
+  assert.equal((await one.ask('/me')).status, 401);
+  assert.equal((await signIn(house.browser(), { email, password: 'a third password' })).status, 200);
+});
+
+test('sessions are listed and ended by what opens none', async () => {
+  const email = 'sessions@example.test';
+  const one = await clientOf(house, email);
+  const other = house.browser();
+  await signIn(other, { email, password: 'another long password' });
+  const rows = (await one.ask('/auth/list-sessions')).json as { token: string; id: string }[];
+  assert.equal(rows.length, 2);
+  for (const { token } of rows) assert.match(token, /^h\./);
+  const mine = (await one.ask('/auth/get-session')).json.session.id;
+  const theirs = rows.find(({ id }) => id !== mine)!;
+  const stranger = await clientOf(house, 'stranger@example.test');
+  await stranger.ask('/auth/revoke-session', { body: { token: theirs.token } });
+  assert.equal((await other.ask('/me')).status, 200);
+  await one.ask('/auth/revoke-session', { body: { token: theirs.token } });
+  assert.equal((await other.ask('/me')).status, 401);
+  assert.equal((await one.ask('/me')).status, 200);
+});
+
+test('guessing one account’s password is slowed down, and a right one is forgotten', async () => {
+  const email = 'guessed@example.test';
+  await clientOf(house, email);
+  const wrong = { email, password: 'not this password' };
+  for (let attempt = 0; attempt < 9; attempt++) assert.equal((await signIn(house.browser(), wrong)).status, 401);
+  assert.equal((await signIn(house.browser(), { email, password: 'another long password' })).status, 200);
+  for (let attempt = 0; attempt < 10; attempt++) assert.equal((await signIn(house.browser(), wrong)).status, 401);
+  const refused = await signIn(house.browser(), { email, password: 'another long password' });
+  assert.deepEqual([refused.status, refused.json.error.code], [429, 'too_many_attempts']);
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+});
+
+test('a blocked person is out at once and stays out', async () => {
+  const email = 'blocked@example.test';
+  const browser = await clientOf(house, email);
+  const boss = house.browser();
+  await signIn(boss, await theOperator());
+  const { id } = (await boss.ask('/admin/people?text=blocked%40')).json.rows[0];
+  const body = { blocked: true, reason: 'abuse' };
+  assert.equal((await boss.ask(`/admin/people/${id}`, { method: 'PATCH', body })).json.blocked, true);
+  assert.equal((await browser.ask('/me')).status, 401);
+  const refused = await signIn(browser, { email, password: 'another long password' });
+  assert.deepEqual([refused.status, refused.json.error.code], [403, 'blocked']);
+  const own = (await boss.ask('/me')).json.person.id;
+  assert.equal((await boss.ask(`/admin/people/${own}`, { method: 'PATCH', body })).status, 409);
+});
+
+test('who reads the database finds neither sessions nor passwords nor tokens that open anything', async () => {
+  const browser = await clientOf(house, 'reader@example.test');
+  const boss = house.browser();
+  await signIn(boss, await theOperator());
+  const { token } = (await boss.ask('/admin/tokens', { body: { name: 'export' } })).json;
+  assert.equal(
+    (await house.browser().ask('/me', { headers: { authorization: `Bearer ${token}` } })).json.role,
+    'operator',
+  );
+  const store = house.gateway.find(database)!;
+  const tables = ['people', 'sessions', 'identities', 'verifications', 'links', 'tokens', 'audit'];
+  let dump = '';
+  for (const name of tables) {
+    const table = sql`${sql.identifier(store.schema)}.${sql.identifier(`console_${name}`)}`;
+    dump += JSON.stringify(await store.orm.execute(sql`select to_jsonb(t) as row from ${table} t`));
+  }
+  const session = decodeURIComponent([...browser.cookies.values()][0]!).split('.')[0]!;
+  for (const secret of [session, token, 'another long password']) assert.equal(dump.includes(secret), false);
+  const hashed = /h\.[\w-]{43}/.exec(dump)![0];
+  const forged = house.browser();
+  forged.cookies.set('console-house.session_token', `${hashed}.${'A'.repeat(43)}=`);
+  assert.equal((await forged.ask('/me')).status, 401);
+});
+
+test('the audit log takes no changes and no deletions', async () => {
+  const store = house.gateway.find(database)!;
+  const audit = sql`${sql.identifier(store.schema)}.console_audit`;
+  await assert.rejects(store.orm.execute(sql`delete from ${audit}`));
+  await assert.rejects(store.orm.execute(sql`update ${audit} set actor = 'nobody'`));
+  await assert.rejects(store.orm.execute(sql`update ${audit} set result = 'begun' where result = 'done'`));
+});
+
+test('a second factor is asked for once it is set, and backup codes work once', async () => {
+  const email = 'factor@example.test';
+  const browser = await clientOf(house, email);
+  const begun = await browser.ask('/auth/two-factor/enable', { body: { password: 'another long password' } });
+  assert.equal(begun.status, 200);
+  const secret = new URL(begun.json.totpURI).searchParams.get('secret')!;
+  const code = () => createOTP(Buffer.from(base32.decode(secret)).toString()).totp();
+  assert.equal((await browser.ask('/auth/two-factor/verify-totp', { body: { code: await code() } })).status, 200);
+  assert.equal((await browser.ask('/me')).json.person.twoFactor, true);
+
+  const next = house.browser();
+  assert.equal((await signIn(next, { email, password: 'another long password' })).json.twoFactorRedirect, true);
+  assert.equal((await next.ask('/me')).status, 401);
+  assert.equal((await next.ask('/auth/two-factor/verify-totp', { body: { code: '000000' } })).status, 401);
+  assert.equal((await next.ask('/auth/two-factor/verify-totp', { body: { code: await code() } })).status, 200);
+  assert.equal((await next.ask('/me')).status, 200);
+
+  const backup = { code: begun.json.backupCodes[0] };
+  for (const wanted of [200, 401]) {
+    const lost = house.browser();
+    await signIn(lost, { email, password: 'another long password' });
+    assert.equal((await lost.ask('/auth/two-factor/verify-backup-code', { body: backup })).status, wanted);
+  }
+});
+
+test('a passkey is asked for the host that the browser sees', async () => {
+  const browser = await clientOf(house, 'passkey@example.test');
+  const options = await browser.ask('/auth/passkey/generate-register-options');
+  assert.equal(options.status, 200);
+  assert.equal(options.json.rp.id, '127.0.0.1');
+  assert.ok(options.json.challenge.length > 20);
+  assert.equal((await house.browser().ask('/auth/passkey/generate-register-options')).status, 401);
+});
+
+test('changes need our header and our origin, for signing in too', async () => {
+  const body = { email: 'x@example.test', password: 'does not matter' };
+  const browser = house.browser();
+  for (const headers of [
+    { 'x-console': '' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+  ] as Record<string, string>[]) {
+    const told = await browser.ask('/auth/sign-in/email', { body, headers });
+    assert.deepEqual([told.status, told.json.error.code], [403, 'csrf'], JSON.stringify(headers));
+  }
+  const tls = await browser.ask('/auth/sign-in/email', {
+    body,
+    headers: { origin: house.origin.replace('http:', 'https:') },
+  });
+  assert.match(tls.json.error.message, /console\.origin/);
+});
+
+/** The one who won the race for the printed link. */
+async function theOperator() {
+  for (const email of [operator.email, 'rival@example.test']) {
+    const who = { ...operator, email };
+    if ((await signIn(house.browser(), who)).status === 200) return who;
+  }
+  throw new Error('there is no operator');
+}
