@@ -3,6 +3,7 @@ import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
+import { nonce } from '../../../nonce.ts';
 
 const frame = EditorView.theme({
   '&': {
@@ -63,4 +64,4 @@ const words = HighlightStyle.define([
   { tag: [tags.keyword, tags.labelName, tags.typeName], color: 'light-dark(#862e9c, #da9bea)' },
 ]);
 
-export const look: Extension = [frame, syntaxHighlighting(words)];
+export const look: Extension = [EditorView.cspNonce.of(nonce), frame, syntaxHighlighting(words)];

@@ -74,12 +74,12 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Csv
       title: t('operator.column.requests'),
       right: true,
       cell: ({ group, requests }) => (
-        <>
+        <div>
           <RowLink to="/admin/requests" search={search(group)}>
             {countText(requests, i18n.language)}
           </RowLink>
           <Progress value={(100 * requests) / most} size={3} mt={3} aria-hidden className="bar-hint" />
-        </>
+        </div>
       ),
       plain: ({ requests }) => requests,
     },
