@@ -2,7 +2,6 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Host } from '../../../core/contract.ts';
 import { databaseUrl, fillDirectory } from '../../helpers/database.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { Browser } from './browser.ts';
@@ -28,6 +27,7 @@ plans: { default: free, offers: { free: { price: 0 } } }
 console:
 ${section.replace(/^/gm, '  ')}
 ${more}`;
+  const page = /^origin: (\S+)$/m.exec(section)?.[1];
   const printed: string[] = [];
   const write = process.stdout.write;
   // The greeting goes to whoever stands at the terminal, not into the log.
@@ -38,7 +38,7 @@ ${more}`;
   const gateway = await startGateway(yaml, { directory }).finally(() => {
     process.stdout.write = write;
   });
-  return { ...gateway, printed: printed.join(''), browser: () => new Browser(gateway.origin) };
+  return { ...gateway, printed: printed.join(''), browser: () => new Browser(gateway.origin, page) };
 }
 
 export function firstToken({ printed }: TestConsole): string {
@@ -66,5 +66,3 @@ export async function clientOf(house: TestConsole, email = 'ada@example.test'): 
   if (told.status !== 200) throw new Error(`nobody could sign up: ${told.text}`);
   return browser;
 }
-
-export type HostClock = Host['clock'];
