@@ -13,7 +13,7 @@ import { answerKey } from '../parts/load.tsx';
 import { shortId } from '../parts/names.tsx';
 import { isAmount, isNothing, minus } from '../sums/usd.ts';
 import type { OperatorCharge, OperatorStory } from '../types.ts';
-import { storyPath } from './story.tsx';
+import { storyPath } from './story-path.ts';
 
 export function ChargeBox({ story }: { readonly story: OperatorStory }) {
   const { t } = useTranslation();

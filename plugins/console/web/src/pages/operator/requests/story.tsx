@@ -14,8 +14,7 @@ import { AccountLink, RowLink } from '../parts/names.tsx';
 import type { OperatorRequest, OperatorStory } from '../types.ts';
 import { ChargeBox } from './charge-box.tsx';
 import { Moments } from './moments.tsx';
-
-export const storyPath = (id: string) => `/admin/requests/${encodeURIComponent(id)}`;
+import { storyPath } from './story-path.ts';
 
 export function Story({ id }: { readonly id: string }) {
   const { t } = useTranslation();
