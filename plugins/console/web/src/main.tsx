@@ -6,17 +6,20 @@ import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { StrictMode } from 'react';
+import { StrictMode, useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
+import { useTranslation } from 'react-i18next';
 import { queries } from './api/session.ts';
 import { nonce } from './nonce.ts';
 import { router } from './router.tsx';
 import { startTexts } from './texts/index.ts';
-import { colorSchemeManager, theme } from './theme.ts';
+import { colorSchemeManager, themeOf } from './theme.ts';
 
-await startTexts();
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
+function App() {
+  const { t } = useTranslation();
+  const closeLabel = t('shell.close');
+  const theme = useMemo(() => themeOf(closeLabel), [closeLabel]);
+  return (
     <MantineProvider
       theme={theme}
       colorSchemeManager={colorSchemeManager}
@@ -29,5 +32,12 @@ createRoot(document.getElementById('root')!).render(
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>
+  );
+}
+
+await startTexts();
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <App />
   </StrictMode>,
 );

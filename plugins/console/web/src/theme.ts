@@ -32,26 +32,34 @@ export const colorSchemeManager = localStorageColorSchemeManager({ key: 'console
 
 const system = '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "PingFang SC", "Microsoft YaHei"';
 
-export const theme = createTheme({
-  primaryColor: 'iris',
-  primaryShade: { light: 7, dark: 6 },
-  colors: { iris, dark },
-  autoContrast: true,
-  respectReducedMotion: true,
-  defaultRadius: 'md',
-  cursorType: 'pointer',
-  fontFamily: `${system}, sans-serif`,
-  fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
-  headings: { fontFamily: `${system}, sans-serif`, fontWeight: '650' },
-  fontSizes: { xs: '0.75rem', sm: '0.845rem', md: '0.9375rem', lg: '1.0625rem', xl: '1.25rem' },
-  components: {
-    Badge: { defaultProps: { tt: 'none', radius: 'sm', fw: 600 } },
-    Button: { defaultProps: { size: 'sm' } },
-    TextInput: { defaultProps: { size: 'sm' } },
-    PasswordInput: { defaultProps: { size: 'sm' } },
-    Select: { defaultProps: { size: 'sm', comboboxProps: { shadow: 'md' } } },
-    Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.5 } } },
-    Drawer: { defaultProps: { position: 'right', size: 'lg' } },
-    Tooltip: { defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
-  },
-});
+/** `closeLabel` names the cross of dialogs for those who cannot see it, in the language that is spoken. */
+export const themeOf = (closeLabel: string) =>
+  createTheme({
+    primaryColor: 'iris',
+    primaryShade: { light: 7, dark: 6 },
+    colors: { iris, dark },
+    autoContrast: true,
+    respectReducedMotion: true,
+    defaultRadius: 'md',
+    cursorType: 'pointer',
+    fontFamily: `${system}, sans-serif`,
+    fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
+    headings: { fontFamily: `${system}, sans-serif`, fontWeight: '650' },
+    fontSizes: { xs: '0.75rem', sm: '0.845rem', md: '0.9375rem', lg: '1.0625rem', xl: '1.25rem' },
+    components: {
+      Badge: { defaultProps: { tt: 'none', radius: 'sm', fw: 600 } },
+      Button: { defaultProps: { size: 'sm' } },
+      TextInput: { defaultProps: { size: 'sm' } },
+      PasswordInput: { defaultProps: { size: 'sm' } },
+      Select: { defaultProps: { size: 'sm', comboboxProps: { shadow: 'md' } } },
+      Modal: {
+        defaultProps: {
+          centered: true,
+          overlayProps: { backgroundOpacity: 0.5 },
+          closeButtonProps: { 'aria-label': closeLabel },
+        },
+      },
+      Drawer: { defaultProps: { position: 'right', size: 'lg', closeButtonProps: { 'aria-label': closeLabel } } },
+      Tooltip: { defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
+    },
+  });

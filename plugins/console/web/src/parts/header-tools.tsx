@@ -1,5 +1,5 @@
 /** The right end of the header: balance, colours, language, the person. */
-import { Avatar, Box, Group, Menu, Text, UnstyledButton } from '@mantine/core';
+import { Avatar, Box, Group, Menu, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import { IconLogout, IconUser } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -32,8 +32,9 @@ function PersonMenu() {
   return (
     <Menu position="bottom-end" shadow="md" width={220}>
       <Menu.Target>
-        <UnstyledButton aria-label={person.name || person.email} className="person-button">
-          <Avatar size={30} radius="xl" name={person.name || person.email} color="initials" />
+        <UnstyledButton className="person-button">
+          <Avatar size={30} radius="xl" name={person.name || person.email} color="iris" aria-hidden />
+          <VisuallyHidden>{person.name || person.email}</VisuallyHidden>
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

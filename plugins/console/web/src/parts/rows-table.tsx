@@ -7,6 +7,8 @@ export interface Column<Row> {
   readonly key: string;
   readonly title: string;
   readonly cell: (row: Row) => ReactNode;
+  /** Stands beside the cell and has buttons of its own, which the row's button cannot hold. */
+  readonly beside?: (row: Row) => ReactNode;
   /** Numbers stand at the right. */
   readonly right?: boolean;
   /** Left out on small screens. */
@@ -73,9 +75,21 @@ function OneRow<Row>({ row, columns, onOpen }: OneRowProps<Row>) {
           ) : (
             column.cell(row)
           )}
+          {column.beside !== undefined && <Beside>{column.beside(row)}</Beside>}
         </Table.Td>
       ))}
     </Table.Tr>
+  );
+}
+
+/** A click on what stands beside is no opening of the row. */
+function Beside({ children }: { readonly children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the click to itself
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the button inside has the keys
+    <span className="beside" onClick={(event) => event.stopPropagation()}>
+      {children}
+    </span>
   );
 }
 

@@ -74,7 +74,12 @@ function useColumns(): readonly Column<ModelRow>[] {
   const { t, i18n } = useTranslation();
   const tokens = (count: number | null) => (count === null ? '–' : countText(count, i18n.language));
   return [
-    { key: 'model', title: t('client.models.model'), cell: (row) => <Name row={row} /> },
+    {
+      key: 'model',
+      title: t('client.models.model'),
+      cell: (row) => <Name row={row} />,
+      beside: ({ id }) => <CopyButton text={id} />,
+    },
     {
       key: 'takes',
       title: t('client.models.takes'),
@@ -100,15 +105,7 @@ function Name({ row }: { readonly row: ModelRow }) {
   const { t } = useTranslation();
   return (
     <div>
-      <Group gap={4} wrap="nowrap">
-        <Code className="breaks">{row.id}</Code>
-        {/* Copying is no opening of the row. */}
-        {/* biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the click to itself */}
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button inside has the keys */}
-        <span onClick={(event) => event.stopPropagation()}>
-          <CopyButton text={row.id} />
-        </span>
-      </Group>
+      <Code className="breaks">{row.id}</Code>
       <Group gap={6} mt={2}>
         <Text fz="xs" c="dimmed">
           {row.displayName} · {row.ownedBy}

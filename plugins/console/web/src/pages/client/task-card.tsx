@@ -57,7 +57,7 @@ export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
           {task.prompt}
         </Text>
         {task.error !== null && (
-          <Text fz="xs" c="red" mt={4} lineClamp={2} className="bad">
+          <Text fz="xs" mt={4} lineClamp={2} className="bad">
             {task.error.message}
           </Text>
         )}
