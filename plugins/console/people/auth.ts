@@ -111,7 +111,7 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
     },
     databaseHooks: {
       session: { create: { before: (session) => refuseBlocked(parts, session.userId) } },
-      user: { create: { before: (user, context) => admit(parts, user.email, context) } },
+      user: { create: { before: (user, context) => admit(parts, user, context) } },
     },
     hooks: hooksOf(parts),
     plugins: [
@@ -203,11 +203,15 @@ async function refuseBlocked({ orm, tables: { user } }: AuthParts, personId: str
 
 type HookContext = { path?: string; body?: unknown } | null;
 
-/** Whoever comes by a provider was vouched for by it. Nobody brings a role along, however they come. */
-async function admit({ settings, links, orm }: AuthParts, email: string, context: HookContext) {
+/** A provider may vouch for an address; a form does not. Nobody brings a role along, however they come. */
+async function admit(
+  { settings, links, orm }: AuthParts,
+  { email, emailVerified }: { email: string; emailVerified: boolean },
+  context: HookContext,
+) {
   const { invite } = (context?.body ?? {}) as { invite?: unknown };
   const invitation = typeof invite === 'string' ? invite : undefined;
-  const vouched = context?.path !== '/sign-up/email';
+  const vouched = emailVerified && context?.path !== '/sign-up/email';
   await admitSignUp(settings.signUp, links, orm, { email: email.toLowerCase(), invitation, vouched });
   return { data: { role: 'client', blocked: false } };
 }

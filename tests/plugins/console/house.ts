@@ -1,5 +1,5 @@
 /** A small gateway with a console, its first operator made by the printed link. */
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseUrl, fillDirectory } from '../../helpers/database.ts';
@@ -27,7 +27,18 @@ plans: { default: free, offers: { free: { price: 0 } } }
 console:
 ${section.replace(/^/gm, '  ')}
 ${more}`;
-  const page = /^origin: (\S+)$/m.exec(section)?.[1];
+  return startOn(yaml, directory, /^origin: (\S+)$/m.exec(section)?.[1]);
+}
+
+/** The whole demo gateway, with the sandbox in place of every vendor. */
+export async function startDemo(): Promise<TestConsole> {
+  const directory = await mkdtemp(join(tmpdir(), 'console-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  return startOn('include: config/demo.yaml\n', directory, undefined);
+}
+
+/** `page`: where browsers take their pages to come from; by default where the gateway listens. */
+async function startOn(yaml: string, directory: string, page: string | undefined): Promise<TestConsole> {
   const printed: string[] = [];
   const write = process.stdout.write;
   // The greeting goes to whoever stands at the terminal, not into the log.
@@ -38,7 +49,15 @@ ${more}`;
   const gateway = await startGateway(yaml, { directory }).finally(() => {
     process.stdout.write = write;
   });
-  return { ...gateway, printed: printed.join(''), browser: () => new Browser(gateway.origin, page) };
+  return {
+    ...gateway,
+    printed: printed.join(''),
+    browser: () => new Browser(gateway.origin, page),
+    async stop() {
+      await gateway.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
 }
 
 export function firstToken({ printed }: TestConsole): string {
