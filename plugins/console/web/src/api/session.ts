@@ -1,0 +1,41 @@
+/** Who is signed in, and what this gateway has. */
+import { QueryClient, queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { ApiError, get, send } from './client.ts';
+import type { Feature, Info, Me, Person } from './types.ts';
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 15_000,
+      // What was refused is refused again; what did not arrive may.
+      retry: (failures, error) =>
+        failures < 2 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
+      refetchOnWindowFocus: true,
+    },
+  },
+});
+
+export const meQuery = queryOptions({ queryKey: ['me'], queryFn: () => get<Me>('/me'), staleTime: 60_000 });
+export const infoQuery = queryOptions({ queryKey: ['info'], queryFn: () => get<Info>('/info'), staleTime: 60_000 });
+
+/** The person that is signed in. For pages inside the shell, which is not shown to anybody else. */
+export function useMe(): Me {
+  return useSuspenseQuery(meQuery).data;
+}
+export function useInfo(): Info | undefined {
+  return useQuery(infoQuery).data;
+}
+
+export function usePerson(): Person {
+  return useMe().person!;
+}
+
+export const has = (me: Me, feature: Feature): boolean => me.features[feature];
+export const isOperator = (me: Me): boolean => me.role === 'operator';
+export const seesOperatorPages = (me: Me): boolean => me.role !== 'client';
+
+/** Ends the session and forgets everything that was read in it. */
+export async function signOut(): Promise<void> {
+  await send('POST', '/auth/sign-out', {});
+  queries.clear();
+}

@@ -1,0 +1,100 @@
+/** What a balance is made of: windows as bars with a countdown, grants with what is left of them. */
+import { Badge, Group, Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { Grant, Pool, SpendWindow } from '../../api/types.ts';
+import { Meter } from '../../parts/bars.tsx';
+import { Countdown } from '../../parts/countdown.tsx';
+import { chartNumber, moneyText } from '../../parts/format.ts';
+import { Money } from '../../parts/money.tsx';
+import { Time } from '../../parts/time.tsx';
+
+export function Windows({ of }: { readonly of: Pool['windows'] }) {
+  return (
+    <Stack gap="md">
+      {of.map((window) => (
+        <OneWindow key={window.name} window={window} />
+      ))}
+    </Stack>
+  );
+}
+
+function OneWindow({ window }: { readonly window: SpendWindow }) {
+  const { t, i18n } = useTranslation();
+  const spent = moneyText(window.spent, i18n.language);
+  const limit = moneyText(window.limit, i18n.language);
+  return (
+    <div>
+      <Group justify="space-between" gap="xs" mb={4}>
+        <Text fz="sm" fw={550}>
+          {t(`client.wallet.window.${window.name}`)}
+        </Text>
+        <Text fz="sm" component="div">
+          <Money of={window.spent} />{' '}
+          <Text span c="dimmed" inherit>
+            {`/ ${limit}`}
+          </Text>
+        </Text>
+      </Group>
+      <Meter
+        part={chartNumber(window.spent)}
+        whole={chartNumber(window.limit)}
+        label={t('client.wallet.windowWords', { spent, limit })}
+      />
+      <Text fz="xs" c="dimmed" mt={4}>
+        {t('client.wallet.resets')} <Countdown to={window.endsAt} />
+      </Text>
+    </div>
+  );
+}
+
+export function Grants({ of }: { readonly of: readonly Grant[] }) {
+  return (
+    <Stack gap="sm">
+      {of.map((grant) => (
+        <OneGrant key={grant.id} grant={grant} />
+      ))}
+    </Stack>
+  );
+}
+
+function OneGrant({ grant }: { readonly grant: Grant }) {
+  const { t, i18n } = useTranslation();
+  const words = { spent: moneyText(grant.remaining, i18n.language), limit: moneyText(grant.amount, i18n.language) };
+  return (
+    <div>
+      <Group justify="space-between" gap="xs" mb={4} wrap="nowrap">
+        <Group gap={8} wrap="nowrap" miw={0}>
+          <Badge size="sm" variant="light" radius="sm" className="nowrap">
+            {grant.kind}
+          </Badge>
+          <Text fz="sm" truncate title={grant.reason}>
+            {grant.reason}
+          </Text>
+        </Group>
+        <Text fz="sm" component="div" className="nowrap">
+          <Money of={grant.remaining} />{' '}
+          <Text span c="dimmed" inherit>
+            {`/ ${words.limit}`}
+          </Text>
+        </Text>
+      </Group>
+      <div className="share">
+        <div className="share-fill" style={{ width: `${leftOf(grant)}%` }} />
+      </div>
+      <Text fz="xs" c="dimmed" mt={4} component="div">
+        {grant.expiresAt === null ? (
+          t('client.wallet.lasts')
+        ) : (
+          <>
+            {t('client.wallet.lapses')} <Time at={grant.expiresAt} relative />
+          </>
+        )}
+      </Text>
+    </div>
+  );
+}
+
+function leftOf({ remaining, amount }: Grant): number {
+  const whole = chartNumber(amount);
+  return whole === 0 ? 0 : Math.min(100, (chartNumber(remaining) / whole) * 100);
+}

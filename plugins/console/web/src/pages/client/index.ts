@@ -1,0 +1,43 @@
+/** The client's pages, in the order of the sidebar. */
+import { IconChartBar, IconCpu, IconHome, IconKey, IconMessage2, IconPhoto, IconWallet } from '@tabler/icons-react';
+import i18next from 'i18next';
+import type { PageEntry } from '../page-entry.ts';
+
+export const clientPages: readonly PageEntry[] = [
+  { path: '/', load: () => import('./home.tsx'), link: { text: () => i18next.t('client.home.title'), icon: IconHome } },
+  {
+    path: '/keys',
+    load: () => import('./keys.tsx'),
+    link: { text: () => i18next.t('client.keys.title'), icon: IconKey },
+    needs: ['accounts'],
+  },
+  {
+    path: '/usage',
+    load: () => import('./usage.tsx'),
+    link: { text: () => i18next.t('client.usage.title'), icon: IconChartBar },
+    needs: ['requests'],
+  },
+  {
+    path: '/models',
+    load: () => import('./models.tsx'),
+    link: { text: () => i18next.t('client.models.title'), icon: IconCpu },
+  },
+  {
+    path: '/tasks',
+    load: () => import('./tasks.tsx'),
+    link: { text: () => i18next.t('client.tasks.title'), icon: IconPhoto },
+    needs: ['tasks'],
+  },
+  {
+    path: '/wallet',
+    load: () => import('./wallet.tsx'),
+    link: { text: () => i18next.t('client.wallet.title'), icon: IconWallet },
+    needs: ['wallet'],
+  },
+  {
+    path: '/playground',
+    load: () => import('./playground.tsx'),
+    link: { text: () => i18next.t('client.playground.title'), icon: IconMessage2 },
+  },
+  { path: '/profile', load: () => import('./profile.tsx') },
+];

@@ -1,0 +1,141 @@
+/** What a row of the key list shows. */
+import { ActionIcon, Badge, Code, Group, Menu, Text, Tooltip } from '@mantine/core';
+import { IconChartBar, IconDots, IconEdit, IconTrash } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import type { KeyRow } from '../../api/types.ts';
+import { moneyText } from '../../parts/format.ts';
+import { Money } from '../../parts/money.tsx';
+import type { Column } from '../../parts/rows-table.tsx';
+import { Time } from '../../parts/time.tsx';
+
+interface Actions {
+  readonly onEdit: (row: KeyRow) => void;
+  readonly onRevoke: (row: KeyRow) => void;
+}
+
+export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
+  const { t } = useTranslation();
+  return [
+    {
+      key: 'name',
+      title: t('client.keys.name'),
+      cell: (row) => (
+        <Text fz="sm" fw={550}>
+          {row.name}
+        </Text>
+      ),
+    },
+    { key: 'prefix', title: t('client.keys.key'), cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> },
+    { key: 'state', title: t('client.keys.state'), cell: (row) => <State row={row} /> },
+    { key: 'terms', title: t('client.keys.terms'), cell: (row) => <Terms row={row} /> },
+    {
+      key: 'lastUsed',
+      title: t('client.keys.lastUsed'),
+      cell: (row) => <Time at={row.lastUsedAt} relative absent={t('shell.never')} />,
+    },
+    { key: 'created', title: t('client.keys.created'), minor: true, cell: (row) => <Time at={row.createdAt} /> },
+    { key: 'spent', title: t('client.keys.spent'), right: true, cell: (row) => <Money of={row.spent30d} /> },
+    { key: 'actions', title: '', right: true, cell: (row) => <RowMenu row={row} {...actions} /> },
+  ];
+}
+
+export function keyState({ revokedAt, expiresAt }: KeyRow, now: number): 'active' | 'revoked' | 'expired' {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && new Date(expiresAt).getTime() <= now ? 'expired' : 'active';
+}
+
+function State({ row }: { readonly row: KeyRow }) {
+  const { t } = useTranslation();
+  const state = keyState(row, Date.now());
+  return (
+    <Badge size="sm" radius="sm" variant="light" color={state === 'active' ? 'teal' : 'gray'} className="nowrap">
+      {t(`client.keys.${state}`)}
+    </Badge>
+  );
+}
+
+/** Bounds of the key in few words, each in full on hover. */
+function Terms({ row }: { readonly row: KeyRow }) {
+  const { t, i18n } = useTranslation();
+  const { models, addresses, limits, cap, expiresAt } = row;
+  const bounds: { key: string; short: string; long: string }[] = [];
+  if (models !== null)
+    bounds.push({
+      key: 'models',
+      short: t('client.keys.someModels', { number: models.length }),
+      long: models.join(', '),
+    });
+  if (cap !== null) {
+    const words = `${moneyText(cap.amount, i18n.language)} ${t(`client.keys.every.${cap.every}`)}`;
+    bounds.push({ key: 'cap', short: words, long: `${t('client.keys.cap')}: ${words}` });
+  }
+  if (addresses !== null)
+    bounds.push({
+      key: 'addresses',
+      short: t('client.keys.someAddresses', { number: addresses.length }),
+      long: addresses.join(', '),
+    });
+  if (limits !== null) bounds.push({ key: 'limits', short: t('client.keys.limited'), long: limitWords(limits) });
+  if (expiresAt !== null && row.revokedAt === null) {
+    const date = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium' }).format(new Date(expiresAt));
+    bounds.push({ key: 'expires', short: `${t('client.keys.expiresOn')} ${date}`, long: expiresAt });
+  }
+  if (bounds.length === 0)
+    return (
+      <Text fz="sm" c="dimmed">
+        {t('client.keys.everything')}
+      </Text>
+    );
+  return (
+    <Group gap={4} className="terms">
+      {bounds.map(({ key, short, long }) => (
+        <Tooltip key={key} label={long} multiline maw={320}>
+          <Badge size="sm" radius="sm" variant="default" tt="none" fw={500}>
+            {short}
+          </Badge>
+        </Tooltip>
+      ))}
+    </Group>
+  );
+
+  function limitWords(given: NonNullable<KeyRow['limits']>) {
+    const names = ['rpm', 'rpd', 'tpm', 'concurrency'] as const;
+    return names
+      .filter((name) => given[name] !== undefined)
+      .map((name) => `${t(`client.keys.${name}`)}: ${given[name]}`)
+      .join(', ');
+  }
+}
+
+function RowMenu({ row, onEdit, onRevoke }: Actions & { readonly row: KeyRow }) {
+  const { t } = useTranslation();
+  const live = row.revokedAt === null;
+  return (
+    <Menu position="bottom-end" shadow="md">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={`${t('shell.more')}: ${row.name}`}>
+          <IconDots size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item
+          leftSection={<IconChartBar size={15} />}
+          renderRoot={(props) => <Link {...props} to="/usage" search={{ keyId: row.id }} />}
+        >
+          {t('client.models.rows')}
+        </Menu.Item>
+        {live && (
+          <Menu.Item leftSection={<IconEdit size={15} />} onClick={() => onEdit(row)}>
+            {t('shell.edit')}
+          </Menu.Item>
+        )}
+        {live && (
+          <Menu.Item color="red" leftSection={<IconTrash size={15} />} onClick={() => onRevoke(row)}>
+            {t('client.keys.revoke')}
+          </Menu.Item>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,152 @@
+/** The form of a key's terms, for a new key and for one that is changed. */
+import { Button, Fieldset, Group, MultiSelect, NumberInput, Select, Stack, TagsInput, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/client.ts';
+import { modelsQuery } from '../../api/models.ts';
+import type { KeyRow, KeyTerms } from '../../api/types.ts';
+import { ErrorState } from '../../parts/states.tsx';
+import { fieldsOf, isAmount, termsOf } from './key-terms.ts';
+
+interface KeyFormProps {
+  readonly row?: KeyRow;
+  readonly button: string;
+  readonly onSend: (terms: KeyTerms) => Promise<void>;
+}
+
+function useKeyForm(row: KeyRow | undefined) {
+  const { t } = useTranslation();
+  return useForm({
+    initialValues: fieldsOf(row),
+    validate: {
+      name: (value) => (value.trim() === '' ? t('client.keys.nameMissing') : null),
+      capAmount: (value) => (value.trim() === '' || isAmount(value.trim()) ? null : t('client.keys.capWrong')),
+    },
+  });
+}
+type Form = ReturnType<typeof useKeyForm>;
+
+export function KeyForm({ row, button, onSend }: KeyFormProps) {
+  const { t } = useTranslation();
+  const form = useKeyForm(row);
+  const models = useQuery(modelsQuery).data?.rows.map(({ id }) => id) ?? [];
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const submit = form.onSubmit(async (fields) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await onSend(termsOf(fields, Date.now()));
+    } catch (failure) {
+      if (failure instanceof ApiError && failure.field === 'name') form.setFieldError('name', failure.message);
+      else setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  });
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput
+          label={t('client.keys.name')}
+          description={t('client.keys.nameHint')}
+          maxLength={100}
+          data-autofocus
+          {...form.getInputProps('name')}
+        />
+        <Expiry form={form} />
+        <MultiSelect
+          label={t('client.keys.models')}
+          data={models}
+          searchable
+          clearable
+          placeholder={form.values.models.length === 0 ? t('client.keys.allModels') : ''}
+          {...form.getInputProps('models')}
+        />
+        <Cap form={form} />
+        <TagsInput
+          label={t('client.keys.addresses')}
+          description={t('client.keys.addressesHint')}
+          placeholder={form.values.addresses.length === 0 ? t('client.keys.anyAddress') : ''}
+          splitChars={[',', ' ']}
+          acceptValueOnBlur
+          {...form.getInputProps('addresses')}
+        />
+        <OwnLimits form={form} />
+        {error !== undefined && <ErrorState error={error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={busy}>
+            {button}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Expiry({ form }: { readonly form: Form }) {
+  const { t } = useTranslation();
+  const choices = [
+    { value: 'never', label: t('client.keys.neverExpires') },
+    ...['7', '30', '90', '365'].map((days) => ({ value: days, label: t('client.keys.inDays', { days }) })),
+    { value: 'date', label: t('client.keys.onDate') },
+  ];
+  return (
+    <Group grow align="flex-start">
+      <Select label={t('client.keys.expires')} data={choices} allowDeselect={false} {...form.getInputProps('expiry')} />
+      {form.values.expiry === 'date' && (
+        <TextInput type="datetime-local" label={t('client.keys.date')} required {...form.getInputProps('date')} />
+      )}
+    </Group>
+  );
+}
+
+function Cap({ form }: { readonly form: Form }) {
+  const { t } = useTranslation();
+  const periods = (['day', 'week', 'month', 'ever'] as const).map((value) => ({
+    value,
+    label: t(`client.keys.every.${value}`),
+  }));
+  return (
+    <Group grow align="flex-start">
+      <TextInput
+        label={t('client.keys.cap')}
+        description={t('client.keys.capHint')}
+        leftSection="$"
+        inputMode="decimal"
+        placeholder="–"
+        {...form.getInputProps('capAmount')}
+      />
+      <Select
+        label={t('client.usage.period')}
+        description={'\u00a0'}
+        data={periods}
+        allowDeselect={false}
+        disabled={form.values.capAmount.trim() === ''}
+        {...form.getInputProps('capEvery')}
+      />
+    </Group>
+  );
+}
+
+function OwnLimits({ form }: { readonly form: Form }) {
+  const { t } = useTranslation();
+  const names = ['rpm', 'rpd', 'tpm', 'concurrency'] as const;
+  return (
+    <Fieldset legend={t('client.keys.limits')} className="limits">
+      {names.map((name) => (
+        <NumberInput
+          key={name}
+          label={t(`client.keys.${name}`)}
+          min={1}
+          allowDecimal={false}
+          thousandSeparator=","
+          placeholder="–"
+          {...form.getInputProps(name)}
+        />
+      ))}
+    </Fieldset>
+  );
+}

@@ -1,0 +1,67 @@
+/** What the key form holds, and the terms that it means. */
+import type { CapPeriod, KeyRow, KeyTerms } from '../../api/types.ts';
+
+export type Expiry = 'never' | '7' | '30' | '90' | '365' | 'date';
+
+/** As the fields hold it. */
+export interface KeyFields {
+  readonly name: string;
+  readonly models: string[];
+  readonly addresses: string[];
+  readonly expiry: Expiry;
+  /** `2026-12-24T18:00`, in the viewer's zone. */
+  readonly date: string;
+  readonly capAmount: string;
+  readonly capEvery: CapPeriod;
+  readonly rpm: number | '';
+  readonly rpd: number | '';
+  readonly tpm: number | '';
+  readonly concurrency: number | '';
+}
+
+const limitNames = ['rpm', 'rpd', 'tpm', 'concurrency'] as const;
+const dayMs = 86_400_000;
+
+export function fieldsOf(row: KeyRow | undefined): KeyFields {
+  return {
+    name: row?.name ?? '',
+    models: [...(row?.models ?? [])],
+    addresses: [...(row?.addresses ?? [])],
+    expiry: row === undefined || row.expiresAt === null ? 'never' : 'date',
+    date: row === undefined || row.expiresAt === null ? '' : localMinute(new Date(row.expiresAt)),
+    capAmount: row?.cap?.amount ?? '',
+    capEvery: row?.cap?.every ?? 'month',
+    rpm: row?.limits?.rpm ?? '',
+    rpd: row?.limits?.rpd ?? '',
+    tpm: row?.limits?.tpm ?? '',
+    concurrency: row?.limits?.concurrency ?? '',
+  };
+}
+
+/** Empty fields mean no bound. */
+export function termsOf(fields: KeyFields, now: number): KeyTerms {
+  const given = limitNames.filter((name) => fields[name] !== '');
+  const amount = fields.capAmount.trim();
+  return {
+    name: fields.name.trim(),
+    models: fields.models.length === 0 ? null : fields.models,
+    addresses: fields.addresses.length === 0 ? null : fields.addresses,
+    limits: given.length === 0 ? null : Object.fromEntries(given.map((name) => [name, fields[name]])),
+    cap: amount === '' ? null : { amount, every: fields.capEvery },
+    expiresAt: expiryOf(fields, now),
+  };
+}
+
+function expiryOf({ expiry, date }: KeyFields, now: number): string | null {
+  if (expiry === 'never') return null;
+  if (expiry === 'date') return date === '' ? null : new Date(date).toISOString();
+  return new Date(now + Number(expiry) * dayMs).toISOString();
+}
+
+/** As a field for date and time wants it. */
+export function localMinute(moment: Date): string {
+  const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+export const isAmount = (text: string): boolean => /^\d{1,12}(\.\d{1,9})?$/.test(text) && /[1-9]/.test(text);

@@ -1,0 +1,30 @@
+/** How a model has done in the last hour, for everybody. */
+import { Badge, Tooltip } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { ModelRow } from '../../api/types.ts';
+import { countText, durationText, shareText } from '../../parts/format.ts';
+
+export function ModelHealth({ row: { lastHour } }: { readonly row: ModelRow }) {
+  const { t, i18n } = useTranslation();
+  if (lastHour === null)
+    return (
+      <Badge size="sm" color="gray" variant="light" radius="sm" tt="none" className="nowrap">
+        {t('client.models.quiet')}
+      </Badge>
+    );
+  const { requests, succeeded, upstreamErrors, firstByteP50Ms } = lastHour;
+  // Requests that clients got wrong say nothing of the model.
+  const answered = succeeded + upstreamErrors;
+  const failing = answered === 0 ? 0 : upstreamErrors / answered;
+  const color = failing >= 0.2 ? 'red' : failing >= 0.02 ? 'yellow' : 'teal';
+  return (
+    <Tooltip label={`${t('client.models.firstByte')}: ${durationText(firstByteP50Ms)}`}>
+      <Badge size="sm" color={color} variant="light" radius="sm" tt="none" className="nowrap">
+        {t('client.models.healthy', {
+          share: shareText(succeeded, answered, i18n.language),
+          requests: countText(requests, i18n.language),
+        })}
+      </Badge>
+    </Tooltip>
+  );
+}

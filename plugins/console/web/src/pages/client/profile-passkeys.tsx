@@ -1,0 +1,105 @@
+/** Passkeys: added by the browser, listed, removed. */
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { IconFingerprint } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { addPasskey, canUsePasskeys, deletePasskey, listPasskeys, type PasskeyRow } from '../../api/auth.ts';
+import { ApiError } from '../../api/client.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { Panel } from '../../parts/page.tsx';
+import { ErrorState, useErrorText } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+
+const passkeysKey = ['passkeys'] as const;
+
+export function Passkeys() {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const passkeys = useQuery({ queryKey: passkeysKey, queryFn: listPasskeys });
+  const [removed, setRemoved] = useState<PasskeyRow>();
+  const changed = () => queries.invalidateQueries({ queryKey: passkeysKey });
+  const nameOf = (row: PasskeyRow) => row.name || t('client.profile.unnamed');
+  return (
+    <Panel title={t('client.profile.passkeys')} hint={t('client.profile.passkeysHint')}>
+      <Stack gap="sm">
+        {passkeys.isError && <ErrorState error={passkeys.error} onRetry={() => void passkeys.refetch()} />}
+        {passkeys.data?.length === 0 && (
+          <Text fz="sm" c="dimmed">
+            {t('client.profile.noPasskeys')}
+          </Text>
+        )}
+        {passkeys.data?.map((row) => (
+          <Group key={row.id} justify="space-between" gap="xs" wrap="nowrap">
+            <Group gap="xs" wrap="nowrap" miw={0}>
+              <IconFingerprint size={17} aria-hidden />
+              <Text fz="sm" truncate>
+                {nameOf(row)}
+              </Text>
+              <Text fz="xs" c="dimmed" component="div">
+                <Time at={row.createdAt} />
+              </Text>
+            </Group>
+            <Button size="compact-xs" variant="subtle" color="red" onClick={() => setRemoved(row)}>
+              {t('client.profile.remove')}
+            </Button>
+          </Group>
+        ))}
+        <Add onAdded={changed} />
+      </Stack>
+      <Confirm
+        opened={removed !== undefined}
+        title={t('client.profile.removePasskey', { name: removed === undefined ? '' : nameOf(removed) })}
+        action={t('client.profile.remove')}
+        danger
+        onConfirm={() => deletePasskey(removed!.id).then(changed)}
+        onClose={() => setRemoved(undefined)}
+      >
+        {t('client.profile.removeWords')}
+      </Confirm>
+    </Panel>
+  );
+}
+
+function Add({ onAdded }: { readonly onAdded: () => Promise<unknown> }) {
+  const { t } = useTranslation();
+  const textOf = useErrorText();
+  const [name, setName] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const wordsOf = (error: unknown) => {
+    // Whatever the browser says, nothing was added; the usual reason is that the person shut its dialog.
+    if (!(error instanceof ApiError)) return t('entry.signIn.cancelled');
+    return error.code === 'session_not_fresh' ? t('client.profile.fresh') : textOf(error);
+  };
+  const add = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await addPasskey(name.trim() || t('client.profile.unnamed'));
+      setName('');
+      await onAdded();
+    } catch (error) {
+      setProblem(wordsOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (!canUsePasskeys()) return <Text fz="sm">{t('client.profile.noSupport')}</Text>;
+  return (
+    <Group gap="xs" align="flex-start">
+      <TextInput
+        className="grow"
+        aria-label={t('client.profile.passkeyName')}
+        placeholder={t('client.profile.passkeyName')}
+        maxLength={60}
+        value={name}
+        error={problem}
+        onChange={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <Button variant="default" loading={busy} onClick={() => void add()}>
+        {t('client.profile.addPasskey')}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,60 @@
+/** Changes the password. */
+import { Alert, Button, Group, PasswordInput, Stack } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { changePassword } from '../../api/auth.ts';
+import { Panel } from '../../parts/page.tsx';
+import { useErrorText } from '../../parts/states.tsx';
+
+export function Password() {
+  const { t } = useTranslation();
+  const textOf = useErrorText();
+  const [done, setDone] = useState(false);
+  const form = useForm({
+    initialValues: { current: '', next: '' },
+    validate: {
+      current: (value) => (value === '' ? t('client.profile.current') : null),
+      next: (value) => (value.length >= 10 ? null : t('entry.passwordShort')),
+    },
+  });
+  const submit = form.onSubmit(async ({ current, next }) => {
+    setDone(false);
+    try {
+      await changePassword(current, next);
+      form.reset();
+      setDone(true);
+    } catch (error) {
+      form.setFieldError('current', textOf(error));
+    }
+  });
+  return (
+    <Panel title={t('client.profile.password')} hint={t('client.profile.passwordHint')}>
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          {done && (
+            <Alert color="teal" variant="light" role="status">
+              {t('client.profile.changed')}
+            </Alert>
+          )}
+          <PasswordInput
+            label={t('client.profile.current')}
+            autoComplete="current-password"
+            {...form.getInputProps('current')}
+          />
+          <PasswordInput
+            label={t('client.profile.next')}
+            description={t('entry.passwordHint')}
+            autoComplete="new-password"
+            {...form.getInputProps('next')}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" variant="default" loading={form.submitting}>
+              {t('client.profile.change')}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Panel>
+  );
+}

@@ -1,0 +1,119 @@
+/** The person: name, password, second factor, passkeys, sessions, language. */
+import { Badge, Button, Grid, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { sendVerification } from '../../api/auth.ts';
+import { send } from '../../api/client.ts';
+import { meQuery, queries, usePerson } from '../../api/session.ts';
+import type { Me } from '../../api/types.ts';
+import { Page, Panel } from '../../parts/page.tsx';
+import { useErrorText } from '../../parts/states.tsx';
+import { type Language, languages, speak } from '../../texts/index.ts';
+import { Passkeys } from './profile-passkeys.tsx';
+import { Password } from './profile-password.tsx';
+import { SecondFactor } from './profile-second.tsx';
+import { Sessions } from './profile-sessions.tsx';
+
+export default function Profile() {
+  const { t } = useTranslation();
+  return (
+    <Page title={t('client.profile.title')}>
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, md: 6 }}>
+          <Stack gap="md">
+            <You />
+            <Password />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }}>
+          <Stack gap="md">
+            <SecondFactor />
+            <Passkeys />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={12}>
+          <Sessions />
+        </Grid.Col>
+      </Grid>
+    </Page>
+  );
+}
+
+function You() {
+  const { t, i18n } = useTranslation();
+  const person = usePerson();
+  const textOf = useErrorText();
+  const [name, setName] = useState(person.name);
+  const [problem, setProblem] = useState<string>();
+  const save = async () => {
+    setProblem(undefined);
+    try {
+      queries.setQueryData(meQuery.queryKey, await send<Me>('PATCH', '/me', { name: name.trim() }));
+      notifications.show({ message: t('client.profile.saved'), color: 'teal' });
+    } catch (error) {
+      setProblem(textOf(error));
+    }
+  };
+  return (
+    <Panel title={t('client.profile.person')}>
+      <Stack gap="sm">
+        <Group gap="xs" align="flex-end">
+          <TextInput
+            className="grow"
+            label={t('client.profile.name')}
+            autoComplete="name"
+            maxLength={100}
+            value={name}
+            error={problem}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          <Button variant="default" disabled={name.trim() === '' || name === person.name} onClick={() => void save()}>
+            {t('shell.save')}
+          </Button>
+        </Group>
+        <Mail />
+        <Select
+          label={t('client.profile.language')}
+          data={Object.entries(languages).map(([value, label]) => ({ value, label }))}
+          value={i18n.language}
+          allowDeselect={false}
+          onChange={(language) => void speak(language as Language)}
+        />
+      </Stack>
+    </Panel>
+  );
+}
+
+function Mail() {
+  const { t } = useTranslation();
+  const person = usePerson();
+  const [sent, setSent] = useState(false);
+  return (
+    <div>
+      <Text fz="sm" fw={500}>
+        {t('client.profile.email')}
+      </Text>
+      <Group gap="xs">
+        <Text fz="sm" className="breaks">
+          {person.email}
+        </Text>
+        {!person.emailVerified && (
+          <>
+            <Badge size="sm" color="yellow" variant="light" radius="sm" tt="none">
+              {t('client.profile.unverified')}
+            </Badge>
+            <Button
+              size="compact-xs"
+              variant="subtle"
+              disabled={sent}
+              onClick={() => void sendVerification(person.email).then(() => setSent(true))}
+            >
+              {sent ? t('client.profile.linkSent') : t('client.profile.sendLink')}
+            </Button>
+          </>
+        )}
+      </Group>
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+/** What a row of the client's calls shows. */
+import { Text, Tooltip } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { RequestRow } from '../../api/types.ts';
+import { countText, durationText } from '../../parts/format.ts';
+import { Money } from '../../parts/money.tsx';
+import type { Column } from '../../parts/rows-table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { ResultBadge } from './result-badge.tsx';
+
+export function useRequestColumns(): readonly Column<RequestRow>[] {
+  const { t } = useTranslation();
+  return [
+    { key: 'time', title: t('client.usage.time'), cell: (row) => <Time at={row.receivedAt} /> },
+    { key: 'model', title: t('client.usage.model'), cell: (row) => <Model row={row} /> },
+    { key: 'result', title: t('client.usage.result'), cell: (row) => <ResultBadge row={row} /> },
+    { key: 'tokens', title: t('client.usage.tokens'), right: true, cell: (row) => <Tokens usage={row.usage} /> },
+    {
+      key: 'first',
+      title: t('client.usage.first'),
+      right: true,
+      minor: true,
+      cell: (row) => <span className="number">{durationText(row.firstByteMs)}</span>,
+    },
+    {
+      key: 'total',
+      title: t('client.usage.duration'),
+      right: true,
+      cell: (row) => <span className="number">{durationText(row.totalMs)}</span>,
+    },
+    { key: 'cost', title: t('client.usage.cost'), right: true, cell: (row) => <Money of={row.cost} /> },
+  ];
+}
+
+function Model({ row }: { readonly row: RequestRow }) {
+  return (
+    <div>
+      <Text fz="sm" lh={1.35}>
+        {row.model ?? '–'}
+      </Text>
+      <Text fz="xs" c="dimmed" lh={1.3}>
+        {row.operation}
+      </Text>
+    </div>
+  );
+}
+
+const inputClasses = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio', 'input_image'];
+const outputClasses = ['output', 'reasoning', 'output_audio', 'output_image'];
+
+/** Tokens that went in and came out; what is counted in pieces is named on hover. */
+export function Tokens({ usage }: { readonly usage: RequestRow['usage'] }) {
+  const { i18n } = useTranslation();
+  if (usage === null) return <span>–</span>;
+  const sum = (names: readonly string[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0);
+  const [into, out] = [sum(inputClasses), sum(outputClasses)];
+  const pieces = Object.entries(usage).filter(
+    ([name, count]) => count > 0 && name !== 'request' && !inputClasses.includes(name) && !outputClasses.includes(name),
+  );
+  const words = Object.entries(usage).map(([name, count]) => `${name} ${countText(count, i18n.language)}`);
+  const short =
+    into + out > 0
+      ? `${countText(into, i18n.language)} → ${countText(out, i18n.language)}`
+      : pieces.map(([name, count]) => `${countText(count, i18n.language)} × ${name}`).join(', ');
+  return (
+    <Tooltip label={words.join(' · ')} multiline maw={300}>
+      <span className="number nowrap">{short === '' ? '–' : short}</span>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,79 @@
+/** The key of the playground: pasted, or made for the session. It lives in this tab's memory alone. */
+import { Button, PasswordInput, Stack } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { send } from '../../api/client.ts';
+import { has, useMe } from '../../api/session.ts';
+import type { KeyTerms, NewKey } from '../../api/types.ts';
+import { useErrorText } from '../../parts/states.tsx';
+
+/** Outlives the page, not the tab: going to another page and back keeps it. */
+let kept = '';
+const dayMs = 86_400_000;
+
+export function useSessionKey(): readonly [string, (key: string) => void] {
+  const [key, setKey] = useState(kept);
+  const change = (next: string) => {
+    kept = next.trim();
+    setKey(kept);
+  };
+  return [key, change];
+}
+
+interface SessionKeyProps {
+  readonly value: string;
+  readonly onChange: (key: string) => void;
+}
+
+export function SessionKey({ value, onChange }: SessionKeyProps) {
+  const { t } = useTranslation();
+  const me = useMe();
+  const textOf = useErrorText();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const make = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    const terms: KeyTerms = {
+      name: t('client.playground.keyName'),
+      models: null,
+      addresses: null,
+      limits: null,
+      cap: null,
+      expiresAt: new Date(Date.now() + dayMs).toISOString(),
+    };
+    try {
+      onChange((await send<NewKey>('POST', '/keys', terms)).key);
+    } catch (error) {
+      setProblem(textOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Stack gap={6}>
+      <PasswordInput
+        label={t('client.playground.key')}
+        description={t('client.playground.keyHint')}
+        placeholder={t('client.playground.keyPaste')}
+        autoComplete="off"
+        spellCheck={false}
+        data-1p-ignore
+        value={value}
+        error={problem}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+      {value === '' && has(me, 'accounts') && (
+        <Button
+          size="xs"
+          variant="light"
+          loading={busy}
+          onClick={() => void make()}
+          title={t('client.playground.makeKeyHint')}
+        >
+          {t('client.playground.makeKey')}
+        </Button>
+      )}
+    </Stack>
+  );
+}

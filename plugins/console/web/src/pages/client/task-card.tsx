@@ -1,0 +1,94 @@
+/** One task in the gallery: what it made, or how far it is. */
+import { Badge, Button, Group, Paper, Progress, Text, UnstyledButton } from '@mantine/core';
+import { IconAlertTriangle, IconClock, IconMovie, IconPhoto } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { TaskRow, TaskState } from '../../api/types.ts';
+import { Time } from '../../parts/time.tsx';
+
+const colors: Record<TaskState, string> = {
+  queued: 'gray',
+  running: 'blue',
+  succeeded: 'teal',
+  failed: 'red',
+  cancelled: 'gray',
+  expired: 'gray',
+};
+
+export function TaskBadge({ state }: { readonly state: TaskState }) {
+  const { t } = useTranslation();
+  return (
+    <Badge size="sm" radius="sm" variant="light" color={colors[state]} className="nowrap">
+      {t(`client.tasks.states.${state}`)}
+    </Badge>
+  );
+}
+
+interface TaskCardProps {
+  readonly task: TaskRow;
+  readonly onOpen: () => void;
+  readonly onCancel: () => void;
+}
+
+export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
+  const { t } = useTranslation();
+  const running = task.state === 'queued' || task.state === 'running';
+  return (
+    <Paper withBorder className="panel task" component="article">
+      <UnstyledButton className="task-view" onClick={onOpen} aria-haspopup="dialog" aria-label={task.prompt}>
+        <Preview task={task} />
+      </UnstyledButton>
+      <div className="task-text">
+        <Group justify="space-between" gap="xs" wrap="nowrap">
+          <TaskBadge state={task.state} />
+          <Text fz="xs" c="dimmed" component="div" className="nowrap">
+            <Time at={task.createdAt} relative />
+          </Text>
+        </Group>
+        {running && (
+          <Progress
+            value={task.progress}
+            size="sm"
+            mt={8}
+            animated
+            aria-label={t('client.tasks.progress', { percent: task.progress })}
+          />
+        )}
+        <Text fz="sm" lineClamp={2} mt={8} title={task.prompt}>
+          {task.prompt}
+        </Text>
+        {task.error !== null && (
+          <Text fz="xs" mt={4} lineClamp={2} className="bad">
+            {task.error.message}
+          </Text>
+        )}
+        <Group justify="space-between" mt={8} wrap="nowrap">
+          <Text fz="xs" c="dimmed" truncate>
+            {task.model}
+          </Text>
+          {task.cancellable && (
+            <Button size="compact-xs" variant="default" onClick={onCancel}>
+              {t('client.tasks.cancel')}
+            </Button>
+          )}
+        </Group>
+      </div>
+    </Paper>
+  );
+}
+
+function Preview({ task }: { readonly task: TaskRow }) {
+  const result = task.results[0];
+  if (result?.mediaType.startsWith('image/')) return <img src={result.url} alt={task.prompt} loading="lazy" />;
+  // The first picture of a video: a moment after its beginning, which is often black.
+  if (result?.mediaType.startsWith('video/'))
+    return <video src={`${result.url}#t=0.1`} preload="metadata" muted playsInline tabIndex={-1} />;
+  const Picture =
+    task.state === 'failed'
+      ? IconAlertTriangle
+      : task.state === 'queued'
+        ? IconClock
+        : task.kind === 'video'
+          ? IconMovie
+          : IconPhoto;
+  return <Picture size={30} stroke={1.4} className="faint" aria-hidden />;
+}

@@ -1,0 +1,111 @@
+/** One task whole: pictures and player, prompt, cost, what went wrong. */
+import { Alert, Anchor, Button, Code, DataList, Drawer, Group, Progress, Stack, Text } from '@mantine/core';
+import { IconDownload } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { get } from '../../api/client.ts';
+import type { TaskDetail } from '../../api/types.ts';
+import { Money } from '../../parts/money.tsx';
+import { ErrorState, Waiting } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+import { TaskBadge } from './task-card.tsx';
+
+interface TaskDrawerProps {
+  readonly id: string | undefined;
+  readonly onClose: () => void;
+}
+
+export function TaskDrawer({ id, onClose }: TaskDrawerProps) {
+  const { t } = useTranslation();
+  const task = useQuery({
+    queryKey: ['tasks', 'one', id],
+    queryFn: ({ signal }) => get<TaskDetail>(`/tasks/${encodeURIComponent(id!)}`, {}, signal),
+    enabled: id !== undefined,
+  });
+  return (
+    <Drawer
+      opened={id !== undefined}
+      onClose={onClose}
+      title={t(task.data?.kind === 'video' ? 'client.tasks.video' : 'client.tasks.image')}
+    >
+      {task.isPending && <Waiting />}
+      {task.isError && <ErrorState error={task.error} onRetry={() => void task.refetch()} />}
+      {task.data !== undefined && <Details task={task.data} />}
+    </Drawer>
+  );
+}
+
+function Details({ task }: { readonly task: TaskDetail }) {
+  const { t } = useTranslation();
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    [t('client.usage.model'), <Code key="model">{task.model}</Code>],
+    [t('client.tasks.created'), <Time key="created" at={task.createdAt} />],
+    [t('client.tasks.completed'), <Time key="completed" at={task.completedAt} />],
+    [t('client.tasks.cost'), <Money key="cost" of={task.cost} />],
+    [
+      t('client.tasks.request'),
+      <Anchor
+        key="request"
+        fz="sm"
+        renderRoot={(props) => <Link {...props} to="/usage" search={{ open: task.requestId }} />}
+      >
+        {t('shell.open')}
+      </Anchor>,
+    ],
+  ];
+  return (
+    <Stack>
+      <TaskBadge state={task.state} />
+      {(task.state === 'queued' || task.state === 'running') && (
+        <Progress value={task.progress} animated aria-label={t('client.tasks.progress', { percent: task.progress })} />
+      )}
+      {task.error !== null && (
+        <Alert color="red" variant="light" title={task.error.code}>
+          {task.error.message}
+        </Alert>
+      )}
+      {task.results.map((result) => (
+        <Result key={result.url} result={result} prompt={task.prompt} />
+      ))}
+      <Text fz="sm" className="breaks">
+        {task.prompt}
+      </Text>
+      <DataList size="sm" gap={6} labelWidth={150}>
+        {facts.map(([label, value]) => (
+          <DataList.Item key={label}>
+            <DataList.ItemLabel>{label}</DataList.ItemLabel>
+            <DataList.ItemValue>{value}</DataList.ItemValue>
+          </DataList.Item>
+        ))}
+      </DataList>
+    </Stack>
+  );
+}
+
+function Result({ result, prompt }: { readonly result: TaskDetail['results'][number]; readonly prompt: string }) {
+  const { t } = useTranslation();
+  return (
+    <Stack gap={6}>
+      {result.mediaType.startsWith('video/') ? (
+        // biome-ignore lint/a11y/useMediaCaption: nobody has written captions for a video that was just made
+        <video src={result.url} controls playsInline className="media" aria-label={prompt} />
+      ) : (
+        <img src={result.url} alt={prompt} className="media" />
+      )}
+      <Group justify="flex-end">
+        <Button
+          component="a"
+          href={result.url}
+          download
+          size="compact-xs"
+          variant="subtle"
+          leftSection={<IconDownload size={14} />}
+        >
+          {t('client.tasks.download')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

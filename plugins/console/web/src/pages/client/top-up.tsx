@@ -1,0 +1,101 @@
+/** Buys credit from outside: an amount, then the payment page of whoever takes the money. */
+import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { IconCreditCard } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { get, newAttempt, send } from '../../api/client.ts';
+import type { PaymentPage } from '../../api/types.ts';
+import { moneyText } from '../../parts/format.ts';
+import { Money } from '../../parts/money.tsx';
+import { Panel } from '../../parts/page.tsx';
+import { useSearchState } from '../../parts/search-state.ts';
+import { useErrorText } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+
+export function TopUp() {
+  const { t, i18n } = useTranslation();
+  const [search] = useSearchState();
+  const payments = useQuery({ queryKey: ['payments'], queryFn: () => get<PaymentPage>('/payments', { limit: 5 }) });
+  const between =
+    payments.data === undefined
+      ? undefined
+      : t('client.wallet.topUpBetween', {
+          least: moneyText(payments.data.least, i18n.language),
+          most: moneyText(payments.data.most, i18n.language),
+        });
+  return (
+    <Panel title={t('client.wallet.topUp')} hint={between}>
+      <Stack gap="sm">
+        {search['payment'] === 'paid' && (
+          <Alert color="teal" variant="light">
+            {t('client.wallet.paid')}
+          </Alert>
+        )}
+        {search['payment'] === 'left' && (
+          <Alert color="gray" variant="light">
+            {t('client.wallet.left')}
+          </Alert>
+        )}
+        <AmountForm />
+        {(payments.data?.rows ?? []).map((payment) => (
+          <Group key={payment.id} justify="space-between" gap="xs">
+            <Text fz="sm" c="dimmed" component="div">
+              <Time at={payment.createdAt} /> · {t(`client.wallet.paymentState.${payment.state}`)}
+            </Text>
+            <Money of={payment.amount} />
+          </Group>
+        ))}
+      </Stack>
+    </Panel>
+  );
+}
+
+function AmountForm() {
+  const { t } = useTranslation();
+  const textOf = useErrorText();
+  const [amount, setAmount] = useState('20');
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  // The same attempt until the amount changes: pressing twice begins one payment.
+  const attempt = useRef(newAttempt());
+  const begin = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const { url } = await send<{ url: string }>(
+        'POST',
+        '/payments/checkout',
+        { amount: amount.trim() },
+        attempt.current,
+      );
+      location.assign(url);
+    } catch (error) {
+      setProblem(textOf(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void begin(event)}>
+      <Group gap="xs" align="flex-start" wrap="nowrap">
+        <TextInput
+          className="grow"
+          aria-label={t('client.wallet.amount')}
+          leftSection="$"
+          inputMode="decimal"
+          required
+          value={amount}
+          error={problem}
+          onChange={({ currentTarget }) => {
+            setAmount(currentTarget.value);
+            attempt.current = newAttempt();
+          }}
+        />
+        <Button type="submit" loading={busy} leftSection={<IconCreditCard size={16} />}>
+          {t('client.wallet.topUpButton')}
+        </Button>
+      </Group>
+    </form>
+  );
+}

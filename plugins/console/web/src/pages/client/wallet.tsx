@@ -1,0 +1,89 @@
+/** A client's money: what there is, how to fill it, plans for sale, every movement. */
+import { Grid, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { get } from '../../api/client.ts';
+import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
+import { has, useMe } from '../../api/session.ts';
+import type { Pool } from '../../api/types.ts';
+import { walletKey } from '../../parts/balance-chip.tsx';
+import { Money } from '../../parts/money.tsx';
+import { Page, Panel } from '../../parts/page.tsx';
+import { Stat, StatRow } from '../../parts/stat.tsx';
+import { ErrorState, Waiting } from '../../parts/states.tsx';
+import { Time } from '../../parts/time.tsx';
+import { Grants, Windows } from './funds.tsx';
+import { Ledger } from './ledger.tsx';
+import { PlanCards } from './plan-cards.tsx';
+import { Redeem } from './redeem.tsx';
+import { TopUp } from './top-up.tsx';
+
+export default function Wallet() {
+  const { t } = useTranslation();
+  const me = useMe();
+  useLiveRefresh('balance', walletKey);
+  const pool = useQuery({
+    queryKey: walletKey,
+    queryFn: () => get<Pool>('/wallet'),
+    refetchInterval: useLiveInterval(10_000),
+  });
+  return (
+    <Page title={t('client.wallet.title')} hint={t('client.wallet.hint')}>
+      {pool.isError && pool.data === undefined && <ErrorState error={pool.error} onRetry={() => void pool.refetch()} />}
+      {pool.data === undefined ? !pool.isError && <Waiting /> : <Funds pool={pool.data} />}
+      {has(me, 'codes') && <PlanCards term={pool.data?.term ?? null} />}
+      {has(me, 'money') && <Ledger />}
+    </Page>
+  );
+}
+
+function Funds({ pool }: { readonly pool: Pool }) {
+  const { t } = useTranslation();
+  const me = useMe();
+  return (
+    <Stack gap="md">
+      <StatRow>
+        <Stat label={t('shell.balance')} value={<Money of={pool.balance} />} />
+        <Stat label={t('client.wallet.spendable')} value={<Money of={pool.spendable} />} />
+        <Stat label={t('client.wallet.held')} value={<Money of={pool.held} />} />
+        <Stat
+          label={t('client.wallet.plan')}
+          value={me.account?.plan ?? '–'}
+          note={
+            pool.term?.endsAt ? (
+              <>
+                {t('client.wallet.planUntil')} <Time at={pool.term.endsAt} />
+              </>
+            ) : undefined
+          }
+        />
+      </StatRow>
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <Stack gap="md">
+            <Panel title={t('client.wallet.grants')} hint={t('client.wallet.grantsHint')}>
+              {pool.grants.length === 0 ? (
+                <Text fz="sm" c="dimmed">
+                  {t('client.wallet.noGrants')}
+                </Text>
+              ) : (
+                <Grants of={pool.grants} />
+              )}
+            </Panel>
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Stack gap="md">
+            {has(me, 'shop') && <Redeem />}
+            {has(me, 'payments') && <TopUp />}
+            {pool.windows.length > 0 && (
+              <Panel title={t('client.wallet.windows')}>
+                <Windows of={pool.windows} />
+              </Panel>
+            )}
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </Stack>
+  );
+}

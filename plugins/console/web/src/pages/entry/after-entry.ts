@@ -1,0 +1,22 @@
+/** What follows when a session has begun: forget what was read before, and go where one was going. */
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { queries } from '../../api/session.ts';
+
+/** Only an address inside the console is gone to, whatever the address bar says. */
+export function safeNext(next: unknown): string {
+  return typeof next === 'string' && /^\/(?![/\\])/.test(next) && !next.startsWith('/sign-') ? next : '/';
+}
+
+export function useNext(): string {
+  const { next } = useSearch({ strict: false }) as { next?: string };
+  return safeNext(next);
+}
+
+export function useEntered(): () => Promise<void> {
+  const navigate = useNavigate();
+  const next = useNext();
+  return async () => {
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'info' });
+    await navigate({ href: `/console${next === '/' ? '' : next}` });
+  };
+}

@@ -1,0 +1,72 @@
+/** What an operator changes about an account: money, plan, multiplier, admission. */
+import { Button, Menu } from '@mantine/core';
+import {
+  IconChevronDown,
+  IconMinus,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconPlus,
+  IconStack2,
+  IconX,
+} from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { has, useMe } from '../../../api/session.ts';
+import { useActs } from '../parts/act.tsx';
+import type { AccountDetail } from '../types.ts';
+import { AdmissionDialog, MoneyDialog, MultiplierDialog, PlanDialog } from './account-dialogs.tsx';
+
+type Dialog = 'credit' | 'debit' | 'plan' | 'multiplier' | 'admission';
+
+export function AccountActions({ detail }: { readonly detail: AccountDetail }) {
+  const { t } = useTranslation();
+  const me = useMe();
+  const [dialog, setDialog] = useState<Dialog>();
+  if (!useActs()) return null;
+  const { account } = detail;
+  const close = () => setDialog(undefined);
+  const withMoney = has(me, 'wallet');
+  return (
+    <>
+      {withMoney && (
+        <Button leftSection={<IconPlus size={15} />} onClick={() => setDialog('credit')}>
+          {t('operator.people.accounts.credit')}
+        </Button>
+      )}
+      <Menu position="bottom-end" shadow="md">
+        <Menu.Target>
+          <Button variant="default" rightSection={<IconChevronDown size={15} />}>
+            {t('shell.more')}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {withMoney && (
+            <Menu.Item leftSection={<IconMinus size={15} />} onClick={() => setDialog('debit')}>
+              {t('operator.people.accounts.debit')}
+            </Menu.Item>
+          )}
+          {has(me, 'plans') && (
+            <Menu.Item leftSection={<IconStack2 size={15} />} onClick={() => setDialog('plan')}>
+              {t('operator.people.accounts.changePlan')}
+            </Menu.Item>
+          )}
+          <Menu.Item leftSection={<IconX size={15} />} onClick={() => setDialog('multiplier')}>
+            {t('operator.people.accounts.changeMultiplier')}
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Item
+            color={account.disabled ? undefined : 'red'}
+            leftSection={account.disabled ? <IconPlayerPlay size={15} /> : <IconPlayerPause size={15} />}
+            onClick={() => setDialog('admission')}
+          >
+            {account.disabled ? t('operator.people.accounts.enable') : t('operator.people.accounts.disable')}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {(dialog === 'credit' || dialog === 'debit') && <MoneyDialog account={account} verb={dialog} onClose={close} />}
+      {dialog === 'plan' && <PlanDialog account={account} onClose={close} />}
+      {dialog === 'multiplier' && <MultiplierDialog account={account} onClose={close} />}
+      {dialog === 'admission' && <AdmissionDialog account={account} onClose={close} />}
+    </>
+  );
+}

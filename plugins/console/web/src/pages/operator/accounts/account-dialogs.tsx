@@ -1,0 +1,165 @@
+/** The dialogs by which an account is changed; each wants a reason. */
+import { Select, TextInput } from '@mantine/core';
+import { DateTimePicker } from '@mantine/dates';
+import '@mantine/dates/styles.css';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { send } from '../../../api/client.ts';
+import { listKey } from '../../../parts/data-table.tsx';
+import { Act } from '../parts/act.tsx';
+import { answerKey } from '../parts/load.tsx';
+import { toIso } from '../parts/moment-input.ts';
+import { usePlans } from '../plans/use-plans.ts';
+import { isAmount, isRatio } from '../sums/usd.ts';
+import type { Account } from '../types.ts';
+
+interface DialogProps {
+  readonly account: Account;
+  readonly onClose: () => void;
+}
+const pathOf = ({ id }: Account) => `/admin/accounts/${encodeURIComponent(id)}`;
+const staleFor = (account: Account) => [
+  answerKey(pathOf(account)),
+  listKey('/admin/accounts'),
+  listKey(`${pathOf(account)}/ledger`),
+];
+
+export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly verb: 'credit' | 'debit' }) {
+  const { t } = useTranslation();
+  const [amount, setAmount] = useState('');
+  const [expires, setExpires] = useState<string | null>(null);
+  const { name } = account;
+  const done = verb === 'credit' ? 'credited' : 'debited';
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t(`operator.people.accounts.${verb}Title`, { name })}
+      text={t(`operator.people.accounts.${verb}Text`)}
+      action={t(`operator.people.accounts.${verb}`)}
+      danger={verb === 'debit'}
+      missing={!isAmount(amount)}
+      stale={staleFor(account)}
+      act={async (reason, once) => {
+        const body = { amount: amount.trim(), reason, ...(verb === 'credit' ? { expiresAt: toIso(expires) } : {}) };
+        const { balance } = await send<{ balance: string }>('POST', `${pathOf(account)}/${verb}`, body, once);
+        return t(`operator.people.accounts.${done}`, { amount: `$${amount.trim()}`, balance: `$${balance}` });
+      }}
+    >
+      <TextInput
+        label={t('operator.ask.amountLabel')}
+        placeholder="12.50"
+        inputMode="decimal"
+        required
+        data-autofocus
+        value={amount}
+        error={amount === '' || isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
+        onChange={({ currentTarget }) => setAmount(currentTarget.value)}
+      />
+      {verb === 'credit' && (
+        <DateTimePicker
+          label={t('operator.people.accounts.creditExpires')}
+          description={t('operator.people.accounts.creditExpiresHint')}
+          clearable
+          minDate={new Date()}
+          value={expires}
+          onChange={setExpires}
+        />
+      )}
+    </Act>
+  );
+}
+
+export function PlanDialog({ account, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const plans = usePlans().data?.rows ?? [];
+  const [plan, setPlan] = useState<string | null>(account.plan);
+  const [endsAt, setEndsAt] = useState<string | null>(null);
+  const { name } = account;
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t('operator.people.accounts.planTitle', { name })}
+      text={t('operator.people.accounts.planText')}
+      action={t('operator.people.accounts.changePlan')}
+      missing={plan === null}
+      stale={staleFor(account)}
+      act={async (reason) => {
+        await send('POST', `${pathOf(account)}/plan`, { plan, endsAt: toIso(endsAt), reason });
+        return t('operator.people.accounts.planChanged', { name, plan });
+      }}
+    >
+      <Select
+        label={t('operator.people.accounts.planLabel')}
+        data={plans.map((one) => one.name)}
+        allowDeselect={false}
+        data-autofocus
+        value={plan}
+        onChange={setPlan}
+      />
+      <DateTimePicker
+        label={t('operator.people.accounts.planEnds')}
+        description={t('operator.people.accounts.planEndsHint')}
+        clearable
+        minDate={new Date()}
+        value={endsAt}
+        onChange={setEndsAt}
+      />
+    </Act>
+  );
+}
+
+export function MultiplierDialog({ account, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const [ratio, setRatio] = useState(account.multiplier ?? '');
+  const { name } = account;
+  const isFine = ratio.trim() === '' || isRatio(ratio);
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t('operator.people.accounts.multiplierTitle', { name })}
+      text={t('operator.people.accounts.multiplierText')}
+      action={t('shell.save')}
+      missing={!isFine}
+      stale={staleFor(account)}
+      act={async (reason) => {
+        const multiplier = ratio.trim() === '' ? null : ratio.trim();
+        await send('POST', `${pathOf(account)}/multiplier`, { multiplier, reason });
+        return t('operator.people.accounts.multiplierChanged', { name, ratio: multiplier ?? '1' });
+      }}
+    >
+      <TextInput
+        label={t('operator.people.accounts.multiplierLabel')}
+        placeholder="1"
+        inputMode="decimal"
+        data-autofocus
+        value={ratio}
+        error={isFine ? undefined : t('operator.ask.ratioWrong')}
+        onChange={({ currentTarget }) => setRatio(currentTarget.value)}
+      />
+    </Act>
+  );
+}
+
+export function AdmissionDialog({ account, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const verb = account.disabled ? 'enable' : 'disable';
+  const { name } = account;
+  return (
+    <Act
+      opened
+      onClose={onClose}
+      title={t(`operator.people.accounts.${verb}Title`, { name })}
+      text={t(`operator.people.accounts.${verb}Text`)}
+      action={t(`operator.people.accounts.${verb}`)}
+      danger={verb === 'disable'}
+      stale={staleFor(account)}
+      act={async (reason) => {
+        await send('POST', `${pathOf(account)}/${verb}`, { reason });
+        return t(`operator.people.accounts.${verb}dDone`, { name });
+      }}
+    />
+  );
+}

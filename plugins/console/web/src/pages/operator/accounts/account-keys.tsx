@@ -1,0 +1,142 @@
+/** The keys of one account; an operator can revoke them. */
+import { Button, Text } from '@mantine/core';
+import { IconKey } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { send } from '../../../api/client.ts';
+import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
+import { Panel } from '../../../parts/page.tsx';
+import { EmptyState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
+import { Act, useActs } from '../parts/act.tsx';
+import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
+import { Word } from '../parts/badges.tsx';
+import { RowLink } from '../parts/names.tsx';
+import type { AccountKey } from '../types.ts';
+
+const csvColumns = [
+  'id',
+  'name',
+  'prefix',
+  'models',
+  'addresses',
+  'limits',
+  'cap',
+  'expiresAt',
+  'createdAt',
+  'lastUsedAt',
+  'revokedAt',
+];
+
+export function AccountKeys({ id }: { readonly id: string }) {
+  const { t } = useTranslation();
+  const acts = useActs();
+  const [revoked, setRevoked] = useState<AccountKey>();
+  const path = `/admin/accounts/${encodeURIComponent(id)}/keys`;
+  const act: Column<AccountKey> = {
+    key: 'actions',
+    title: t('operator.column.actions'),
+    right: true,
+    cell: (key) =>
+      key.revokedAt === null && (
+        <Button size="compact-xs" variant="subtle" color="red" onClick={() => setRevoked(key)}>
+          {t('operator.people.accounts.revoke')}
+        </Button>
+      ),
+  };
+  const columns = useColumns();
+  return (
+    <Panel flush actions={<AllRowsCsv path={path} file="keys" columns={csvColumns} />}>
+      <DataTable<AccountKey>
+        label={t('operator.people.accounts.tabs.keys')}
+        path={path}
+        columns={acts ? [...columns, act] : columns}
+        rowKey={(key) => key.id}
+        empty={
+          <EmptyState
+            icon={IconKey}
+            title={t('operator.people.accounts.noKeys')}
+            hint={t('operator.people.accounts.noKeysHint')}
+          />
+        }
+      />
+      {revoked !== undefined && (
+        <Act
+          opened
+          onClose={() => setRevoked(undefined)}
+          title={t('operator.people.accounts.revokeTitle', { name: revoked.name })}
+          text={t('operator.people.accounts.revokeText')}
+          action={t('operator.people.accounts.revoke')}
+          danger
+          stale={[listKey(path)]}
+          act={async (reason) => {
+            await send('DELETE', `${path}/${encodeURIComponent(revoked.id)}`, { reason });
+            return t('operator.people.accounts.revoked', { name: revoked.name });
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function useColumns(): Column<AccountKey>[] {
+  const { t } = useTranslation();
+  return [
+    {
+      key: 'name',
+      title: t('operator.column.name'),
+      cell: ({ id, name }) => (
+        <RowLink to="/admin/requests" search={{ keyId: id, span: '30d' }}>
+          {name}
+        </RowLink>
+      ),
+    },
+    {
+      key: 'prefix',
+      title: t('operator.column.prefix'),
+      cell: ({ prefix }) => <span className="mono">{prefix}…</span>,
+    },
+    { key: 'state', title: t('operator.column.state'), cell: (key) => <KeyWord of={key} /> },
+    { key: 'bounds', title: t('operator.people.accounts.keyLimits'), minor: true, cell: (key) => <Bounds of={key} /> },
+    { key: 'used', title: t('operator.column.lastUse'), cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative /> },
+    {
+      key: 'created',
+      title: t('operator.column.created'),
+      minor: true,
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+  ];
+}
+
+function KeyWord({ of: { revokedAt, expiresAt } }: { readonly of: AccountKey }) {
+  const { t } = useTranslation();
+  if (revokedAt !== null) return <Word color="red">{t('operator.people.accounts.keyRevoked')}</Word>;
+  const isOver = expiresAt !== null && Date.parse(expiresAt) < Date.now();
+  return isOver ? (
+    <Word color="gray">{t('operator.people.accounts.keyExpired')}</Word>
+  ) : (
+    <Word color="teal">{t('operator.people.accounts.keyLive')}</Word>
+  );
+}
+
+function Bounds({ of: { models, addresses, cap, limits } }: { readonly of: AccountKey }) {
+  const { t } = useTranslation();
+  const parts = [
+    ...(models ?? []),
+    ...(addresses ?? []),
+    ...Object.entries(limits ?? {}).map(([name, count]) => `${name} ${count}`),
+    ...(cap === null
+      ? []
+      : [
+          t('operator.people.accounts.keyCap', {
+            amount: `$${cap.amount}`,
+            every: t(`operator.people.accounts.every.${cap.every}`),
+          }),
+        ]),
+  ];
+  return (
+    <Text fz="xs" c="dimmed" lineClamp={2} maw={260} title={parts.join(', ')}>
+      {parts.join(', ') || '–'}
+    </Text>
+  );
+}

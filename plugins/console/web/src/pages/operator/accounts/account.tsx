@@ -1,0 +1,112 @@
+/** One account: what it has, what it may, what it did, and everything that an operator can change about it. */
+import { Anchor, Group, Tabs, Text } from '@mantine/core';
+import { IconArrowLeft, IconUserQuestion } from '@tabler/icons-react';
+import { Link, useParams } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../../api/client.ts';
+import { has, useMe } from '../../../api/session.ts';
+import { CopyButton } from '../../../parts/copy-button.tsx';
+import { Page, Panel } from '../../../parts/page.tsx';
+import { useSearchState } from '../../../parts/search-state.ts';
+import { EmptyState } from '../../../parts/states.tsx';
+import { Word } from '../parts/badges.tsx';
+import { Loaded, useAnswer } from '../parts/load.tsx';
+import type { AccountDetail } from '../types.ts';
+import { AccountActions } from './account-actions.tsx';
+import { AccountKeys } from './account-keys.tsx';
+import { AccountLedger, AccountRequests, AccountTasks } from './account-rows.tsx';
+import { Overview } from './overview.tsx';
+
+export const accountPath = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
+
+export default function AccountPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const detail = useAnswer<AccountDetail>(accountPath(id), {}, 15_000);
+  const isGone = detail.error instanceof ApiError && detail.error.status === 404;
+  const account = detail.data?.account;
+  return (
+    <Page
+      title={account?.name ?? t('operator.column.account')}
+      hint={account === undefined ? undefined : <Id id={id} disabled={account.disabled} />}
+      actions={detail.data === undefined ? undefined : <AccountActions detail={detail.data} />}
+    >
+      {isGone ? (
+        <Panel>
+          <EmptyState
+            icon={IconUserQuestion}
+            title={t('operator.people.accounts.goneTitle')}
+            hint={t('operator.people.accounts.goneHint')}
+          />
+        </Panel>
+      ) : (
+        <Loaded of={detail} height={380}>
+          {(data) => <Parts detail={data} />}
+        </Loaded>
+      )}
+    </Page>
+  );
+}
+
+function Id({ id, disabled }: { readonly id: string; readonly disabled: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <Group gap="xs" component="span">
+      <Anchor fz="sm" renderRoot={(props) => <Link {...props} to="/admin/accounts" />}>
+        <IconArrowLeft size={13} aria-hidden /> {t('operator.people.accounts.back')}
+      </Anchor>
+      <Text span fz="xs" className="mono wrap-any">
+        {id}
+      </Text>
+      <CopyButton text={id} />
+      {disabled && <Word color="red">{t('operator.people.accounts.disabled')}</Word>}
+    </Group>
+  );
+}
+
+const tabs = ['overview', 'ledger', 'keys', 'requests', 'tasks'] as const;
+type Tab = (typeof tabs)[number];
+
+function Parts({ detail }: { readonly detail: AccountDetail }) {
+  const { t } = useTranslation();
+  const me = useMe();
+  const [search, change] = useSearchState();
+  const { id } = detail.account;
+  const missing = {
+    overview: false,
+    ledger: !has(me, 'money'),
+    keys: false,
+    requests: !has(me, 'requests'),
+    tasks: !has(me, 'tasks'),
+  };
+  const shown = tabs.filter((tab) => !missing[tab]);
+  const tab = shown.includes(search['tab'] as Tab) ? (search['tab'] as Tab) : 'overview';
+  const pick = (value: string | null) =>
+    change({ tab: value === 'overview' || value === null ? undefined : value, open: undefined });
+  return (
+    <Tabs value={tab} onChange={pick} keepMounted={false}>
+      <Tabs.List mb="md">
+        {shown.map((value) => (
+          <Tabs.Tab key={value} value={value}>
+            {t(`operator.people.accounts.tabs.${value}`)}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value="overview">
+        <Overview detail={detail} />
+      </Tabs.Panel>
+      <Tabs.Panel value="ledger">
+        <AccountLedger id={id} />
+      </Tabs.Panel>
+      <Tabs.Panel value="keys">
+        <AccountKeys id={id} />
+      </Tabs.Panel>
+      <Tabs.Panel value="requests">
+        <AccountRequests id={id} />
+      </Tabs.Panel>
+      <Tabs.Panel value="tasks">
+        <AccountTasks id={id} />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}

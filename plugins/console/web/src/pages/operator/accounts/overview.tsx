@@ -1,0 +1,174 @@
+/** What an account has and may spend: balance, what it is made of, windows, plan. */
+import { Group, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { has, useMe } from '../../../api/session.ts';
+import { countText } from '../../../parts/format.ts';
+import { Money } from '../../../parts/money.tsx';
+import { Panel } from '../../../parts/page.tsx';
+import { Stat, StatRow } from '../../../parts/stat.tsx';
+import { Time } from '../../../parts/time.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { useAnswer } from '../parts/load.tsx';
+import { RowLink } from '../parts/names.tsx';
+import { useSpan } from '../parts/span.tsx';
+import { limitLines } from '../plans/limit-lines.ts';
+import { isNegative, percentOf } from '../sums/usd.ts';
+import type { AccountDetail, Monitor, Pool } from '../types.ts';
+
+export function Overview({ detail }: { readonly detail: AccountDetail }) {
+  const { account, pool } = detail;
+  return (
+    <Stack gap="sm">
+      <Figures id={account.id} pool={pool} />
+      <SimpleGrid type="container" cols={{ base: 1, '760px': 2 }} spacing="sm">
+        {pool !== null && <Grants pool={pool} />}
+        {pool !== null && <Windows pool={pool} />}
+        <PlanFacts detail={detail} />
+      </SimpleGrid>
+    </Stack>
+  );
+}
+
+function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null }) {
+  const { t, i18n } = useTranslation();
+  const span = useSpan('30d');
+  const withRequests = has(useMe(), 'requests');
+  const traffic = useAnswer<Monitor>('/admin/monitor', { ...span.query, accountId: id });
+  const ledger = { to: `/admin/accounts/${id}`, search: { tab: 'ledger' } };
+  return (
+    <StatRow>
+      {pool !== null && (
+        <>
+          <Stat
+            label={t('operator.people.accounts.balance')}
+            value={<Money of={pool.balance} />}
+            tone={isNegative(pool.balance) ? 'bad' : undefined}
+            {...ledger}
+          />
+          <Stat
+            label={t('operator.people.accounts.spendable')}
+            value={<Money of={pool.spendable} />}
+            note={
+              <>
+                {t('operator.people.accounts.held')}: <Money of={pool.held} />
+              </>
+            }
+            {...ledger}
+          />
+        </>
+      )}
+      {withRequests && (
+        <>
+          <Stat
+            label={t('operator.people.accounts.spend30')}
+            value={<Money of={traffic.data?.cost} />}
+            to={ledger.to}
+            search={{ tab: 'ledger', kind: 'SETTLE' }}
+          />
+          <Stat
+            label={t('operator.people.accounts.requests30')}
+            value={countText(traffic.data?.requests ?? 0, i18n.language)}
+            to={ledger.to}
+            search={{ tab: 'requests', span: '30d' }}
+          />
+        </>
+      )}
+    </StatRow>
+  );
+}
+
+function Grants({ pool }: { readonly pool: Pool }) {
+  const { t } = useTranslation();
+  return (
+    <Panel title={t('operator.people.accounts.grants')}>
+      {pool.grants.length === 0 && (
+        <Text fz="sm" c="dimmed">
+          {t('operator.people.accounts.noGrants')}
+        </Text>
+      )}
+      <Stack gap="sm">
+        {pool.grants.map(({ id, kind, reason, amount, remaining, expiresAt }) => (
+          <div key={id}>
+            <Group justify="space-between" wrap="nowrap" gap="xs">
+              <Text fz="sm" truncate title={reason}>
+                {reason || kind}
+              </Text>
+              <Text fz="sm" fw={600} className="number">
+                <Money of={remaining} />
+              </Text>
+            </Group>
+            <Progress value={percentOf(remaining, amount) ?? 0} size="sm" my={4} aria-label={reason || kind} />
+            <Text fz="xs" c="dimmed">
+              <Money of={remaining} /> / <Money of={amount} /> ·{' '}
+              {expiresAt === null ? (
+                t('operator.people.accounts.grantStays')
+              ) : (
+                <>
+                  {t('operator.people.accounts.grantLapses')} <Time at={expiresAt} relative />
+                </>
+              )}
+            </Text>
+          </div>
+        ))}
+      </Stack>
+    </Panel>
+  );
+}
+
+function Windows({ pool }: { readonly pool: Pool }) {
+  const { t } = useTranslation();
+  return (
+    <Panel title={t('operator.people.accounts.windows')}>
+      {pool.windows.length === 0 && (
+        <Text fz="sm" c="dimmed">
+          {t('operator.people.accounts.noWindows')}
+        </Text>
+      )}
+      <Stack gap="sm">
+        {pool.windows.map(({ name, limit, spent, endsAt }) => {
+          const percent = percentOf(spent, limit) ?? 0;
+          return (
+            <div key={name}>
+              <Group justify="space-between">
+                <Text fz="sm">{t(`operator.sales.plans.windows.${name}`)}</Text>
+                <Text fz="sm" className="number">
+                  <Money of={spent} /> / <Money of={limit} />
+                </Text>
+              </Group>
+              <Progress value={percent} color={percent >= 90 ? 'red' : undefined} size="sm" my={4} aria-label={name} />
+              <Text fz="xs" c="dimmed">
+                {t('operator.people.accounts.windowEnds')} <Time at={endsAt} relative />
+              </Text>
+            </div>
+          );
+        })}
+      </Stack>
+    </Panel>
+  );
+}
+
+function PlanFacts({ detail: { account, plan } }: { readonly detail: AccountDetail }) {
+  const { t, i18n } = useTranslation();
+  const lines = plan === null ? [] : limitLines(plan, t, i18n.language);
+  return (
+    <Panel title={t('operator.column.plan')}>
+      <Facts
+        of={[
+          [
+            t('operator.column.plan'),
+            <RowLink key="plan" to="/admin/plans">
+              {account.plan}
+            </RowLink>,
+          ],
+          account.planEndsAt !== null && [
+            t('operator.people.accounts.planEnds'),
+            <Time key="ends" at={account.planEndsAt} />,
+          ],
+          [t('operator.column.multiplier'), account.multiplier ?? '1'],
+          lines.length > 0 && [t('operator.people.accounts.keyLimits'), lines.join(', ')],
+          [t('operator.column.created'), <Time key="created" at={account.createdAt} />],
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,114 @@
+/** Who changed what, when and why. */
+import { Text } from '@mantine/core';
+import { IconHistory } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { type Column, DataTable } from '../../../parts/data-table.tsx';
+import { Page, Panel } from '../../../parts/page.tsx';
+import { useSearchState } from '../../../parts/search-state.ts';
+import { EmptyState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
+import { Word } from '../parts/badges.tsx';
+import { FilterBar, TextFilter } from '../parts/filters.tsx';
+import { AccountLink, RequestLink, RowLink, shortId } from '../parts/names.tsx';
+import { SpanPicker, useSpan } from '../parts/span.tsx';
+import type { AuditRow } from '../sale-types.ts';
+
+const names = ['actor', 'action', 'subject'] as const;
+
+export default function Audit() {
+  const { t } = useTranslation();
+  const span = useSpan('30d');
+  const [search] = useSearchState();
+  const filters = Object.fromEntries(names.map((name) => [name, search[name]]));
+  return (
+    <Page
+      title={t('operator.people.audit.title')}
+      hint={t('operator.people.audit.intro')}
+      actions={<SpanPicker names={['24h', '7d', '30d', '90d']} otherwise="30d" />}
+    >
+      <Panel flush>
+        <FilterBar>
+          {names.map((name) => (
+            <TextFilter key={name} name={name} label={t(`operator.people.audit.${name}`)} />
+          ))}
+        </FilterBar>
+        <DataTable<AuditRow>
+          label={t('operator.people.audit.title')}
+          path="/admin/audit"
+          csv="/admin/audit.csv"
+          query={{ ...span.query, ...filters }}
+          columns={useColumns()}
+          rowKey={({ id }) => id}
+          refetchMs={15_000}
+          empty={
+            <EmptyState
+              icon={IconHistory}
+              title={t('operator.people.audit.empty')}
+              hint={t('operator.people.audit.emptyHint')}
+            />
+          }
+        />
+      </Panel>
+    </Page>
+  );
+}
+
+function useColumns(): Column<AuditRow>[] {
+  const { t } = useTranslation();
+  return [
+    { key: 'time', title: t('operator.column.time'), cell: ({ at }) => <Time at={at} /> },
+    {
+      key: 'actor',
+      title: t('operator.people.audit.actor'),
+      cell: ({ actor, role }) => (
+        <span>
+          {actor}{' '}
+          <Text span fz="xs" c="dimmed">
+            {t(`operator.people.people.role.${role}`)}
+          </Text>
+        </span>
+      ),
+    },
+    {
+      key: 'action',
+      title: t('operator.people.audit.action'),
+      cell: ({ action }) => <span className="mono">{action}</span>,
+    },
+    { key: 'subject', title: t('operator.people.audit.subject'), cell: (row) => <Subject of={row} /> },
+    {
+      key: 'reason',
+      title: t('operator.column.reason'),
+      cell: ({ reason }) => (
+        <Text fz="sm" maw={360} className="wrap-any">
+          {reason ?? '–'}
+        </Text>
+      ),
+    },
+    { key: 'address', title: t('operator.people.audit.address'), minor: true, cell: ({ address }) => address },
+    { key: 'result', title: t('operator.column.result'), cell: ({ result }) => <ResultText result={result} /> },
+  ];
+}
+
+/** What was changed, as a link to it where it has a page. */
+function Subject({ of: { action, subject } }: { readonly of: AuditRow }) {
+  if (/^account\.(?!key)/.test(action)) return <AccountLink id={subject} />;
+  if (action.startsWith('request.')) return <RequestLink id={subject} />;
+  if (action.startsWith('person.'))
+    return (
+      <RowLink to="/admin/people" search={{ text: subject }}>
+        {subject}
+      </RowLink>
+    );
+  return (
+    <span title={subject} className="wrap-any">
+      {/^[0-9a-f-]{36}$/.test(subject) ? shortId(subject) : subject}
+    </span>
+  );
+}
+
+function ResultText({ result }: { readonly result: string }) {
+  const { t } = useTranslation();
+  if (result === 'done') return <Word color="teal">{t('operator.people.audit.done')}</Word>;
+  if (result === 'begun') return <Word color="yellow">{t('operator.people.audit.begun')}</Word>;
+  return <Word color="red">{result}</Word>;
+}

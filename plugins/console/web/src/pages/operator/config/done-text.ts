@@ -1,0 +1,12 @@
+/** What to tell after files were taken up: that it is done, or what waits for a restart. Pure. */
+import type { TFunction } from 'i18next';
+import type { ConfigCheck } from '../sale-types.ts';
+
+/** Sections that wait for a restart. */
+export const restartNames = ({ changes }: ConfigCheck): string[] =>
+  changes.filter(({ restart }) => restart).map(({ section }) => section);
+
+export function doneText(check: ConfigCheck, done: string, t: TFunction): string {
+  const sections = restartNames(check);
+  return sections.length === 0 ? done : t('operator.config.savedRestart', { sections: sections.join(', ') });
+}

@@ -1,0 +1,162 @@
+/** One file: its text in the editor, checked while it is written, saved after a look at the difference. */
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useBlocker } from '@tanstack/react-router';
+import { lazy, Suspense, useMemo, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { send } from '../../../api/client.ts';
+import { Panel } from '../../../parts/page.tsx';
+import { ErrorState, Waiting } from '../../../parts/states.tsx';
+import { Act, useActs } from '../parts/act.tsx';
+import type { ConfigAnswer, ConfigCheck, ConfigFile } from '../sale-types.ts';
+import { CheckResult } from './check-result.tsx';
+import { type Mark, offsetOf, type Sayings } from './lint.ts';
+import { SaveDialog } from './save-dialog.tsx';
+
+const YamlEditor = lazy(() => import('./yaml-editor.tsx'));
+
+interface FileEditorProps {
+  readonly file: ConfigFile;
+  readonly schema: ConfigAnswer['schema'];
+}
+
+export function FileEditor({ file, schema }: FileEditorProps) {
+  const { t } = useTranslation();
+  const acts = useActs();
+  const [text, setText] = useState(file.text);
+  const [place, setPlace] = useState<{ readonly offset: number }>();
+  const changed = text !== file.text;
+  const check = useCheck(file.name, text, changed && acts);
+  const marks = useMemo(() => marksOfProblems(check.data, file.name, text), [check.data, file.name, text]);
+  const goTo = (where: string) => {
+    const offset = offsetOf(where, file.name, text);
+    return offset === undefined ? undefined : () => setPlace({ offset });
+  };
+  useBlocker({
+    shouldBlockFn: () => changed && !window.confirm(t('operator.config.leave')),
+    enableBeforeUnload: () => changed,
+  });
+  const readOnly = !file.writable || !acts;
+  return (
+    <Panel>
+      <Stack gap="sm">
+        {!file.writable && acts && (
+          <Text fz="sm" c="dimmed">
+            {t('operator.config.readOnlyHint')}
+          </Text>
+        )}
+        <Suspense fallback={<Waiting height={420} />}>
+          <YamlEditor
+            value={text}
+            onChange={setText}
+            schema={schema}
+            marks={marks}
+            readOnly={readOnly}
+            label={t('operator.config.editor', { file: file.name })}
+            say={useSayings()}
+            place={place}
+          />
+        </Suspense>
+        {!readOnly && (
+          <>
+            <Foot
+              file={file}
+              text={text}
+              check={check.data}
+              busy={check.isFetching}
+              onDiscard={() => setText(file.text)}
+            />
+            {check.isError ? (
+              <ErrorState error={check.error} onRetry={() => void check.refetch()} />
+            ) : (
+              changed && <CheckResult check={check.data} busy={check.isFetching} onGo={goTo} />
+            )}
+          </>
+        )}
+      </Stack>
+    </Panel>
+  );
+}
+
+/** The gateway's own judgement, a moment after the last letter. */
+function useCheck(name: string, text: string, enabled: boolean) {
+  const [settled] = useDebouncedValue(text, 600);
+  return useQuery({
+    queryKey: ['config check', name, settled],
+    queryFn: () => send<ConfigCheck>('POST', '/admin/config/check', { file: name, text: settled }),
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    gcTime: 30_000,
+    enabled,
+  });
+}
+
+function marksOfProblems(check: ConfigCheck | undefined, name: string, text: string): Mark[] {
+  return (check?.problems ?? []).flatMap(({ where, message }) => {
+    const from = offsetOf(where, name, text);
+    if (from === undefined) return [];
+    const lineEnd = text.indexOf('\n', from);
+    return [{ from, to: lineEnd < 0 ? text.length : lineEnd, message }];
+  });
+}
+
+function useSayings(): Sayings {
+  const { t } = useTranslation();
+  return useMemo(
+    () => ({
+      unknown: (name, known) => t('operator.config.unknownMember', { name, known: known.join(', ') }),
+      value: (value, allowed) => t('operator.config.wrongValue', { value, allowed: allowed.join(', ') }),
+    }),
+    [t],
+  );
+}
+
+interface FootProps {
+  readonly file: ConfigFile;
+  readonly text: string;
+  readonly check: ConfigCheck | undefined;
+  readonly busy: boolean;
+  readonly onDiscard: () => void;
+}
+
+function Foot({ file, text, check, busy, onDiscard }: FootProps) {
+  const { t } = useTranslation();
+  const [dialog, setDialog] = useState<'save' | 'discard'>();
+  const changed = text !== file.text;
+  const close = () => setDialog(undefined);
+  const isFaulty = (check?.problems.length ?? 0) > 0;
+  return (
+    <Group justify="space-between" gap="xs">
+      <Text fz="xs" c="dimmed">
+        {changed ? t('operator.config.changed') : t('operator.config.unchanged')} · {t('operator.config.keys')}
+      </Text>
+      <Group gap="xs">
+        <Button size="xs" variant="default" disabled={!changed} onClick={() => setDialog('discard')}>
+          {t('operator.config.discard')}
+        </Button>
+        <Button
+          size="xs"
+          disabled={!changed || check === undefined || isFaulty || busy}
+          onClick={() => setDialog('save')}
+        >
+          {t('operator.config.review')}
+        </Button>
+      </Group>
+      {dialog === 'save' && check !== undefined && <SaveDialog file={file} text={text} check={check} onClose={close} />}
+      <Act
+        opened={dialog === 'discard'}
+        onClose={close}
+        title={t('operator.config.discardTitle', { name: file.name })}
+        text={t('operator.config.discardText')}
+        action={t('operator.config.discard')}
+        danger
+        withReason={false}
+        act={async () => {
+          onDiscard();
+          return undefined;
+        }}
+      />
+    </Group>
+  );
+}

@@ -1,0 +1,42 @@
+/** The last look before a file is saved: the difference, what it changes, and why. */
+import { lazy, Suspense } from 'react';
+import { useTranslation } from 'react-i18next';
+import { send } from '../../../api/client.ts';
+import { Waiting } from '../../../parts/states.tsx';
+import { Act } from '../parts/act.tsx';
+import { answerKey } from '../parts/load.tsx';
+import type { ConfigCheck, ConfigFile } from '../sale-types.ts';
+import { Changes } from './check-result.tsx';
+import { doneText } from './done-text.ts';
+
+const YamlDiff = lazy(() => import('./yaml-diff.tsx'));
+
+interface SaveDialogProps {
+  readonly file: ConfigFile;
+  readonly text: string;
+  readonly check: ConfigCheck;
+  readonly onClose: () => void;
+}
+
+export function SaveDialog({ file: { name, text: previous }, text, check, onClose }: SaveDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Act
+      opened
+      wide
+      onClose={onClose}
+      title={t('operator.config.reviewTitle', { name: name.split('/').at(-1) })}
+      action={t('operator.config.saveNow')}
+      stale={[answerKey('/admin/config'), ['config check']]}
+      act={async (reason) => {
+        const done = await send<ConfigCheck>('POST', '/admin/config/save', { file: name, text, previous, reason });
+        return doneText(done, t('operator.config.saved'), t);
+      }}
+    >
+      <Suspense fallback={<Waiting height={240} />}>
+        <YamlDiff before={previous} after={text} label={t('operator.config.diff')} />
+      </Suspense>
+      <Changes check={check} />
+    </Act>
+  );
+}

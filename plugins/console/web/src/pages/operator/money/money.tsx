@@ -1,0 +1,158 @@
+/** Money as a whole: what came in, what it cost, by day, whether the books agree, and every row of the ledger. */
+import { Stack, Tabs } from '@mantine/core';
+import { IconCoins } from '@tabler/icons-react';
+import { lazy, Suspense } from 'react';
+import { useTranslation } from 'react-i18next';
+import { has, useMe } from '../../../api/session.ts';
+import { Money } from '../../../parts/money.tsx';
+import { Page, Panel } from '../../../parts/page.tsx';
+import { useSearchState } from '../../../parts/search-state.ts';
+import { Stat, StatRow } from '../../../parts/stat.tsx';
+import { EmptyState, Waiting } from '../../../parts/states.tsx';
+import { Loaded, useAnswer } from '../parts/load.tsx';
+import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
+import type { MoneyTotals } from '../sale-types.ts';
+import { isNegative, percentOf } from '../sums/usd.ts';
+import type { MonitorSeries } from '../types.ts';
+import { LedgerTable } from './ledger-table.tsx';
+import { Reconcile } from './reconcile.tsx';
+
+const Days = lazy(() => import('./days.tsx'));
+const tabs = ['overview', 'ledger'] as const;
+
+export default function MoneyPage() {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  const tab = tabs.find((one) => one === search['tab']) ?? 'overview';
+  const titles = { overview: t('operator.sales.money.byDay'), ledger: t('operator.sales.money.ledger') };
+  const pick = (value: string | null) =>
+    change({ tab: value === 'overview' ? undefined : (value ?? undefined), kind: undefined });
+  return (
+    <Page
+      title={t('operator.sales.money.title')}
+      hint={t('operator.sales.money.intro')}
+      actions={tab === 'overview' ? <SpanPicker names={['24h', '7d', '30d', '90d']} otherwise="30d" /> : undefined}
+    >
+      <Tabs value={tab} onChange={pick} keepMounted={false}>
+        <Tabs.List mb="md">
+          {tabs.map((value) => (
+            <Tabs.Tab key={value} value={value}>
+              {titles[value]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="overview">
+          <Overview />
+        </Tabs.Panel>
+        <Tabs.Panel value="ledger">
+          <LedgerTable
+            path="/admin/ledger"
+            csv="/admin/ledger.csv"
+            empty={
+              <EmptyState
+                icon={IconCoins}
+                title={t('operator.sales.money.empty')}
+                hint={t('operator.sales.money.emptyHint')}
+              />
+            }
+          />
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  );
+}
+
+function Overview() {
+  const span = useSpan('30d');
+  const totals = useAnswer<MoneyTotals>('/admin/money', span.query);
+  return (
+    <Stack gap="lg">
+      <Loaded of={totals} height={200}>
+        {(data) => <Totals totals={data} span={span} />}
+      </Loaded>
+      {has(useMe(), 'requests') && <ByDay span={span} />}
+      <Reconcile />
+    </Stack>
+  );
+}
+
+function ByDay({ span }: { readonly span: AskedSpan }) {
+  const { t } = useTranslation();
+  const bucketMinutes = span.name === '24h' ? 60 : 1_440;
+  const series = useAnswer<MonitorSeries>('/admin/monitor/series', { ...span.query, bucketMinutes });
+  return (
+    <Loaded of={series} height={280}>
+      {(data) => (
+        <Suspense fallback={<Waiting height={280} />}>
+          <Panel title={t('operator.sales.money.chart')} flush>
+            <Days series={data} />
+          </Panel>
+        </Suspense>
+      )}
+    </Loaded>
+  );
+}
+
+interface TotalsProps {
+  readonly totals: MoneyTotals;
+  readonly span: AskedSpan;
+}
+
+function Totals({ totals, span }: TotalsProps) {
+  const { t } = useTranslation();
+  const { revenue, ownCost, margin, absorbed, credited, sold, refunded, lapsed } = totals;
+  const rows = (kind?: string) => ({
+    to: '/admin/money',
+    search: { tab: 'ledger', span: span.name, ...(kind === undefined ? {} : { kind }) },
+  });
+  const share = percentOf(margin, revenue);
+  const requests = { to: '/admin/requests', search: { span: span.name } };
+  return (
+    <Stack gap="sm">
+      <StatRow>
+        <Stat
+          label={t('operator.sales.money.revenue')}
+          value={<Money of={revenue} />}
+          note={t('operator.sales.money.revenueHint')}
+          {...rows('SETTLE')}
+        />
+        <Stat
+          label={t('operator.sales.money.ownCost')}
+          value={<Money of={ownCost} />}
+          note={t('operator.sales.money.ownCostHint')}
+          {...requests}
+        />
+        <Stat
+          label={t('operator.sales.money.absorbed')}
+          value={<Money of={absorbed} />}
+          note={t('operator.sales.money.absorbedHint')}
+          to="/admin/requests"
+          search={{ span: span.name, result: 'upstream_error' }}
+        />
+        <Stat
+          label={t('operator.sales.money.margin')}
+          value={<Money of={margin} />}
+          tone={isNegative(margin) ? 'bad' : undefined}
+          note={share === undefined ? undefined : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
+          {...requests}
+        />
+      </StatRow>
+      <StatRow>
+        <Stat
+          label={t('operator.sales.money.credited')}
+          value={<Money of={credited} />}
+          note={t('operator.sales.money.creditedHint')}
+          {...rows('CREDIT')}
+        />
+        <Stat
+          label={t('operator.sales.money.sold')}
+          value={<Money of={sold} />}
+          note={t('operator.sales.money.soldHint')}
+          {...rows('PURCHASE')}
+        />
+        <Stat label={t('operator.sales.money.refunded')} value={<Money of={refunded} />} {...rows('REFUND')} />
+        <Stat label={t('operator.sales.money.lapsed')} value={<Money of={lapsed} />} {...rows('LAPSE')} />
+      </StatRow>
+    </Stack>
+  );
+}

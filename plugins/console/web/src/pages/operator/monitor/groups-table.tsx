@@ -1,0 +1,154 @@
+/** Traffic by model, upstream, account or operation; every count opens its requests. */
+import { Progress, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { countText, durationText, shareText } from '../../../parts/format.ts';
+import { Money } from '../../../parts/money.tsx';
+import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
+import { Loaded, useAnswer } from '../parts/load.tsx';
+import { AccountLink, RowLink } from '../parts/names.tsx';
+import type { AskedSpan } from '../parts/span.tsx';
+import { minus } from '../sums/usd.ts';
+import type { Group, GroupName } from '../types.ts';
+
+interface GroupsTableProps {
+  readonly by: GroupName;
+  readonly span: AskedSpan;
+  readonly label: string;
+}
+
+/** Under which name the list of requests takes a group. */
+const filterOf = { model: 'model', provider: 'provider', operation: 'operation', account: 'accountId', key: 'keyId' };
+
+export function GroupsTable({ by, span, label }: GroupsTableProps) {
+  const { t } = useTranslation();
+  const groups = useAnswer<{ rows: readonly Group[] }>(
+    '/admin/monitor/groups',
+    { ...span.query, by, limit: 50 },
+    30_000,
+  );
+  const columns = useColumns(by, span, groups.data?.rows ?? []);
+  return (
+    <Loaded of={groups} height={180}>
+      {({ rows }) => (
+        <CsvTable
+          label={label}
+          rows={rows}
+          columns={columns}
+          rowKey={({ group }) => group}
+          file={`by-${by}`}
+          empty={
+            <Text c="dimmed" fz="sm" p="md">
+              {t('operator.traffic.monitor.empty')}
+            </Text>
+          }
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): CsvColumn<Group>[] {
+  const { t, i18n } = useTranslation();
+  const most = Math.max(1, ...rows.map(({ requests }) => requests));
+  const titles = {
+    model: 'model',
+    provider: 'provider',
+    operation: 'operation',
+    account: 'account',
+    key: 'key',
+  } as const;
+  const search = (group: string, result?: string) => ({
+    span: span.name,
+    [filterOf[by]]: group,
+    ...(result === undefined ? {} : { result }),
+  });
+  const counts: CsvColumn<Group>[] = [
+    {
+      key: by,
+      title: t(`operator.column.${titles[by]}`),
+      cell: ({ group }) => (by === 'account' ? <AccountLink id={group} /> : <Text fz="sm">{group || '–'}</Text>),
+      plain: ({ group }) => group,
+    },
+    {
+      key: 'requests',
+      title: t('operator.column.requests'),
+      right: true,
+      cell: ({ group, requests }) => (
+        <div>
+          <RowLink to="/admin/requests" search={search(group)}>
+            {countText(requests, i18n.language)}
+          </RowLink>
+          <Progress value={(100 * requests) / most} size={3} mt={3} aria-hidden className="bar-hint" />
+        </div>
+      ),
+      plain: ({ requests }) => requests,
+    },
+    {
+      key: 'success',
+      title: t('operator.column.success'),
+      right: true,
+      cell: ({ requests, results }) => shareText(results.ok, requests, i18n.language),
+      plain: ({ results }) => results.ok,
+    },
+    {
+      key: 'upstreamErrors',
+      title: t('operator.column.errors'),
+      right: true,
+      cell: ({ group, results }) =>
+        results.upstream_error === 0 ? (
+          '0'
+        ) : (
+          <RowLink to="/admin/requests" search={search(group, 'upstream_error')}>
+            {countText(results.upstream_error, i18n.language)}
+          </RowLink>
+        ),
+      plain: ({ results }) => results.upstream_error,
+    },
+  ];
+  return [...counts, ...waits(t('operator.column.firstByte'), t('operator.column.total')), ...useMoneyColumns(rows)];
+}
+
+function waits(firstByteTitle: string, totalTitle: string): CsvColumn<Group>[] {
+  const both = (all: Group['total']) => `${durationText(all.p50)} · ${durationText(all.p95)}`;
+  return [
+    {
+      key: 'firstByteP50Ms',
+      title: `${firstByteTitle} p50 · p95`,
+      right: true,
+      minor: true,
+      cell: ({ firstByte }) => both(firstByte),
+      plain: ({ firstByte }) => firstByte.p50,
+    },
+    {
+      key: 'totalP50Ms',
+      title: `${totalTitle} p50 · p95`,
+      right: true,
+      minor: true,
+      cell: ({ total }) => both(total),
+      plain: ({ total }) => total.p50,
+    },
+  ];
+}
+
+/** Where no amount is known at all, its columns would be a row of dashes. */
+function useMoneyColumns(rows: readonly Group[]): CsvColumn<Group>[] {
+  const { t } = useTranslation();
+  if (!rows.some(({ cost }) => cost !== null)) return [];
+  const margin = ({ cost, ownCost }: Group) => (cost === null || ownCost === null ? null : minus(cost, ownCost));
+  return [
+    {
+      key: 'cost',
+      title: t('operator.column.cost'),
+      right: true,
+      cell: ({ cost }) => <Money of={cost} />,
+      plain: ({ cost }) => cost,
+    },
+    {
+      key: 'margin',
+      title: t('operator.column.margin'),
+      right: true,
+      cell: (row) => <Money of={margin(row)} />,
+      plain: margin,
+    },
+  ];
+}

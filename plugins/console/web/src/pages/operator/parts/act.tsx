@@ -1,0 +1,110 @@
+/** Asks for a reason, and for what else a change needs, before it is made; tells afterwards what was done. */
+import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { type QueryKey, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, type ReactNode, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { newAttempt } from '../../../api/client.ts';
+import { isOperator, useMe } from '../../../api/session.ts';
+import { ErrorState } from '../../../parts/states.tsx';
+
+/** Whether whoever looks may change things. Auditors look. */
+export function useActs(): boolean {
+  return isOperator(useMe());
+}
+
+interface ActProps {
+  readonly opened: boolean;
+  readonly onClose: () => void;
+  /** Names what is acted on. */
+  readonly title: string;
+  readonly text?: ReactNode;
+  /** The verb on the button. */
+  readonly action: string;
+  readonly danger?: boolean;
+  /** For what needs room, such as a difference. */
+  readonly wide?: boolean;
+  /** Fields beside the reason. */
+  readonly children?: ReactNode;
+  /** What is still missing; the button waits for it. */
+  readonly missing?: boolean;
+  /** Without: no reason is asked for. */
+  readonly withReason?: boolean;
+  /** `once` names the attempt: it stays the same until it succeeds, so that trying again changes once. Resolves with what to tell. */
+  readonly act: (reason: string, once: string) => Promise<string | undefined>;
+  /** Queries that the change makes old. */
+  readonly stale?: readonly QueryKey[];
+}
+
+export function Act(props: ActProps) {
+  const { opened, onClose, title, wide = false } = props;
+  return (
+    <Modal opened={opened} onClose={onClose} title={title} size={wide ? 1000 : 'md'}>
+      {opened && <ActForm {...props} />}
+    </Modal>
+  );
+}
+
+function ActForm(props: ActProps) {
+  const { onClose, text, action, danger = false, children, missing = false, withReason = true, act } = props;
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [reason, setReason] = useState('');
+  const [tried, setTried] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const once = useRef(newAttempt());
+  const noReason = withReason && reason.trim() === '';
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (noReason || missing) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const told = await act(reason.trim(), once.current);
+      if (told !== undefined) notifications.show({ message: told, color: 'teal' });
+      for (const queryKey of props.stale ?? []) void client.invalidateQueries({ queryKey });
+      onClose();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)} noValidate>
+      <Stack gap="sm">
+        {text !== undefined && (
+          <Text fz="sm" component="div">
+            {text}
+          </Text>
+        )}
+        {children}
+        {withReason && (
+          <Textarea
+            label={t('operator.ask.reasonLabel')}
+            description={t('operator.ask.reasonHint')}
+            autosize
+            minRows={2}
+            maxLength={500}
+            required
+            data-autofocus={children === undefined || undefined}
+            value={reason}
+            error={tried && noReason ? t('operator.ask.reasonMissing') : undefined}
+            onChange={({ currentTarget }) => setReason(currentTarget.value)}
+          />
+        )}
+        {error !== undefined && <ErrorState error={error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            {t('shell.cancel')}
+          </Button>
+          <Button type="submit" color={danger ? 'red' : undefined} loading={busy}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,71 @@
+/** A whole list as CSV, for those that the API has no file of: asks page after page and tells how far it is. */
+import { Button } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconDownload } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { get, type Query } from '../../../api/client.ts';
+import { useErrorText } from '../../../parts/states.tsx';
+import { type Cell, toCsv } from '../sums/rows-csv.ts';
+import type { Page } from '../types.ts';
+import { saveText } from './save-text.ts';
+
+const pageRows = 500;
+const mostRows = 100_000;
+
+interface AllRowsCsvProps {
+  readonly path: string;
+  readonly query?: Query;
+  /** Name of the file, without its ending. */
+  readonly file: string;
+  /** Members of a row, in the order of the columns. */
+  readonly columns: readonly string[];
+}
+
+export function AllRowsCsv({ path, query = {}, file, columns }: AllRowsCsvProps) {
+  const { t } = useTranslation();
+  const errorText = useErrorText();
+  const [told, setTold] = useState<number>();
+  const save = async () => {
+    try {
+      const rows = await allRows(path, query, setTold);
+      const lines = rows.map((row) => columns.map((column) => cellOf(row[column])));
+      saveText(`${file}.csv`, 'text/csv;charset=utf-8', toCsv(columns, lines));
+    } catch (error) {
+      notifications.show({ message: errorText(error), color: 'red' });
+    } finally {
+      setTold(undefined);
+    }
+  };
+  return (
+    <Button
+      size="compact-xs"
+      variant="subtle"
+      color="gray"
+      leftSection={<IconDownload size={14} />}
+      title={t('shell.csvLabel')}
+      disabled={told !== undefined}
+      onClick={() => void save()}
+    >
+      {told === undefined ? t('shell.csv') : `${told} …`}
+    </Button>
+  );
+}
+
+type AnyRow = Readonly<Record<string, unknown>>;
+
+async function allRows(path: string, query: Query, tell: (rows: number) => void): Promise<AnyRow[]> {
+  const rows: AnyRow[] = [];
+  let after: string | undefined;
+  do {
+    tell(rows.length);
+    const page: Page<AnyRow> = await get(path, { ...query, limit: pageRows, after });
+    rows.push(...page.rows);
+    after = page.next ?? undefined;
+  } while (after !== undefined && rows.length < mostRows);
+  return rows;
+}
+
+function cellOf(value: unknown): Cell {
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell);
+}

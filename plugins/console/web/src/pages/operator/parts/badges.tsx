@@ -1,0 +1,68 @@
+/** Small words with a colour: results and states. The word says it too, for whoever does not see the colour. */
+import { Badge, type MantineColor } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { TaskState } from '../../../api/types.ts';
+import type { UpstreamState } from '../sums/upstream-state.ts';
+import type { OperatorRequest, RequestResult } from '../types.ts';
+
+interface WordProps {
+  readonly color: MantineColor;
+  readonly children: string;
+}
+export function Word({ color, children }: WordProps) {
+  return (
+    <Badge
+      variant="light"
+      color={color}
+      size="sm"
+      radius="sm"
+      tt="none"
+      fw={550}
+      className="word-badge"
+      style={{ '--word': `var(--mantine-color-${color}-9)` }}
+    >
+      {children}
+    </Badge>
+  );
+}
+
+/** As the filter of the API sorts them. */
+export function resultOf({ status, outcome }: Pick<OperatorRequest, 'status' | 'outcome'>): RequestResult {
+  if (outcome === 'client_left') return 'left';
+  if (outcome === 'failed' || status >= 500) return 'upstream_error';
+  return status >= 400 ? 'client_error' : 'ok';
+}
+const resultColors = { ok: 'teal', client_error: 'yellow', upstream_error: 'red', left: 'gray' } as const;
+
+export function ResultWord({ request }: { readonly request: Pick<OperatorRequest, 'status' | 'outcome'> }) {
+  const { t } = useTranslation();
+  const result = resultOf(request);
+  return <Word color={resultColors[result]}>{`${request.status} ${t(`operator.result.${result}`)}`}</Word>;
+}
+
+const taskColors = {
+  queued: 'gray',
+  running: 'blue',
+  succeeded: 'teal',
+  failed: 'red',
+  cancelled: 'gray',
+  expired: 'yellow',
+} as const;
+
+export function TaskWord({ state }: { readonly state: TaskState }) {
+  const { t } = useTranslation();
+  return <Word color={taskColors[state]}>{t(`operator.traffic.tasks.state.${state}`)}</Word>;
+}
+
+export const upstreamColors = {
+  healthy: 'teal',
+  cooling: 'yellow',
+  broken: 'red',
+  disabled: 'gray',
+  keyless: 'gray',
+} as const;
+
+export function UpstreamWord({ state }: { readonly state: UpstreamState }) {
+  const { t } = useTranslation();
+  return <Word color={upstreamColors[state]}>{t(`operator.traffic.upstreams.state.${state}`)}</Word>;
+}

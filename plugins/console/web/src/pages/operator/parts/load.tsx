@@ -1,0 +1,31 @@
+/** One answer of the API, or what stands in its place while it is not there. */
+import { Skeleton } from '@mantine/core';
+import { keepPreviousData, type QueryKey, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { get, type Query } from '../../../api/client.ts';
+import { ErrorState } from '../../../parts/states.tsx';
+
+/** Key of an answer, for those who make it old: the path alone means every question to it. */
+export const answerKey = (path: string): QueryKey => ['operator', path];
+
+export function useAnswer<T>(path: string, query: Query = {}, refetchMs: number | false = false): UseQueryResult<T> {
+  return useQuery({
+    queryKey: [...answerKey(path), query],
+    queryFn: ({ signal }) => get<T>(path, query, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: refetchMs,
+  });
+}
+
+interface LoadedProps<T> {
+  readonly of: UseQueryResult<T>;
+  /** Height of what will stand here. */
+  readonly height?: number;
+  readonly children: (data: T) => ReactNode;
+}
+
+export function Loaded<T>({ of, height = 160, children }: LoadedProps<T>) {
+  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (of.isError) return <ErrorState error={of.error} onRetry={() => void of.refetch()} />;
+  return <Skeleton height={height} radius="md" aria-busy />;
+}

@@ -1,0 +1,70 @@
+/** Links to what a row is about: accounts by their name, requests by the end of their id. */
+import { Anchor, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { get } from '../../../api/client.ts';
+import { has, useMe } from '../../../api/session.ts';
+import type { AccountRow, Page } from '../types.ts';
+
+/** Names of the first accounts; one whose name is not among them is shown by its id. */
+function useAccountName(accountId: string | null): string | undefined {
+  const known = has(useMe(), 'accounts');
+  const names = useQuery({
+    queryKey: ['account names'],
+    queryFn: ({ signal }) => get<Page<AccountRow>>('/admin/accounts', { limit: 500 }, signal),
+    select: ({ rows }) => new Map(rows.map(({ id, name }) => [id, name])),
+    staleTime: 300_000,
+    enabled: known && accountId !== null,
+  });
+  return accountId === null ? undefined : names.data?.get(accountId);
+}
+
+export function AccountLink({ id }: { readonly id: string | null }) {
+  const name = useAccountName(id);
+  if (id === null) return <Absent />;
+  return (
+    <RowLink to={`/admin/accounts/${encodeURIComponent(id)}`} title={id}>
+      {name ?? shortId(id)}
+    </RowLink>
+  );
+}
+
+export function RequestLink({ id }: { readonly id: string | null }) {
+  if (id === null) return <Absent />;
+  return (
+    <RowLink to={`/admin/requests/${encodeURIComponent(id)}`} title={id}>
+      <span className="mono">{shortId(id)}</span>
+    </RowLink>
+  );
+}
+
+interface RowLinkProps {
+  readonly to: string;
+  readonly search?: Readonly<Record<string, string>>;
+  readonly title?: string;
+  readonly children: ReactNode;
+}
+
+/** A link inside a row that itself opens something. */
+export function RowLink({ to, search = {}, title, children }: RowLinkProps) {
+  return (
+    <Anchor
+      fz="inherit"
+      title={title}
+      onClick={(event) => event.stopPropagation()}
+      renderRoot={(props) => <Link {...props} to={to} search={search} />}
+    >
+      {children}
+    </Anchor>
+  );
+}
+
+/** Random ids differ at their end. */
+export const shortId = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
+
+export const Absent = () => (
+  <Text span c="dimmed" inherit>
+    –
+  </Text>
+);

@@ -1,0 +1,155 @@
+/** Who may sign in and what they may do; letting people in, changing roles, blocking, reset links. */
+import { Button, Text } from '@mantine/core';
+import { IconMailPlus, IconUserPlus, IconUsers } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useMe } from '../../../api/session.ts';
+import { type Column, DataTable } from '../../../parts/data-table.tsx';
+import { Page, Panel } from '../../../parts/page.tsx';
+import { useSearchState } from '../../../parts/search-state.ts';
+import { EmptyState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
+import { useActs } from '../parts/act.tsx';
+import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
+import { Word } from '../parts/badges.tsx';
+import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
+import { AccountLink } from '../parts/names.tsx';
+import type { Handover } from '../sale-types.ts';
+import type { Person } from '../types.ts';
+import { AddDialog, InviteDialog } from './let-in.tsx';
+import { LinkDialog } from './link-dialog.tsx';
+import { PersonMenu } from './person-menu.tsx';
+
+export const peoplePath = '/admin/people';
+export const roleNames = ['client', 'auditor', 'operator'] as const;
+const csvColumns = [
+  'id',
+  'email',
+  'name',
+  'role',
+  'blocked',
+  'emailVerified',
+  'twoFactor',
+  'accountId',
+  'createdAt',
+  'seenAt',
+];
+
+export default function People() {
+  const { t } = useTranslation();
+  const [search] = useSearchState();
+  const acts = useActs();
+  const [dialog, setDialog] = useState<'add' | 'invite'>();
+  const [handover, setHandover] = useState<Handover>();
+  const query = { text: search['text'], role: search['role'] };
+  const close = () => setDialog(undefined);
+  return (
+    <Page
+      title={t('operator.people.people.title')}
+      hint={t('operator.people.people.intro')}
+      actions={acts ? <LetIn onPick={setDialog} /> : undefined}
+    >
+      <Panel flush>
+        <FilterBar>
+          <TextFilter name="text" label={t('operator.people.people.search')} />
+          <ChoiceFilter
+            name="role"
+            label={t('operator.people.people.anyRole')}
+            data={roleNames.map((value) => ({ value, label: t(`operator.people.people.role.${value}`) }))}
+          />
+          <AllRowsCsv path={peoplePath} query={query} file="people" columns={csvColumns} />
+        </FilterBar>
+        <DataTable<Person>
+          label={t('operator.people.people.title')}
+          path={peoplePath}
+          query={query}
+          columns={useColumns(acts, setHandover)}
+          rowKey={({ id }) => id}
+          empty={
+            <EmptyState
+              icon={IconUsers}
+              title={t('operator.people.people.empty')}
+              hint={t('operator.people.people.emptyHint')}
+            />
+          }
+        />
+      </Panel>
+      {dialog === 'add' && <AddDialog onClose={close} onDone={setHandover} />}
+      {dialog === 'invite' && <InviteDialog onClose={close} onDone={setHandover} />}
+      <LinkDialog handover={handover} onClose={() => setHandover(undefined)} />
+    </Page>
+  );
+}
+
+function LetIn({ onPick }: { readonly onPick: (dialog: 'add' | 'invite') => void }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Button leftSection={<IconMailPlus size={15} />} onClick={() => onPick('invite')}>
+        {t('operator.people.people.invite')}
+      </Button>
+      <Button variant="default" leftSection={<IconUserPlus size={15} />} onClick={() => onPick('add')}>
+        {t('operator.people.people.add')}
+      </Button>
+    </>
+  );
+}
+
+const roleColors = { client: 'gray', auditor: 'blue', operator: 'violet' } as const;
+
+function useColumns(acts: boolean, onLink: (handover: Handover) => void): Column<Person>[] {
+  const { t } = useTranslation();
+  const me = useMe();
+  const own = me.person?.id;
+  const act: Column<Person> = {
+    key: 'actions',
+    title: t('operator.column.actions'),
+    right: true,
+    // Nobody changes their own role, or locks themselves out.
+    cell: (person) => person.id !== own && <PersonMenu person={person} onLink={onLink} />,
+  };
+  const columns: Column<Person>[] = [
+    { key: 'name', title: t('operator.column.name'), cell: (person) => <Who of={person} isMe={person.id === own} /> },
+    {
+      key: 'role',
+      title: t('operator.people.people.roleTitleShort'),
+      cell: ({ role, blocked }) =>
+        blocked ? (
+          <Word color="red">{t('operator.people.people.blocked')}</Word>
+        ) : (
+          <Word color={roleColors[role]}>{t(`operator.people.people.role.${role}`)}</Word>
+        ),
+    },
+    {
+      key: 'account',
+      title: t('operator.column.account'),
+      cell: ({ accountId }) => <AccountLink id={accountId} />,
+    },
+    {
+      key: 'factor',
+      title: t('operator.people.people.twoFactor'),
+      minor: true,
+      cell: ({ twoFactor }) => (twoFactor ? t('shell.yes') : t('shell.no')),
+    },
+    { key: 'seen', title: t('operator.people.people.seen'), cell: ({ seenAt }) => <Time at={seenAt} relative /> },
+    {
+      key: 'created',
+      title: t('operator.column.created'),
+      minor: true,
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+  ];
+  return acts ? [...columns, act] : columns;
+}
+
+function Who({ of: { name, email, emailVerified }, isMe }: { readonly of: Person; readonly isMe: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <span>
+      {name} {isMe && <Word color="blue">{t('operator.people.people.you')}</Word>}
+      <Text span display="block" fz="xs" c="dimmed" className="wrap-any">
+        {email} {!emailVerified && `(${t('operator.people.people.unverified')})`}
+      </Text>
+    </span>
+  );
+}

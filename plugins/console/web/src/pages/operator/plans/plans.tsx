@@ -1,0 +1,127 @@
+/** The plans as cards, as clients see them, with what an operator does about them. */
+import { Badge, Button, Group, List, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { IconCheck, IconStack2 } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import { has, useMe } from '../../../api/session.ts';
+import { Money } from '../../../parts/money.tsx';
+import { Page, Panel } from '../../../parts/page.tsx';
+import { EmptyState } from '../../../parts/states.tsx';
+import { useActs } from '../parts/act.tsx';
+import { Loaded } from '../parts/load.tsx';
+import type { Plan } from '../types.ts';
+import { useBenefits } from './benefits.tsx';
+import { usePlans } from './use-plans.ts';
+
+export default function PlansPage() {
+  const { t } = useTranslation();
+  const plans = usePlans();
+  const withConfig = has(useMe(), 'config');
+  const edit = (
+    <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/config" />}>
+      {t('operator.sales.plans.edit')}
+    </Button>
+  );
+  return (
+    <Page
+      title={t('operator.sales.plans.title')}
+      hint={t('operator.sales.plans.intro')}
+      actions={withConfig ? edit : undefined}
+    >
+      <Loaded of={plans} height={320}>
+        {({ rows, default: usual }) =>
+          rows.length === 0 ? (
+            <Panel>
+              <EmptyState
+                icon={IconStack2}
+                title={t('operator.sales.plans.empty')}
+                hint={t('operator.sales.plans.emptyHint')}
+              />
+            </Panel>
+          ) : (
+            <SimpleGrid type="container" cols={{ base: 1, '560px': 2, '960px': 3 }} spacing="sm">
+              {rows.map((plan) => (
+                <Card key={plan.name} plan={plan} isUsual={plan.name === usual} />
+              ))}
+            </SimpleGrid>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Card({ plan, isUsual }: { readonly plan: Plan; readonly isUsual: boolean }) {
+  const { t } = useTranslation();
+  const benefits = useBenefits(plan);
+  return (
+    <Panel>
+      <Stack gap="sm" h="100%">
+        <Group justify="space-between">
+          <Title order={2} fz="lg" tt="capitalize">
+            {plan.name}
+          </Title>
+          {isUsual && <Badge variant="light">{t('operator.sales.plans.isDefault')}</Badge>}
+        </Group>
+        <Price plan={plan} />
+        <List spacing={6} fz="sm" icon={<IconCheck size={15} color="var(--good)" aria-hidden />}>
+          {benefits.map((benefit, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: they neither move nor change
+            <List.Item key={index}>{benefit}</List.Item>
+          ))}
+        </List>
+        <CardActions name={plan.name} />
+      </Stack>
+    </Panel>
+  );
+}
+
+function Price({ plan: { price, grant } }: { readonly plan: Plan }) {
+  const { t } = useTranslation();
+  if (price === null || /^0*\.?0*$/.test(price))
+    return (
+      <Text fz={26} fw={650}>
+        {t('operator.sales.plans.free')}
+      </Text>
+    );
+  const every =
+    grant === null ? undefined : ({ day: 'perDay', week: 'perWeek', month: 'perMonth' } as const)[grant.every];
+  return (
+    <Text fz={26} fw={650}>
+      <Money of={price} />{' '}
+      {every !== undefined && (
+        <Text span fz="sm" c="dimmed">
+          {t(`operator.sales.plans.${every}`)}
+        </Text>
+      )}
+    </Text>
+  );
+}
+
+function CardActions({ name }: { readonly name: string }) {
+  const { t } = useTranslation();
+  const me = useMe();
+  const acts = useActs();
+  return (
+    <Group gap="xs" mt="auto">
+      {has(me, 'accounts') && (
+        <Button
+          size="xs"
+          variant="default"
+          renderRoot={(props) => <Link {...props} to="/admin/accounts" search={{ plan: name }} />}
+        >
+          {t('operator.sales.plans.accountsOn')}
+        </Button>
+      )}
+      {acts && has(me, 'codes') && (
+        <Button
+          size="xs"
+          variant="default"
+          renderRoot={(props) => <Link {...props} to="/admin/codes" search={{ make: 'plan', plan: name }} />}
+        >
+          {t('operator.sales.plans.makeCode')}
+        </Button>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,130 @@
+/** One model: every class and tier with own cost and sale price. */
+import { Alert, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { countText } from '../../../parts/format.ts';
+import { Money } from '../../../parts/money.tsx';
+import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { RowLink } from '../parts/names.tsx';
+import type { PricedModel } from '../sale-types.ts';
+import { type PriceRow, priceRows, sellsBelowCost } from '../sums/price-rows.ts';
+
+export function ModelPrices({ model }: { readonly model: PricedModel }) {
+  const { t } = useTranslation();
+  const { id, prices, cost } = model;
+  return (
+    <Stack>
+      {prices === null && (
+        <Alert
+          color="red"
+          variant="light"
+          icon={<IconAlertTriangle size={18} />}
+          title={t('operator.sales.prices.unpriced')}
+        >
+          {t('operator.sales.prices.unpricedHint')}
+        </Alert>
+      )}
+      {sellsBelowCost(prices, cost) && (
+        <Alert
+          color="orange"
+          variant="light"
+          icon={<IconAlertTriangle size={18} />}
+          title={t('operator.sales.prices.belowCost')}
+        >
+          {t('operator.sales.prices.belowCostHint')}
+        </Alert>
+      )}
+      <ModelFacts model={model} />
+      <CsvTable
+        label={id}
+        rows={priceRows(prices, cost)}
+        columns={useColumns()}
+        rowKey={(row) => `${row.tier ?? ''} ${row.class}`}
+        file={`prices-${id.replaceAll(/[^\w.-]/g, '_')}`}
+        empty={<Text c="dimmed">{t('operator.sales.prices.unpriced')}</Text>}
+      />
+    </Stack>
+  );
+}
+
+function ModelFacts({ model }: { readonly model: PricedModel }) {
+  const { t, i18n } = useTranslation();
+  const { id, ownedBy, prices, cost, contextTokens, maxOutputTokens, modalities, providers, source, multiplier } =
+    model;
+  const count = (tokens: number) => countText(tokens, i18n.language);
+  return (
+    <Facts
+      of={[
+        [
+          t('operator.column.model'),
+          <span key="id" className="mono">
+            {id}
+          </span>,
+        ],
+        [t('operator.sales.prices.ownedBy'), ownedBy],
+        [
+          t('operator.sales.prices.providers'),
+          providers.map((provider) => (
+            <span key={provider}>
+              <RowLink to="/admin/upstreams" search={{ provider }}>
+                {provider}
+              </RowLink>{' '}
+            </span>
+          )),
+        ],
+        prices !== null && [t('operator.traffic.requests.priceVersion'), prices.version],
+        cost !== null && [
+          `${t('operator.column.ownCost')}: ${t('operator.traffic.requests.priceVersion')}`,
+          cost.version,
+        ],
+        prices !== null && [
+          t('operator.sales.prices.ratio'),
+          `${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`,
+        ],
+        source !== null && [t('operator.sales.prices.source'), source],
+        contextTokens !== null && [t('operator.sales.prices.context'), count(contextTokens)],
+        maxOutputTokens !== null && [t('operator.sales.prices.maxOutput'), count(maxOutputTokens)],
+        modalities.length > 0 && [t('operator.sales.prices.modalities'), modalities.join(', ')],
+      ]}
+    />
+  );
+}
+
+function useColumns(): CsvColumn<PriceRow>[] {
+  const { t } = useTranslation();
+  const per = { million: t('operator.sales.prices.perMillion'), piece: t('operator.sales.prices.perPiece') };
+  const money = (key: 'official' | 'sale' | 'cost' | 'margin', title: string, minor = false): CsvColumn<PriceRow> => ({
+    key,
+    title,
+    right: true,
+    minor,
+    cell: (row) => <Money of={row[key]} signed={key === 'margin' && row[key]?.startsWith('-') === true} />,
+    plain: (row) => row[key],
+  });
+  return [
+    {
+      key: 'class',
+      title: t('operator.sales.prices.class'),
+      cell: (row) => (
+        <span>
+          {row.class}{' '}
+          <Text span fz="xs" c="dimmed">
+            {per[row.per]}
+          </Text>
+        </span>
+      ),
+      plain: (row) => row.class,
+    },
+    {
+      key: 'tier',
+      title: t('operator.sales.prices.tiers'),
+      cell: ({ tier }) => tier ?? t('operator.sales.prices.baseTier'),
+      plain: ({ tier }) => tier ?? '',
+    },
+    money('cost', t('operator.sales.prices.own')),
+    money('official', t('operator.sales.prices.official'), true),
+    money('sale', t('operator.sales.prices.sale')),
+    money('margin', t('operator.column.margin')),
+  ];
+}

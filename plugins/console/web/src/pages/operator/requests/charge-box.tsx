@@ -1,0 +1,112 @@
+/** What a request was charged, the sum that leads there, and giving it back. */
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconReceiptRefund } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { send } from '../../../api/client.ts';
+import { listKey } from '../../../parts/data-table.tsx';
+import { Money } from '../../../parts/money.tsx';
+import { Act, useActs } from '../parts/act.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { answerKey } from '../parts/load.tsx';
+import { shortId } from '../parts/names.tsx';
+import { isAmount, isNothing, minus } from '../sums/usd.ts';
+import type { OperatorCharge, OperatorStory } from '../types.ts';
+import { storyPath } from './story-path.ts';
+
+export function ChargeBox({ story }: { readonly story: OperatorStory }) {
+  const { t } = useTranslation();
+  const acts = useActs();
+  const { charge, request } = story;
+  if (charge === null)
+    return (
+      <Text fz="sm" c="dimmed">
+        {t('operator.traffic.requests.noCharge')}
+      </Text>
+    );
+  const left = minus(charge.cost, charge.refunded);
+  return (
+    <Stack gap="sm">
+      <ChargeFacts charge={charge} />
+      <div>
+        <Text fz="xs" c="dimmed" mb={4}>
+          {t('operator.traffic.requests.formula')}
+        </Text>
+        <div className="formula" data-testid="formula">
+          {charge.formula}
+        </div>
+        {charge.estimated && (
+          <Text fz="xs" c="dimmed" mt={4}>
+            {t('operator.traffic.requests.estimatedHint')}
+          </Text>
+        )}
+      </div>
+      {acts && <Refund id={request.id} left={left} />}
+    </Stack>
+  );
+}
+
+function ChargeFacts({ charge }: { readonly charge: OperatorCharge }) {
+  const { t } = useTranslation();
+  const { cost, ownCost, refunded, held, ratio, priceVersion, tier } = charge;
+  return (
+    <Facts
+      of={[
+        [t('operator.column.cost'), <Money key="cost" of={cost} />],
+        [t('operator.column.ownCost'), <Money key="own" of={ownCost} />],
+        ownCost !== null && [t('operator.column.margin'), <Money key="margin" of={minus(cost, ownCost)} />],
+        !isNothing(refunded) && [t('operator.traffic.requests.refunded'), <Money key="refunded" of={refunded} />],
+        [t('operator.traffic.requests.held'), <Money key="held" of={held} />],
+        [t('operator.traffic.requests.ratio'), ratio],
+        [t('operator.traffic.requests.priceVersion'), priceVersion],
+        tier !== null && tier !== '' && [t('operator.traffic.requests.tier'), tier],
+      ]}
+    />
+  );
+}
+
+function Refund({ id, left }: { readonly id: string; readonly left: string }) {
+  const { t } = useTranslation();
+  const [opened, dialog] = useDisclosure(false);
+  const [amount, setAmount] = useState(left);
+  if (isNothing(left))
+    return (
+      <Text fz="sm" c="dimmed">
+        {t('operator.traffic.requests.fullyRefunded')}
+      </Text>
+    );
+  const open = () => {
+    setAmount(left);
+    dialog.open();
+  };
+  return (
+    <Group>
+      <Button variant="default" size="xs" leftSection={<IconReceiptRefund size={15} />} onClick={open}>
+        {t('operator.traffic.requests.refund')}
+      </Button>
+      <Act
+        opened={opened}
+        onClose={dialog.close}
+        title={t('operator.traffic.requests.refundTitle', { name: shortId(id) })}
+        text={t('operator.traffic.requests.refundText', { amount: `$${left}` })}
+        action={t('operator.traffic.requests.refund')}
+        missing={!isAmount(amount)}
+        stale={[answerKey(storyPath(id)), listKey('/admin/requests')]}
+        act={async (reason, once) => {
+          await send('POST', `${storyPath(id)}/refund`, { amount: amount.trim(), reason }, once);
+          return t('operator.traffic.requests.refundDone', { amount: `$${amount.trim()}` });
+        }}
+      >
+        <TextInput
+          label={t('operator.ask.amountLabel')}
+          inputMode="decimal"
+          data-autofocus
+          value={amount}
+          error={isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
+          onChange={({ currentTarget }) => setAmount(currentTarget.value)}
+        />
+      </Act>
+    </Group>
+  );
+}

@@ -1,0 +1,97 @@
+/** Everything that is known of one request: facts, what happened when, what was charged and why. */
+import { Box, Group, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../../api/client.ts';
+import { CopyButton } from '../../../parts/copy-button.tsx';
+import { countText } from '../../../parts/format.ts';
+import { EmptyState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
+import { ResultWord } from '../parts/badges.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { Loaded, useAnswer } from '../parts/load.tsx';
+import { AccountLink, RowLink } from '../parts/names.tsx';
+import type { OperatorRequest, OperatorStory } from '../types.ts';
+import { ChargeBox } from './charge-box.tsx';
+import { Moments } from './moments.tsx';
+import { storyPath } from './story-path.ts';
+
+export function Story({ id }: { readonly id: string }) {
+  const { t } = useTranslation();
+  const story = useAnswer<OperatorStory>(storyPath(id));
+  const isGone = story.error instanceof ApiError && story.error.status === 404;
+  if (isGone)
+    return (
+      <EmptyState title={t('operator.traffic.requests.goneTitle')} hint={t('operator.traffic.requests.goneHint')} />
+    );
+  return (
+    <Loaded of={story} height={420}>
+      {(data) => (
+        <Stack gap="lg">
+          <RequestFacts request={data.request} />
+          <Part title={t('operator.traffic.requests.timeline')}>
+            <Moments story={data} />
+          </Part>
+          <Part title={t('operator.traffic.requests.charge')}>
+            <ChargeBox story={data} />
+          </Part>
+        </Stack>
+      )}
+    </Loaded>
+  );
+}
+
+function Part({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <Box component="section">
+      <Title order={3} fz="sm" mb="xs">
+        {title}
+      </Title>
+      {children}
+    </Box>
+  );
+}
+
+function RequestFacts({ request }: { readonly request: OperatorRequest }) {
+  const { t, i18n } = useTranslation();
+  const { id, model, provider, upstreamModel, upstreamId, keyId, errorKind, errorCode, finish, usage } = request;
+  const counts = Object.entries(usage ?? {}).filter(([, count]) => count > 0);
+  const errorText = [errorKind, errorCode].filter((part) => part !== null).join(' · ');
+  return (
+    <Stack gap="sm">
+      <Group gap="xs">
+        <ResultWord request={request} />
+        <Text span fz="sm" className="mono wrap-any">
+          {id}
+        </Text>
+        <CopyButton text={id} label={`${t('shell.copy')}: ${t('operator.traffic.requests.idLabel')}`} />
+      </Group>
+      <Facts
+        of={[
+          [t('operator.column.time'), <Time key="time" at={request.receivedAt} />],
+          [t('operator.column.account'), <AccountLink key="account" id={request.accountId} />],
+          keyId !== null && [
+            t('operator.column.key'),
+            <RowLink key="key" to="/admin/requests" search={{ keyId, span: '30d' }}>
+              <span className="mono">{keyId}</span>
+            </RowLink>,
+          ],
+          [t('operator.column.model'), model ?? '–'],
+          provider !== null && [
+            t('operator.column.provider'),
+            `${provider}${upstreamModel ? ` / ${upstreamModel}` : ''}`,
+          ],
+          upstreamId !== null && [t('operator.traffic.requests.upstreamId'), upstreamId],
+          errorText !== '' && [t('operator.traffic.requests.error'), errorText],
+          finish !== null && [t('operator.traffic.requests.finish'), finish],
+          counts.length > 0 && [
+            t('operator.traffic.requests.usage'),
+            `${counts.map(([name, count]) => `${countText(count, i18n.language)} ${name}`).join(', ')}${
+              request.usageEstimated ? ` (${t('operator.traffic.requests.estimated')})` : ''
+            }`,
+          ],
+        ]}
+      />
+    </Stack>
+  );
+}

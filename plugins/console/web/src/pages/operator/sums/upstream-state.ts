@@ -1,0 +1,47 @@
+/** In which state an upstream is, and why: the worst that is true of it. Pure. */
+
+export interface UpstreamKey {
+  readonly credential: string;
+  readonly disabled: boolean;
+  readonly restsMs: number;
+  readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
+  readonly reason?: string | null | undefined;
+}
+interface Upstream {
+  readonly disabled: boolean;
+  readonly keys: readonly UpstreamKey[];
+}
+/** `broken`: no key can be used now. `cooling`: some key, or some model on one, rests. */
+export type UpstreamState = 'disabled' | 'broken' | 'cooling' | 'keyless' | 'healthy';
+
+/** The state of an upstream `elapsedMs` after it was told. */
+export function stateOf({ disabled, keys }: Upstream, elapsedMs = 0): UpstreamState {
+  if (disabled) return 'disabled';
+  if (keys.length === 0) return 'keyless';
+  const usable = keys.filter((key) => !key.disabled && key.restsMs <= elapsedMs);
+  if (usable.length === 0) return keys.every((key) => key.disabled) ? 'disabled' : 'broken';
+  const rests = keys.some(({ restsMs, modelRests }) =>
+    [restsMs, ...modelRests.map((one) => one.restsMs)].some((each) => each > elapsedMs),
+  );
+  return rests ? 'cooling' : 'healthy';
+}
+
+/** Whether a key can be used for every model. */
+export function keyState(key: UpstreamKey, elapsedMs = 0): 'disabled' | 'resting' | 'partly' | 'ready' {
+  if (key.disabled) return 'disabled';
+  if (key.restsMs > elapsedMs) return 'resting';
+  return key.modelRests.some(({ restsMs }) => restsMs > elapsedMs) ? 'partly' : 'ready';
+}
+
+/** Why keys rest, once each. */
+export function reasonsOf({ keys }: Upstream): string[] {
+  return [...new Set(keys.flatMap(({ reason }) => (reason ? [reason] : [])))];
+}
+
+/** `1:05` or `2:03:04`: what is left of a rest. Never below zero. */
+export function countdown(leftMs: number): string {
+  const seconds = Math.max(0, Math.ceil(leftMs / 1_000));
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const shown = parts[0] === 0 ? parts.slice(1) : parts;
+  return shown.map((part, at) => (at === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
+}

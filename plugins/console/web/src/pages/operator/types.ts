@@ -1,0 +1,122 @@
+/** What the API answers operators about traffic and accounts, as JSON: money is decimal USD text, times are ISO 8601, absent things are null. */
+import type {
+  KeyRow,
+  LedgerRow,
+  Moment,
+  Plan,
+  Pool,
+  RequestRow,
+  RequestSums,
+  Role,
+  TaskRow,
+  Usd,
+} from '../../api/types.ts';
+
+export type { LedgerRow, Page, Plan, Pool, RequestResult, RequestSums, Role } from '../../api/types.ts';
+
+export interface MoneySums {
+  /** null: not known for what was asked. */
+  readonly cost: Usd | null;
+  readonly ownCost: Usd | null;
+}
+export interface Monitor extends RequestSums, MoneySums {
+  readonly margin: Usd | null;
+  readonly from: Moment;
+  readonly until: Moment;
+}
+export interface MonitorSeries {
+  readonly bucketMs: number;
+  readonly rows: readonly (RequestSums & MoneySums & { readonly at: Moment })[];
+}
+export type GroupName = 'model' | 'provider' | 'operation' | 'account' | 'key';
+export type Group = RequestSums & MoneySums & { readonly group: string };
+
+export interface OperatorRequest extends RequestRow {
+  readonly accountId: string | null;
+  readonly provider: string | null;
+  readonly upstreamModel: string | null;
+  readonly upstreamId: string | null;
+  readonly ownCost: Usd | null;
+}
+export interface OperatorAttempt {
+  readonly number: number;
+  readonly startedAt: Moment;
+  readonly result: 'running' | 'not_sent' | 'refused' | 'unknown' | 'answered';
+  readonly status: number | null;
+  readonly durationMs: number | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly credential: string;
+  readonly protocol: string;
+  readonly error: string | null;
+  readonly absorbed: Usd;
+  readonly borneBy: 'client' | 'operator' | null;
+}
+export interface OperatorCharge extends MoneySums {
+  readonly at: Moment;
+  readonly cost: Usd;
+  readonly refunded: Usd;
+  readonly held: Usd;
+  readonly usage: Readonly<Record<string, number>>;
+  readonly estimated: boolean;
+  readonly ratio: string;
+  readonly priceVersion: string;
+  readonly tier: string | null;
+  readonly formula: string;
+}
+export interface OperatorStory {
+  readonly request: OperatorRequest;
+  readonly dropped: readonly string[];
+  readonly story: readonly { readonly atMs: number; readonly by: string; readonly text: string }[];
+  readonly charge: OperatorCharge | null;
+  readonly attempts: readonly OperatorAttempt[];
+}
+export interface OperatorTask extends TaskRow {
+  readonly accountId: string;
+}
+
+export interface Upstream {
+  readonly provider: string;
+  readonly protocols: Readonly<Record<string, string>>;
+  readonly disabled: boolean;
+  readonly keys: readonly {
+    readonly credential: string;
+    readonly disabled: boolean;
+    readonly restsMs: number;
+    readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
+    readonly reason: string | null;
+  }[];
+  readonly lastHour: RequestSums | null;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly planEndsAt: Moment | null;
+  readonly multiplier: string | null;
+  readonly disabled: boolean;
+  readonly createdAt: Moment;
+}
+export interface AccountRow extends Account {
+  readonly balance: Usd | null;
+}
+export interface AccountDetail {
+  readonly account: Account;
+  readonly pool: Pool | null;
+  readonly plan: Plan | null;
+}
+export type AccountKey = Omit<KeyRow, 'spent30d'>;
+export type AccountLedgerRow = LedgerRow;
+export interface Person {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly blocked: boolean;
+  readonly emailVerified: boolean;
+  readonly twoFactor: boolean;
+  readonly accountId: string | null;
+  readonly createdAt: Moment;
+  readonly seenAt: Moment | null;
+}

@@ -1,0 +1,131 @@
+/** One vendor: state and why, traffic of the last hour, its keys, and what an operator can do. */
+import { Button, Group, SimpleGrid, Stack, Text, Title, Tooltip } from '@mantine/core';
+import { IconAlarm, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { countText, durationText, shareText } from '../../../parts/format.ts';
+import { Panel } from '../../../parts/page.tsx';
+import { useActs } from '../parts/act.tsx';
+import { UpstreamWord } from '../parts/badges.tsx';
+import { RowLink } from '../parts/names.tsx';
+import { reasonsOf, type UpstreamState } from '../sums/upstream-state.ts';
+import type { Upstream } from '../types.ts';
+import { KeyPool } from './key-pool.tsx';
+import { type UpstreamAct, UpstreamDialog } from './upstream-dialog.tsx';
+
+interface CardProps {
+  readonly upstream: Upstream;
+  readonly state: UpstreamState;
+  readonly elapsedMs: number;
+}
+
+export function UpstreamCard({ upstream, state, elapsedMs }: CardProps) {
+  const { t } = useTranslation();
+  const { provider, protocols } = upstream;
+  const reasons = state === 'cooling' || state === 'broken' ? reasonsOf(upstream) : [];
+  return (
+    <Panel>
+      <Stack gap="sm" data-testid={`upstream-${provider}`}>
+        <Group justify="space-between" wrap="nowrap" align="flex-start">
+          <div>
+            <Title order={2} fz="md" lh={1.4} className="wrap-any">
+              {provider}
+            </Title>
+            <Group gap={6} mt={2}>
+              {Object.entries(protocols).map(([protocol, address]) => (
+                <Tooltip key={protocol} label={address}>
+                  <Text span fz="xs" c="dimmed" tabIndex={0}>
+                    {protocol}
+                  </Text>
+                </Tooltip>
+              ))}
+            </Group>
+          </div>
+          <UpstreamWord state={state} />
+        </Group>
+        <Text fz="sm" c="dimmed">
+          {t(`operator.traffic.upstreams.stateHint.${state}`)}
+          {reasons.length > 0 && ` ${t('operator.traffic.upstreams.why', { reason: reasons.join('; ') })}`}
+        </Text>
+        <Traffic upstream={upstream} />
+        <KeyPool upstream={upstream} elapsedMs={elapsedMs} />
+        <Actions upstream={upstream} state={state} />
+      </Stack>
+    </Panel>
+  );
+}
+
+function Traffic({ upstream: { provider, lastHour } }: { readonly upstream: Upstream }) {
+  const { t, i18n } = useTranslation();
+  if (lastHour === null || lastHour.requests === 0)
+    return (
+      <Text fz="xs" c="dimmed">
+        {t('operator.traffic.upstreams.noTraffic')}
+      </Text>
+    );
+  const { requests, results, firstByte } = lastHour;
+  const rows = { provider, span: '1h' };
+  const figures = [
+    [t('operator.column.requests'), countText(requests, i18n.language), rows],
+    [t('operator.column.success'), shareText(results.ok, requests, i18n.language), { ...rows, result: 'ok' }],
+    [
+      t('operator.column.errors'),
+      countText(results.upstream_error, i18n.language),
+      { ...rows, result: 'upstream_error' },
+    ],
+    [`${t('operator.column.firstByte')} p50`, durationText(firstByte.p50), rows],
+  ] as const;
+  return (
+    <SimpleGrid
+      cols={{ base: 2, xs: 4 }}
+      spacing={6}
+      aria-label={t('operator.traffic.upstreams.lastHour')}
+      role="group"
+    >
+      {figures.map(([label, value, search]) => (
+        <div key={label}>
+          <Text fz="xs" c="dimmed" truncate title={label}>
+            {label}
+          </Text>
+          <Text fz="sm" fw={600} className="number">
+            <RowLink to="/admin/requests" search={search}>
+              {value}
+            </RowLink>
+          </Text>
+        </div>
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function Actions({ upstream, state }: Omit<CardProps, 'elapsedMs'>) {
+  const { t } = useTranslation();
+  const [act, setAct] = useState<UpstreamAct>();
+  if (!useActs()) return null;
+  const { provider, disabled } = upstream;
+  const rests = state === 'cooling' || state === 'broken';
+  const verb = disabled ? 'enable' : 'disable';
+  return (
+    <Group gap="xs">
+      <Button
+        size="xs"
+        variant="default"
+        leftSection={disabled ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
+        onClick={() => setAct({ verb, provider })}
+      >
+        {t(`operator.traffic.upstreams.${verb}`)}
+      </Button>
+      {rests && (
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={<IconAlarm size={14} />}
+          onClick={() => setAct({ verb: 'wake', provider })}
+        >
+          {t('operator.traffic.upstreams.wake')}
+        </Button>
+      )}
+      <UpstreamDialog act={act} onClose={() => setAct(undefined)} />
+    </Group>
+  );
+}

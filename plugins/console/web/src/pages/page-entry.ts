@@ -1,0 +1,19 @@
+/** What a page is to the router and the sidebar. */
+import type { Icon } from '@tabler/icons-react';
+import type { ComponentType } from 'react';
+import type { Feature } from '../api/types.ts';
+
+export interface PageEntry {
+  /** Below /console, as the router writes it: `/admin/accounts/$id`. */
+  readonly path: string;
+  /** Loaded when the page is opened for the first time. */
+  readonly load: () => Promise<{ default: ComponentType }>;
+  /** Its line in the sidebar; absent: it is reached from another page. */
+  readonly link?: {
+    /** Key of its text. A getter, so that it follows the language. */
+    readonly text: () => string;
+    readonly icon: Icon;
+  };
+  /** Parts that the gateway must have; one that is missing hides the page. */
+  readonly needs?: readonly Feature[];
+}

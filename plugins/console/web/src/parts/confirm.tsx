@@ -1,0 +1,53 @@
+/** Asks before what cannot be taken back. */
+import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ErrorState } from './states.tsx';
+
+interface ConfirmProps {
+  readonly opened: boolean;
+  readonly title: string;
+  /** What will happen, and that it stays so. */
+  readonly children: ReactNode;
+  /** The verb on the button. */
+  readonly action: string;
+  readonly danger?: boolean;
+  readonly onConfirm: () => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+export function Confirm({ opened, title, children, action, danger = false, onConfirm, onClose }: ConfirmProps) {
+  const { t } = useTranslation();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const run = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal opened={opened} onClose={onClose} title={title} size="md">
+      <Stack>
+        <Text fz="sm" component="div">
+          {children}
+        </Text>
+        {error !== undefined && <ErrorState error={error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            {t('shell.cancel')}
+          </Button>
+          <Button color={danger ? 'red' : undefined} loading={busy} onClick={() => void run()}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,43 @@
+/** Copies a text and says that it did. */
+import { ActionIcon, Button, CopyButton as Copier, Tooltip } from '@mantine/core';
+import { IconCheck, IconCopy } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+
+interface CopyButtonProps {
+  readonly text: string;
+  /** Names what is copied, for those who cannot see it. */
+  readonly label?: string;
+  /** With a word beside the picture. */
+  readonly wide?: boolean;
+}
+
+export function CopyButton({ text, label, wide = false }: CopyButtonProps) {
+  const { t } = useTranslation();
+  return (
+    <Copier value={text} timeout={1500}>
+      {({ copied, copy }) => {
+        const said = copied ? t('shell.copied') : (label ?? t('shell.copy'));
+        const icon = copied ? <IconCheck size={15} /> : <IconCopy size={15} />;
+        if (wide)
+          return (
+            <Button
+              variant={copied ? 'light' : 'default'}
+              size="xs"
+              leftSection={icon}
+              onClick={copy}
+              aria-label={said}
+            >
+              {copied ? t('shell.copied') : t('shell.copy')}
+            </Button>
+          );
+        return (
+          <Tooltip label={said}>
+            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} size="sm" onClick={copy} aria-label={said}>
+              {icon}
+            </ActionIcon>
+          </Tooltip>
+        );
+      }}
+    </Copier>
+  );
+}

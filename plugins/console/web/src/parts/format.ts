@@ -1,0 +1,112 @@
+/** Numbers, amounts and times as people read them. Amounts are text and are never made a float. */
+
+const minus = '−';
+
+/**
+ * Decimal USD text as an amount of sensible digits: cents from one dollar on, four significant digits below it.
+ * Digits that are left out are cut, not rounded: nobody is shown more than there is.
+ */
+export function moneyText(usd: string, language = 'en'): string {
+  const negative = usd.startsWith('-');
+  const [whole = '0', fraction = ''] = (negative ? usd.slice(1) : usd).split('.');
+  const grouped = new Intl.NumberFormat(language).format(BigInt(whole));
+  return `${negative ? minus : ''}$${grouped}.${cutFraction(whole, fraction)}`;
+}
+
+function cutFraction(whole: string, fraction: string): string {
+  if (/[1-9]/.test(whole)) return fraction.slice(0, 2).padEnd(2, '0');
+  const firstDigit = fraction.search(/[1-9]/);
+  if (firstDigit === -1) return '00';
+  return fraction
+    .slice(0, firstDigit + 4)
+    .replace(/0+$/, '')
+    .padEnd(2, '0');
+}
+
+/** A sum shared evenly, for people: exact text to whole nano-dollars, cut. */
+export function meanUsd(sum: string, parts: number): string {
+  const [whole = '0', fraction = ''] = sum.split('.');
+  const nano = BigInt(whole + fraction.padEnd(9, '0').slice(0, 9)) / BigInt(parts);
+  const digits = nano.toString().padStart(10, '0');
+  return `${digits.slice(0, -9)}.${digits.slice(-9)}`;
+}
+
+/** For charts alone, where a float is near enough. */
+export const chartNumber = (usd: string): number => Number(usd);
+
+/** `12,345`; from a million on `1.2M`. */
+export function countText(value: number, language = 'en'): string {
+  return new Intl.NumberFormat(
+    language,
+    Math.abs(value) >= 1e6 ? { notation: 'compact', maximumFractionDigits: 2 } : { maximumFractionDigits: 0 },
+  ).format(value);
+}
+
+/** A share of a whole as `97.3 %`; a whole of nothing has no share. */
+export function shareText(part: number, whole: number, language = 'en'): string {
+  if (whole === 0) return '–';
+  return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }).format(part / whole);
+}
+
+/** `420 ms`, `3.2 s`, `2 min 5 s`. */
+export function durationText(milliseconds: number | undefined | null): string {
+  if (milliseconds === undefined || milliseconds === null) return '–';
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(milliseconds < 10_000 ? 2 : 1)} s`;
+  return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
+}
+
+/** What is left of a span: `2 d 4 h`, `3 h 12 m`, `4 m 09 s`. */
+export function countdownText(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
+  if (days > 0) return `${days} d ${hours} h`;
+  if (hours > 0) return `${hours} h ${minutes} m`;
+  return `${minutes} m ${String(seconds % 60).padStart(2, '0')} s`;
+}
+
+/** `1.5 KB`; bytes are counted in thousands. */
+export function bytesText(bytes: number, language = 'en'): string {
+  const unit = bytes >= 1e9 ? 'gigabyte' : bytes >= 1e6 ? 'megabyte' : bytes >= 1000 ? 'kilobyte' : 'byte';
+  const size = { gigabyte: 1e9, megabyte: 1e6, kilobyte: 1000, byte: 1 }[unit];
+  const format = new Intl.NumberFormat(language, { style: 'unit', unit, maximumFractionDigits: 1 });
+  return format.format(bytes / size);
+}
+
+/** The day, the time or both, in the viewer's zone: as much as is needed to know when. */
+export function momentText(moment: Date, now: Date, language = 'en'): string {
+  const sameDay = moment.toDateString() === now.toDateString();
+  if (sameDay) return new Intl.DateTimeFormat(language, { timeStyle: 'medium', hourCycle: 'h23' }).format(moment);
+  const sameYear = moment.getFullYear() === now.getFullYear();
+  return new Intl.DateTimeFormat(language, {
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    ...(sameYear ? {} : { year: 'numeric' }),
+  }).format(moment);
+}
+
+/** Everything that is known of a moment, with the zone. */
+export function exactMomentText(moment: Date, language = 'en'): string {
+  return new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long', hourCycle: 'h23' }).format(moment);
+}
+
+/** `3 minutes ago`, `in 2 hours`. */
+export function distanceText(moment: Date, now: Date, language = 'en'): string {
+  const seconds = (moment.getTime() - now.getTime()) / 1000;
+  const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const units = [
+    ['day', 86_400],
+    ['hour', 3600],
+    ['minute', 60],
+  ] as const;
+  for (const [unit, size] of units)
+    if (Math.abs(seconds) >= size) return format.format(Math.trunc(seconds / size), unit);
+  return format.format(Math.trunc(seconds), 'second');
+}

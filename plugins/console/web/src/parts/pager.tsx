@@ -1,0 +1,87 @@
+/** Forward and back through a list whose next page is named by a cursor, and the same rows as CSV. */
+import { ActionIcon, Button, Group, Text, Tooltip } from '@mantine/core';
+import { IconChevronLeft, IconChevronRight, IconChevronsLeft, IconDownload } from '@tabler/icons-react';
+import { useRef } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useSearchState } from './search-state.ts';
+
+interface PagerProps {
+  readonly next: string | null;
+  /** Address of the rows as CSV. */
+  readonly csv: string | undefined;
+}
+
+export function Pager({ next, csv }: PagerProps) {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  // Cursors of the pages before this one; a page that was opened by its address knows the first one alone.
+  const before = useRef<(string | undefined)[]>([]);
+  const page = Number(search['page'] ?? 1);
+  const first = search['after'] === undefined;
+  if (first) before.current = [];
+  const alone = first && next === null;
+  if (alone && csv === undefined) return null;
+  const forward = () => {
+    before.current.push(search['after']);
+    change({ after: next ?? undefined, page: String(page + 1) });
+  };
+  const back = () => {
+    const after = before.current.pop();
+    change({ after, page: after === undefined ? undefined : String(page - 1) });
+  };
+  return (
+    <Group justify="space-between" px="md" py="xs" className="pager">
+      {csv === undefined ? <span /> : <CsvButton address={csv} />}
+      {!alone && (
+        <Group gap={4} role="navigation" aria-label={t('shell.rows')}>
+          <Text fz="xs" c="dimmed" mr={4}>
+            {t('shell.page.number', { page })}
+          </Text>
+          <Step label={t('shell.page.first')} off={first} onClick={() => change({ after: undefined, page: undefined })}>
+            <IconChevronsLeft size={14} />
+          </Step>
+          <Step label={t('shell.page.previous')} off={first} onClick={back}>
+            <IconChevronLeft size={14} />
+          </Step>
+          <Step label={t('shell.page.next')} off={next === null} onClick={forward}>
+            <IconChevronRight size={14} />
+          </Step>
+        </Group>
+      )}
+    </Group>
+  );
+}
+
+export function CsvButton({ address }: { readonly address: string }) {
+  const { t } = useTranslation();
+  return (
+    <Tooltip label={t('shell.csvLabel')}>
+      <Button
+        component="a"
+        href={address}
+        download
+        size="compact-xs"
+        variant="subtle"
+        color="gray"
+        leftSection={<IconDownload size={14} />}
+      >
+        {t('shell.csv')}
+      </Button>
+    </Tooltip>
+  );
+}
+
+interface StepProps {
+  readonly label: string;
+  readonly off: boolean;
+  readonly onClick: () => void;
+  readonly children: React.ReactNode;
+}
+
+function Step({ label, off, onClick, children }: StepProps) {
+  return (
+    <ActionIcon variant="default" size="sm" disabled={off} aria-label={label} onClick={onClick}>
+      {children}
+    </ActionIcon>
+  );
+}

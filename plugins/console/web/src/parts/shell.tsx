@@ -1,0 +1,54 @@
+/** The frame around all pages of whoever is signed in: sidebar, header, content. */
+import { AppShell, Burger, Group, ScrollArea, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { Outlet, useLocation } from '@tanstack/react-router';
+import { Suspense, useEffect } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useMe } from '../api/session.ts';
+import { HeaderTools } from './header-tools.tsx';
+import { Sidebar } from './sidebar.tsx';
+import { Waiting } from './states.tsx';
+
+export function Shell() {
+  const { t } = useTranslation();
+  const me = useMe();
+  const [opened, menu] = useDisclosure(false);
+  const { pathname } = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu shuts when another page is opened
+  useEffect(() => menu.close(), [pathname]);
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding={{ base: 'md', sm: 'lg' }}
+    >
+      <a href="#content" className="skip-link">
+        {t('shell.skip')}
+      </a>
+      <AppShell.Header className="header">
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap" gap="xs">
+          <Group gap="sm" wrap="nowrap" miw={0}>
+            <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={t('shell.menu')} />
+            <img src={`${import.meta.env.BASE_URL}mark.svg`} width={26} height={26} alt="" />
+            <Text fw={650} truncate>
+              {me.gateway.name}
+            </Text>
+          </Group>
+          <HeaderTools />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar className="navbar" aria-label={t('shell.mainNavigation')}>
+        <AppShell.Section grow component={ScrollArea} type="scroll" p="xs">
+          <Sidebar />
+        </AppShell.Section>
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <div className="content">
+          <Suspense fallback={<Waiting />}>
+            <Outlet />
+          </Suspense>
+        </div>
+      </AppShell.Main>
+    </AppShell>
+  );
+}

@@ -1,0 +1,63 @@
+/** What stands where rows would: nothing yet, a failure with a way out, or the wait. */
+import { Alert, Button, Center, EmptyState as Empty, Loader, Stack } from '@mantine/core';
+import { type Icon, IconAlertCircle, IconInbox } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../api/client.ts';
+
+interface EmptyStateProps {
+  readonly title: string;
+  /** What to do next. */
+  readonly hint?: ReactNode;
+  readonly icon?: Icon;
+  readonly action?: ReactNode;
+}
+
+export function EmptyState({ title, hint, icon: Picture = IconInbox, action }: EmptyStateProps) {
+  return (
+    <Center py={44} px="md">
+      <Stack align="center" gap="md">
+        <Empty size="sm" title={title} description={hint} icon={<Picture stroke={1.5} />} withIndicatorBackground />
+        {action}
+      </Stack>
+    </Center>
+  );
+}
+
+/** An error's words for people, by whoever knows them. */
+export function useErrorText(): (error: unknown) => string {
+  const { t } = useTranslation();
+  return (error) => {
+    if (!(error instanceof ApiError)) return t('shell.error.unknown', { reference: nameOf(error) });
+    if (error.status === 0) return t('shell.error.offline');
+    if (error.message !== '') return error.message;
+    return error.status === 403 ? t('shell.error.forbidden') : t('shell.error.unknown', { reference: error.code });
+  };
+}
+const nameOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+export function ErrorState({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  const { t } = useTranslation();
+  const textOf = useErrorText();
+  return (
+    <Alert color="red" variant="light" icon={<IconAlertCircle size={18} />} title={t('shell.error.title')}>
+      <Stack gap="sm" align="flex-start">
+        {textOf(error)}
+        {onRetry !== undefined && (
+          <Button size="xs" variant="default" onClick={onRetry}>
+            {t('shell.retry')}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+export function Waiting({ height = 240 }: { readonly height?: number }) {
+  const { t } = useTranslation();
+  return (
+    <Center h={height} role="status" aria-label={t('shell.loading')}>
+      <Loader size="sm" type="dots" />
+    </Center>
+  );
+}

@@ -1,0 +1,73 @@
+/** Which address shows which page, and who must be signed in for it. */
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { ApiError } from './api/client.ts';
+import { meQuery, queries } from './api/session.ts';
+import type { Me } from './api/types.ts';
+import { clientPages } from './pages/client/index.ts';
+import { entryPages } from './pages/entry/index.ts';
+import { operatorPages } from './pages/operator/index.ts';
+import type { PageEntry } from './pages/page-entry.ts';
+import { Failure, NotFound } from './parts/failure.tsx';
+import { readSearch, writeSearch } from './parts/search-state.ts';
+import { Shell } from './parts/shell.tsx';
+import { shown } from './parts/sidebar.tsx';
+import { Waiting } from './parts/states.tsx';
+
+const root = createRootRouteWithContext<object>()({ component: Outlet, notFoundComponent: NotFound });
+
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: 'inside',
+  component: Shell,
+  beforeLoad: async ({ location }) => {
+    try {
+      await queries.ensureQueryData(meQuery);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      const next = location.href === '/' ? {} : { next: location.href };
+      throw redirect({ to: '/sign-in', search: next });
+    }
+  },
+});
+
+/** Where somebody begins: a client at home, an operator without an account at the first operator's page. */
+export function firstPage(me: Me): string {
+  if (me.account !== null) return '/';
+  return shown(operatorPages, me)[0]?.path ?? '/profile';
+}
+
+const insideRoutes = [...clientPages, ...operatorPages].map((page) =>
+  createRoute({
+    getParentRoute: () => inside,
+    path: page.path,
+    component: lazyRouteComponent(page.load),
+    ...(page.path === '/' ? { beforeLoad: leaveForFirstPage } : {}),
+  }),
+);
+const entryRoutes = entryPages.map((page: PageEntry) =>
+  createRoute({ getParentRoute: () => root, path: page.path, component: lazyRouteComponent(page.load) }),
+);
+
+async function leaveForFirstPage() {
+  const first = firstPage(await queries.ensureQueryData(meQuery));
+  if (first !== '/') throw redirect({ to: first });
+}
+
+export const router = createRouter({
+  routeTree: root.addChildren([inside.addChildren(insideRoutes), ...entryRoutes]),
+  basepath: '/console',
+  context: {},
+  parseSearch: readSearch,
+  stringifySearch: writeSearch,
+  defaultPendingComponent: () => <Waiting height={400} />,
+  defaultPendingMs: 200,
+  defaultErrorComponent: Failure,
+  scrollRestoration: true,
+});

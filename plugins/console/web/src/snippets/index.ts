@@ -1,0 +1,30 @@
+/** Set-up of clients: templates beside this file, filled with an address, a key and a model. */
+import tools from './tools.json' with { type: 'json' };
+
+export interface SnippetFile {
+  readonly template: string;
+  readonly language: string;
+  /** Where its text is kept, if it is a file and no command. */
+  readonly saveAs?: string;
+}
+export interface Tool {
+  readonly id: string;
+  readonly name: string;
+  readonly files: readonly SnippetFile[];
+}
+export const allTools: readonly Tool[] = tools;
+
+export interface Filling {
+  /** Address of the gateway, without a path and a slash at its end. */
+  readonly base: string;
+  readonly key: string;
+  readonly model: string;
+}
+
+/** Stands where the key is not known: keys are shown once. */
+export const keyPlaceholder = 'YOUR_KEY';
+
+/** A template with its gaps filled. Values go in as they are: a model's name holds no quote. */
+export function fill(template: string, filling: Filling): string {
+  return template.replace(/\{\{(base|key|model)\}\}/g, (_, gap: keyof Filling) => filling[gap]).replace(/\n$/, '');
+}

@@ -1,0 +1,65 @@
+/** Colours, sizes and habits of every component, in one place. */
+import { createTheme, localStorageColorSchemeManager, type MantineColorsTuple } from '@mantine/core';
+
+const iris: MantineColorsTuple = [
+  '#eef2ff',
+  '#dde4fd',
+  '#b9c6f8',
+  '#92a5f3',
+  '#7189ee',
+  '#5b76ea',
+  '#4263eb',
+  '#3b5bdb',
+  '#334fc0',
+  '#2a43a6',
+];
+/** Neutral with a breath of blue, so that cards and the page stay apart without a hard border. */
+const dark: MantineColorsTuple = [
+  '#d5d9e2',
+  '#b3b9c7',
+  '#949cad',
+  '#6a7183',
+  '#3a4152',
+  '#2b3140',
+  '#1e2330',
+  '#171b26',
+  '#11141d',
+  '#0c0f16',
+];
+
+/** Where the choice of light or dark is kept; public/scheme.js reads the same name. */
+export const colorSchemeManager = localStorageColorSchemeManager({ key: 'console-color-scheme' });
+
+const system = '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "PingFang SC", "Microsoft YaHei"';
+
+/** `closeLabel` names the cross of dialogs for those who cannot see it, in the language that is spoken. */
+export const themeOf = (closeLabel: string) =>
+  createTheme({
+    primaryColor: 'iris',
+    primaryShade: { light: 7, dark: 6 },
+    colors: { iris, dark },
+    autoContrast: true,
+    respectReducedMotion: true,
+    defaultRadius: 'md',
+    cursorType: 'pointer',
+    fontFamily: `${system}, sans-serif`,
+    fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace',
+    headings: { fontFamily: `${system}, sans-serif`, fontWeight: '650' },
+    fontSizes: { xs: '0.75rem', sm: '0.845rem', md: '0.9375rem', lg: '1.0625rem', xl: '1.25rem' },
+    components: {
+      Badge: { defaultProps: { tt: 'none', radius: 'sm', fw: 600 } },
+      Button: { defaultProps: { size: 'sm' } },
+      TextInput: { defaultProps: { size: 'sm' } },
+      PasswordInput: { defaultProps: { size: 'sm' } },
+      Select: { defaultProps: { size: 'sm', comboboxProps: { shadow: 'md' } } },
+      Modal: {
+        defaultProps: {
+          centered: true,
+          overlayProps: { backgroundOpacity: 0.5 },
+          closeButtonProps: { 'aria-label': closeLabel },
+        },
+      },
+      Drawer: { defaultProps: { position: 'right', size: 'lg', closeButtonProps: { 'aria-label': closeLabel } } },
+      Tooltip: { defaultProps: { withArrow: true, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
+    },
+  });

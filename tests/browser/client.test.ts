@@ -1,0 +1,193 @@
+/** What a client does in the console, by mouse and keyboard, in a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cannotRun, openStage, type Stage } from './stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await openStage();
+});
+after(() => stage?.close());
+const skip = cannotRun;
+
+test('somebody signs up and finds themselves at home', { skip }, async () => {
+  const page = await stage.stranger();
+  await page.goto(`${stage.origin}/console/`);
+  await page.waitForURL(/\/console\/sign-in/);
+  await page.getByRole('link', { name: 'Create an account' }).click();
+  await page.getByLabel('Name').fill('Ada');
+  await page.getByLabel('E-mail address').fill(`ada-${Date.now()}@example.test`);
+  const password = page.getByRole('textbox', { name: 'Password' });
+  await password.fill('short');
+  await page.getByRole('button', { name: 'Create account' }).click();
+  await page.getByText('Needs at least 10 characters').waitFor();
+  await password.fill('a password of a test');
+  await page.getByRole('button', { name: 'Create account' }).click();
+  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  await page.context().close();
+});
+
+test('a wrong password is told as such, and the address bar cannot send anybody elsewhere', { skip }, async () => {
+  const page = await stage.stranger();
+  await page.goto(`${stage.origin}/console/sign-in?next=//evil.example/`);
+  await page.getByLabel('E-mail address').fill('ada@example.test');
+  await page.getByRole('textbox', { name: 'Password' }).fill('wrong password here');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The address or the password is wrong.').waitFor();
+  if (!stage.isReal) {
+    await page.getByRole('textbox', { name: 'Password' }).fill('right password here');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+    assert.equal(new URL(page.url()).origin, stage.origin);
+  }
+  await page.context().close();
+});
+
+test('a key is made, shown once, used in the snippets, changed and revoked', { skip }, async () => {
+  const page = await stage.page();
+  const name = `browser ${Date.now()}`;
+  await page.goto(`${stage.origin}/console/keys`);
+  await page.getByRole('button', { name: 'Create key' }).first().click();
+  const form = page.getByRole('dialog', { name: 'Create key' });
+  await form.getByLabel('Name').fill(name);
+  await form.getByRole('textbox', { name: 'Spending cap' }).fill('2.50');
+  await form.getByRole('button', { name: 'Create key' }).click();
+
+  const once = page.getByRole('dialog', { name: 'Your new key' });
+  const key = (await once.getByTestId('secret').textContent())!.trim();
+  assert.match(key, /^sk-\S{10,}$/);
+  await page.keyboard.press('Escape');
+  await once.waitFor();
+  await once.getByRole('button', { name: 'I have saved it' }).click();
+  const setUp = page.getByRole('dialog', { name: 'Set up a client with this key' });
+  assert.match((await setUp.locator('pre').first().textContent())!, new RegExp(`/v1/chat/completions[\\s\\S]*${key}`));
+  await setUp.getByText('Claude Code', { exact: true }).click();
+  await setUp.getByText(`ANTHROPIC_AUTH_TOKEN=${key}`).waitFor();
+  await page.keyboard.press('Escape');
+  await setUp.waitFor({ state: 'hidden' });
+  await page.reload();
+  await page.getByText(name).waitFor();
+  assert.equal((await page.content()).includes(key), false, 'nothing keeps the key');
+
+  const row = page.getByRole('row').filter({ hasText: name });
+  await row.getByText('$2.50 each month').waitFor();
+  await row.getByRole('button', { name: `More: ${name}` }).click();
+  await page.getByRole('menuitem', { name: 'Edit' }).click();
+  const change = page.getByRole('dialog', { name: 'Change key' });
+  await change.getByRole('textbox', { name: 'Requests a minute' }).fill('60');
+  await change.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('own limits').waitFor();
+  await row.getByRole('button', { name: `More: ${name}` }).click();
+  await page.getByRole('menuitem', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await row.getByText('revoked').waitFor();
+  await page.context().close();
+});
+
+test('a code is redeemed once, and the balance in the header shows it', { skip }, async () => {
+  const page = await stage.page();
+  const code = await stage.makeCode('7');
+  await page.goto(`${stage.origin}/console/wallet`);
+  const field = page.getByRole('textbox', { name: 'Code' });
+  await field.fill(code);
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByText('$7.00 was added to your balance.').waitFor();
+  await field.fill(code);
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page
+    .getByText(/used|already/i)
+    .first()
+    .waitFor();
+  await page.context().close();
+});
+
+test('a plan is bought from the balance', { skip }, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/wallet`);
+  const cards = page.getByRole('article');
+  await page.getByRole('heading', { name: 'Ledger' }).waitFor();
+  const card = cards.filter({ hasText: /\$[1-9]/ }).last();
+  const plan = (await card.getByRole('heading').textContent())!;
+  if (stage.isReal) {
+    await page.getByRole('textbox', { name: 'Code' }).fill(await stage.makeCode('500'));
+    await page.getByRole('button', { name: 'Redeem' }).click();
+    await page.getByText('$500.00 was added').waitFor();
+  }
+  await card.getByRole('button', { name: 'Buy' }).click();
+  const dialog = page.getByRole('dialog', { name: `Buy the plan ${plan}?` });
+  await dialog.getByRole('button', { name: 'Buy' }).click();
+  // Either it is bought, or the balance is told not to cover it: the dialog shows which.
+  await page.getByText(`You are on the plan ${plan}.`).or(dialog.getByRole('alert')).first().waitFor();
+  await page.context().close();
+});
+
+test('a call opens, by keyboard, the sum that its cost is', {
+  skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no calls'),
+}, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/usage?period=7d&result=ok`);
+  const first = page.getByRole('row').nth(1).getByRole('button').first();
+  await first.focus();
+  await page.keyboard.press('Enter');
+  const formula = page.getByTestId('formula');
+  await formula.waitFor();
+  assert.match((await formula.textContent())!, /×.*= \$\d+\.\d+/);
+  assert.match(page.url(), /open=/);
+  await page.keyboard.press('Escape');
+  await formula.waitFor({ state: 'hidden' });
+  await page.goBack();
+  await page.context().close();
+});
+
+test('tasks show their state, and one that waits is cancelled', {
+  skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'a new client has no tasks'),
+}, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/tasks`);
+  const waiting = page.getByRole('article').filter({ hasText: 'waiting' });
+  await waiting.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).last().click();
+  await page.getByText('The task is cancelled.').waitFor();
+  await page.getByRole('article').filter({ hasText: 'done' }).getByRole('button').first().click();
+  await page.getByRole('dialog').getByText('Download').first().waitFor();
+  await page.context().close();
+});
+
+test('the playground streams an answer, and a wrong key is told', {
+  skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'needs money and a model'),
+}, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/playground`);
+  const key = page.getByRole('textbox', { name: 'Key' });
+  await key.fill('sk-wrong');
+  await page.getByRole('textbox', { name: 'Message' }).fill('Hello');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('This key is not known.').waitFor();
+  await key.fill('sk-browser');
+  await page.getByRole('textbox', { name: 'Message' }).fill('Hello again');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Hello from the model.').waitFor();
+  await page.getByText('7 / 4').waitFor();
+  const curl = await page.locator('pre').first().textContent();
+  assert.match(curl!, /Bearer YOUR_KEY/);
+  await page.context().close();
+});
+
+test('the keyboard alone reaches the content, and the language changes every text', { skip }, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/`);
+  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  await page.keyboard.press('Tab');
+  await page.getByRole('link', { name: 'Skip to the content' }).waitFor();
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate('document.activeElement.id'), 'content');
+  await page.getByRole('button', { name: 'Language' }).click();
+  await page.getByRole('menuitem', { name: '中文' }).click();
+  await page.getByRole('heading', { name: '首页', level: 1 }).waitFor();
+  assert.equal(await page.evaluate('document.documentElement.lang'), 'zh');
+  await page.context().close();
+});
+
+test('the browser had nothing to complain of: no error, nothing that the policy forbids', { skip }, () => {
+  assert.deepEqual(stage.complaints, []);
+});

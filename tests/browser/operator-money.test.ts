@@ -1,0 +1,152 @@
+/** What an operator does about accounts and money, in a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { parseUsd } from '../../core/money.ts';
+import { type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await startStage();
+});
+after(() => stage.stop());
+
+const account = (name: string) => stage.house.world.accounts.find((row) => row.name === name)!;
+
+async function openAccount(page: Page, name: string): Promise<void> {
+  await page.goto('/console/admin/accounts');
+  await page.getByLabel('Name or id').fill(name);
+  await page.getByRole('button', { name, exact: true }).click();
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+test('an operator finds an account, credits it, and the ledger has the row', async () => {
+  const page = await stage.page();
+  await openAccount(page, 'ada-labs');
+  await page.getByRole('button', { name: 'Credit' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Credit ada-labs' });
+  await dialog.getByLabel('Amount in USD').fill('12.345678901');
+  await dialog.getByLabel('Why?').fill('paid by bank transfer');
+  await dialog.getByRole('button', { name: 'Credit' }).click();
+  await page.getByText('$12.345678901 was credited.').waitFor();
+  await page.getByRole('tab', { name: 'Ledger' }).click();
+  const row = page.getByRole('row', { name: /paid by bank transfer/ });
+  await row.getByText('+$12.34').waitFor();
+  const written = stage.house.world.ledger.find(({ reason }) => reason === 'paid by bank transfer')!;
+  assert.equal(written.amount, parseUsd('12.345678901'));
+  assert.equal(written.accountId, account('ada-labs').id);
+});
+
+test('nothing is credited without a reason, nor an amount that is none', async () => {
+  const page = await stage.page();
+  const rows = stage.house.world.ledger.length;
+  await openAccount(page, 'ada-labs');
+  await page.getByRole('button', { name: 'Credit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Amount in USD').fill('1,5');
+  await dialog.getByText('Write an amount such as 12.50').waitFor();
+  await dialog.getByRole('button', { name: 'Credit' }).click();
+  await dialog.getByText('Write a reason').waitFor();
+  await dialog.getByLabel('Amount in USD').fill('1.5');
+  await dialog.getByRole('button', { name: 'Credit' }).click();
+  assert.equal(stage.house.world.ledger.length, rows);
+});
+
+test('a debit that the balance does not cover is refused in words, and pressing again takes the money once', async () => {
+  const page = await stage.page();
+  await openAccount(page, 'ada-labs');
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Debit' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Debit ada-labs' });
+  await dialog.getByLabel('Amount in USD').fill('99999');
+  await dialog.getByLabel('Why?').fill('a correction');
+  await dialog.getByRole('button', { name: 'Debit' }).click();
+  await dialog.getByText('The balance does not cover this.').waitFor();
+  await dialog.getByLabel('Amount in USD').fill('0.25');
+  await dialog.getByRole('button', { name: 'Debit' }).click();
+  await page.getByText('$0.25 was taken.').waitFor();
+  const taken = stage.house.world.ledger.filter(({ reason }) => reason === 'a correction');
+  assert.deepEqual(
+    taken.map(({ amount }) => amount),
+    [parseUsd('-0.25')],
+  );
+});
+
+test('a request is refunded from its story, and no more than it has cost', async () => {
+  const { world } = stage.house;
+  const charge = world.charges.find(({ cost, refunded }) => cost > parseUsd('0.02') && refunded === 0n)!;
+  const page = await stage.page();
+  await page.goto(`/console/admin/requests/${charge.requestId}`);
+  await page.getByTestId('formula').waitFor();
+  await page.getByRole('button', { name: 'Refund' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Amount in USD').fill('500');
+  await dialog.getByLabel('Why?').fill('the answer was empty');
+  await dialog.getByRole('button', { name: 'Refund' }).click();
+  await dialog.getByText('More than was paid cannot be given back.').waitFor();
+  await dialog.getByLabel('Amount in USD').fill('0.01');
+  await dialog.getByRole('button', { name: 'Refund' }).click();
+  await page.getByText('$0.01 was given back.').waitFor();
+  await page.getByText('Refunded', { exact: true }).waitFor();
+  assert.equal(world.charges.find(({ requestId }) => requestId === charge.requestId)!.refunded, parseUsd('0.01'));
+});
+
+test('plan, multiplier and admission of an account are changed, each with a reason in the audit log', async () => {
+  const page = await stage.page();
+  const act = async (item: string, fill: () => Promise<void>, button: string) => {
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('menuitem', { name: item }).click();
+    await fill();
+    await page.getByRole('dialog').getByLabel('Why?').fill(`${item}, as agreed`);
+    await page.getByRole('dialog').getByRole('button', { name: button }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  };
+  await openAccount(page, 'granite');
+  const pickPlan = async () => {
+    await page.getByRole('dialog').getByRole('combobox', { name: 'Plan' }).click();
+    await page.getByRole('option', { name: 'studio' }).click();
+  };
+  await act('Change plan', pickPlan, 'Change plan');
+  await act('Multiplier', () => page.getByRole('dialog').getByLabel('Ratio').fill('0.85'), 'Save');
+  await act('Disable', async () => undefined, 'Disable');
+  await page.getByText('Disabled', { exact: true }).waitFor();
+  const { plan, multiplier, disabled } = account('granite');
+  assert.deepEqual({ plan, multiplier, disabled }, { plan: 'studio', multiplier: '0.85', disabled: true });
+  await page.goto('/console/admin/audit');
+  for (const action of ['account.plan', 'account.multiplier', 'account.disable'])
+    await page
+      .getByRole('row', { name: new RegExp(`${action}.*as agreed`) })
+      .first()
+      .waitFor();
+});
+
+test('the books are reconciled and the ledger is a file', async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/money');
+  await page.getByRole('button', { name: 'Reconcile' }).click();
+  await page.getByRole('status').getByText('The books agree').waitFor();
+  await page.getByRole('tab', { name: 'Ledger' }).click();
+  const saved = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'CSV' }).click();
+  assert.equal((await saved).suggestedFilename(), 'ledger.csv');
+});
+
+test('a number on a card opens the rows behind it, and the filter stands in the address', async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/money');
+  await page.getByRole('link', { name: /^Credited/ }).click();
+  await page
+    .getByRole('row', { name: /Credit/ })
+    .first()
+    .waitFor();
+  assert.match(page.url(), /kind=CREDIT/);
+  assert.equal(await page.getByRole('row', { name: /Charge/ }).count(), 0);
+});
+
+test('the browser had nothing to complain about', () => {
+  const refused = /status of 4\d\d/;
+  assert.deepEqual(
+    stage.complaints.filter((line) => !refused.test(line)),
+    [],
+  );
+});

@@ -1,0 +1,136 @@
+/** The operator's pages in a real browser, over services in memory: the built files, the real API, the real headers. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Role } from '../../plugins/console/actor.ts';
+import { createApi } from '../../plugins/console/api/index.ts';
+import { Files } from '../../plugins/console/files.ts';
+import { type FakeConsole, fakeConsole } from '../plugins/console/fake-desks.ts';
+
+const web = new URL('../../plugins/console/web/', import.meta.url);
+
+export interface Stage {
+  readonly house: FakeConsole;
+  readonly origin: string;
+  /** A page of its own, signed in with this role; what the browser complains about ends up in `complaints`. */
+  page(role?: Role, options?: BrowserContextOptions): Promise<Page>;
+  readonly complaints: string[];
+  stop(): Promise<void>;
+}
+
+export async function startStage(): Promise<Stage> {
+  buildPages();
+  const house = fakeConsole({ now: Date.now, role: undefined });
+  const { server, origin } = await serve(house);
+  const complaints: string[] = [];
+  let browser: Browser;
+  try {
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  } catch (error) {
+    server.close();
+    throw error;
+  }
+  return {
+    house,
+    origin,
+    complaints,
+    async page(role = 'operator', options = {}) {
+      const context = await browser.newContext({ locale: 'en-US', baseURL: origin, ...options });
+      await context.addCookies([{ name: 'fake', value: role, url: origin }]);
+      const page = await context.newPage();
+      page.setDefaultTimeout(10_000);
+      page.on('pageerror', ({ message }) => complaints.push(message));
+      page.on('console', (message) => {
+        // Without a socket the pages ask by themselves; that is told to nobody but the browser's own log.
+        if (message.type() === 'error' && !/WebSocket/.test(message.text())) complaints.push(message.text());
+      });
+      return page;
+    },
+    async stop() {
+      await browser.close();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Builds the pages where a source is newer than what was built. */
+function buildPages(): void {
+  const built = new URL('dist/index.html', web);
+  const names = readdirSync(new URL('src/', web), { recursive: true, encoding: 'utf8' });
+  const newest = Math.max(...names.map((name) => statSync(new URL(`src/${name}`, web)).mtimeMs));
+  if (existsSync(built) && statSync(built).mtimeMs >= newest) return;
+  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('build.ts', web))]);
+  if (status !== 0) throw new Error(`the pages could not be built: ${stderr}`);
+}
+
+async function serve(house: FakeConsole) {
+  const api = createApi(house);
+  const { clock, random } = house.host;
+  const files = new Files({ folder: new URL('dist/', web), mediaOrigins: [], clock, random });
+  const server = createServer((incoming, outgoing) => {
+    const url = new URL(incoming.url!, origin);
+    const answered = url.pathname.startsWith('/console/api/') ? ask(incoming, url) : page(url, incoming);
+    answered.then(
+      (response) => tell(outgoing, response),
+      (error: unknown) => outgoing.writeHead(500).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  async function ask(incoming: IncomingMessage, url: URL): Promise<Response> {
+    const body = incoming.method === 'GET' ? null : (Readable.toWeb(incoming) as ReadableStream);
+    const headers = new Headers(incoming.headers as Record<string, string>);
+    const address = origin + url.pathname.slice('/console/api'.length) + url.search;
+    const request = new Request(address, { method: incoming.method!, headers, body, duplex: 'half' } as RequestInit);
+    return api.fetch(request, { origin, address: '127.0.0.1' });
+  }
+  async function page({ pathname }: URL, incoming: IncomingMessage): Promise<Response> {
+    const path = pathname.replace(/^\/console\/?/, '');
+    const { status, headers, body } = await files.answer(path, incoming.headers['accept-encoding'] as string);
+    return new Response(body as ConstructorParameters<typeof Response>[0], { status, headers });
+  }
+  return { server, origin };
+}
+
+async function tell(outgoing: ServerResponse, response: Response): Promise<void> {
+  const headers = Object.fromEntries(response.headers);
+  outgoing.writeHead(response.status, headers);
+  outgoing.end(Buffer.from(await response.arrayBuffer()));
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Serious findings of axe on what is shown, a line each. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => {
+    interface Finding {
+      readonly id: string;
+      readonly impact: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
+  });
+}
+
+/** How many pixels the page is wider than its window. */
+export function overflow(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    interface Root {
+      readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number };
+    }
+    const { documentElement } = (globalThis as unknown as { document: Root }).document;
+    return documentElement.scrollWidth - documentElement.clientWidth;
+  });
+}

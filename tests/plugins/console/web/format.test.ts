@@ -1,0 +1,71 @@
+/** Amounts, counts and times as the pages write them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  countdownText,
+  countText,
+  distanceText,
+  durationText,
+  meanUsd,
+  momentText,
+  moneyText,
+  shareText,
+} from '../../../../plugins/console/web/src/parts/format.ts';
+
+test('from one dollar on an amount has cents, below it four significant digits', () => {
+  const cases: Record<string, string> = {
+    '0': '$0.00',
+    '0.00': '$0.00',
+    '12.345678901': '$12.34',
+    '1234567.8': '$1,234,567.80',
+    '0.4': '$0.40',
+    '0.000012349': '$0.00001234',
+    '0.123456': '$0.1234',
+    '-3.999': '−$3.99',
+    '999999999999.999999999': '$999,999,999,999.99',
+  };
+  for (const [usd, text] of Object.entries(cases)) assert.equal(moneyText(usd), text, usd);
+});
+
+test('what is shown is never more than there is, and never a whole cent less', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 21n }), (nano) => {
+      const digits = nano.toString().padStart(10, '0');
+      const usd = `${digits.slice(0, -9)}.${digits.slice(-9)}`;
+      const [whole, fraction = ''] = moneyText(usd).replace(/[$,]/g, '').split('.');
+      const shown = BigInt(whole + fraction.padEnd(9, '0'));
+      assert.ok(shown <= nano && nano - shown < 10_000_000n);
+    }),
+  );
+});
+
+test('a mean is cut to whole nano-dollars', () => {
+  assert.equal(meanUsd('1', 3), '0.333333333');
+  assert.equal(meanUsd('10.5', 2), '5.250000000');
+  assert.equal(meanUsd('0.000000001', 2), '0.000000000');
+});
+
+test('counts, shares and spans are short', () => {
+  assert.equal(countText(12345), '12,345');
+  assert.equal(countText(1_230_000), '1.23M');
+  assert.equal(shareText(1, 0), '–');
+  assert.equal(shareText(973, 1000), '97.3%');
+  assert.deepEqual(
+    [durationText(420.4), durationText(3210), durationText(64_000), durationText(null)],
+    ['420 ms', '3.21 s', '1 min 4 s', '–'],
+  );
+  assert.deepEqual(
+    [countdownText(187_200_000), countdownText(11_520_000), countdownText(249_000), countdownText(-5)],
+    ['2 d 4 h', '3 h 12 m', '4 m 09 s', '0 m 00 s'],
+  );
+});
+
+test('a moment of today shows the time, another day too, another year that as well', () => {
+  const now = new Date(2026, 10, 21, 18, 0, 0);
+  assert.equal(momentText(new Date(2026, 10, 21, 9, 5, 7), now), '09:05:07');
+  assert.match(momentText(new Date(2026, 9, 3, 9, 5), now), /Oct 3.*09:05/);
+  assert.match(momentText(new Date(2025, 9, 3, 9, 5), now), /2025/);
+  assert.equal(distanceText(new Date(now.getTime() - 3 * 60_000), now), '3 minutes ago');
+  assert.equal(distanceText(new Date(now.getTime() + 2 * 3_600_000), now), 'in 2 hours');
+});

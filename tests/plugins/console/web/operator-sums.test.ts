@@ -1,0 +1,137 @@
+/** The small sums behind the operator's pages. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { formatUsd, parseUsd } from '../../../../core/money.ts';
+import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
+import { timelineOf } from '../../../../plugins/console/web/src/pages/operator/sums/timeline.ts';
+import {
+  countdown,
+  keyState,
+  reasonsOf,
+  stateOf,
+  type UpstreamKey,
+} from '../../../../plugins/console/web/src/pages/operator/sums/upstream-state.ts';
+import {
+  isAmount,
+  isRatio,
+  minus,
+  percentOf,
+  sum,
+} from '../../../../plugins/console/web/src/pages/operator/sums/usd.ts';
+
+const amount = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }).map(formatUsd);
+
+test('sums and differences of amounts are exact to the nano-dollar', () => {
+  assert.equal(minus('0.30', '0.1'), '0.20');
+  fc.assert(
+    fc.property(fc.array(amount, { maxLength: 20 }), amount, (amounts, other) => {
+      const total = sum(amounts);
+      assert.equal(minus(sum([...amounts, other]), other), total);
+      assert.equal(
+        parseUsd(total),
+        amounts.reduce((all, one) => all + parseUsd(one), 0n),
+      );
+    }),
+  );
+});
+
+test('a share of nothing is not told', () => {
+  assert.equal(percentOf('3', '40'), 7.5);
+  assert.equal(percentOf('-1', '3'), -33.3);
+  assert.equal(percentOf('1', '0.00'), undefined);
+});
+
+test('what is taken as an amount is what the gateway reads', () => {
+  for (const text of ['1', '0.000000001', ' 12.5 ']) assert.ok(isAmount(text), text);
+  for (const text of ['', '0', '0.00', '-1', '1e3', '1.0000000001', '1,5']) assert.ok(!isAmount(text), text);
+  assert.ok(isRatio('0.85') && !isRatio('0') && !isRatio('1.2345678'));
+});
+
+const key = (change: Partial<UpstreamKey>): UpstreamKey => ({
+  credential: 'a#1',
+  disabled: false,
+  restsMs: 0,
+  modelRests: [],
+  reason: null,
+  ...change,
+});
+
+test('an upstream is as bad as what is true of all its keys', () => {
+  const resting = key({ restsMs: 5_000, reason: 'rate limited' });
+  assert.equal(stateOf({ disabled: false, keys: [key({})] }), 'healthy');
+  assert.equal(stateOf({ disabled: false, keys: [key({}), resting] }), 'cooling');
+  assert.equal(stateOf({ disabled: false, keys: [resting] }), 'broken');
+  assert.equal(stateOf({ disabled: false, keys: [resting] }, 5_000), 'healthy');
+  assert.equal(stateOf({ disabled: true, keys: [key({})] }), 'disabled');
+  assert.equal(stateOf({ disabled: false, keys: [key({ disabled: true })] }), 'disabled');
+  assert.equal(stateOf({ disabled: false, keys: [] }), 'keyless');
+  assert.deepEqual(reasonsOf({ disabled: false, keys: [resting, resting, key({})] }), ['rate limited']);
+});
+
+test('a key that rests for one model is usable for the others', () => {
+  const partly = key({ modelRests: [{ model: 'm', restsMs: 100 }] });
+  assert.equal(keyState(partly), 'partly');
+  assert.equal(keyState(partly, 100), 'ready');
+  assert.equal(keyState(key({ restsMs: 1 })), 'resting');
+});
+
+test('a countdown ends at nothing', () => {
+  assert.equal(countdown(64_001), '1:05');
+  assert.equal(countdown(7_384_000), '2:03:04');
+  assert.equal(countdown(-5), '0:00');
+});
+
+test('a timeline has every moment once, in order, within the request', () => {
+  const request = {
+    receivedAt: '2026-11-21T08:00:00.000Z',
+    status: 200,
+    outcome: 'complete',
+    firstByteMs: 700,
+    totalMs: 900,
+    dropped: ['logprobs'],
+    story: [
+      { atMs: 3, by: 'rate-limit', text: 'Within the limits.' },
+      { atMs: 5, by: 'route', text: 'Two upstreams.' },
+    ],
+  };
+  const attempt = { number: 1, provider: 'a', model: 'm', startedAt: '2026-11-21T08:00:00.006Z', result: 'refused' };
+  const second = { ...attempt, number: 2, startedAt: '2026-11-21T08:00:00.100Z', result: 'answered', status: 200 };
+  const moments = timelineOf(request, [second, attempt]);
+  assert.deepEqual(
+    moments.map(({ kind, atMs }) => `${kind} ${atMs}`),
+    ['received 0', 'story 3', 'story 5', 'dropped 6', 'attempt 6', 'attempt 100', 'first-byte 700', 'end 900'],
+  );
+  assert.deepEqual(
+    moments.flatMap((moment) => ('tone' in moment ? [moment.tone] : [])),
+    ['bad', 'good', 'good'],
+  );
+});
+
+test('a request that came to no upstream ends as what it was', () => {
+  const refused = {
+    receivedAt: '2026-11-21T08:00:00Z',
+    status: 429,
+    outcome: 'complete',
+    totalMs: 2,
+    dropped: [],
+    story: [],
+  };
+  assert.deepEqual(timelineOf(refused, []), [
+    { kind: 'received', atMs: 0 },
+    { kind: 'end', atMs: 2, tone: 'bad' },
+  ]);
+});
+
+test('no cell of a CSV is run by a spreadsheet, and every cell comes back', () => {
+  assert.equal(toCsv(['a', 'b'], [['=1+1', '-0.50']]), "\u{feff}a,b\r\n'=1+1,-0.50\r\n");
+  assert.equal(toCsv(['a'], [['x "y", z'], [null]]), '\u{feff}a\r\n"x ""y"", z"\r\n\r\n');
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      const cell = toCsv(['h'], [[text]]).slice('\u{feff}h\r\n'.length, -2);
+      const inner = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell;
+      assert.ok(inner === text || inner === `'${text}`);
+      assert.ok(!/^[=+@\t\r]/.test(inner));
+    }),
+  );
+});

@@ -1,0 +1,24 @@
+/** What the pages believe of the API is what its schemas say: for the type checker alone. */
+import type { z } from '@hono/zod-openapi';
+import type { poolAnswer } from '../../../../plugins/console/api/home.ts';
+import type { keyRow } from '../../../../plugins/console/api/keys.ts';
+import type { ledgerRow } from '../../../../plugins/console/api/ledger-rows.ts';
+import type { planCard } from '../../../../plugins/console/api/plan-cards.ts';
+import type { priceSheet } from '../../../../plugins/console/api/price-sheet.ts';
+import type { requestRow, requestStory, requestSums } from '../../../../plugins/console/api/request-rows.ts';
+import type * as web from '../../../../plugins/console/web/src/api/types.ts';
+
+type Told<Schema extends z.ZodType> = z.infer<Schema>;
+/** Whatever the server tells is what the page expects. */
+type Fits<Server extends Page, Page> = Server;
+
+export type Checked = [
+  Fits<Told<typeof poolAnswer>, web.Pool>,
+  Fits<Told<typeof keyRow>, Omit<web.KeyRow, 'spent30d'>>,
+  Fits<Told<typeof ledgerRow>, web.LedgerRow>,
+  Fits<Told<typeof planCard>, web.Plan>,
+  Fits<Told<typeof priceSheet>, web.PriceSheet>,
+  Fits<Told<typeof requestRow>, web.RequestRow>,
+  Fits<Told<typeof requestStory>, web.RequestStory>,
+  Fits<Told<typeof requestSums>, web.RequestSums>,
+];
