@@ -195,13 +195,14 @@ interface LessorParts {
 
 function lessorOf({ host: { clock, log }, database, purses, flusher, node }: LessorParts): Lessor {
   const { orm, schema, announce } = database;
+  let number = 0;
   return new Lessor({
     node: node.journal,
     purses,
     flusher,
     clock,
     log,
-    takeSlices: (asks) => takeSlices(orm, schema, node, asks, leaseMs, clock.now()),
+    takeSlices: (asks) => takeSlices(orm, schema, node, { number: ++number, asks, lastsMs: leaseMs, at: clock.now() }),
     announce,
   });
 }

@@ -45,7 +45,7 @@ export function sqlStore({ orm, schema }: Database): Store {
       const claimed = await rowsOf(
         orm,
         sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${journal}, ${owner}, ${epoch}, now())
-            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, updated_at = now()
+            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, asked = 0, updated_at = now()
             where known.epoch < excluded.epoch returning 1 as one`,
       );
       return claimed.length === 1;

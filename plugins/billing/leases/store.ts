@@ -14,6 +14,16 @@ export interface Node {
   readonly owner: string;
 }
 
+/** What one statement asks for. */
+export interface Round {
+  /** Counts the rounds of one run. A round that comes to run behind a later one, or behind a later run, changes nothing. */
+  readonly number: number;
+  readonly asks: readonly Ask[];
+  readonly lastsMs: number;
+  /** The wall clock's time, which chooses the windows of accounts with grants that expire. */
+  readonly at: number;
+}
+
 /** An answer with what a purse must know beside its lease. */
 export interface Leased extends Answer {
   readonly pool: PoolState | undefined;
@@ -34,28 +44,17 @@ interface SliceRow {
   readonly term: string | null;
 }
 
-/**
- * Takes, renews or gives back slices: one statement for all accounts that have no grants which expire. `at` is the wall
- * clock's time and chooses the windows of those that have some.
- */
-export async function takeSlices(
-  orm: Orm,
-  schema: string,
-  node: Node,
-  asks: readonly Ask[],
-  lastsMs: number,
-  at: number,
-): Promise<Map<string, Leased>> {
+/** Takes, renews or gives back slices: one statement for all accounts that have no grants which expire. */
+export async function takeSlices(orm: Orm, schema: string, node: Node, round: Round): Promise<Map<string, Leased>> {
+  const { asks, lastsMs } = round;
   const answers = new Map<string, Leased>();
-  for (const row of await askAll(orm, schema, node, asks, lastsMs, undefined)) {
+  for (const row of await askAll(orm, schema, node, round, undefined)) {
     const answer = row.amount === null ? undefined : answerOf(row);
     const term = row.term ?? undefined;
     if (answer !== undefined) answers.set(row.account_id, { ...answer, term, pool: undefined, lastsMs });
   }
   for (const ask of asks) {
-    if (!answers.has(ask.accountId)) {
-      answers.set(ask.accountId, await takePooled(orm, schema, node, ask, lastsMs, at));
-    }
+    if (!answers.has(ask.accountId)) answers.set(ask.accountId, await takePooled(orm, schema, node, ask, round));
   }
   return answers;
 }
@@ -64,13 +63,14 @@ export async function takeSlices(
  * The same for an account with grants that expire. A lease must hold as long as it lasts, so it is cut from the least that
  * is free until then; only where that is too little for a call it ends with the next window or grant.
  */
-function takePooled(orm: Orm, schema: string, node: Node, ask: Ask, lastsMs: number, at: number): Promise<Leased> {
+function takePooled(orm: Orm, schema: string, node: Node, ask: Ask, round: Round): Promise<Leased> {
+  const { lastsMs, at } = round;
   return orm.transaction(async (transaction) => {
     await lockBalances(transaction, schema, [ask.accountId]);
     const pool = (await readPools(transaction, schema, [ask.accountId], [at])).get(ask.accountId);
     const { pots, spent } = pool ?? { pots: [], spent: new Map() };
     const take = async (locked: Money, ms: number): Promise<Leased> => {
-      const [row] = await askAll(transaction, schema, node, [ask], ms, locked);
+      const [row] = await askAll(transaction, schema, node, { ...round, asks: [ask], lastsMs: ms }, locked);
       return { ...answerOf(row!), term: row!.term ?? undefined, pool, lastsMs: ms };
     };
     const whole = await take(lockedThrough(pots, spent, at, at + lastsMs), lastsMs);
@@ -84,8 +84,7 @@ async function askAll(
   runner: Runner,
   schema: string,
   { journal, owner }: Node,
-  asks: readonly Ask[],
-  lastsMs: number,
+  { number, asks, lastsMs }: Round,
   locked: Money | undefined,
 ): Promise<SliceRow[]> {
   const given = asks.map(({ accountId, pending, keep, need, smallest, wish }) => {
@@ -101,7 +100,7 @@ async function askAll(
         from (select * from json_to_recordset(${jsonOf(given)}) as given
             (account text, pending bigint, keep bigint, need bigint, smallest bigint, wish bigint, locked bigint)
             order by account) as asks (account_id, pending, keep, need, smallest, wish, locked),
-          lateral ${tablesOf(schema)('take_slice')}(${journal}::text, ${owner}::text, account_id, asks.pending, asks.keep,
+          lateral ${tablesOf(schema)('ask_slice')}(${journal}::text, ${owner}::text, ${number}::bigint, account_id, asks.pending, asks.keep,
             asks.need, asks.smallest, asks.wish, asks.locked, ${Math.floor(lastsMs)}::bigint)`,
   );
   if (rows.some(({ owned }) => !owned)) throw new ShutOutError(`journal ${journal} now belongs to another process`);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { money } from '../../../../core/money.ts';
@@ -17,8 +18,8 @@ import {
   takeSlices,
   tellAlive,
 } from '../../../../plugins/billing/leases/store.ts';
-import { tablesOf } from '../../../../plugins/billing/sql.ts';
-import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
+import { rowsOf, tablesOf } from '../../../../plugins/billing/sql.ts';
+import { databaseUrl, openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { lineOf } from '../world.ts';
 import { LeaseModel } from './lease-model.ts';
 
@@ -45,7 +46,7 @@ async function claim(
 ): Promise<void> {
   await orm.execute(
     sql`insert into ${tablesOf(schema)('journal_cursor')} (journal, owner, updated_at) values (${journal}, ${owner}, now())
-        on conflict (journal) do update set owner = excluded.owner, updated_at = now()`,
+        on conflict (journal) do update set owner = excluded.owner, asked = 0, updated_at = now()`,
   );
 }
 
@@ -60,12 +61,15 @@ async function openAccount({ orm, schema }: TestDatabase, balance: bigint): Prom
 
 function ask(accountId: string, amounts: Partial<Record<'pending' | 'keep' | 'need' | 'wish', bigint>>): Ask {
   const { pending = 0n, keep = 0n, need = 0n, wish = 0n } = amounts;
-  const fixed = { smallest: money(need), ahead: money(0n), leaving: false };
+  const fixed = { smallest: money(need), ahead: money(0n), leaving: false, owing: false };
   return { accountId, pending: money(pending), keep: money(keep), need: money(need), wish: money(wish), ...fixed };
 }
 
-async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask) {
-  return (await takeSlices(orm, schema, node, [wanted], lastsMs, now)).get(wanted.accountId)!;
+let rounds = 0;
+
+async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask, number = ++rounds) {
+  const round = { number, asks: [wanted], lastsMs, at: now };
+  return (await takeSlices(orm, schema, node, round)).get(wanted.accountId)!;
 }
 
 test('one statement cuts slices as the oracle does, whatever was asked and applied before', async () => {
@@ -132,6 +136,70 @@ test('two connections at once never get more out of a balance than there is', as
       [0n, 30n, 30n, 30n],
     );
   }
+  await store.close();
+});
+
+/** Runs `work` while the account's row is locked by somebody else. */
+async function whileLocked({ orm, schema }: TestDatabase, accountId: string, work: () => Promise<void>): Promise<void> {
+  await orm.transaction(async (transaction) => {
+    await transaction.execute(
+      sql`select from ${tablesOf(schema)('balances')} where account_id = ${accountId} for update`,
+    );
+    await work();
+  });
+}
+
+/** Resolves when an ask waits for a lock. */
+async function untilOneWaits({ orm }: TestDatabase): Promise<void> {
+  const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%ask_slice%'`;
+  for (let tries = 0; (await rowsOf(orm, waiting)).length === 0; tries++) {
+    assert(tries < 500, 'no statement waits');
+    await pause(10);
+  }
+}
+
+/** The embedded database has one session, in which nothing waits. */
+const twoSessions = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
+const answered = (row: { amount: bigint }) => row.amount;
+const refused = (error: Error) => error.message;
+
+test(
+  'a statement of an earlier run that waited for a lock changes nothing behind the later one',
+  twoSessions,
+  async () => {
+    const store = await openStore();
+    const { orm, schema } = store;
+    const [node, other] = [await newNode(store), await newNode(store)];
+    const accountId = await openAccount(store, 100n);
+    assert.equal((await take(store, node, ask(accountId, { need: 80n }))).amount, 80n);
+    let late: Promise<bigint | string> | undefined;
+    await whileLocked(store, accountId, async () => {
+      late = take(store, node, ask(accountId, { keep: 80n, need: 80n })).then(answered, refused);
+      await untilOneWaits(store);
+      await claim(store, node.journal, 'a later run');
+      await giveAllBack(orm, schema, { ...node, owner: 'a later run' });
+    });
+    assert.match(String(await late), /belongs to another process/);
+    assert.equal((await leasedOf(orm, schema, accountId)).leased, 0n);
+    assert.equal((await take(store, other, ask(accountId, { need: 100n }))).amount, 100n);
+    await store.close();
+  },
+);
+
+test('an ask that was given up and asked again changes nothing when it comes to run late', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const node = await newNode(store);
+  const accountIds = [await openAccount(store, 100n), await openAccount(store, 100n)];
+  const round = (number: number, need: bigint) => ({
+    number,
+    asks: accountIds.map((accountId) => ask(accountId, { need })),
+    lastsMs,
+    at: now,
+  });
+  await takeSlices(orm, schema, node, round(8, 60n));
+  await assert.rejects(takeSlices(orm, schema, node, round(7, 10n)), /belongs to another process/);
+  for (const accountId of accountIds) assert.equal((await leasedOf(orm, schema, accountId)).leased, 60n);
   await store.close();
 });
 
