@@ -11,7 +11,7 @@ import { Journal } from './journal.ts';
 import { wholeBalances } from './leases/funding.ts';
 import { Lessor, leaseMs } from './leases/lessor.ts';
 import { type Lettings, settleIn } from './leases/lettings.ts';
-import { type Node, takeSlices } from './leases/store.ts';
+import type { Leases, Node } from './leases/store.ts';
 import type { Lock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
 import { type Purse, Purses } from './purses.ts';
@@ -151,7 +151,7 @@ function assemble(assembly: Assembly): Books {
     },
     fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
-  const lessor = shared && lessorOf({ host, database: shared, purses, flusher, node: cursor });
+  const lessor = shared && lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor });
   const funding = lessor ?? wholeBalances(flusher);
   const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
@@ -165,7 +165,8 @@ function assemble(assembly: Assembly): Books {
     await journal.release(done, oldest);
     return worked;
   };
-  const lettings = shared && lessor && settleIn({ host, database: shared, lessor, node: cursor, nodeLimit });
+  const lettings =
+    shared && lessor && settleIn({ host, database: shared, leases: store.leases, lessor, node: cursor, nodeLimit });
   return {
     desk,
     purses,
@@ -188,13 +189,13 @@ function assemble(assembly: Assembly): Books {
 interface LessorParts {
   readonly host: Host;
   readonly database: Database;
+  readonly leases: Leases;
   readonly purses: Purses;
   readonly flusher: Flusher;
   readonly node: Node;
 }
 
-function lessorOf({ host: { clock, log }, database, purses, flusher, node }: LessorParts): Lessor {
-  const { orm, schema, announce } = database;
+function lessorOf({ host: { clock, log }, database, leases, purses, flusher, node }: LessorParts): Lessor {
   let number = 0;
   return new Lessor({
     node: node.journal,
@@ -202,8 +203,8 @@ function lessorOf({ host: { clock, log }, database, purses, flusher, node }: Les
     flusher,
     clock,
     log,
-    takeSlices: (asks) => takeSlices(orm, schema, node, { number: ++number, asks, lastsMs: leaseMs, at: clock.now() }),
-    announce,
+    takeSlices: (asks) => leases.take(node, { number: ++number, asks, lastsMs: leaseMs, at: clock.now() }),
+    announce: database.announce,
   });
 }
 

@@ -3,6 +3,7 @@ import type { Money } from '../../core/money.ts';
 import type { Cursor } from '../../plugins/billing/batch.ts';
 import type { Entries } from '../../plugins/billing/entries.ts';
 import type { Funds } from '../../plugins/billing/funds.ts';
+import type { Leases } from '../../plugins/billing/leases/store.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
@@ -51,6 +52,17 @@ export class DatabaseLink implements Store {
   /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
     return this.send('entry', () => this.#store.transact(accountId, at, work));
+  }
+
+  get leases(): Leases {
+    const { leases } = this.#store;
+    return {
+      take: (node, round) => this.send('slices', () => leases.take(node, round)),
+      giveAllBack: (node) => this.send('give back', () => leases.giveAllBack(node)),
+      accountsOf: (node) => this.send('leases', () => leases.accountsOf(node)),
+      tellAlive: (node, lives) => this.send('alive', () => leases.tellAlive(node, lives)),
+      countOthers: (journal) => this.send('others', () => leases.countOthers(journal)),
+    };
   }
 
   endOf(requestId: string): ReturnType<Store['endOf']> {

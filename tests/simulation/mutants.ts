@@ -17,12 +17,15 @@ import { type Files, scanSegment } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { Chance } from './chance.ts';
+import type { MemoryLedger } from './memory-ledger.ts';
 import { forward } from './visit.ts';
 
 export interface Mutant {
   /** What the bug would be. */
   readonly summary: string;
   readonly files?: (files: Files, chance: Chance) => Files;
+  /** The rows of the database. */
+  readonly ledger?: (ledger: MemoryLedger, chance: Chance) => void;
   /** The database itself. */
   readonly store?: (store: Store, chance: Chance) => Store;
   /** A process's way to the database. */
@@ -46,6 +49,7 @@ function opened(store: Store): Store {
     funds: (accountIds, at) => store.funds(accountIds, at),
     endOf: (requestId) => store.endOf(requestId),
     transact: (accountId, at, work) => store.transact(accountId, at, work),
+    leases: store.leases,
   };
 }
 

@@ -8,14 +8,14 @@ import type { VendorProfile } from './vendors.ts';
 
 export interface AccountProfile {
   readonly id: string;
-  /** Index of the process that serves it. */
-  readonly node: number;
   readonly plan: PlanTerms;
   readonly ratio: Ratio | undefined;
 }
 
 export interface Profile {
   readonly nodes: number;
+  /** Nodes spend by leases, as they must where there are several. */
+  readonly shared: boolean;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -44,10 +44,11 @@ export interface Profile {
 
 export function drawProfile(chance: Chance): Profile {
   const nodes = chance.between(1, 3);
-  const accounts = Array.from({ length: chance.between(nodes, 6) }, (_, index) => drawAccount(chance, index, nodes));
+  const accounts = Array.from({ length: chance.between(1, 6) }, (_, index) => drawAccount(chance, index));
   const stepTokens = chance.pick([100, 500, 2_000]);
   return {
     nodes,
+    shared: nodes > 1 || chance.oneIn(4),
     keys: chance.oneIn(2),
     accounts,
     arrivalMeanMs: chance.pick([2, 5, 5, 20]),
@@ -69,7 +70,7 @@ export function drawProfile(chance: Chance): Profile {
   };
 }
 
-function drawAccount(chance: Chance, index: number, nodes: number): AccountProfile {
+function drawAccount(chance: Chance, index: number): AccountProfile {
   const limits: { rpm?: number; tpm?: number; concurrency?: number } = {};
   if (chance.oneIn(2)) limits.concurrency = chance.pick([1, 4, 20, 20]);
   if (chance.oneIn(6)) limits.rpm = chance.pick([10, 300, 3_000]);
@@ -81,7 +82,7 @@ function drawAccount(chance: Chance, index: number, nodes: number): AccountProfi
     { numerator: 7n, denominator: 11n },
   ];
   const plan = { name: `plan-${index}`, limits, models: undefined, multiplier: undefined, ...drawGrant(chance) };
-  return { id: `account-${index}`, node: index % nodes, plan, ratio: chance.pick(ratios) };
+  return { id: `account-${index}`, plan, ratio: chance.pick(ratios) };
 }
 
 /** Money that a plan brings by itself, perhaps within windows. */

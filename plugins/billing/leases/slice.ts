@@ -58,7 +58,7 @@ export interface Ask {
   readonly owing: boolean;
 }
 
-/** What the database answers; see the migration `007-leases.sql`. */
+/** What the database answers; see the migration `009-lease-asks.sql`. */
 export interface Answer {
   readonly amount: Money;
   readonly allowed: Money;
