@@ -12,9 +12,9 @@ export interface DatabaseFaults {
   down: boolean;
   /** One in so many transactions meets a fault; 0: none. */
   faultOneIn: number;
+  readonly meanMs: number;
 }
 
-const meanMs = 1.5;
 const timeoutMs = 40;
 
 /** One process's connection. What it has sent may be carried out after the process has died. */
@@ -72,7 +72,7 @@ export class DatabaseLink implements Store {
   /** One transaction on its way there and its answer on the way back. */
   send<T>(name: string, run: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(meanMs) };
+      const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(this.#faults.meanMs) };
       const isFaulty = oneIn > 0 && this.#chance.oneIn(oneIn);
       const fate = isFaulty ? this.#chance.below(3) : -1;
       if (fate === 0) return this.#fail(`${name} refused`, delay(), reject);

@@ -110,7 +110,7 @@ export class Node {
   }
 
   #die(life: Life, kind: CrashKind): void {
-    this.#options.oracle.died(life, kind, this.disk);
+    this.#options.oracle.died(life, this.index, kind, this.disk);
     life.alive = false;
     this.#life = undefined;
     this.serving = undefined;

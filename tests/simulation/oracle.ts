@@ -99,8 +99,9 @@ export class Oracle {
   }
 
   /** A process died. Calls whose end is not safe in its journal have an end that only its recovery can tell. */
-  died(life: Life, kind: CrashKind, disk: Disk): void {
+  died(life: Life, node: number, kind: CrashKind, disk: Disk): void {
     const safeLine = kind === 'process' ? disk.writes : disk.safeWrites;
+    if (kind === 'power') this.#lostSince(node, safeLine);
     for (const story of this.#byLife.get(life) ?? []) {
       if (story.ended && story.endedLine < safeLine) continue;
       if (story.noting !== undefined && story.noting.line < safeLine) story.noted = story.noting.seen;
@@ -112,6 +113,15 @@ export class Oracle {
     }
     this.#byLife.delete(life);
     this.limits.died(life);
+  }
+
+  /** What a killed process had written is lost if the power goes before the next one has made it safe. */
+  #lostSince(node: number, safeLine: number): void {
+    for (const story of this.uncertain) {
+      if (story.node !== node || story.crash!.safeLine <= safeLine) continue;
+      story.crash = { kind: 'power', safeLine };
+      story.noted = 0;
+    }
   }
 
   /** Calls that run. */

@@ -74,7 +74,7 @@ class World {
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
     this.#profile = drawProfile(this.#chance);
-    this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn };
+    this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
       this.#schedule,
