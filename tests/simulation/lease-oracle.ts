@@ -11,17 +11,21 @@ export class LeaseOracle {
   constructor(ledger: MemoryLedger, oracle: Oracle) {
     this.#ledger = ledger;
     this.#oracle = oracle;
-    ledger.onRow = (row) => this.#row(row);
+    ledger.onRow = (row, leased) => this.#row(row, leased);
     ledger.onCommit = (account) => this.#committed(account);
   }
 
   /** O is exact here: the sum of what settlements took beyond their holds. */
-  #row({ account, kind, amount, balanceAfter }: Row): void {
+  #row({ account, kind, amount, balanceAfter }: Row, leased: bigint): void {
     const before = this.#beyond.get(account) ?? 0n;
     const beyond = kind === 'SETTLE' && amount < 0n ? before - amount : before;
     this.#beyond.set(account, beyond);
-    if (balanceAfter + beyond >= 0n) return;
-    this.#oracle.violations.add('M7', account, `a ${kind} leaves ${balanceAfter} nano-USD, ${-beyond} is the least`);
+    const told = `${-beyond} is the least`;
+    if (balanceAfter + beyond < 0n)
+      this.#oracle.violations.add('M7', account, `a ${kind} leaves ${balanceAfter} nano-USD, ${told}`);
+    const isHold = kind === 'HOLD' || kind === 'EXTEND';
+    if (isHold && leased + beyond < 0n)
+      this.#oracle.violations.add('M7', account, `a ${kind} leaves ${leased} nano-USD of its lease, ${told}`);
   }
 
   /** What was left of a grant was taken off: running calls, and nodes that were away, may have counted on it. */

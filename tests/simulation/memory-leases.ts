@@ -105,12 +105,13 @@ export class MemoryLeases implements Leases {
     return [...this.#byAccount.values()].every((leases) => leases.size === 0);
   }
 
-  /** A batch took from the balance what it takes from the lease. */
-  apply(account: string, journal: string, amount: bigint, lastsMs: number): void {
+  /** A batch took from the balance what it takes from the lease. Returns what is left of that; below zero it is owed. */
+  apply(account: string, journal: string, amount: bigint, lastsMs: number): bigint {
     const { amount: before, expiresAt } = this.#byAccount.get(account)?.get(journal) ?? { amount: 0n, expiresAt: 0 };
     const leases = this.#byAccount.get(account) ?? new Map<string, Lease>();
     leases.set(journal, { amount: before + amount, expiresAt: Math.max(expiresAt, this.#options.now() + lastsMs) });
     this.#byAccount.set(account, leases);
+    return before + amount;
   }
 
   #set(account: string, journal: string, amount: bigint, expiresAt: number): void {

@@ -87,8 +87,8 @@ export class MemoryLedger implements Store {
   readonly leases: MemoryLeases;
   /** Told of the rows of each entry beside the calls, when it is committed. */
   onEntry: (row: Row, grant: StoredGrant | undefined) => void = () => {};
-  /** Told of each row of a call, and of each account of which a transaction has moved the balance or the leases. */
-  onRow: (row: Row) => void = () => {};
+  /** Told of each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
+  onRow: (row: Row, leased: bigint) => void = () => {};
   onCommit: (account: string) => void = () => {};
   readonly #now: () => number;
   readonly #known = new Map<string, Known>();
@@ -137,8 +137,9 @@ export class MemoryLedger implements Store {
       // Of two alike in one statement the second is left out.
       if (this.#isKnown(row)) continue;
       const inserted = this.#insert(row);
-      if (cursor.leaseMs !== undefined) this.leases.apply(row.account, cursor.journal, row.amount, cursor.leaseMs);
-      this.onRow(row);
+      const { account, amount } = row;
+      const { journal, leaseMs } = cursor;
+      if (leaseMs !== undefined) this.onRow(row, this.leases.apply(account, journal, amount, leaseMs));
       if (inserted.revenue > 0n && this.pots.isOpen(inserted.account)) charged.push(inserted);
     }
     for (const record of given) this.#note(record);
