@@ -77,7 +77,7 @@ export class DatabaseLink implements Store {
       const fate = isFaulty ? this.#chance.below(3) : -1;
       if (fate === 0) return this.#fail(`${name} refused`, delay(), reject);
       // The others reach the server; what they do there is done whoever still listens.
-      const late = fate === 2 ? this.#chance.delay(timeoutMs * 2) : delay();
+      const late = fate === 2 ? this.#chance.delay(timeoutMs * this.#chance.pick([2, 10])) : delay();
       if (fate !== -1) this.#fail(`${name} timed out`, late + (fate === 1 ? delay() : timeoutMs - late), reject);
       this.#schedule.after(late, undefined, name, () => {
         if (this.#faults.down) return this.#fail('the database is down', delay(), reject);

@@ -24,7 +24,7 @@ export class LeaseOracle {
     if (balanceAfter + beyond < 0n)
       this.#oracle.violations.add('M7', account, `a ${kind} leaves ${balanceAfter} nano-USD, ${told}`);
     const isHold = kind === 'HOLD' || kind === 'EXTEND';
-    if (isHold && leased + beyond < 0n)
+    if (isHold && amount < 0n && leased + beyond < 0n)
       this.#oracle.violations.add('M7', account, `a ${kind} leaves ${leased} nano-USD of its lease, ${told}`);
   }
 
@@ -47,8 +47,10 @@ export class LeaseOracle {
 
   /** Whether all that the account's calls cost is in the ledger, and no node counts on more than there is. */
   isAtRest({ id, credited, settled, open }: AccountView): boolean {
-    const balance = this.#ledger.accounts.get(id)?.balance ?? 0n;
-    return open.size === 0 && balance === credited - settled && this.#ledger.leases.leasedOf(id) <= balance;
+    const { accounts, leases } = this.#ledger;
+    const balance = accounts.get(id)?.balance ?? 0n;
+    const isKnown = open.size === 0 && balance === credited - settled;
+    return isKnown && leases.leasedOf(id) <= balance && !leases.isOwed(id);
   }
 
   /** All nodes have left. */

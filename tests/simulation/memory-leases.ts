@@ -100,6 +100,11 @@ export class MemoryLeases implements Leases {
     return this.others(account, '').others;
   }
 
+  /** Whether a node still owes what it spent beyond its lease. */
+  isOwed(account: string): boolean {
+    return [...(this.#byAccount.get(account)?.values() ?? [])].some(({ amount }) => amount < 0n);
+  }
+
   /** Whether anything of any account is leased, or owed. */
   get isEmpty(): boolean {
     return [...this.#byAccount.values()].every((leases) => leases.size === 0);

@@ -257,6 +257,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       };
     },
   },
+  'slice-overtaken': {
+    summary: 'an ask that was given up changes a lease behind the one that was asked again',
+    ledger: ({ leases }) => {
+      leases.counts = () => true;
+    },
+  },
   'slice-of-the-silent': {
     summary:
       'a node that was not heard of for a quarter of a second is taken for gone, and its leases are given to others',
