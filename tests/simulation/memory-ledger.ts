@@ -145,6 +145,7 @@ export class MemoryLedger implements Store {
     for (const record of given) this.#note(record);
     if (charged.length > 0) this.#draw(charged, locked);
     claimed.applied = Math.max(claimed.applied, cursor.applied);
+    claimed.asked = Math.max(claimed.asked, cursor.number ?? 0);
     claimed.seenAt = this.#now();
     for (const id of accountIds) this.onCommit(id);
     return new Map(accountIds.map((id) => [id, money(this.accounts.get(id)!.balance)]));

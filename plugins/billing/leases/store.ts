@@ -16,7 +16,7 @@ export interface Node {
 
 /** What one statement asks for. */
 export interface Round {
-  /** Counts the rounds of one run. A round that comes to run behind a later one, or behind a later run, changes nothing. */
+  /** Counts a run's rounds and batches. A round that comes to run behind a later one, or behind a later run, changes nothing. */
   readonly number: number;
   readonly asks: readonly Ask[];
   readonly lastsMs: number;

@@ -1,5 +1,5 @@
--- Asks for slices are numbered by the run that asks. A statement of an earlier run, or one whose sender has given it up and
--- asked again, may still wait for a lock here: what it says of the journal is no longer so, and it must change nothing.
+-- Asks for slices and batches are numbered by their run. An ask of an earlier run, or one whose sender has given it up and gone
+-- on, may still wait for a lock here: what it says of the journal is no longer so, and it must change nothing.
 alter table {schema}.journal_cursor add column asked bigint not null default 0;
 
 drop function {schema}.take_slice(text, text, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint);
@@ -8,7 +8,7 @@ drop function {schema}.take_slice(text, text, text, bigint, bigint, bigint, bigi
 -- so the sums are true once the lock is held; the parts of one plain statement would see the state before they waited.
 -- Whether the ask still counts is looked at behind that wait too, and the cursor stays locked to the end: a run that takes
 -- the journal over begins after this slice, or without it.
---   ask_number  counts the asks of one run; those of one statement have the same
+--   ask_number  counts the asks and batches of one run; the asks of one statement have the same
 --   pending     what the node's journal has taken and the ledger does not have yet; below zero: given back
 --   keep        what the node goes on spending meanwhile: it is never taken from it
 --   need        what the calls that wait there cost together; smallest: the cheapest of them

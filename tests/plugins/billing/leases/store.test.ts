@@ -184,7 +184,7 @@ test(
   },
 );
 
-test('an ask that was given up and asked again changes nothing when it comes to run late', async () => {
+test('an ask that was given up changes nothing when it comes to run behind what its run did since', async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const node = await newNode(store);
@@ -197,6 +197,9 @@ test('an ask that was given up and asked again changes nothing when it comes to 
   });
   await sqlLeases(orm, schema).take(node, round(8, 60n));
   await assert.rejects(sqlLeases(orm, schema).take(node, round(7, 10n)), /belongs to another process/);
+  // Nor does one behind a batch, which has moved the lease and what the journal owes.
+  await applyBatch(orm, schema, '', [], { ...node, applied: 0, leaseMs: lastsMs, number: 10 });
+  await assert.rejects(sqlLeases(orm, schema).take(node, round(9, 10n)), /belongs to another process/);
   for (const accountId of accountIds) assert.equal((await leasedOf(orm, schema, accountId)).leased, 60n);
   await store.close();
 });
