@@ -77,6 +77,7 @@ export class Backlog {
     this.#count(ended);
     purse.posted = money(purse.posted + amount);
     purse.rows += 1;
+    if (amount > 0n && purse.slice !== undefined) purse.freed = money(purse.freed + amount);
     if (purse.turn === this.#turn) return;
     purse.turn = this.#turn;
     this.#turnPurses.push(purse);
@@ -149,9 +150,10 @@ export class Backlog {
     if (batch === undefined) return;
     this.#rows -= batch.rows;
     this.#bytes -= batch.to - batch.from;
-    for (const { purse, posted, rows } of batch.shares) {
+    for (const { purse, posted, rows, freed } of batch.shares) {
       purse.appliedPosted = posted;
       purse.appliedRows = rows;
+      purse.appliedFreed = freed;
     }
     if (this.#batches[0]?.slab !== batch.slab) this.#onFree(batch.slab);
   }
@@ -159,14 +161,15 @@ export class Backlog {
 
 /** Notes what the purse has come to with all that was appended so far. */
 function shareOf(purse: Purse, batch: Batch): void {
-  const { posted, rows, share } = purse;
+  const { posted, rows, freed, share } = purse;
   if (share === undefined || share.batch !== batch.number) {
-    purse.share = { purse, batch: batch.number, posted, rows };
+    purse.share = { purse, batch: batch.number, posted, rows, freed };
     batch.shares.push(purse.share);
     return;
   }
   share.posted = posted;
   share.rows = rows;
+  share.freed = freed;
 }
 
 export function textOf({ slab, from, to }: Batch): string {

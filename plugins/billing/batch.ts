@@ -13,6 +13,8 @@ export interface Cursor {
   readonly applied: number;
   /** How long a lease lasts from here on of which rows are applied; undefined: balances are not shared out. */
   readonly leaseMs?: number | undefined;
+  /** Number of this statement among those of the run that move its leases: earlier asks for slices no longer count. */
+  readonly number?: number | undefined;
 }
 
 /** Another process has taken this journal over: nothing that this one still applies would be true. */
@@ -171,9 +173,10 @@ function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, lea
     ),`;
 }
 
-function movedCursor(table: (name: string) => SQL, { journal, owner, applied }: Cursor): SQL {
+function movedCursor(table: (name: string) => SQL, { journal, owner, applied, number = 0 }: Cursor): SQL {
   return sql`
-    update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint), updated_at = now()
+    update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint),
+      asked = greatest(asked, ${number}::bigint), updated_at = now()
     where journal = ${journal} and owner = ${owner} returning 1`;
 }
 

@@ -11,7 +11,7 @@ import { Journal } from './journal.ts';
 import { wholeBalances } from './leases/funding.ts';
 import { Lessor, leaseMs } from './leases/lessor.ts';
 import { type Lettings, settleIn } from './leases/lettings.ts';
-import { type Node, takeSlices } from './leases/store.ts';
+import type { Leases, Node } from './leases/store.ts';
 import type { Lock } from './lock.ts';
 import { type PositionKeeper, readPosition } from './position.ts';
 import { type Purse, Purses } from './purses.ts';
@@ -133,6 +133,8 @@ function assemble(assembly: Assembly): Books {
   const lease = shared ? (purse: Purse, need: Money) => lessor!.open(purse, need) : undefined;
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
   const written = { ...cursor, leaseMs: shared && leaseMs };
+  let statements = 0;
+  const nextNumber = () => ++statements;
   const flusher: Flusher = new Flusher({
     backlog,
     purses,
@@ -143,7 +145,7 @@ function assemble(assembly: Assembly): Books {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
       const sentAt = clock.monotonic();
-      const balances = await store.apply(text, accountIds, { ...written, applied: reached });
+      const balances = await store.apply(text, accountIds, { ...written, applied: reached, number: nextNumber() });
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);
@@ -151,7 +153,8 @@ function assemble(assembly: Assembly): Books {
     },
     fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
-  const lessor = shared && lessorOf({ host, database: shared, purses, flusher, node: cursor });
+  const lessor =
+    shared && lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, nextNumber });
   const funding = lessor ?? wholeBalances(flusher);
   const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
@@ -165,7 +168,8 @@ function assemble(assembly: Assembly): Books {
     await journal.release(done, oldest);
     return worked;
   };
-  const lettings = shared && lessor && settleIn({ host, database: shared, lessor, node: cursor, nodeLimit });
+  const lettings =
+    shared && lessor && settleIn({ host, database: shared, leases: store.leases, lessor, node: cursor, nodeLimit });
   return {
     desk,
     purses,
@@ -188,21 +192,23 @@ function assemble(assembly: Assembly): Books {
 interface LessorParts {
   readonly host: Host;
   readonly database: Database;
+  readonly leases: Leases;
   readonly purses: Purses;
   readonly flusher: Flusher;
   readonly node: Node;
+  /** Counts the statements that move this node's leases. */
+  readonly nextNumber: () => number;
 }
 
-function lessorOf({ host: { clock, log }, database, purses, flusher, node }: LessorParts): Lessor {
-  const { orm, schema, announce } = database;
+function lessorOf({ host: { clock, log }, database, leases, purses, flusher, node, nextNumber }: LessorParts): Lessor {
   return new Lessor({
     node: node.journal,
     purses,
     flusher,
     clock,
     log,
-    takeSlices: (asks) => takeSlices(orm, schema, node, asks, leaseMs, clock.now()),
-    announce,
+    takeSlices: (asks) => leases.take(node, { number: nextNumber(), asks, lastsMs: leaseMs, at: clock.now() }),
+    announce: database.announce,
   });
 }
 

@@ -19,6 +19,9 @@ export interface Purse {
   rows: number;
   appliedPosted: Money;
   appliedRows: number;
+  /** Of a slice: what ended calls have given back of what was set aside for them, and as much of that as the database has. */
+  freed: Money;
+  appliedFreed: Money;
   /** Requests that use it now. */
   users: number;
   usedAt: number;
@@ -49,6 +52,7 @@ export interface Share {
   readonly batch: number;
   posted: Money;
   rows: number;
+  freed: Money;
 }
 
 export interface PurseOptions {
@@ -259,6 +263,8 @@ function newPurse(accountId: string, now: number, slice: Slice | undefined): Pur
     rows: 0,
     appliedPosted: money(0n),
     appliedRows: 0,
+    freed: money(0n),
+    appliedFreed: money(0n),
     users: 0,
     usedAt: now,
     askedAt: Number.NEGATIVE_INFINITY,

@@ -1,7 +1,4 @@
-/**
- * What billing asks of its database, in one place: every statement that moves money stands behind this door. Leases move
- * none, and go to the shared database itself.
- */
+/** What billing asks of its database, in one place: every statement that moves money, or lets it be spent, stands behind this door. */
 
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
@@ -10,6 +7,7 @@ import { applyBatch, type Cursor } from './batch.ts';
 import { readEnd } from './ends.ts';
 import { Entries } from './entries.ts';
 import { type Funds, readFunds } from './funds.ts';
+import { type Leases, sqlLeases } from './leases/store.ts';
 import { rowsOf, tablesOf } from './sql.ts';
 
 /** A ledger that several processes write. Each call is one transaction: all of it or nothing, also when its answer is lost. */
@@ -26,6 +24,8 @@ export interface Store {
   endOf(requestId: string): ReturnType<Ledger['endOf']>;
   /** Runs `work` under the account's lock; all of its entries are of wall-clock milliseconds `at`. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
+  /** The parts of balances that processes spend from memory. */
+  readonly leases: Leases;
 }
 
 /** The store in a database that speaks SQL. */
@@ -45,7 +45,7 @@ export function sqlStore({ orm, schema }: Database): Store {
       const claimed = await rowsOf(
         orm,
         sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${journal}, ${owner}, ${epoch}, now())
-            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, updated_at = now()
+            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, asked = 0, updated_at = now()
             where known.epoch < excluded.epoch returning 1 as one`,
       );
       return claimed.length === 1;
@@ -54,5 +54,6 @@ export function sqlStore({ orm, schema }: Database): Store {
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
     endOf: (requestId) => readEnd(orm, schema, requestId),
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
+    leases: sqlLeases(orm, schema),
   };
 }

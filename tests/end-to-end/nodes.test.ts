@@ -8,6 +8,7 @@ import { databaseUrl } from '../helpers/database.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
 import { type Fleet, gather } from './fleet.ts';
 import { type Customer, modelAt, speaks, told, until } from './house.ts';
+import { traceLeases } from './lease-trace.ts';
 
 /** One process owns an embedded database: there is nothing to share. */
 const options = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
@@ -68,7 +69,7 @@ const balanceOf = async ({ accountId }: Customer) => {
   );
   return row!;
 };
-/** Waits until so many of the account's calls (or, if not said, all that came) have ended in the ledger. */
+/** Waits until so many of the account's calls (or, if not said, all that the ledger knows of) have ended in the ledger. */
 async function settled({ accountId }: Customer, ends = 0): Promise<void> {
   const ledger = fleet.table('ledger');
   const kinds = sql`count(*) filter (where kind in ('SETTLE', 'VOID'))::int as ends, count(*) filter (where kind = 'HOLD')::int as holds`;
@@ -190,12 +191,13 @@ test('a key revoked on one process is refused by all within a second', options, 
 test(
   'one process is killed under load and comes back: 0 over-admissions, and three bills that agree',
   options,
-  async () => {
+  async (t) => {
     const customers = await fleet.atTheDesk(async ({ customer }) => [
       await customer({ nanoUsd: 100_000_000_000n }),
       await customer({ nanoUsd: 3_000_000n }),
       await customer({ nanoUsd: 1_000_000n }),
     ]);
+    const trace = await traceLeases(fleet);
     sandbox.resetBill();
     const acknowledged = new Map<string, { prompt_tokens: number; completion_tokens: number }>();
     let running = true;
@@ -220,11 +222,18 @@ test(
     await pause(500);
     running = false;
     await Promise.all(workers);
+    const chargedIds = () =>
+      fleet.rows<{ id: string }>(sql`select request_id::text as id from ${fleet.table('usage')}`);
+    await until('every answer is charged', async () => {
+      const charged = new Set((await chargedIds()).map(({ id }) => id));
+      return [...acknowledged.keys()].every((id) => charged.has(id));
+    });
     for (const customer of customers) await settled(customer);
 
     const below = await fleet.rows(
       sql`select seq from ${fleet.table('ledger')} where kind in ('HOLD', 'EXTEND') and balance_after < 0`,
     );
+    if (below.length > 0) t.diagnostic(await trace.tell(customers));
     assert.deepEqual(below, [], 'a hold that the balance did not cover');
     type Charge = {
       request_id: string;

@@ -16,10 +16,10 @@ export class Audit {
   }
 
   /** A process has recovered what an earlier one left: what became of its calls stands in the books now. */
-  recovered(accounts: ReadonlySet<string>): void {
+  recovered(node: number): void {
     this.#readNewRows();
     for (const story of this.#oracle.uncertain) {
-      if (!accounts.has(story.account)) continue;
+      if (story.node !== node) continue;
       this.#oracle.uncertain.delete(story);
       this.#oracle.charge(this.#oracle.view(story.account), this.#check(story));
     }

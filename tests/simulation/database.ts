@@ -3,6 +3,7 @@ import type { Money } from '../../core/money.ts';
 import type { Cursor } from '../../plugins/billing/batch.ts';
 import type { Entries } from '../../plugins/billing/entries.ts';
 import type { Funds } from '../../plugins/billing/funds.ts';
+import type { Leases } from '../../plugins/billing/leases/store.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
@@ -11,9 +12,9 @@ export interface DatabaseFaults {
   down: boolean;
   /** One in so many transactions meets a fault; 0: none. */
   faultOneIn: number;
+  readonly meanMs: number;
 }
 
-const meanMs = 1.5;
 const timeoutMs = 40;
 
 /** One process's connection. What it has sent may be carried out after the process has died. */
@@ -53,6 +54,17 @@ export class DatabaseLink implements Store {
     return this.send('entry', () => this.#store.transact(accountId, at, work));
   }
 
+  get leases(): Leases {
+    const { leases } = this.#store;
+    return {
+      take: (node, round) => this.send('slices', () => leases.take(node, round)),
+      giveAllBack: (node) => this.send('give back', () => leases.giveAllBack(node)),
+      accountsOf: (node) => this.send('leases', () => leases.accountsOf(node)),
+      tellAlive: (node, lives) => this.send('alive', () => leases.tellAlive(node, lives)),
+      countOthers: (journal) => this.send('others', () => leases.countOthers(journal)),
+    };
+  }
+
   endOf(requestId: string): ReturnType<Store['endOf']> {
     return this.send('end', () => this.#store.endOf(requestId));
   }
@@ -60,12 +72,12 @@ export class DatabaseLink implements Store {
   /** One transaction on its way there and its answer on the way back. */
   send<T>(name: string, run: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(meanMs) };
+      const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(this.#faults.meanMs) };
       const isFaulty = oneIn > 0 && this.#chance.oneIn(oneIn);
       const fate = isFaulty ? this.#chance.below(3) : -1;
       if (fate === 0) return this.#fail(`${name} refused`, delay(), reject);
       // The others reach the server; what they do there is done whoever still listens.
-      const late = fate === 2 ? this.#chance.delay(timeoutMs * 2) : delay();
+      const late = fate === 2 ? this.#chance.delay(timeoutMs * this.#chance.pick([2, 10])) : delay();
       if (fate !== -1) this.#fail(`${name} timed out`, late + (fate === 1 ? delay() : timeoutMs - late), reject);
       this.#schedule.after(late, undefined, name, () => {
         if (this.#faults.down) return this.#fail('the database is down', delay(), reject);

@@ -60,7 +60,9 @@ export class KeysOracle {
   /** At the end: one charge for each key. */
   finish(ledger: MemoryLedger): void {
     for (const { stories } of this.#keys.values()) {
-      const charged = stories.filter(({ id }) => ledger.usage.has(id));
+      // That a call came to nothing frees its key; a power cut may take the note of that, and the estimate is charged.
+      const cameToNothing = ({ crash, ended, expected }: Story) => crash?.kind === 'power' && ended && expected === 0n;
+      const charged = stories.filter((story) => ledger.usage.has(story.id) && !cameToNothing(story));
       if (charged.length > 1) this.#violations.add('M11', charged[1]!.id, `${charged.length} charges under one key`);
     }
   }

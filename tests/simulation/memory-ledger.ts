@@ -18,6 +18,7 @@ import type {
   SettleRecord,
 } from '../../plugins/billing/records.ts';
 import type { Store } from '../../plugins/billing/store.ts';
+import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
 import { MemoryPots } from './memory-pots.ts';
 
 type PostingRecord = HoldRecord | ExtendRecord | EndRecord;
@@ -82,12 +83,24 @@ export class MemoryLedger implements Store {
   /** By request and number. */
   readonly attempts = new Map<string, AttemptNote>();
   readonly totals: Totals = { available: 0n, held: 0n, revenue: 0n, funding: 0n, absorbed: 0n };
-  readonly cursors = new Map<string, { owner: string; epoch: number; applied: number }>();
+  readonly cursors = new Map<string, StoredCursor>();
+  readonly leases: MemoryLeases;
   /** Told of the rows of each entry beside the calls, when it is committed. */
   onEntry: (row: Row, grant: StoredGrant | undefined) => void = () => {};
+  /** Told of each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
+  onRow: (row: Row, leased: bigint) => void = () => {};
+  onCommit: (account: string) => void = () => {};
+  readonly #now: () => number;
   readonly #known = new Map<string, Known>();
   readonly #references = new Map<string, Row>();
   #grantCount = 0;
+
+  /** `now`: the database's clock, in milliseconds. */
+  constructor(now: () => number = () => 0) {
+    this.#now = now;
+    const { accounts, cursors, pots } = this;
+    this.leases = new MemoryLeases({ accounts, cursors, pots, now, onMoved: (account) => this.onCommit(account) });
+  }
 
   async cursorOf(journal: string): Promise<{ applied: number; epoch: number } | undefined> {
     const known = this.cursors.get(journal);
@@ -97,7 +110,7 @@ export class MemoryLedger implements Store {
   async claim(journal: string, owner: string, epoch: number): Promise<boolean> {
     const known = this.cursors.get(journal);
     if (known !== undefined && known.epoch >= epoch) return false;
-    this.cursors.set(journal, { owner, epoch, applied: known?.applied ?? 0 });
+    this.cursors.set(journal, { owner, epoch, applied: known?.applied ?? 0, asked: 0, seenAt: this.#now() });
     return true;
   }
 
@@ -124,11 +137,17 @@ export class MemoryLedger implements Store {
       // Of two alike in one statement the second is left out.
       if (this.#isKnown(row)) continue;
       const inserted = this.#insert(row);
+      const { account, amount } = row;
+      const { journal, leaseMs } = cursor;
+      if (leaseMs !== undefined) this.onRow(row, this.leases.apply(account, journal, amount, leaseMs));
       if (inserted.revenue > 0n && this.pots.isOpen(inserted.account)) charged.push(inserted);
     }
     for (const record of given) this.#note(record);
     if (charged.length > 0) this.#draw(charged, locked);
     claimed.applied = Math.max(claimed.applied, cursor.applied);
+    claimed.asked = Math.max(claimed.asked, cursor.number ?? 0);
+    claimed.seenAt = this.#now();
+    for (const id of accountIds) this.onCommit(id);
     return new Map(accountIds.map((id) => [id, money(this.accounts.get(id)!.balance)]));
   }
 
@@ -149,10 +168,17 @@ export class MemoryLedger implements Store {
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
     const { balance, held } = this.accounts.get(accountId) ?? { balance: 0n, held: 0n };
     const rows = new MemoryEntryRows(this, accountId);
-    const given = { accountId, at, balance: money(balance), held: money(held), leased: money(0n) };
+    const given = {
+      accountId,
+      at,
+      balance: money(balance),
+      held: money(held),
+      leased: money(this.leases.leasedOf(accountId)),
+    };
     try {
       const result = await work(new Entries(noTerms, 'main', rows, given));
       for (const { row, grant } of rows.posted) this.onEntry(row, grant);
+      this.onCommit(accountId);
       return result;
     } catch (error) {
       for (const undo of rows.undo.reverse()) undo();

@@ -6,6 +6,7 @@ import { type Money, money } from '../../core/money.ts';
 import { meter } from '../../core/vocabulary.ts';
 import type { Entries } from '../../plugins/billing/entries.ts';
 import type { Funds } from '../../plugins/billing/funds.ts';
+import type { Ask } from '../../plugins/billing/leases/slice.ts';
 import {
   encodeRecords,
   type JournalRecord,
@@ -17,12 +18,15 @@ import { type Files, scanSegment } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { Chance } from './chance.ts';
+import type { MemoryLedger } from './memory-ledger.ts';
 import { forward } from './visit.ts';
 
 export interface Mutant {
   /** What the bug would be. */
   readonly summary: string;
   readonly files?: (files: Files, chance: Chance) => Files;
+  /** The rows of the database. */
+  readonly ledger?: (ledger: MemoryLedger, chance: Chance) => void;
   /** The database itself. */
   readonly store?: (store: Store, chance: Chance) => Store;
   /** A process's way to the database. */
@@ -46,6 +50,7 @@ function opened(store: Store): Store {
     funds: (accountIds, at) => store.funds(accountIds, at),
     endOf: (requestId) => store.endOf(requestId),
     transact: (accountId, at, work) => store.transact(accountId, at, work),
+    leases: store.leases,
   };
 }
 
@@ -96,6 +101,11 @@ function withoutDepartures(data: Buffer, path: string): Buffer {
     return target.subarray(0, putLine(target, 0, line.first, json));
   });
   return Buffer.concat([...parts, data.subarray(goodBytes)]);
+}
+
+/** Of an ask that gives back, all that no call has spoken for. */
+function withoutCredit(ask: Ask): Ask {
+  return ask.leaving && ask.keep > ask.need ? { ...ask, keep: ask.need } : ask;
 }
 
 export const mutants: Readonly<Record<string, Mutant>> = {
@@ -233,6 +243,45 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         },
       };
     },
+  },
+  'slice-without-lock': {
+    summary: 'a slice is cut by the sums of before it waited for the account’s lock',
+    ledger: ({ leases }) => {
+      const sums = leases.others.bind(leases);
+      const before = new Map<string, ReturnType<typeof sums>>();
+      leases.others = (account, journal) => {
+        const now = sums(account, journal);
+        const read = before.get(`${account} ${journal}`) ?? now;
+        before.set(`${account} ${journal}`, now);
+        return read;
+      };
+    },
+  },
+  'slice-overtaken': {
+    summary: 'an ask that was given up changes a lease behind the one that was asked again',
+    ledger: ({ leases }) => {
+      leases.counts = () => true;
+    },
+  },
+  'slice-of-the-silent': {
+    summary:
+      'a node that was not heard of for a quarter of a second is taken for gone, and its leases are given to others',
+    ledger: ({ leases, cursors }) => {
+      leases.stays = (journal) => {
+        const heard = Array.from(cursors.values(), ({ seenAt }) => seenAt);
+        return (cursors.get(journal)?.seenAt ?? 0) > Math.max(...heard) - 250;
+      };
+    },
+  },
+  'credit-given-away': {
+    summary: 'a node gives back what its calls gave back, which the ledger does not have',
+    link: (store) => ({
+      ...opened(store),
+      leases: {
+        ...store.leases,
+        take: (node, round) => store.leases.take(node, { ...round, asks: round.asks.map(withoutCredit) }),
+      },
+    }),
   },
   'key-forgotten': {
     summary: 'an Idempotency-Key is free again when its call has been answered',

@@ -17,6 +17,7 @@ export interface NodeOptions {
   readonly chance: Chance;
   readonly oracle: Oracle;
   readonly store: Store;
+  readonly shared: boolean;
   readonly keys: KeyTable;
   readonly faults: DatabaseFaults;
   readonly billing: object;
@@ -69,6 +70,7 @@ export class Node {
       directory: `/node-${this.index}`,
       files: mutant.files?.(this.disk.filesOf(life), chance) ?? this.disk.filesOf(life),
       store: mutant.link?.(link, chance) ?? link,
+      shared: this.#options.shared,
       keysOf: (lifetimes) => {
         const rows = new MemoryKeys(keys, link, `node-${this.index}`, lifetimes);
         mutant.keys?.(rows);
@@ -108,7 +110,7 @@ export class Node {
   }
 
   #die(life: Life, kind: CrashKind): void {
-    this.#options.oracle.died(life, kind, this.disk);
+    this.#options.oracle.died(life, this.index, kind, this.disk);
     life.alive = false;
     this.#life = undefined;
     this.serving = undefined;

@@ -37,6 +37,7 @@ export class Oracle {
   readonly keys: KeysOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
+  readonly #shared: ((view: AccountView) => boolean) | undefined;
   /** What was paid by reference, and what each account's plan brings for a period. */
   readonly payments = new Map<string, bigint>();
   readonly planGrants = new Map<string, bigint>();
@@ -49,8 +50,15 @@ export class Oracle {
   /** Stories that a crash cut off and that no recovery has told of yet. */
   readonly uncertain = new Set<Story>();
 
-  constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
+  /** `shared`: given where several nodes spend an account; whether all that its calls cost is in the ledger, and no node counts on more. */
+  constructor(
+    schedule: Schedule,
+    violations: Violations,
+    limits: LimitsOracle,
+    shared?: (view: AccountView) => boolean,
+  ) {
     this.#schedule = schedule;
+    this.#shared = shared;
     this.violations = violations;
     this.limits = limits;
     this.keys = new KeysOracle(violations);
@@ -91,8 +99,9 @@ export class Oracle {
   }
 
   /** A process died. Calls whose end is not safe in its journal have an end that only its recovery can tell. */
-  died(life: Life, kind: CrashKind, disk: Disk): void {
+  died(life: Life, node: number, kind: CrashKind, disk: Disk): void {
     const safeLine = kind === 'process' ? disk.writes : disk.safeWrites;
+    if (kind === 'power') this.#lostSince(node, safeLine);
     for (const story of this.#byLife.get(life) ?? []) {
       if (story.ended && story.endedLine < safeLine) continue;
       if (story.noting !== undefined && story.noting.line < safeLine) story.noted = story.noting.seen;
@@ -104,6 +113,15 @@ export class Oracle {
     }
     this.#byLife.delete(life);
     this.limits.died(life);
+  }
+
+  /** What a killed process had written is lost if the power goes before the next one has made it safe. */
+  #lostSince(node: number, safeLine: number): void {
+    for (const story of this.uncertain) {
+      if (story.node !== node || story.crash!.safeLine <= safeLine) continue;
+      story.crash = { kind: 'power', safeLine };
+      story.noted = 0;
+    }
   }
 
   /** Calls that run. */
@@ -155,10 +173,12 @@ export class Oracle {
     if (story.admitted) return;
     story.admitted = true;
     const view = this.view(story.account);
+    if (this.#shared?.(view) === true) view.excess = 0n;
     view.open.add(story);
     view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
     const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
-    this.#cover(view, story, amount, { rule: 'M6', excused: 0n });
+    // That another node's call has turned out dearer than its hold is not known here before it is in the ledger.
+    this.#cover(view, story, amount, { rule: 'M6', excused: this.#shared === undefined ? 0n : view.excess });
   }
 
   received(story: Story, attempt: Try): void {
@@ -214,7 +234,7 @@ export class Oracle {
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
     if (story.expected > cover) view.excess += story.expected - cover;
-    if (view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
+    if (this.#shared === undefined && view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
   }
 
   charge(view: AccountView, cost: bigint): void {

@@ -22,6 +22,8 @@ export interface ProcessOptions {
   readonly directory: string;
   readonly files: Files;
   readonly store: Store;
+  /** Other processes spend from the same database. */
+  readonly shared: boolean;
   readonly keysOf: (lifetimes: Lifetimes) => KeyedRows;
   /** Sections of the gateway's file. */
   readonly billing: object;
@@ -102,6 +104,7 @@ export class Process {
   }
 
   async stop(): Promise<void> {
+    this.#billing?.drain?.();
     await this.#billing?.stop?.();
   }
 
@@ -159,6 +162,7 @@ export class Process {
       announce: this.#options.announce,
       onChange: (topic, listener) => void this.#listeners.push({ topic, listener }),
       healthy: () => true,
+      shared: this.#options.shared,
     };
   }
 }

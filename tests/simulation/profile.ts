@@ -8,14 +8,14 @@ import type { VendorProfile } from './vendors.ts';
 
 export interface AccountProfile {
   readonly id: string;
-  /** Index of the process that serves it. */
-  readonly node: number;
   readonly plan: PlanTerms;
   readonly ratio: Ratio | undefined;
 }
 
 export interface Profile {
   readonly nodes: number;
+  /** Nodes spend by leases, as they must where there are several. */
+  readonly shared: boolean;
   /** Some calls carry an Idempotency-Key. */
   readonly keys: boolean;
   readonly accounts: readonly AccountProfile[];
@@ -34,6 +34,8 @@ export interface Profile {
   /** A crash may be a power cut. */
   readonly powerCuts: boolean;
   readonly databaseFaultOneIn: number;
+  /** How long a statement is on its way, on the average. */
+  readonly databaseMeanMs: number;
   readonly vendors: VendorProfile;
   /** Sections of the gateway's file. */
   readonly billing: {
@@ -44,15 +46,20 @@ export interface Profile {
 
 export function drawProfile(chance: Chance): Profile {
   const nodes = chance.between(1, 3);
-  const accounts = Array.from({ length: chance.between(nodes, 6) }, (_, index) => drawAccount(chance, index, nodes));
+  // All nodes want the little that one account has.
+  const isCrowded = nodes > 1 && chance.oneIn(3);
+  const accounts = Array.from({ length: isCrowded ? 1 : chance.between(1, 6) }, (_, index) =>
+    drawAccount(chance, index),
+  );
   const stepTokens = chance.pick([100, 500, 2_000]);
   return {
     nodes,
+    shared: nodes > 1 || chance.oneIn(4),
     keys: chance.oneIn(2),
     accounts,
-    arrivalMeanMs: chance.pick([2, 5, 5, 20]),
-    topUpMeanMs: chance.pick([50, 200, 1_000]),
-    topUp: money(BigInt(chance.pick([1_000_000, 50_000_000, 5_000_000_000]))),
+    arrivalMeanMs: isCrowded ? 2 : chance.pick([2, 5, 5, 20]),
+    topUpMeanMs: isCrowded ? 50 : chance.pick([50, 200, 1_000]),
+    topUp: money(BigInt(isCrowded ? 2_000_000 : chance.pick([1_000_000, 50_000_000, 5_000_000_000]))),
     wholePercent: chance.pick([0, 25]),
     crashMeanMs: chance.pick([1_000, 5_000, 20_000]),
     diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
@@ -61,6 +68,7 @@ export function drawProfile(chance: Chance): Profile {
     clockStepMeanMs: chance.pick([Number.POSITIVE_INFINITY, 3_000]),
     powerCuts: chance.oneIn(3),
     databaseFaultOneIn: chance.pick([0, 10, 50]),
+    databaseMeanMs: isCrowded ? chance.pick([1.5, 8, 20]) : 1.5,
     vendors: { troublePercent: chance.pick([0, 2, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
     billing: {
       hold: { output_tokens: stepTokens, whole_answers: chance.pick(['step', 'bound'] as const) },
@@ -69,7 +77,7 @@ export function drawProfile(chance: Chance): Profile {
   };
 }
 
-function drawAccount(chance: Chance, index: number, nodes: number): AccountProfile {
+function drawAccount(chance: Chance, index: number): AccountProfile {
   const limits: { rpm?: number; tpm?: number; concurrency?: number } = {};
   if (chance.oneIn(2)) limits.concurrency = chance.pick([1, 4, 20, 20]);
   if (chance.oneIn(6)) limits.rpm = chance.pick([10, 300, 3_000]);
@@ -81,7 +89,7 @@ function drawAccount(chance: Chance, index: number, nodes: number): AccountProfi
     { numerator: 7n, denominator: 11n },
   ];
   const plan = { name: `plan-${index}`, limits, models: undefined, multiplier: undefined, ...drawGrant(chance) };
-  return { id: `account-${index}`, node: index % nodes, plan, ratio: chance.pick(ratios) };
+  return { id: `account-${index}`, plan, ratio: chance.pick(ratios) };
 }
 
 /** Money that a plan brings by itself, perhaps within windows. */

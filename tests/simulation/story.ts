@@ -21,6 +21,8 @@ export interface Story {
   readonly id: string;
   readonly account: string;
   readonly life: Life;
+  /** The node that it came to. */
+  readonly node: number;
   readonly list: PriceList;
   readonly ratio: Fraction;
   /** The gateway's estimate of the prompt. */
@@ -57,7 +59,7 @@ export interface Story {
 }
 
 export function newStory(
-  given: Pick<Story, 'id' | 'account' | 'life' | 'list' | 'ratio' | 'inputTokens' | 'heldOutput'>,
+  given: Pick<Story, 'id' | 'account' | 'life' | 'node' | 'list' | 'ratio' | 'inputTokens' | 'heldOutput'>,
 ): Story {
   return {
     ...given,

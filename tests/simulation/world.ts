@@ -4,6 +4,7 @@ import type { Store } from '../../plugins/billing/store.ts';
 import { Audit } from './audit.ts';
 import { Chance } from './chance.ts';
 import type { DatabaseFaults } from './database.ts';
+import { LeaseOracle } from './lease-oracle.ts';
 import { LimitsOracle } from './limits-oracle.ts';
 import { KeyTable } from './memory-keys.ts';
 import { MemoryLedger } from './memory-ledger.ts';
@@ -31,6 +32,8 @@ export interface Result {
 const modelIds = ['small', 'large'] as const;
 /** Half seconds after which a world that has not come to rest is looked at as it is. */
 const longestRest = 120;
+/** Mostly a notification wakes who listens; now and then it is found by looking. */
+const newsMeanMs = 100;
 const one = { numerator: 1n, denominator: 1n };
 
 /** Runs a seed's world for about so many operations. */
@@ -47,7 +50,7 @@ class World {
   readonly #mutant: Mutant;
   readonly #schedule = new Schedule();
   readonly #violations = new Violations(this.#schedule);
-  readonly #ledger = new MemoryLedger();
+  readonly #ledger = new MemoryLedger(() => this.#schedule.now);
   readonly #keys = new KeyTable(() => this.#schedule.now);
   /** Keyed calls that a client may send again. */
   #keyed: Ask[] = [];
@@ -56,6 +59,8 @@ class World {
   readonly #profile: Profile;
   readonly #oracle: Oracle;
   readonly #audit: Audit;
+  /** Where balances are shared. */
+  readonly #leases: LeaseOracle | undefined;
   readonly #nodes: Node[];
   readonly #models = new Map<string, PricedModel>();
   readonly #store: Store;
@@ -69,18 +74,24 @@ class World {
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
     this.#profile = drawProfile(this.#chance);
-    this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn };
+    this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
       this.#schedule,
       this.#violations,
       new LimitsOracle(this.#schedule, this.#violations, limits),
+      this.#profile.shared ? (view) => this.#leases!.isAtRest(view) : undefined,
     );
     for (const { id, plan } of this.#profile.accounts) {
       if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
     }
     this.#audit = new Audit(this.#oracle, this.#ledger);
-    this.#ledger.onEntry = (row, grant) => this.#oracle.entry(row, grant);
+    this.#ledger.onEntry = (row, grant) => {
+      this.#oracle.entry(row, grant);
+      if (row.kind === 'LAPSE') this.#leases?.lapsed(row);
+    };
+    this.#leases = this.#profile.shared ? new LeaseOracle(this.#ledger, this.#oracle) : undefined;
+    mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     for (const id of modelIds) this.#changePrices(id);
@@ -137,11 +148,11 @@ class World {
   #arrive(): void {
     const account = this.#chance.pick(this.#profile.accounts);
     const again = this.#chance.oneIn(10) ? this.#sentBefore(account) : undefined;
-    const node = this.#nodes[account.node]!;
+    const ask = again ?? this.#ask(account);
+    const node = this.#nodeFor(account, ask);
     const { serving } = node;
     if (serving === undefined) return;
     this.#schedule.current = serving.life;
-    const ask = again ?? this.#ask(account);
     const exchange = Visit.exchangeOf(serving, ask);
     this.#mutant.exchange?.(exchange, this.#chance);
     const { output_tokens: stepTokens, whole_answers: whole } = this.#profile.billing.hold;
@@ -150,6 +161,7 @@ class World {
       id: exchange.id,
       account: account.id,
       life: serving.life,
+      node: node.index,
       list: ask.price,
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
@@ -163,6 +175,12 @@ class World {
     const { vendors } = this.#profile;
     const setting = { schedule: this.#schedule, chance: this.#chance, oracle: this.#oracle, vendors };
     new Visit({ ...setting, line: () => node.disk.writes }, serving, story, exchange, ask).begin();
+  }
+
+  /** Calls go to any node; those with a key to the account's own, for a key is not kept safe from a second run elsewhere. */
+  #nodeFor(account: AccountProfile, { key }: Ask): Node {
+    if (key === undefined) return this.#chance.pick(this.#nodes);
+    return this.#nodes[this.#profile.accounts.indexOf(account) % this.#nodes.length]!;
   }
 
   /** A client asks again under its key; now and then by mistake for something else. */
@@ -292,6 +310,7 @@ class World {
     for (const node of this.#nodes) void node.stop().then(() => (stopped += 1));
     await schedule.run(() => stopped === this.#nodes.length);
     this.#audit.finish();
+    this.#leases?.finish();
   }
 
   #isQuiet(): boolean {
@@ -304,9 +323,8 @@ class World {
   }
 
   /** A process's own idea of an account's balance. */
-  async #compareMemory({ index, serving }: Node): Promise<void> {
-    for (const { id, node } of this.#profile.accounts) {
-      if (node !== index) continue;
+  async #compareMemory({ serving }: Node): Promise<void> {
+    for (const { id } of this.#profile.accounts) {
       const told: bigint[] = [];
       void serving!.ledger.balance(id).then((balance) => told.push(balance));
       await this.#schedule.run(() => told.length > 0);
@@ -324,22 +342,20 @@ class World {
       chance: this.#chance,
       oracle: this.#oracle,
       store: this.#store,
+      shared: this.#profile.shared,
       keys: this.#keys,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
       announce: (topic, subject) => this.#announce(topic, subject),
-      onRecovered: (node) => {
-        const served = this.#profile.accounts.filter((account) => account.node === node.index);
-        this.#audit.recovered(new Set(served.map(({ id }) => id)));
-      },
+      onRecovered: (node) => this.#audit.recovered(node.index),
     });
   }
 
   async #announce(topic: string, subject: string): Promise<void> {
     if (this.#faults.down) throw new Error('the database is down');
     for (const node of this.#nodes) {
-      this.#schedule.after(this.#chance.delay(250), undefined, 'news', () => {
+      this.#schedule.after(this.#chance.delay(newsMeanMs), undefined, 'news', () => {
         this.#schedule.current = node.serving?.life;
         node.serving?.hear(topic, subject);
       });

@@ -106,7 +106,7 @@ export class Lessor implements Funding {
     const isTooMuch = takeAnswer(purse, slice, ask, answer, sentAt, answer.lastsMs);
     if (isTooMuch) void flusher.refresh(ask.accountId);
     if (!ask.leaving || !slice.called) return;
-    slice.called = false;
+    slice.called = slice.leaving;
     this.#tell('lease returned', `${node} ${ask.accountId}`);
   }
 
@@ -159,9 +159,12 @@ export class Lessor implements Funding {
   renewed(accountIds: readonly string[], sentAt: number): void {
     for (const accountId of accountIds) {
       const purse = this.#options.purses.find(accountId);
-      if (purse?.slice === undefined || purse.pool !== undefined) continue;
-      // One that has ended may have been released: the database must be asked.
+      if (purse?.slice === undefined) continue;
       const { slice } = purse;
+      // What could not be given back before the ledger had these rows.
+      if (slice.leaving || slice.withheld > 0n) void this.#options.flusher.refresh(accountId);
+      if (purse.pool !== undefined) continue;
+      // One that has ended may have been released: the database must be asked.
       if (this.#options.clock.monotonic() < slice.validUntil)
         slice.validUntil = Math.max(slice.validUntil, sentAt + leaseMs);
     }
@@ -222,5 +225,5 @@ const noLowWater = newSlice().lowWater;
 function nothingOf(accountId: string): Ask {
   const none = noLowWater;
   const nothing = { pending: none, keep: none, need: none, smallest: none, wish: none, ahead: none };
-  return { accountId, ...nothing, leaving: true };
+  return { accountId, ...nothing, leaving: true, owing: false };
 }

@@ -2,7 +2,7 @@
 import type { Host } from '../../../core/contract.ts';
 import type { Database } from '../../../core/vocabulary.ts';
 import type { Lessor } from './lessor.ts';
-import { countOthers, giveAllBack, leasedAccounts, type Node, tellAlive } from './store.ts';
+import type { Leases, Node } from './store.ts';
 
 const turnMs = 50;
 const lookMs = 1_000;
@@ -21,42 +21,42 @@ export interface Lettings {
 export interface LettingsParts {
   readonly host: Host;
   readonly database: Database;
+  readonly leases: Leases;
   readonly lessor: Lessor;
   readonly node: Node;
   /** Nodes that may live at once. */
   readonly nodeLimit: number;
 }
 
-export function settleIn({ host, database, lessor, node, nodeLimit }: LettingsParts): Lettings {
-  const { orm, schema } = database;
+export function settleIn({ host, database, leases, lessor, node, nodeLimit }: LettingsParts): Lettings {
   let living = false;
   return {
     begin: async () => {
-      const others = await countOthers(orm, schema, node.journal);
+      const others = await leases.countOthers(node.journal);
       if (others >= nodeLimit) {
-        await tellAlive(orm, schema, node, false);
+        await leases.tellAlive(node, false);
         throw new Error(
           `${others} other processes serve from this database and billing.nodes is ${nodeLimit}: raise it in all of them`,
         );
       }
-      await giveAllBack(orm, schema, node);
+      await leases.giveAllBack(node);
       living = true;
       database.onChange('lease wanted', (subject) => lessor.wanted(subject));
       database.onChange('lease returned', (subject) => lessor.returned(subject));
       host.every(turnMs, 'give back what is left of leases', () => lessor.turn());
       host.every(lookMs, 'look after leases', () => lessor.look());
       host.every(aliveMs, 'tell that this node lives', async () => {
-        if (living) await tellAlive(orm, schema, node, true);
+        if (living) await leases.tellAlive(node, true);
       });
       host.every(reclaimMs, 'reclaim forgotten leases', async () => {
-        lessor.reclaim(await leasedAccounts(orm, schema, node));
+        lessor.reclaim(await leases.accountsOf(node));
       });
     },
     drain: () => lessor.drain(),
     end: async () => {
       living = false;
-      await giveAllBack(orm, schema, node);
-      await tellAlive(orm, schema, node, false);
+      await leases.giveAllBack(node);
+      await leases.tellAlive(node, false);
     },
   };
 }

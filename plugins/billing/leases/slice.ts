@@ -20,6 +20,8 @@ export interface Slice {
   ahead: Money;
   /** Another node needs what is not used here, or nobody has used it for a while: the next exchange gives it back. */
   leaving: boolean;
+  /** Kept from the calls of this node, to be given back: the database may still count it as leased. */
+  withheld: Money;
   /** Another node has asked for it, and waits to hear that it is back. */
   called: boolean;
   /**
@@ -52,9 +54,11 @@ export interface Ask {
   /** Of the need, what a running answer asked for; and whether the rest goes back. Not the database's affair. */
   readonly ahead: Money;
   readonly leaving: boolean;
+  /** More is kept than calls need, until the ledger has what the journal has. */
+  readonly owing: boolean;
 }
 
-/** What the database answers; see the migration `007-leases.sql`. */
+/** What the database answers; see the migration `009-lease-asks.sql`. */
 export interface Answer {
   readonly amount: Money;
   readonly allowed: Money;
@@ -85,6 +89,7 @@ export function newSlice(): Slice {
     waiting: [],
     ahead: none,
     leaving: false,
+    withheld: none,
     called: false,
     unleased: none,
     elsewhere: none,
@@ -102,20 +107,25 @@ export function newSlice(): Slice {
 /**
  * What is asked for at `now`. What goes back leaves the purse before the database hears of it, so that no call can spend
  * it meanwhile; it stays out of reach if the answer is lost, until there is one.
+ *
+ * What ended calls gave back and the ledger does not have stays leased: it stands behind holds in the journal that the
+ * ledger does not have either, and these must find their money there. Given away, it would be there only by entries that
+ * come later, or, if this process is killed before it has written them, never.
  */
 export function askOf(purse: Purse, slice: Slice, now: number): Ask {
   const { waiting, ahead, leaving } = slice;
   const need = money(waiting.reduce((sum, amount) => sum + amount, 0n) + ahead);
   const smallest = waiting.reduce((least, amount) => (amount < least ? amount : least), waiting[0] ?? ahead);
-  const available = purse.base + purse.posted;
-  if (leaving) {
-    const kept = available < need ? available : need;
-    if (available > kept) purse.base = money(purse.base - (available - kept));
-  } else {
+  const unposted = purse.freed - purse.appliedFreed;
+  if (leaving) withhold(purse, slice, need > unposted ? need : unposted);
+  else {
     if (smallest > 0n) slice.unit = smallest;
     slice.wish = nextWish(slice, need, now);
   }
-  const keep = purse.base + purse.posted;
+  const available = purse.base + purse.posted;
+  const reach = available + slice.withheld;
+  const bound = reach < unposted ? reach : unposted;
+  const keep = available > bound ? available : bound;
   return {
     accountId: purse.accountId,
     pending: money(purse.appliedPosted - purse.posted),
@@ -125,7 +135,16 @@ export function askOf(purse: Purse, slice: Slice, now: number): Ask {
     wish: leaving ? none : slice.wish,
     ahead,
     leaving,
+    owing: keep > available || (leaving && available > need),
   };
+}
+
+/** Keeps from the calls all that is beyond `spokenFor`. */
+function withhold(purse: Purse, slice: Slice, spokenFor: bigint): void {
+  const spare = purse.base + purse.posted - spokenFor;
+  if (spare <= 0n) return;
+  purse.base = money(purse.base - spare);
+  slice.withheld = money(slice.withheld + spare);
 }
 
 /** Grows while slices are used up quickly, shrinks while they last. */
@@ -138,8 +157,8 @@ function nextWish({ wish, grownAt, full, unit }: Slice, need: Money, now: number
 }
 
 /**
- * Takes the database's answer to an ask that was sent at `sentAt`; no batch was applied in between. true: the node has to
- * give something back, and calls cannot spend it any more.
+ * Takes the database's answer to an ask that was sent at `sentAt`; no batch was applied in between. true: the node has
+ * something to give back at once, and calls cannot spend it any more.
  */
 export function takeAnswer(
   purse: Purse,
@@ -152,6 +171,7 @@ export function takeAnswer(
   const granted = answer.amount - ask.pending;
   const excess = granted > answer.allowed ? granted - answer.allowed : 0n;
   purse.base = money(answer.amount - purse.appliedPosted - excess);
+  slice.withheld = money(excess);
   const usable = granted - excess;
   slice.validUntil = sentAt + lastsMs;
   slice.unleased = money(answer.allowed > granted ? answer.allowed - granted : 0n);
@@ -159,7 +179,7 @@ export function takeAnswer(
   slice.held = answer.held;
   slice.rest = answer.rest;
   slice.nodes = answer.nodes;
-  if (ask.leaving) slice.leaving = false;
+  if (ask.leaving) slice.leaving = ask.owing;
   // What was asked for meanwhile is for the next exchange.
   if (slice.ahead <= ask.ahead) slice.ahead = none;
   slice.full = usable >= slice.wish;
@@ -167,5 +187,5 @@ export function takeAnswer(
   const aim = usable < slice.wish ? usable : slice.wish;
   slice.lowWater = money(slice.tight ? 0n : aim / 2n);
   if (!ask.leaving) slice.grownAt = sentAt;
-  return excess > 0n;
+  return excess > 0n && !ask.owing;
 }

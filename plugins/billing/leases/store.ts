@@ -14,12 +14,47 @@ export interface Node {
   readonly owner: string;
 }
 
+/** What one statement asks for. */
+export interface Round {
+  /** Counts a run's rounds and batches. A round that comes to run behind a later one, or behind a later run, changes nothing. */
+  readonly number: number;
+  readonly asks: readonly Ask[];
+  readonly lastsMs: number;
+  /** The wall clock's time, which chooses the windows of accounts with grants that expire. */
+  readonly at: number;
+}
+
 /** An answer with what a purse must know beside its lease. */
 export interface Leased extends Answer {
   readonly pool: PoolState | undefined;
   readonly term: string | undefined;
   /** How long the lease lasts from the moment at which it was asked for. */
   readonly lastsMs: number;
+}
+
+/** What nodes ask of the leases that they share. Each call is one transaction, or one for each account. */
+export interface Leases {
+  /** Takes, renews or gives back slices. */
+  take(node: Node, round: Round): Promise<Map<string, Leased>>;
+  /** Gives back all that the node has. Only when its journal is in the ledger to the last row. */
+  giveAllBack(node: Node): Promise<void>;
+  /** The accounts of which the node has a lease, as the database knows. */
+  accountsOf(node: Node): Promise<string[]>;
+  /** Tells that the node lives (or, with `false`, that it has left), so that slices are cut for as many as there are. */
+  tellAlive(node: Node, lives: boolean): Promise<void>;
+  /** Other processes that live. */
+  countOthers(journal: string): Promise<number>;
+}
+
+/** The leases in a database that speaks SQL. */
+export function sqlLeases(orm: Orm, schema: string): Leases {
+  return {
+    take: (node, round) => takeSlices(orm, schema, node, round),
+    giveAllBack: (node) => giveAllBack(orm, schema, node),
+    accountsOf: (node) => accountsOf(orm, schema, node),
+    tellAlive: (node, lives) => tellAlive(orm, schema, node, lives),
+    countOthers: (journal) => countOthers(orm, schema, journal),
+  };
 }
 
 interface SliceRow {
@@ -34,58 +69,55 @@ interface SliceRow {
   readonly term: string | null;
 }
 
-/**
- * Takes, renews or gives back slices: one statement for all accounts that have no grants which expire. `at` is the wall
- * clock's time and chooses the windows of those that have some.
- */
-export async function takeSlices(
-  orm: Orm,
-  schema: string,
-  node: Node,
-  asks: readonly Ask[],
-  lastsMs: number,
-  at: number,
-): Promise<Map<string, Leased>> {
+/** One statement for all accounts that have no grants which expire. */
+async function takeSlices(orm: Orm, schema: string, node: Node, round: Round): Promise<Map<string, Leased>> {
+  const { asks, lastsMs } = round;
   const answers = new Map<string, Leased>();
-  for (const row of await askAll(orm, schema, node, asks, lastsMs, undefined)) {
+  for (const row of await askAll(orm, schema, node, round, undefined)) {
     const answer = row.amount === null ? undefined : answerOf(row);
     const term = row.term ?? undefined;
     if (answer !== undefined) answers.set(row.account_id, { ...answer, term, pool: undefined, lastsMs });
   }
   for (const ask of asks) {
-    if (!answers.has(ask.accountId)) {
-      answers.set(ask.accountId, await takePooled(orm, schema, node, ask, lastsMs, at));
-    }
+    if (!answers.has(ask.accountId)) answers.set(ask.accountId, await takePooled(orm, schema, node, ask, round));
   }
   return answers;
 }
 
-/**
- * The same for an account with grants that expire. A lease must hold as long as it lasts, so it is cut from the least that
- * is free until then; only where that is too little for a call it ends with the next window or grant.
- */
-function takePooled(orm: Orm, schema: string, node: Node, ask: Ask, lastsMs: number, at: number): Promise<Leased> {
+/** The same for an account with grants that expire. */
+function takePooled(orm: Orm, schema: string, node: Node, ask: Ask, round: Round): Promise<Leased> {
   return orm.transaction(async (transaction) => {
     await lockBalances(transaction, schema, [ask.accountId]);
-    const pool = (await readPools(transaction, schema, [ask.accountId], [at])).get(ask.accountId);
-    const { pots, spent } = pool ?? { pots: [], spent: new Map() };
-    const take = async (locked: Money, ms: number): Promise<Leased> => {
-      const [row] = await askAll(transaction, schema, node, [ask], ms, locked);
-      return { ...answerOf(row!), term: row!.term ?? undefined, pool, lastsMs: ms };
-    };
-    const whole = await take(lockedThrough(pots, spent, at, at + lastsMs), lastsMs);
-    const { locked, end } = lockedAt(pots, spent, at);
-    if (end >= at + lastsMs || whole.allowed >= ask.need) return whole;
-    return take(locked, end - at);
+    const pool = (await readPools(transaction, schema, [ask.accountId], [round.at])).get(ask.accountId);
+    return takeWithin(pool, ask.need, round, async (locked, lastsMs) => {
+      const [row] = await askAll(transaction, schema, node, { ...round, asks: [ask], lastsMs }, locked);
+      return { ...answerOf(row!), term: row!.term ?? undefined, pool, lastsMs };
+    });
   });
+}
+
+/**
+ * A lease must hold as long as it lasts, so it is cut from the least that is free until then; only where that is too little
+ * for a call it ends with the next window or grant. `take` takes it with so much of the balance locked, for so long.
+ */
+export async function takeWithin(
+  pool: PoolState | undefined,
+  need: Money,
+  { lastsMs, at }: Round,
+  take: (locked: Money, lastsMs: number) => Promise<Leased>,
+): Promise<Leased> {
+  const { pots, spent } = pool ?? { pots: [], spent: new Map() };
+  const whole = await take(lockedThrough(pots, spent, at, at + lastsMs), lastsMs);
+  const { locked, end } = lockedAt(pots, spent, at);
+  if (end >= at + lastsMs || whole.allowed >= need) return whole;
+  return take(locked, end - at);
 }
 
 async function askAll(
   runner: Runner,
   schema: string,
   { journal, owner }: Node,
-  asks: readonly Ask[],
-  lastsMs: number,
+  { number, asks, lastsMs }: Round,
   locked: Money | undefined,
 ): Promise<SliceRow[]> {
   const given = asks.map(({ accountId, pending, keep, need, smallest, wish }) => {
@@ -101,7 +133,7 @@ async function askAll(
         from (select * from json_to_recordset(${jsonOf(given)}) as given
             (account text, pending bigint, keep bigint, need bigint, smallest bigint, wish bigint, locked bigint)
             order by account) as asks (account_id, pending, keep, need, smallest, wish, locked),
-          lateral ${tablesOf(schema)('take_slice')}(${journal}::text, ${owner}::text, account_id, asks.pending, asks.keep,
+          lateral ${tablesOf(schema)('take_slice')}(${journal}::text, ${owner}::text, ${number}::bigint, account_id, asks.pending, asks.keep,
             asks.need, asks.smallest, asks.wish, asks.locked, ${Math.floor(lastsMs)}::bigint)`,
   );
   if (rows.some(({ owned }) => !owned)) throw new ShutOutError(`journal ${journal} now belongs to another process`);
@@ -120,8 +152,7 @@ function answerOf({ amount, allowed, rest, elsewhere, held, nodes }: SliceRow): 
   };
 }
 
-/** Gives back all that the node has. Only when its journal is in the ledger to the last row. */
-export async function giveAllBack(orm: Orm, schema: string, { journal, owner }: Node): Promise<void> {
+async function giveAllBack(orm: Orm, schema: string, { journal, owner }: Node): Promise<void> {
   const table = tablesOf(schema);
   await orm.execute(
     sql`delete from ${table('leases')} where node = ${journal}
@@ -129,8 +160,7 @@ export async function giveAllBack(orm: Orm, schema: string, { journal, owner }: 
   );
 }
 
-/** The accounts of which the node has a lease, as the database knows. */
-export async function leasedAccounts(orm: Orm, schema: string, { journal }: Node): Promise<string[]> {
+async function accountsOf(orm: Orm, schema: string, { journal }: Node): Promise<string[]> {
   const rows = await rowsOf<{ account_id: string }>(
     orm,
     sql`select account_id from ${tablesOf(schema)('leases')} where node = ${journal}`,
@@ -138,16 +168,14 @@ export async function leasedAccounts(orm: Orm, schema: string, { journal }: Node
   return rows.map(({ account_id: accountId }) => accountId);
 }
 
-/** Tells that the node lives (or, with `false`, that it has left), so that slices are cut for as many as there are. */
-export async function tellAlive(orm: Orm, schema: string, { journal, owner }: Node, lives: boolean): Promise<void> {
+async function tellAlive(orm: Orm, schema: string, { journal, owner }: Node, lives: boolean): Promise<void> {
   const at = lives ? sql`clock_timestamp()` : sql`'-infinity'::timestamptz`;
   await orm.execute(
     sql`update ${tablesOf(schema)('journal_cursor')} set updated_at = ${at} where journal = ${journal} and owner = ${owner}`,
   );
 }
 
-/** Other processes that live. */
-export async function countOthers(orm: Orm, schema: string, journal: string): Promise<number> {
+async function countOthers(orm: Orm, schema: string, journal: string): Promise<number> {
   const [row] = await rowsOf<{ count: number }>(
     orm,
     sql`select count(*)::int as count from ${tablesOf(schema)('journal_cursor')}

@@ -9,7 +9,7 @@ import { type Purse, Purses } from '../../../../plugins/billing/purses.ts';
 import { type FakeHost, fakeHost } from '../../../helpers/fakes.ts';
 import type { LeaseModel } from './lease-model.ts';
 
-export type Fault = 'none' | 'refused' | 'lost answer' | 'late' | 'late answer';
+export type Fault = 'none' | 'refused' | 'lost answer' | 'late' | 'late answer' | 'late batch';
 
 /** Everything that nodes share. */
 export interface Town {
@@ -26,6 +26,8 @@ export interface Town {
   truth: bigint;
   /** What calls cost beyond what was set aside for them: it is charged all the same. */
   overrun: bigint;
+  /** The lowest balance that the ledger has shown behind a hold. */
+  lowest: bigint;
 }
 
 export interface FakeHold {
@@ -43,6 +45,7 @@ export function newTown(model: LeaseModel): Town {
     statements: 0,
     truth: model.balance,
     overrun: 0n,
+    lowest: 0n,
   };
 }
 
@@ -119,10 +122,11 @@ export class FakeNode {
   async #run<T>(work: () => T, isLease: boolean): Promise<T> {
     await Promise.resolve();
     const { fault } = this.#town;
-    if (fault.startsWith('late') && !isLease) return work();
-    this.#town.fault = 'none';
+    if (fault.startsWith('late') && isLease === (fault === 'late batch')) return work();
+    // As long as batches are late all of them are.
+    if (fault !== 'late batch') this.#town.fault = 'none';
     if (fault === 'refused') throw new Error('the database is down');
-    if (fault === 'late') await this.#town.gate.promise;
+    if (fault === 'late' || fault === 'late batch') await this.#town.gate.promise;
     // The statement of a process that has died runs no more, or nobody hears of it.
     const nobody = new Promise<never>(() => {});
     if (this.#dead) return nobody;
@@ -136,7 +140,9 @@ export class FakeNode {
   #apply(applied: number): void {
     while (this.#journal[0] !== undefined && this.#journal[0].sequence <= applied) {
       const { amount, held } = this.#journal.shift()!;
-      this.#town.model.apply(this.name, amount, held);
+      const { model } = this.#town;
+      model.apply(this.name, amount, held);
+      if (amount < 0n && model.balance < this.#town.lowest) this.#town.lowest = model.balance;
     }
   }
 

@@ -6,6 +6,42 @@ const positive = (amount: bigint) => (amount > 0n ? amount : 0n);
 const least = (...amounts: bigint[]) => amounts.reduce((left, right) => (left < right ? left : right));
 const greatest = (...amounts: bigint[]) => amounts.reduce((left, right) => (left > right ? left : right));
 
+/** What one account and the nodes come to when a node asks. */
+export interface Counter {
+  readonly balance: bigint;
+  readonly held: bigint;
+  /** What the node has of it, what all others have, and as much of that as those have that live. */
+  readonly own: bigint;
+  readonly others: bigint;
+  readonly elsewhere: bigint;
+  readonly nodes: number;
+}
+
+/** The slice that one ask gets. */
+export function sliceOf(
+  counter: Counter,
+  ask: Pick<Ask, 'pending' | 'keep' | 'need' | 'smallest' | 'wish'>,
+  locked = 0n,
+): Answer {
+  const { balance, held, own, others, elsewhere, nodes } = counter;
+  const rest = balance - others - ask.pending;
+  const allowed = positive(rest - locked);
+  const kept = positive(least(ask.keep, own - ask.pending));
+  const share = least(ask.wish, allowed / BigInt(nodes));
+  const granted = allowed < ask.smallest ? kept : least(allowed, greatest(ask.need, kept, share));
+  const given = greatest(granted, kept);
+  const amount =
+    given === 0n ? least(ask.pending, (held > 0n ? balance : positive(balance)) - others) : ask.pending + given;
+  return {
+    amount: money(amount),
+    allowed: money(allowed),
+    rest: money(rest),
+    elsewhere: money(elsewhere),
+    held: money(held),
+    nodes,
+  };
+}
+
 export class LeaseModel {
   balance: bigint;
   held = 0n;
@@ -20,24 +56,12 @@ export class LeaseModel {
     const others = [...this.leases].filter(([name]) => name !== node);
     const sum = (list: typeof others) => list.reduce((total, [, amount]) => total + positive(amount), 0n);
     const elsewhere = sum(others.filter(([name]) => this.living.has(name)));
-    const rest = this.balance - sum(others) - ask.pending;
-    const allowed = positive(rest - locked);
-    const nodes = this.living.size;
-    const kept = positive(least(ask.keep, (this.leases.get(node) ?? 0n) - ask.pending));
-    const share = least(ask.wish, allowed / BigInt(nodes));
-    const granted = allowed < ask.smallest ? kept : least(allowed, greatest(ask.need, kept, share));
-    const given = greatest(granted, kept);
-    const amount = given === 0n ? least(ask.pending, positive(this.balance) - sum(others)) : ask.pending + given;
-    if (amount === 0n) this.leases.delete(node);
-    else this.leases.set(node, amount);
-    return {
-      amount: money(amount),
-      allowed: money(allowed),
-      rest: money(rest),
-      elsewhere: money(elsewhere),
-      held: money(this.held),
-      nodes,
-    };
+    const { balance, held } = this;
+    const counter = { balance, held, own: this.leases.get(node) ?? 0n, others: sum(others), elsewhere };
+    const answer = sliceOf({ ...counter, nodes: this.living.size }, ask, locked);
+    if (answer.amount === 0n) this.leases.delete(node);
+    else this.leases.set(node, answer.amount);
+    return answer;
   }
 
   /** Rows of the node's journal, as far as they are new. */

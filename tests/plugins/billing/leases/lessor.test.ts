@@ -77,7 +77,7 @@ const operation = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('fault' as const),
-      fault: fc.constantFrom('refused', 'lost answer', 'late', 'late answer') as fc.Arbitrary<Fault>,
+      fault: fc.constantFrom('refused', 'lost answer', 'late', 'late answer', 'late batch') as fc.Arbitrary<Fault>,
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), node: fc.nat(3), back: fc.boolean() }) },
@@ -129,7 +129,8 @@ class History {
   }
 
   check(): void {
-    const { truth, overrun, model } = this.town;
+    const { truth, overrun, lowest, model } = this.town;
+    assert(lowest + overrun >= 0n, `a hold that the balance did not cover: ${lowest}`);
     assert(truth + overrun >= 0n, `more was set aside than there is: ${truth}`);
     assert(model.leased <= (model.balance > 0n ? model.balance : 0n), `${model.leased} are leased of ${model.balance}`);
   }
@@ -231,6 +232,36 @@ for (const fault of ['late', 'late answer'] as const) {
     assert.equal(await ended(town, two.hold(money(town.truth + 1n))), false);
   });
 }
+
+test('what the ledger is still to take for a hold is not given back for a settlement that stands behind it', async () => {
+  const town = openTown(120n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  const letGo = () => {
+    town.gate.resolve();
+    town.gate = Promise.withResolvers();
+    return settleDown();
+  };
+  assert.equal(await one.hold(money(70n)), true);
+  await one.flush();
+  assert.equal(await one.hold(money(10n)), true);
+  town.fault = 'late batch';
+  const flushed = one.flush();
+  await settleDown();
+  // While a batch is on its way there come a hold and, behind it, the end of the first; then another node wants all.
+  assert.equal(await one.hold(money(15n)), true);
+  one.settle(0n);
+  one.lessor.wanted('two alice');
+  await letGo();
+  town.fault = 'none';
+  assert.equal(await two.hold(money(25n)), true, 'what is left beside it');
+  const tooMuch = two.hold(money(15n));
+  await settleDown();
+  await two.flush();
+  await letGo();
+  await flushed;
+  assert.equal(town.lowest, 0n, 'a hold that the balance did not cover');
+  assert.equal(await ended(town, tooMuch), true, 'it comes with the next batch');
+});
 
 test('a share that has become smaller is not taken from what a node may be spending', async () => {
   const town = openTown(100n, 2);

@@ -2,23 +2,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { money } from '../../../../core/money.ts';
 import { applyBatch } from '../../../../plugins/billing/batch.ts';
 import type { Ask } from '../../../../plugins/billing/leases/slice.ts';
-import {
-  countOthers,
-  giveAllBack,
-  leasedOf,
-  listNodes,
-  type Node,
-  releaseNode,
-  takeSlices,
-  tellAlive,
-} from '../../../../plugins/billing/leases/store.ts';
-import { tablesOf } from '../../../../plugins/billing/sql.ts';
-import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
+import { leasedOf, listNodes, type Node, releaseNode, sqlLeases } from '../../../../plugins/billing/leases/store.ts';
+import { rowsOf, tablesOf } from '../../../../plugins/billing/sql.ts';
+import { databaseUrl, openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { lineOf } from '../world.ts';
 import { LeaseModel } from './lease-model.ts';
 
@@ -45,27 +37,31 @@ async function claim(
 ): Promise<void> {
   await orm.execute(
     sql`insert into ${tablesOf(schema)('journal_cursor')} (journal, owner, updated_at) values (${journal}, ${owner}, now())
-        on conflict (journal) do update set owner = excluded.owner, updated_at = now()`,
+        on conflict (journal) do update set owner = excluded.owner, asked = 0, updated_at = now()`,
   );
 }
 
-async function openAccount({ orm, schema }: TestDatabase, balance: bigint): Promise<string> {
+async function openAccount({ orm, schema }: TestDatabase, balance: bigint, held = 0n): Promise<string> {
   const accountId = randomUUID();
   const balances = tablesOf(schema)('balances');
   await orm.execute(
-    sql`insert into ${balances} (account_id, balance) values (${accountId}, ${balance.toString()}::bigint)`,
+    sql`insert into ${balances} (account_id, balance, held)
+        values (${accountId}, ${balance.toString()}::bigint, ${held.toString()}::bigint)`,
   );
   return accountId;
 }
 
 function ask(accountId: string, amounts: Partial<Record<'pending' | 'keep' | 'need' | 'wish', bigint>>): Ask {
   const { pending = 0n, keep = 0n, need = 0n, wish = 0n } = amounts;
-  const fixed = { smallest: money(need), ahead: money(0n), leaving: false };
+  const fixed = { smallest: money(need), ahead: money(0n), leaving: false, owing: false };
   return { accountId, pending: money(pending), keep: money(keep), need: money(need), wish: money(wish), ...fixed };
 }
 
-async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask) {
-  return (await takeSlices(orm, schema, node, [wanted], lastsMs, now)).get(wanted.accountId)!;
+let rounds = 0;
+
+async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask, number = ++rounds) {
+  const round = { number, asks: [wanted], lastsMs, at: now };
+  return (await sqlLeases(orm, schema).take(node, round)).get(wanted.accountId)!;
 }
 
 test('one statement cuts slices as the oracle does, whatever was asked and applied before', async () => {
@@ -88,33 +84,39 @@ test('one statement cuts slices as the oracle does, whatever was asked and appli
     { minLength: 1, maxLength: 10 },
   );
   await fc.assert(
-    fc.asyncProperty(fc.bigInt({ min: -20n, max: 200n }), steps, async (balance, list) => {
-      const accountId = await openAccount(store, balance);
-      const model = new LeaseModel(balance);
-      for (const { journal } of nodes) model.living.add(journal);
-      for (const step of list) {
-        const node = nodes[step.node]!;
-        if ('applied' in step) {
-          const digits = step.applied.toString();
-          model.apply(node.journal, step.applied, 0n);
-          await orm.execute(
-            sql`update ${table('balances')} set balance = balance + ${digits}::bigint where account_id = ${accountId}`,
-          );
-          await orm.execute(
-            sql`insert into ${table('leases')} as leases values (${accountId}, ${node.journal}, 'e', ${digits}::bigint, now() + interval '1 minute')
+    fc.asyncProperty(
+      fc.bigInt({ min: -20n, max: 200n }),
+      fc.constantFrom(0n, 7n),
+      steps,
+      async (balance, held, list) => {
+        const accountId = await openAccount(store, balance, held);
+        const model = new LeaseModel(balance);
+        model.held = held;
+        for (const { journal } of nodes) model.living.add(journal);
+        for (const step of list) {
+          const node = nodes[step.node]!;
+          if ('applied' in step) {
+            const digits = step.applied.toString();
+            model.apply(node.journal, step.applied, 0n);
+            await orm.execute(
+              sql`update ${table('balances')} set balance = balance + ${digits}::bigint where account_id = ${accountId}`,
+            );
+            await orm.execute(
+              sql`insert into ${table('leases')} as leases values (${accountId}, ${node.journal}, 'e', ${digits}::bigint, now() + interval '1 minute')
                 on conflict (account_id, node) do update set amount = leases.amount + excluded.amount`,
-          );
-          continue;
+            );
+            continue;
+          }
+          const wanted = ask(accountId, step);
+          const { pool, term, lastsMs: lasts, ...answer } = await take(store, node, wanted);
+          assert.deepEqual(answer, model.take(node.journal, wanted));
+          assert.deepEqual([pool, term, lasts], [undefined, undefined, lastsMs]);
         }
-        const wanted = ask(accountId, step);
-        const { pool, term, lastsMs: lasts, ...answer } = await take(store, node, wanted);
-        assert.deepEqual(answer, model.take(node.journal, wanted));
-        assert.deepEqual([pool, term, lasts], [undefined, undefined, lastsMs]);
-      }
-      const known = await leasedOf(orm, schema, accountId);
-      const positive = [...model.leases.values()].reduce((sum, lease) => sum + (lease > 0n ? lease : 0n), 0n);
-      assert.equal(known.leased, positive);
-    }),
+        const known = await leasedOf(orm, schema, accountId);
+        const positive = [...model.leases.values()].reduce((sum, lease) => sum + (lease > 0n ? lease : 0n), 0n);
+        assert.equal(known.leased, positive);
+      },
+    ),
     { numRuns: 40 },
   );
   await store.close();
@@ -135,6 +137,73 @@ test('two connections at once never get more out of a balance than there is', as
   await store.close();
 });
 
+/** Runs `work` while the account's row is locked by somebody else. */
+async function whileLocked({ orm, schema }: TestDatabase, accountId: string, work: () => Promise<void>): Promise<void> {
+  await orm.transaction(async (transaction) => {
+    await transaction.execute(
+      sql`select from ${tablesOf(schema)('balances')} where account_id = ${accountId} for update`,
+    );
+    await work();
+  });
+}
+
+/** Resolves when an ask waits for a lock. */
+async function untilOneWaits({ orm }: TestDatabase): Promise<void> {
+  const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%take_slice%'`;
+  for (let tries = 0; (await rowsOf(orm, waiting)).length === 0; tries++) {
+    assert(tries < 500, 'no statement waits');
+    await pause(10);
+  }
+}
+
+/** The embedded database has one session, in which nothing waits. */
+const twoSessions = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
+const answered = (row: { amount: bigint }) => row.amount;
+const refused = (error: Error) => error.message;
+
+test(
+  'a statement of an earlier run that waited for a lock changes nothing behind the later one',
+  twoSessions,
+  async () => {
+    const store = await openStore();
+    const { orm, schema } = store;
+    const [node, other] = [await newNode(store), await newNode(store)];
+    const accountId = await openAccount(store, 100n);
+    assert.equal((await take(store, node, ask(accountId, { need: 80n }))).amount, 80n);
+    let late: Promise<bigint | string> | undefined;
+    await whileLocked(store, accountId, async () => {
+      late = take(store, node, ask(accountId, { keep: 80n, need: 80n })).then(answered, refused);
+      await untilOneWaits(store);
+      await claim(store, node.journal, 'a later run');
+      await sqlLeases(orm, schema).giveAllBack({ ...node, owner: 'a later run' });
+    });
+    assert.match(String(await late), /belongs to another process/);
+    assert.equal((await leasedOf(orm, schema, accountId)).leased, 0n);
+    assert.equal((await take(store, other, ask(accountId, { need: 100n }))).amount, 100n);
+    await store.close();
+  },
+);
+
+test('an ask that was given up changes nothing when it comes to run behind what its run did since', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const node = await newNode(store);
+  const accountIds = [await openAccount(store, 100n), await openAccount(store, 100n)];
+  const round = (number: number, need: bigint) => ({
+    number,
+    asks: accountIds.map((accountId) => ask(accountId, { need })),
+    lastsMs,
+    at: now,
+  });
+  await sqlLeases(orm, schema).take(node, round(8, 60n));
+  await assert.rejects(sqlLeases(orm, schema).take(node, round(7, 10n)), /belongs to another process/);
+  // Nor does one behind a batch, which has moved the lease and what the journal owes.
+  await applyBatch(orm, schema, '', [], { ...node, applied: 0, leaseMs: lastsMs, number: 10 });
+  await assert.rejects(sqlLeases(orm, schema).take(node, round(9, 10n)), /belongs to another process/);
+  for (const accountId of accountIds) assert.equal((await leasedOf(orm, schema, accountId)).leased, 60n);
+  await store.close();
+});
+
 test('a batch takes from balance and lease alike, once, and begins a lease that was given back', async () => {
   const store = await openStore();
   const { orm, schema } = store;
@@ -149,7 +218,7 @@ test('a batch takes from balance and lease alike, once, and begins a lease that 
   await apply(held, 1);
   await apply(held, 1);
   assert.equal((await leasedOf(orm, schema, accountId)).leased, 25n);
-  await giveAllBack(orm, schema, node);
+  await sqlLeases(orm, schema).giveAllBack(node);
   const back = {
     kind: 'VOID',
     id,
@@ -224,9 +293,9 @@ test('nodes are counted while they live, and one whose journal has another owner
   const [one, two] = [await newNode(store), await newNode(store)];
   const accountId = await openAccount(store, 100n);
   assert.equal((await take(store, one, ask(accountId, { wish: 100n }))).amount, 50n);
-  assert.equal(await countOthers(orm, schema, one.journal), 1);
-  await tellAlive(orm, schema, two, false);
-  assert.equal(await countOthers(orm, schema, one.journal), 0);
+  assert.equal(await sqlLeases(orm, schema).countOthers(one.journal), 1);
+  await sqlLeases(orm, schema).tellAlive(two, false);
+  assert.equal(await sqlLeases(orm, schema).countOthers(one.journal), 0);
   assert.equal((await take(store, one, ask(accountId, { keep: 50n, wish: 100n }))).amount, 100n);
   await claim({ orm, schema }, one.journal, 'another run');
   await assert.rejects(take(store, one, ask(accountId, { wish: 100n })), /belongs to another process/);

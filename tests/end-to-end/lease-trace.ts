@@ -1,0 +1,66 @@
+/** Writes down every change of a lease beside the ledger's rows, so that a hold which the balance did not cover can be explained. */
+import { sql } from 'drizzle-orm';
+import type { Fleet } from './fleet.ts';
+import type { Customer } from './house.ts';
+
+export interface LeaseTrace {
+  /** What was done around the first hold that got an account below zero, oldest first, and where the journals stand. */
+  tell(customers: readonly Customer[]): Promise<string>;
+}
+
+/** Entries shown before that hold and behind it. */
+const shownBefore = 40;
+const shownBehind = 15;
+
+interface Entry {
+  readonly at: string;
+  /** Number of the transaction. */
+  readonly transaction: string;
+  readonly text: string;
+  readonly isUncovered: boolean;
+}
+
+/** From now on: what each transaction did to leases, with its number, which ledger rows bear as their `xmin`. */
+export async function traceLeases({ rows, table }: Fleet): Promise<LeaseTrace> {
+  await rows(sql`create table ${table('lease_trace')} (
+    place bigserial, at timestamptz default clock_timestamp(), transaction xid default pg_current_xact_id()::xid,
+    account_id text, node text, before bigint, after bigint)`);
+  await rows(sql`create function ${table('trace_lease')}() returns trigger language plpgsql as $body$
+    begin
+      execute format('insert into %I.lease_trace (account_id, node, before, after) values ($1, $2, $3, $4)', tg_table_schema)
+        using coalesce(new.account_id, old.account_id), coalesce(new.node, old.node), old.amount, new.amount;
+      return null;
+    end $body$`);
+  await rows(sql`create trigger trace_lease after insert or update or delete on ${table('leases')}
+    for each row execute function ${table('trace_lease')}()`);
+  const entriesOf = ({ accountId }: Customer) =>
+    rows<Entry>(sql`
+      with changes as (select * from ${table('lease_trace')} where account_id = ${accountId})
+      select to_char(at, 'MI:SS.MS') as at, transaction::text as transaction,
+        format('lease of %s: %s to %s', node, before, after) as text, false as "isUncovered", place, at as done_at
+      from changes
+      union all
+      select to_char(created_at, 'MI:SS.MS'), ledger.xmin::text,
+        format('%s %s: %s, balance %s', kind, left(request_id::text, 13), amount, balance_after),
+        kind in ('HOLD', 'EXTEND') and balance_after < 0, seq,
+        coalesce((select max(at) from changes where changes.transaction = ledger.xmin), created_at)
+      from ${table('ledger')} as ledger where account_id = ${accountId}
+      order by done_at, place`);
+  return {
+    tell: async (customers) => {
+      const lines: string[] = [];
+      for (const customer of customers) {
+        const entries = await entriesOf(customer);
+        const found = entries.findIndex(({ isUncovered }) => isUncovered);
+        if (found < 0) continue;
+        lines.push(`account ${customer.accountId}`);
+        const shown = entries.slice(Math.max(0, found - shownBefore), found + shownBehind);
+        lines.push(...shown.map(({ at, transaction, text }) => `  ${transaction} ${at} ${text}`));
+      }
+      const cursors = await rows<{ text: string }>(
+        sql`select format('journal %s: epoch %s, applied to %s', journal, epoch, applied) as text from ${table('journal_cursor')}`,
+      );
+      return [...lines, ...cursors.map(({ text }) => text)].join('\n');
+    },
+  };
+}

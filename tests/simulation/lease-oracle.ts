@@ -1,0 +1,60 @@
+/** Watches accounts that several nodes spend (M7): nothing is leased or held beyond the balance but what settlements took beyond their holds. */
+import type { MemoryLedger, Row } from './memory-ledger.ts';
+import type { AccountView, Oracle } from './oracle.ts';
+
+export class LeaseOracle {
+  readonly #ledger: MemoryLedger;
+  readonly #oracle: Oracle;
+  /** What settlements took beyond their holds, which nobody could know before; forgotten when the account has come to rest. */
+  readonly #beyond = new Map<string, bigint>();
+
+  constructor(ledger: MemoryLedger, oracle: Oracle) {
+    this.#ledger = ledger;
+    this.#oracle = oracle;
+    ledger.onRow = (row, leased) => this.#row(row, leased);
+    ledger.onCommit = (account) => this.#committed(account);
+  }
+
+  /** O is exact here: the sum of what settlements took beyond their holds. */
+  #row({ account, kind, amount, balanceAfter }: Row, leased: bigint): void {
+    const before = this.#beyond.get(account) ?? 0n;
+    const beyond = kind === 'SETTLE' && amount < 0n ? before - amount : before;
+    this.#beyond.set(account, beyond);
+    const told = `${-beyond} is the least`;
+    if (balanceAfter + beyond < 0n)
+      this.#oracle.violations.add('M7', account, `a ${kind} leaves ${balanceAfter} nano-USD, ${told}`);
+    const isHold = kind === 'HOLD' || kind === 'EXTEND';
+    if (isHold && amount < 0n && leased + beyond < 0n)
+      this.#oracle.violations.add('M7', account, `a ${kind} leaves ${leased} nano-USD of its lease, ${told}`);
+  }
+
+  /** What was left of a grant was taken off: running calls, and nodes that were away, may have counted on it. */
+  lapsed({ account, balanceAfter }: Row): void {
+    const uncovered = this.#ledger.leases.leasedOf(account) - balanceAfter;
+    if (uncovered > (this.#beyond.get(account) ?? 0n)) this.#beyond.set(account, uncovered);
+  }
+
+  #committed(account: string): void {
+    const balance = this.#ledger.accounts.get(account)?.balance ?? 0n;
+    const leased = this.#ledger.leases.leasedOf(account);
+    const beyond = this.#beyond.get(account) ?? 0n;
+    const there = balance > 0n ? balance : 0n;
+    if (this.isAtRest(this.#oracle.view(account))) this.#beyond.delete(account);
+    else if (leased > there + beyond) {
+      this.#oracle.violations.add('M6', account, `${leased} nano-USD are leased of ${balance}`);
+    }
+  }
+
+  /** Whether all that the account's calls cost is in the ledger, and no node counts on more than there is. */
+  isAtRest({ id, credited, settled, open }: AccountView): boolean {
+    const { accounts, leases } = this.#ledger;
+    const balance = accounts.get(id)?.balance ?? 0n;
+    const isKnown = open.size === 0 && balance === credited - settled;
+    return isKnown && leases.leasedOf(id) <= balance && !leases.isOwed(id);
+  }
+
+  /** All nodes have left. */
+  finish(): void {
+    if (!this.#ledger.leases.isEmpty) this.#oracle.violations.add('M16', 'leases', 'not all were given back');
+  }
+}
