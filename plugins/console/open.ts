@@ -65,12 +65,15 @@ export async function openConsole({ host, store, settings, links, pages }: OpenP
     hashPassword,
     settings: { name, origin: settings.origin },
   });
+  const throttle = new Throttle(clock);
+  const audit = openAudit(orm, house, { clock, newId });
   const hall: Console = {
     find: host.find,
     clock,
     people,
     tokens,
-    audit: openAudit(orm, house, { clock, newId }),
+    audit,
+    throttle,
     settings: {
       name,
       signUp: settings.sign_up,
@@ -90,7 +93,8 @@ export async function openConsole({ host, store, settings, links, pages }: OpenP
     people,
     store: peopleStore,
     newId,
-    throttle: new Throttle(clock),
+    throttle,
+    audit,
     settings: {
       name,
       cookiePrefix,

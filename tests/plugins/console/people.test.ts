@@ -218,6 +218,24 @@ test('a second factor is asked for once it is set, and backup codes work once', 
   }
 });
 
+test('the audit log tells how operators came in, and what people changed about how they do', async () => {
+  const boss = house.browser();
+  await signIn(boss, await theOperator());
+  const { rows } = (await boss.ask('/admin/audit?limit=500')).json as {
+    rows: { action: string; actor: string; role: string; result: string; address: string }[];
+  };
+  const first = rows.find(({ action }) => action === 'operator.first')!;
+  assert.deepEqual([first.role, first.result], ['operator', 'done']);
+  assert.ok(rows.some(({ action, role }) => action === 'self.sign-in' && role === 'operator'));
+  assert.equal(
+    rows.some(({ action, role }) => action === 'self.sign-in' && role === 'client'),
+    false,
+  );
+  const changed = rows.find(({ action }) => action === 'self.password')!;
+  assert.deepEqual([changed.actor, changed.address], ['change@example.test', '127.0.0.1']);
+  assert.ok(rows.some(({ action, actor }) => action === 'self.second-factor' && actor === 'factor@example.test'));
+});
+
 test('a passkey is asked for the host that the browser sees', async () => {
   const browser = await clientOf(house, 'passkey@example.test');
   const options = await browser.ask('/auth/passkey/generate-register-options');
