@@ -99,11 +99,11 @@ export class Vault implements Deposits {
   }
 }
 
-/** 402 unless the account has it, apart from what has expired or is beyond its windows. */
+/** 402 unless the account has it, apart from what processes have leased, has expired or is beyond its windows. */
 async function checkCovered(entries: Entries, amount: Money): Promise<void> {
   if (amount === 0n) return;
   const { pots, spent } = await entries.pool();
   const { locked } = lockedAt(pots, spent, entries.at);
-  if (entries.mayTake && entries.balance - locked >= amount) return;
+  if (entries.mayTake && entries.balance - entries.leased - locked >= amount) return;
   throw notCovered(locked === 0n ? undefined : bindingWindow(pots, spent, entries.at));
 }

@@ -224,10 +224,14 @@ test(
     await Promise.all(workers);
     const chargedIds = () =>
       fleet.rows<{ id: string }>(sql`select request_id::text as id from ${fleet.table('usage')}`);
-    await until('every answer is charged', async () => {
-      const charged = new Set((await chargedIds()).map(({ id }) => id));
-      return [...acknowledged.keys()].every((id) => charged.has(id));
-    });
+    await until(
+      'every answer is charged',
+      async () => {
+        const charged = new Set((await chargedIds()).map(({ id }) => id));
+        return [...acknowledged.keys()].every((id) => charged.has(id));
+      },
+      20_000,
+    );
     for (const customer of customers) await settled(customer);
 
     const below = await fleet.rows(

@@ -1,8 +1,8 @@
 /** Watches accounts that several nodes spend (M7): nothing is leased or held beyond the balance but what settlements took beyond their holds. */
 import type { MemoryLedger, Row } from './memory-ledger.ts';
-import type { AccountView, Oracle } from './oracle.ts';
+import type { AccountView, Oracle, SharedAccounts } from './oracle.ts';
 
-export class LeaseOracle {
+export class LeaseOracle implements SharedAccounts {
   readonly #ledger: MemoryLedger;
   readonly #oracle: Oracle;
   /** What settlements took beyond their holds, which nobody could know before; forgotten when the account has come to rest. */
@@ -45,7 +45,10 @@ export class LeaseOracle {
     }
   }
 
-  /** Whether all that the account's calls cost is in the ledger, and no node counts on more than there is. */
+  leasedOf(account: string): bigint {
+    return this.#ledger.leases.leasedOf(account);
+  }
+
   isAtRest({ id, credited, settled, open }: AccountView): boolean {
     const { accounts, leases } = this.#ledger;
     const balance = accounts.get(id)?.balance ?? 0n;

@@ -30,6 +30,13 @@ export interface AccountView {
   dearestCall: bigint;
 }
 
+/** What leases come to. */
+export interface SharedAccounts {
+  /** Whether all that the account's calls cost is in the ledger, and no node counts on more than there is. */
+  isAtRest(view: AccountView): boolean;
+  leasedOf(account: string): bigint;
+}
+
 export class Oracle {
   readonly stories = new Map<string, Story>();
   readonly accounts = new Map<string, AccountView>();
@@ -37,7 +44,8 @@ export class Oracle {
   readonly keys: KeysOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
-  readonly #shared: ((view: AccountView) => boolean) | undefined;
+  /** Set where several nodes spend an account. */
+  shared: SharedAccounts | undefined;
   /** What was paid by reference, and what each account's plan brings for a period. */
   readonly payments = new Map<string, bigint>();
   readonly planGrants = new Map<string, bigint>();
@@ -50,15 +58,8 @@ export class Oracle {
   /** Stories that a crash cut off and that no recovery has told of yet. */
   readonly uncertain = new Set<Story>();
 
-  /** `shared`: given where several nodes spend an account; whether all that its calls cost is in the ledger, and no node counts on more. */
-  constructor(
-    schedule: Schedule,
-    violations: Violations,
-    limits: LimitsOracle,
-    shared?: (view: AccountView) => boolean,
-  ) {
+  constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
     this.#schedule = schedule;
-    this.#shared = shared;
     this.violations = violations;
     this.limits = limits;
     this.keys = new KeysOracle(violations);
@@ -141,8 +142,9 @@ export class Oracle {
       const early = row.at < (grant!.expiresAt ?? Number.POSITIVE_INFINITY) + lapseAfterMs;
       if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
       this.lapsed.set(grant!.id, -row.amount);
-      // Running calls may have counted on it.
-      const left = view.credited - view.settled - view.covered;
+      // Running calls, and nodes that had leased it, may have counted on it.
+      const leased = this.shared?.leasedOf(view.id) ?? 0n;
+      const left = view.credited - view.settled - view.covered - leased;
       if (left < 0n) view.excess -= left;
       return;
     }
@@ -173,12 +175,12 @@ export class Oracle {
     if (story.admitted) return;
     story.admitted = true;
     const view = this.view(story.account);
-    if (this.#shared?.(view) === true) view.excess = 0n;
+    if (this.shared?.isAtRest(view) === true) view.excess = 0n;
     view.open.add(story);
     view.mostOpen = Math.max(view.mostOpen, view.open.size + this.uncertain.size);
     const amount = coverOf(story.inputTokens, story.heldOutput, story.list, story.ratio);
     // That another node's call has turned out dearer than its hold is not known here before it is in the ledger.
-    this.#cover(view, story, amount, { rule: 'M6', excused: this.#shared === undefined ? 0n : view.excess });
+    this.#cover(view, story, amount, { rule: 'M6', excused: this.shared === undefined ? 0n : view.excess });
   }
 
   received(story: Story, attempt: Try): void {
@@ -234,7 +236,7 @@ export class Oracle {
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
     if (story.expected > cover) view.excess += story.expected - cover;
-    if (this.#shared === undefined && view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
+    if (this.shared === undefined && view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
   }
 
   charge(view: AccountView, cost: bigint): void {

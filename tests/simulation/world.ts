@@ -80,7 +80,6 @@ class World {
       this.#schedule,
       this.#violations,
       new LimitsOracle(this.#schedule, this.#violations, limits),
-      this.#profile.shared ? (view) => this.#leases!.isAtRest(view) : undefined,
     );
     for (const { id, plan } of this.#profile.accounts) {
       if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
@@ -91,6 +90,7 @@ class World {
       if (row.kind === 'LAPSE') this.#leases?.lapsed(row);
     };
     this.#leases = this.#profile.shared ? new LeaseOracle(this.#ledger, this.#oracle) : undefined;
+    this.#oracle.shared = this.#leases;
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));

@@ -4,6 +4,7 @@ import type { Host } from '../../../core/contract.ts';
 import type { Money } from '../../../core/money.ts';
 import type { Database } from '../../../core/vocabulary.ts';
 import { readFunds } from '../funds.ts';
+import { lockedAt } from '../pots.ts';
 import { leasedOf } from './store.ts';
 
 /** Nodes answer in milliseconds where the database notifies them, in half a second where they poll. */
@@ -15,8 +16,11 @@ export async function callIn(host: Host, store: Database, accountId: string, amo
   let told = false;
   for (const pauseMs of pausesMs) {
     const { leased, byLiving } = await leasedOf(orm, schema, accountId);
-    const { balance } = (await readFunds(orm, schema, [accountId], host.clock.now())).get(accountId)!;
-    if (byLiving === 0n || balance - leased >= amount || balance < amount) return;
+    const now = host.clock.now();
+    const { balance, pool } = (await readFunds(orm, schema, [accountId], now)).get(accountId)!;
+    // Windows keep money from some of what asks; leases were cut beside that.
+    const locked = pool === undefined ? 0n : lockedAt(pool.pots, pool.spent, now).locked;
+    if (byLiving === 0n || balance - leased - locked >= amount || balance < amount) return;
     if (!told) await store.announce('lease wanted', ` ${accountId}`);
     told = true;
     await pause(pauseMs);

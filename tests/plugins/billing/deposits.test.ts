@@ -1,6 +1,7 @@
 /** Money for work that is done later: set aside and ended with what else is written, once, by the terms of its beginning. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { PriceVersion } from '../../../core/prices.ts';
 import { type Deposit, type DepositEnd, deposit, deposits } from '../../../core/vocabulary.ts';
@@ -67,6 +68,20 @@ test('money that is not there refuses with 402, and what was to be written with 
   await assert.rejects(refused, (error: GatewayError) => error.kind === 'insufficient_balance');
   assert.equal(ran, false);
   assert.equal(await world.balance(), usd('0.002'));
+});
+
+test('a deposit takes nothing that another process has leased, to the last unit', async () => {
+  const world = await newWorld();
+  await world.credit('0.01');
+  const leases = world.table('leases');
+  // Of 0.01 USD all but one nano-USD less than the deposit of 0.003.
+  await world.rows(sql`insert into ${leases} (account_id, node, epoch, amount, expires_at)
+    values ('alice', 'another', 'run', 7000001, now() + interval '1 minute')`);
+  const refused = (await offered(world)).place(nothing);
+  await assert.rejects(refused, (error: GatewayError) => error.kind === 'insufficient_balance');
+  await world.rows(sql`update ${leases} set amount = 7000000`);
+  await (await offered(world)).place(nothing);
+  assert.equal(await world.balance(), usd('0.007'));
 });
 
 test('work that fails takes its deposit, or its end, back with it', async () => {
