@@ -1,9 +1,9 @@
 /** The account desk: what people see of accounts and keys, and what they change of them. */
 import type { Clock } from '../../core/contract.ts';
-import type { AccountDesk, AccountView, KeyView, PageAsk } from '../../core/desk.ts';
+import type { AccountDesk, AccountView, KeyView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { one, parseRatio } from '../../core/money.ts';
-import { cursorIn, instantText, pageOf, rowsFor } from '../../core/paging.ts';
+import { cursorOf, pageOf, rowsToRead, unreadable } from '../../core/pages.ts';
 import type { Database, PriceFloor } from '../../core/vocabulary.ts';
 import { type AccountBook, checkExpiry, noAccount } from './accounts.ts';
 import { type DeskStore, openDeskStore, type ShownKey } from './desk-store.ts';
@@ -27,8 +27,9 @@ export function openDesk({ database, book, clock, floor }: DeskParts): AccountDe
   };
   return {
     async search(filter, ask) {
-      const rows = await store.accountsBehind(filter, nameBefore(ask), rowsFor(ask));
-      return pageOf(rows, ask, ({ name }) => Buffer.from(name).toString('base64url'), accountView);
+      const limit = rowsToRead(ask);
+      const rows = await store.accountsBehind(filter, cursorOf(ask, 'name')?.name, limit);
+      return pageOf(rows, ask, accountView, ({ name }) => [name]);
     },
 
     async find(accountId) {
@@ -54,10 +55,10 @@ export function openDesk({ database, book, clock, floor }: DeskParts): AccountDe
     },
 
     async keys(accountId, ask) {
-      const [limit, after] = [rowsFor(ask), keyBefore(ask)];
+      const limit = rowsToRead(ask);
       if (accountId !== undefined && !isUuid(accountId)) return { rows: [], next: undefined };
-      const rows = await store.keysBehind(accountId, after, limit);
-      return pageOf(rows, ask, ({ createdAt, id }) => `${createdAt.getTime()}.${id}`, keyView);
+      const rows = await store.keysBehind(accountId, keyCursor(cursorOf(ask, 'at', 'id')), limit);
+      return pageOf(rows, ask, keyView, ({ createdAt, id }) => [createdAt.toISOString(), id]);
     },
 
     async createKey(accountId, terms) {
@@ -116,19 +117,11 @@ function checkedRatio(text: string, floor: PriceFloor | undefined): string | und
   return ratio.numerator === ratio.denominator ? undefined : text.trim();
 }
 
-const encodedForm = /^[\w-]{1,1000}$/;
-const keyForm = /^\d{1,15}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** The name that the page before ended with. */
-function nameBefore(ask: PageAsk): string | undefined {
-  const cursor = cursorIn(ask, encodedForm);
-  return cursor === undefined ? undefined : Buffer.from(cursor, 'base64url').toString('utf8').replaceAll('\0', '');
-}
-
-/** The key that the page before ended with. */
-function keyBefore(ask: PageAsk): { readonly at: Date; readonly id: string } | undefined {
-  const [at, id] = cursorIn(ask, keyForm)?.split('.') ?? [];
-  return at === undefined || id === undefined ? undefined : { at: new Date(instantText(Number(at))), id };
+function keyCursor(cursor: { readonly at: string; readonly id: string } | undefined) {
+  if (cursor === undefined) return undefined;
+  const at = new Date(cursor.at);
+  if (Number.isNaN(at.getTime()) || !isUuid(cursor.id)) throw unreadable();
+  return { at, id: cursor.id };
 }
 
 function accountView(row: AccountRow): AccountView {

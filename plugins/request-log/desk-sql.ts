@@ -2,11 +2,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Percentiles, RequestFilter, RequestResult, RequestSums, RequestView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { instantText, uuidForm } from '../../core/paging.ts';
 import type { KeptLine } from './story.ts';
 
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Postgres refuses to compare a uuid column with any other text. */
-export const isUuid = (text: string): boolean => uuidForm.test(text);
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 /** Sums look at every row of their span: longer ones are refused. */
 const longestSpanMs = 92 * 86_400_000;
@@ -23,7 +23,7 @@ export function conditionOf(filter: RequestFilter): SQL | undefined {
   const { accountId, keyId, model, provider, operation, result } = filter;
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return undefined;
   const parts = [
-    sql`received_at >= ${instantText(filter.from)}::timestamptz and received_at < ${instantText(filter.until)}::timestamptz`,
+    sql`received_at >= ${instant(filter.from, 'from')}::timestamptz and received_at < ${instant(filter.until, 'until')}::timestamptz`,
   ];
   if (accountId !== undefined) parts.push(sql`account_id = ${accountId}::uuid`);
   if (keyId !== undefined) parts.push(sql`key_id = ${keyId}::uuid`);
@@ -39,6 +39,14 @@ export function checkSpan({ from, until }: RequestFilter): void {
   if (until - from <= longestSpanMs) return;
   const days = longestSpanMs / 86_400_000;
   throw new GatewayError('invalid_request', `At most ${days} days are summed up at once.`, { field: 'from' });
+}
+
+/** Wall-clock milliseconds as a database reads them. Throws invalid_request. */
+export function instant(at: number, field: string): string {
+  const date = new Date(at);
+  if (!Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999)
+    return date.toISOString();
+  throw new GatewayError('invalid_request', 'This is not a time.', { field });
 }
 
 export const viewColumns = sql`id::text as id, (extract(epoch from received_at) * 1000)::float8 as received_at, operation,

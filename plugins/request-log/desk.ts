@@ -2,15 +2,13 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RequestDesk, RequestFilter, RequestSums } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { cursorIn, instantText, pageOf, rowsFor } from '../../core/paging.ts';
+import { cursorOf, pageOf, rowsToRead, unreadable } from '../../core/pages.ts';
 import type { Database } from '../../core/vocabulary.ts';
-import { checkSpan, conditionOf, isUuid, sumColumns, sumsOf, viewColumns, viewOf } from './desk-sql.ts';
+import { checkSpan, conditionOf, instant, isUuid, sumColumns, sumsOf, viewColumns, viewOf } from './desk-sql.ts';
 
 const maxBuckets = 1_500;
 const maxGroups = 500;
 const shortestBucketMs = 1_000;
-/** When the last row of the page before was received, and its id. */
-const cursorForm = /^\d{1,15}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const groupColumns = {
   model: sql`model`,
@@ -25,20 +23,21 @@ export function openDesk({ orm, schema }: Database): RequestDesk {
   const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Record<string, unknown>[];
   return {
     async list(filter, ask) {
-      const limit = rowsFor(ask);
-      const [at, id] = cursorIn(ask, cursorForm)?.split('.') ?? [];
+      const limit = rowsToRead(ask);
+      const cursor = cursorOf(ask, 'at', 'id');
+      if (cursor !== undefined && (Number.isNaN(Date.parse(cursor.at)) || !isUuid(cursor.id))) throw unreadable();
       const wanted = conditionOf(filter);
       if (wanted === undefined) return { rows: [], next: undefined };
       const older =
-        at === undefined ? sql`` : sql`and (received_at, id) < (${instantText(Number(at))}::timestamptz, ${id}::uuid)`;
+        cursor === undefined ? sql`` : sql`and (received_at, id) < (${cursor.at}::timestamptz, ${cursor.id}::uuid)`;
       const rows = await rowsOf(
         sql`select ${viewColumns} from ${requests} where ${wanted} ${older} order by requests.received_at desc, requests.id desc limit ${limit}::int`,
       );
       return pageOf(
         rows.map(viewOf),
         ask,
-        ({ receivedAt, id: last }) => `${receivedAt}.${last}`,
         (view) => view,
+        ({ receivedAt, id }) => [instant(receivedAt, 'after'), id],
       );
     },
 

@@ -82,13 +82,10 @@ test('accounts are searched by part of a name, id, plan and state, page by page 
 
 test('a page that begins nowhere and one of the wrong length are refused by name', async () => {
   const { desk, store } = await openDesk();
-  for (const after of ['', 'x y', '../..'])
+  for (const after of ['x', Buffer.from('["a","b"]').toString('base64url'), Buffer.from('[1]').toString('base64url')])
     await assert.rejects(desk.search({}, { limit: 10, after }), { kind: 'invalid_request', field: 'after' });
-  for (const after of ['x', '1.2', 'yesterday.3f0c3b7e-0000-4000-8000-000000000000'])
-    await assert.rejects(desk.keys(undefined, { limit: 10, after }), { field: 'after' });
-  const far = `999999999999999.${'3f0c3b7e-0000-4000-8000-000000000000'}`;
-  assert.deepEqual((await desk.keys(undefined, { limit: 10, after: far })).rows, []);
-  assert.deepEqual((await desk.search({}, { limit: 10, after: 'AAAA____' })).rows, []);
+  const foreign = Buffer.from('["yesterday","1"]').toString('base64url');
+  await assert.rejects(desk.keys(undefined, { limit: 10, after: foreign }), { field: 'after' });
   for (const limit of [0, 501, 1.5, Number.NaN])
     await assert.rejects(desk.keys(undefined, { limit }), { kind: 'invalid_request', field: 'limit' });
   await store.close();

@@ -248,15 +248,9 @@ test('what would be too long is refused by name', async () => {
     [() => desk.groups(whole, 'model', 501), 'limit'],
     [() => desk.list(whole, { limit: 0 }), 'limit'],
     [() => desk.list(whole, { limit: 10, after: 'nowhere' }), 'after'],
+    [() => desk.list({ from: Number.NaN, until: 0 }, { limit: 10 }), 'from'],
   ];
   for (const [ask, field] of wrong) await assert.rejects(ask(), { kind: 'invalid_request', field });
-  const far = `999999999999999.${randomUUID()}`;
-  assert.equal(
-    (await desk.list(whole, { limit: 10, after: far })).rows.length,
-    10,
-    'the end of time is before the first',
-  );
-  await assert.rejects(desk.list({ from: Number.NaN, until: 0 }, { limit: 10 }), { kind: 'invalid_request' });
 });
 
 test('a row tells its story, its losses and its attempts as they were', async () => {
