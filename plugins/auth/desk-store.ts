@@ -21,24 +21,30 @@ export interface ShownKey extends TermsRow {
   revokedAt: Date | null;
 }
 
+/** No row is younger; a database does not read years of five digits. */
+const lastMs = Date.UTC(9999, 11, 31);
+
 export type DeskStore = ReturnType<typeof openDeskStore>;
 
 export function openDeskStore({ orm, schema }: Database) {
   const { accounts, keys } = authTables(schema);
   const { hash: _hash, ...shown } = columnsOf(keys);
+  const behind = (id: string, at: Date) => or(lt(keys.createdAt, at), and(eq(keys.createdAt, at), lt(keys.id, id)));
   const ofAccount = (accountId: string, id: string) =>
     isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
 
   return {
     /** By name, those behind `after`. */
-    accountsBehind({ text, plan, disabled }: AccountFilter, after: string | undefined, rows: number) {
+    async accountsBehind({ text, plan, disabled }: AccountFilter, after: string | undefined, rows: number) {
+      // No text in a database holds it, and asking for it is an error there.
+      if ([text, plan, after].some((part) => part?.includes('\0'))) return [];
       const wanted: (SQL | undefined)[] = [
         text === undefined ? undefined : named(text),
         plan === undefined ? undefined : eq(accounts.plan, plan),
         disabled === undefined ? undefined : eq(accounts.disabled, disabled),
         after === undefined ? undefined : gt(accounts.name, after),
       ];
-      const found: Promise<AccountRow[]> = orm
+      const found: AccountRow[] = await orm
         .select()
         .from(accounts)
         .where(and(...wanted))
@@ -75,10 +81,7 @@ export function openDeskStore({ orm, schema }: Database) {
       after: { readonly at: Date; readonly id: string } | undefined,
       rows: number,
     ): Promise<ShownKey[]> {
-      const older =
-        after === undefined
-          ? undefined
-          : or(lt(keys.createdAt, after.at), and(eq(keys.createdAt, after.at), lt(keys.id, after.id)));
+      const older = after === undefined ? undefined : behind(after.id, new Date(Math.min(+after.at, lastMs)));
       return orm
         .select(shown)
         .from(keys)

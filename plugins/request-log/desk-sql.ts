@@ -22,6 +22,8 @@ const results: Readonly<Record<RequestResult, SQL>> = {
 export function conditionOf(filter: RequestFilter): SQL | undefined {
   const { accountId, keyId, model, provider, operation, result } = filter;
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return undefined;
+  // No text in a database holds it, and asking for it is an error there.
+  if ([model, provider, operation].some((text) => text?.includes('\0'))) return undefined;
   const parts = [
     sql`received_at >= ${instant(filter.from, 'from')}::timestamptz and received_at < ${instant(filter.until, 'until')}::timestamptz`,
   ];

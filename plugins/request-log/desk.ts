@@ -29,7 +29,9 @@ export function openDesk({ orm, schema }: Database): RequestDesk {
       const wanted = conditionOf(filter);
       if (wanted === undefined) return { rows: [], next: undefined };
       const older =
-        cursor === undefined ? sql`` : sql`and (received_at, id) < (${cursor.at}::timestamptz, ${cursor.id}::uuid)`;
+        cursor === undefined
+          ? sql``
+          : sql`and (received_at, id) < (${instant(Date.parse(cursor.at), 'after')}::timestamptz, ${cursor.id}::uuid)`;
       const rows = await rowsOf(
         sql`select ${viewColumns} from ${requests} where ${wanted} ${older} order by requests.received_at desc, requests.id desc limit ${limit}::int`,
       );

@@ -115,7 +115,10 @@ test('a new key works, is shown once, and carries its models and its end', async
   assert.deepEqual(who.models, new Set(['one', 'two']));
   const list = await gate.command('keys list', { account: 'acme' });
   assert.equal(JSON.stringify(list).includes(created.key), false);
-  assert.match(list.text, /^KEY +ACCOUNT +NAME +MODELS +BOUNDS +EXPIRES +LAST USED +ID\nsk-gw-\w{8}… +acme +laptop +one,two/);
+  assert.match(
+    list.text,
+    /^KEY +ACCOUNT +NAME +MODELS +BOUNDS +EXPIRES +LAST USED +ID\nsk-gw-\w{8}… +acme +laptop +one,two/,
+  );
 });
 
 test('a key may expire on a date, which is UTC unless it says otherwise', async () => {

@@ -285,3 +285,16 @@ test('the command line makes keys with addresses, limits and a cap', async () =>
   await assert.rejects(create({ rpm: 'many' }), /not a whole number/);
   await store.close();
 });
+
+test('what cannot be in a database is not found there, and is no error', async () => {
+  const { desk, account, store } = await openDesk();
+  const id = await account('acme');
+  await desk.createKey(id, { name: 'x' });
+  for (const filter of [{ text: 'a\0' }, { plan: '\0' }])
+    assert.deepEqual((await desk.search(filter, { limit: 5 })).rows, []);
+  const cursor = (...values: string[]) => Buffer.from(JSON.stringify(values)).toString('base64url');
+  assert.deepEqual((await desk.search({}, { limit: 5, after: cursor('\0') })).rows, []);
+  const far = cursor('+033658-09-27T01:46:39.999Z', '3f0c3b7e-0000-4000-8000-000000000000');
+  assert.equal((await desk.keys(id, { limit: 5, after: far })).rows.length, 1);
+  await store.close();
+});

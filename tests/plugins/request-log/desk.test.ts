@@ -308,3 +308,14 @@ test('without stories nothing is kept, and telling costs nothing', async () => {
   const view = (await desk.find(exchange.id, undefined))!;
   assert.deepEqual([view.story, view.dropped, view.model, view.usage], [[], [], undefined, undefined]);
 });
+
+test('what cannot be in a database is not found there, and is no error', async () => {
+  for (const filter of [{ model: '\0' }, { provider: 'a\0' }, { operation: '\0' }]) {
+    assert.deepEqual((await desk.list({ ...whole, ...filter }, { limit: 5 })).rows, []);
+    assert.equal((await desk.sums({ ...whole, ...filter })).requests, 0);
+  }
+  const cursor = (at: string) => Buffer.from(JSON.stringify([at, randomUUID()])).toString('base64url');
+  const after = cursor('+033658-09-27T01:46:39.999Z');
+  await assert.rejects(desk.list(whole, { limit: 5, after }), { kind: 'invalid_request', field: 'after' });
+  assert.equal((await desk.list(whole, { limit: 5, after: cursor('Thu Jan 01 2099') })).rows.length, 5);
+});
