@@ -3,6 +3,7 @@ import { definePlugin, type Host, type Part } from '../../core/contract.ts';
 import { payments } from '../../core/desk.ts';
 import { database, ledger, pool } from '../../core/vocabulary.ts';
 import { openPayments } from './checkout.ts';
+import { commandsOf } from './commands.ts';
 import { configSchema, type PaymentsConfig } from './config.ts';
 import { openProcessor } from './processor.ts';
 import { goRound } from './rounds.ts';
@@ -44,6 +45,7 @@ async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Part> 
   host.provide(payments, openPayments({ books, config, random: host.random, title }));
   return {
     endpoints: [webhookOf(books)],
+    commands: commandsOf(books),
     start: () => host.every(roundMs, 'look after payments', () => goRound(books)),
   };
 }

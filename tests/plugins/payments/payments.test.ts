@@ -287,6 +287,33 @@ test('a process that dies while it takes a refund back is made good by the next 
   await till.close();
 });
 
+test('an operator sees how payments stand, and has one looked at', async () => {
+  const till = await openTill();
+  const command = (name: string, values: Record<string, string> = {}) =>
+    till.part.commands!.find((each) => each.name === name)!.run(values);
+  assert.equal((await command('payments list')).text, 'There are no payments.');
+  const [lost, wrong] = [await till.begin('5'), await till.begin('7', 'bob')];
+  till.stripe.pay(lost);
+  await till.deliver(till.stripe.pay(wrong, { amount_total: 1 }));
+  const { json, text } = await command('payments list');
+  const rows = json as { id: string; account: string; state: string; session: string }[];
+  assert.deepEqual(
+    rows.map(({ account, state, session }) => ({ account, state, session })),
+    [
+      { account: 'bob', state: 'mismatch', session: wrong },
+      { account: 'alice', state: 'open', session: lost },
+    ],
+  );
+  assert.match(text, /mismatch {7}7\.00 USD {2}bob/);
+  const looked = await command('payments look', { payment: rows[1]!.id });
+  assert.equal((looked.json as { state: string }[])[0]!.state, 'paid');
+  assert.equal(await till.balance(), usd('5'));
+  for (const values of [{ payment: 'x' }, { payment: '00000000-0000-0000-0000-000000000000' }])
+    await assert.rejects(command('payments look', values), (error: GatewayError) => error.kind === 'not_found');
+  await assert.rejects(command('payments list', { limit: '0' }), (error: GatewayError) => error.field === 'limit');
+  await till.close();
+});
+
 test('a wish to pay is one order per reference, within bounds, and not too many at once', async () => {
   const till = await openTill();
   const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };

@@ -1,0 +1,62 @@
+/** What an operator does about payments by hand: see how they stand, and have one looked at now. */
+import type { Command, CommandResult } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { formatUsd } from '../../core/money.ts';
+import { uuidForm } from '../../core/paging.ts';
+import { readCount } from '../../core/usage.ts';
+import type { Order } from './rows.ts';
+import { type Books, lookAt } from './settlement.ts';
+
+const usual = 50;
+const most = 1_000;
+
+export function commandsOf(books: Books): Command[] {
+  return [
+    {
+      name: 'payments list',
+      summary: 'Lists payments, newest first, with how each stands here and its name at the payment service',
+      options: { '--account <id>': 'Only those of this account', '--limit <n>': `How many (${usual})` },
+      run: async ({ account, limit }) => {
+        const count = readCount(limit ?? usual);
+        if (count === undefined || count < 1 || count > most)
+          throw wrong('limit', `--limit is a whole number from 1 to ${most}.`);
+        const accountId = typeof account === 'string' ? account : undefined;
+        return told(await books.rows.page(accountId, count, undefined));
+      },
+    },
+    {
+      name: 'payments look',
+      summary: 'Asks the payment service how a payment stands, and does what follows from that',
+      arguments: ['<payment>'],
+      run: async ({ payment }) => {
+        const id = String(payment);
+        const order = uuidForm.test(id) ? await books.rows.find({ id }) : undefined;
+        if (order === undefined)
+          throw new GatewayError('not_found', 'There is no payment of this id.', { field: 'payment' });
+        await lookAt(books, order);
+        return told([(await books.rows.find({ id }))!]);
+      },
+    },
+  ];
+}
+
+function told(orders: readonly Order[]): CommandResult {
+  const json = orders.map(({ id, accountId, amount, state, session, createdAt, refunded }) => ({
+    id,
+    account: accountId,
+    usd: formatUsd(amount),
+    paid_back: formatUsd(refunded),
+    state,
+    session: session ?? null,
+    created_at: new Date(createdAt).toISOString(),
+  }));
+  const lines = json.map(({ id, account, usd, paid_back: back, state, session, created_at: at }) => {
+    const returned = back === '0.00' ? '' : `, ${back} of it paid back`;
+    return `${at}  ${state.padEnd(8)}  ${usd.padStart(9)} USD${returned}  ${account}  ${id}  ${session ?? ''}`.trimEnd();
+  });
+  return { json, text: lines.length > 0 ? lines.join('\n') : 'There are no payments.' };
+}
+
+function wrong(field: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { field });
+}
