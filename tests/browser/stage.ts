@@ -103,7 +103,9 @@ async function open(
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
-    if (message.type() === 'error' && /Content.Security.Policy/i.test(message.text())) complaints.push(message.text());
+    // What does not load is told as an error as well; that is for each test to judge.
+    const matters = /Content.Security.Policy|^\w*Error\b/i.test(message.text());
+    if (message.type() === 'error' && matters) complaints.push(message.text().slice(0, 500));
   });
   return page;
 }
