@@ -12,6 +12,9 @@ const executablePath = '/usr/bin/chromium';
 const dist = new URL('../../plugins/console/web/dist/index.html', import.meta.url);
 const real = process.env['CONSOLE_URL'];
 
+/** Of every client that is made here. */
+export const password = 'a password of a test';
+
 /** Why these tests cannot run here; false: they can. */
 export const cannotRun: string | false = !existsSync(executablePath)
   ? 'there is no Chromium'
@@ -170,7 +173,7 @@ function answerChat(route: Route): Promise<void> {
 async function signUp(page: Page, origin: string): Promise<void> {
   const answer = await page.request.post(`${origin}/console/api/auth/sign-up/email`, {
     headers: { origin, 'x-console': '1' },
-    data: { name: 'Ada', email: `ada-${randomUUID()}@example.test`, password: 'a password of a test' },
+    data: { name: 'Ada', email: `ada-${randomUUID()}@example.test`, password },
   });
   if (!answer.ok()) throw new Error(`signing up: ${answer.status()} ${await answer.text()}`);
 }
