@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { parseUsd } from '../../core/money.ts';
-import { type Stage, startStage } from './operator-stage.ts';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
 before(async () => {
-  stage = await startStage();
+  if (cannotRun === false) stage = await startStage();
 });
-after(() => stage.stop());
+after(() => stage?.stop());
 
 const account = (name: string) => stage.house.world.accounts.find((row) => row.name === name)!;
 
@@ -20,7 +20,7 @@ async function openAccount(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-test('an operator finds an account, credits it, and the ledger has the row', async () => {
+test('an operator finds an account, credits it, and the ledger has the row', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'Credit' }).click();
@@ -37,7 +37,7 @@ test('an operator finds an account, credits it, and the ledger has the row', asy
   assert.equal(written.accountId, account('ada-labs').id);
 });
 
-test('nothing is credited without a reason, nor an amount that is none', async () => {
+test('nothing is credited without a reason, nor an amount that is none', { skip: cannotRun }, async () => {
   const page = await stage.page();
   const rows = stage.house.world.ledger.length;
   await openAccount(page, 'ada-labs');
@@ -52,7 +52,9 @@ test('nothing is credited without a reason, nor an amount that is none', async (
   assert.equal(stage.house.world.ledger.length, rows);
 });
 
-test('a debit that the balance does not cover is refused in words, and pressing again takes the money once', async () => {
+test('a debit that the balance does not cover is refused in words, and pressing again takes the money once', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
   await openAccount(page, 'ada-labs');
   await page.getByRole('button', { name: 'More', exact: true }).click();
@@ -72,7 +74,7 @@ test('a debit that the balance does not cover is refused in words, and pressing 
   );
 });
 
-test('a request is refunded from its story, and no more than it has cost', async () => {
+test('a request is refunded from its story, and no more than it has cost', { skip: cannotRun }, async () => {
   const { world } = stage.house;
   const charge = world.charges.find(({ cost, refunded }) => cost > parseUsd('0.02') && refunded === 0n)!;
   const page = await stage.page();
@@ -91,7 +93,9 @@ test('a request is refunded from its story, and no more than it has cost', async
   assert.equal(world.charges.find(({ requestId }) => requestId === charge.requestId)!.refunded, parseUsd('0.01'));
 });
 
-test('plan, multiplier and admission of an account are changed, each with a reason in the audit log', async () => {
+test('plan, multiplier and admission of an account are changed, each with a reason in the audit log', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
   const act = async (item: string, fill: () => Promise<void>, button: string) => {
     await page.getByRole('button', { name: 'More', exact: true }).click();
@@ -120,7 +124,7 @@ test('plan, multiplier and admission of an account are changed, each with a reas
       .waitFor();
 });
 
-test('the books are reconciled and the ledger is a file', async () => {
+test('the books are reconciled and the ledger is a file', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/money');
   await page.getByRole('button', { name: 'Reconcile' }).click();
@@ -131,7 +135,9 @@ test('the books are reconciled and the ledger is a file', async () => {
   assert.equal((await saved).suggestedFilename(), 'ledger.csv');
 });
 
-test('a number on a card opens the rows behind it, and the filter stands in the address', async () => {
+test('a number on a card opens the rows behind it, and the filter stands in the address', {
+  skip: cannotRun,
+}, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/money');
   await page.getByRole('link', { name: /^Credited/ }).click();
@@ -143,7 +149,7 @@ test('a number on a card opens the rows behind it, and the filter stands in the 
   assert.equal(await page.getByRole('row', { name: /Charge/ }).count(), 0);
 });
 
-test('the browser had nothing to complain about', () => {
+test('the browser had nothing to complain about', { skip: cannotRun }, () => {
   const refused = /status of 4\d\d/;
   assert.deepEqual(
     stage.complaints.filter((line) => !refused.test(line)),

@@ -7,12 +7,17 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { configDesk } from '../../core/desk.ts';
 import type { Role } from '../../plugins/console/actor.ts';
 import { createApi } from '../../plugins/console/api/index.ts';
 import { Files } from '../../plugins/console/files.ts';
 import { type FakeConsole, fakeConsole } from '../plugins/console/fake-desks.ts';
 
 const web = new URL('../../plugins/console/web/', import.meta.url);
+const executablePath = '/usr/bin/chromium';
+
+/** Why these tests cannot run here; false: they can. */
+export const cannotRun: string | false = existsSync(executablePath) ? false : 'there is no Chromium';
 
 export interface Stage {
   readonly house: FakeConsole;
@@ -26,11 +31,12 @@ export interface Stage {
 export async function startStage(): Promise<Stage> {
   buildPages();
   const house = fakeConsole({ now: Date.now, role: undefined });
+  giveSchema(house);
   const { server, origin } = await serve(house);
   const complaints: string[] = [];
   let browser: Browser;
   try {
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   } catch (error) {
     server.close();
     throw error;
@@ -57,6 +63,13 @@ export async function startStage(): Promise<Stage> {
       server.close();
     },
   };
+}
+
+/** The stand-in's file is small, but what may stand in it is what may stand in a real one. */
+function giveSchema({ host }: FakeConsole): void {
+  const desk = host.need(configDesk);
+  const schema = JSON.parse(readFileSync(new URL('../../config/schema.json', import.meta.url), 'utf8')) as object;
+  host.provide(configDesk, { ...desk, view: async () => ({ ...(await desk.view()), schema }) });
 }
 
 /** Builds the pages where a source is newer than what was built. */

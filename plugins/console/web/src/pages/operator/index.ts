@@ -1,6 +1,5 @@
 /** The operator's pages, in the order of the sidebar. */
 import './operator.css';
-import './parts/lock-nonce.ts';
 import type { Icon } from '@tabler/icons-react';
 import {
   IconActivity,

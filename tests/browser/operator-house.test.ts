@@ -1,0 +1,189 @@
+/** What an operator does about codes, prices, people, tokens and the configuration, in a real browser. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { configDesk } from '../../core/desk.ts';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await startStage();
+});
+after(() => stage?.stop());
+
+async function reasonAnd(page: Page, reason: string, button: string): Promise<void> {
+  const dialog = page.getByRole('dialog').last();
+  await dialog.getByLabel('Why?').fill(reason);
+  await dialog.getByRole('button', { name: button, exact: true }).click();
+}
+
+test('codes are made, shown once, saved as a file, listed without the codes, and revoked', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/codes');
+  await page.getByRole('button', { name: 'Make codes' }).first().click();
+  const form = page.getByRole('dialog', { name: 'Make codes' });
+  await form.getByLabel('Amount in USD').fill('5');
+  await form.getByLabel('How many').fill('3');
+  await form.getByLabel('Name of the batch').fill('autumn');
+  await reasonAnd(page, 'for the fair', 'Make codes');
+  const made = page.getByRole('dialog', { name: '3 codes in batch autumn' });
+  const codes = (await made.getByTestId('codes').textContent())!.split('\n');
+  assert.equal(codes.length, 3);
+  await page.keyboard.press('Escape');
+  assert.ok(await made.isVisible(), 'what is lost here is lost: nothing but the button shuts it');
+  const saved = page.waitForEvent('download');
+  await made.getByRole('button', { name: 'Download CSV' }).click();
+  const file = await readFile(await (await saved).path(), 'utf8');
+  for (const code of codes) assert.ok(file.includes(`${code},autumn`));
+  await made.getByRole('button', { name: 'I have saved them' }).click();
+  await page
+    .getByRole('row', { name: /autumn.*\$5\.00.*0 of 1/ })
+    .first()
+    .waitFor();
+  assert.equal((await page.content()).includes(codes[0]!), false);
+  await page.getByRole('link', { name: 'autumn' }).first().click();
+  await page.getByRole('button', { name: 'Revoke batch' }).click();
+  await reasonAnd(page, 'the fair is over', 'Revoke');
+  await page.getByText('3 codes were revoked.').waitFor();
+});
+
+test('what a request would cost is worked out with its formula', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/prices');
+  await page.getByText('1 model has no price and is not sold').waitFor();
+  await page.getByRole('button', { name: 'What would this request cost?' }).click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByLabel('input', { exact: true }).fill('1000000');
+  await drawer.getByRole('button', { name: 'Work it out' }).click();
+  await drawer
+    .getByTestId('quote')
+    .getByText(/1000000 input|1,000,000 input/)
+    .waitFor();
+});
+
+test('a model opens its prices beside its costs', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/prices?text=claude-sonnet');
+  await page
+    .getByRole('row', { name: /Claude Sonnet/ })
+    .getByRole('button')
+    .click();
+  await page
+    .getByRole('dialog', { name: /Claude Sonnet/ })
+    .getByRole('row', { name: /cache_read/ })
+    .first()
+    .waitFor();
+});
+
+test('somebody is invited by a link that is handed over, changes role, is blocked, and gets a reset link', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/people');
+  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.getByRole('dialog').getByLabel('Mail address').fill('new@example.test');
+  await reasonAnd(page, 'a new client', 'Invite');
+  assert.match((await page.getByTestId('link').textContent())!, /^https?:/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  const act = async (item: string) => {
+    await page.getByRole('button', { name: 'More: Olga Auditor' }).click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await act('Change role');
+  await page.getByRole('dialog').getByLabel('Client').check();
+  await reasonAnd(page, 'left the audit', 'Change role');
+  await page.getByText('Olga Auditor is Client now.').waitFor();
+  await act('Reset link');
+  await reasonAnd(page, 'lost her password', 'Reset link');
+  await page.getByTestId('link').waitFor();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await act('Block');
+  await reasonAnd(page, 'left', 'Block');
+  await page.getByText('Olga Auditor is blocked.').waitFor();
+  const person = stage.house.people.rows.find(({ name }) => name === 'Olga Auditor')!;
+  assert.deepEqual([person.role, person.blocked], ['client', true]);
+  assert.equal(await page.getByRole('button', { name: 'More: Oscar Operator' }).count(), 0);
+});
+
+test('a token is shown once and revoked', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/tokens');
+  await page.getByRole('button', { name: 'New token' }).click();
+  await page.getByRole('dialog').getByLabel('What it is for').fill('nightly report');
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+  const token = (await page.getByTestId('secret').textContent())!;
+  assert.ok(token.length > 8);
+  await page.getByRole('button', { name: 'I have saved it' }).click();
+  const row = page.getByRole('row', { name: /nightly report/ });
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await row.waitFor({ state: 'detached' });
+});
+
+test('the configuration is suggested, marked, compared, saved and reloaded', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/config');
+  const editor = page.getByRole('textbox', { name: /Gateway file/ });
+  await editor.click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('lo');
+  await page.getByRole('option', { name: /^log/ }).first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('loud');
+  await page.locator('.cm-lintRange-error').first().waitFor();
+  for (let letter = 0; letter < 4; letter++) await page.keyboard.press('Backspace');
+  await page.keyboard.type('debug');
+  await page.keyboard.press('Escape');
+  await page.getByText('No faults').waitFor();
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  const dialog = page.getByRole('dialog', { name: /^Save/ });
+  await dialog.getByTestId('config-diff').getByText('debug').waitFor();
+  await reasonAnd(page, 'look closer', 'Save and apply');
+  await dialog.waitFor({ state: 'detached' });
+  const { files } = await stage.house.find(configDesk)!.view();
+  assert.match(files[0]!.text, /log: debug/);
+  await page.getByText(/^Unchanged/).waitFor();
+  await page.getByRole('button', { name: 'Reload files' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
+  await page.getByText('Reloaded.', { exact: true }).waitFor();
+});
+
+test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/config');
+  await page.getByRole('textbox', { name: /Gateway file/ }).click();
+  await page.keyboard.press('Tab');
+  const inside = await page.evaluate(
+    `document.activeElement !== null && document.activeElement.closest('.cm-editor') !== null`,
+  );
+  assert.equal(inside, false);
+});
+
+test('the audit log tells it all', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/audit');
+  for (const action of ['codes.create', 'codes.revoke', 'person.change', 'person.reset', 'token.create', 'config.save'])
+    await page
+      .getByRole('row', { name: new RegExp(action.replace('.', '\\.')) })
+      .first()
+      .waitFor();
+  await page.getByRole('row', { name: /config\.save.*look closer/ }).waitFor();
+});
+
+test('an auditor sees the pages without what changes things', { skip: cannotRun }, async () => {
+  await stage.house.people.setBlocked('person-auditor', false);
+  await stage.house.people.setRole('person-auditor', 'auditor');
+  const page = await stage.page('auditor');
+  const changing =
+    /^(Credit|More|Disable|Enable|End rests|Refund|Make codes|Revoke.*|Invite|Reconcile|Reload files|New token|Cancel task)$/;
+  const id = stage.house.world.accounts[0]!.id;
+  for (const path of ['accounts', `accounts/${id}`, 'upstreams', 'codes', 'people', 'money', 'config', 'tokens']) {
+    await page.goto(`/console/admin/${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForTimeout(300);
+    assert.equal(await page.getByRole('button', { name: changing }).count(), 0, path);
+  }
+});

@@ -1,0 +1,135 @@
+/** What an operator sees of traffic and does about upstreams and tasks, in a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { upstreamDesk } from '../../core/desk.ts';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await startStage();
+});
+after(() => stage?.stop());
+
+const upstream = (name: string) =>
+  stage.house
+    .find(upstreamDesk)!
+    .list()
+    .find(({ provider }) => provider === name)!;
+
+test('the monitor shows figures whose links open their requests', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/monitor?span=30d');
+  await page.getByText('Requests per second').waitFor();
+  await page.getByRole('link', { name: /^Upstream errors/ }).click();
+  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  assert.match(page.url(), /result=upstream_error/);
+  await page
+    .getByRole('row', { name: /Upstream error/ })
+    .first()
+    .waitFor();
+  assert.equal(await page.getByRole('row', { name: /200 Succeeded/ }).count(), 0);
+});
+
+test('groups of the monitor are told by upstream, and as a file', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/monitor?span=30d');
+  await page.getByRole('tab', { name: 'By upstream' }).click();
+  await page.getByRole('row', { name: /^openai/ }).waitFor();
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'CSV' }).click();
+  assert.equal((await saved).suggestedFilename(), 'by-provider.csv');
+});
+
+test('filters of requests stand in the address, come back with it, and a row opens its story by keyboard', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/requests?span=30d');
+  await page.getByLabel('Model', { exact: true }).fill('claude-sonnet-5');
+  await page.waitForURL(/model=claude-sonnet-5/);
+  await page.reload();
+  assert.equal(await page.getByLabel('Model', { exact: true }).inputValue(), 'claude-sonnet-5');
+  const first = page.getByRole('row', { name: /claude-sonnet-5/ }).first();
+  await first.getByRole('button').focus();
+  await page.keyboard.press('Enter');
+  const drawer = page.getByRole('dialog', { name: 'Request' });
+  await drawer.getByText('What happened').waitFor();
+  await drawer.getByText('Received').waitFor();
+  assert.match(page.url(), /open=/);
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  assert.doesNotMatch(page.url(), /open=/);
+});
+
+test('a request is opened by the id that a client tells, and an unknown one says so', { skip: cannotRun }, async () => {
+  const { id } = stage.house.world.requests.at(-1)!;
+  const page = await stage.page();
+  await page.goto('/console/admin/requests');
+  await page.getByLabel('Request id').fill(id);
+  await page.keyboard.press('Enter');
+  await page.getByText('What happened').waitFor();
+  await page.goto('/console/admin/requests/nothing-like-it');
+  await page.getByText('There is no such request').waitFor();
+});
+
+test('an upstream is taken out of use and put back, and its rests end, each with a reason', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/upstreams');
+  const card = page.getByTestId('upstream-openai');
+  const act = async (button: string, title: string) => {
+    await card.getByRole('button', { name: button, exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: title });
+    await dialog.getByLabel('Why?').fill('the vendor has an outage');
+    await dialog.getByRole('button', { name: button }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
+  await card.getByText(/wakes in 0:\d\d/).waitFor();
+  await act('End rests', 'End the rests of openai?');
+  assert.deepEqual(
+    upstream('openai').keys.map(({ restsMs }) => restsMs),
+    [0, 0],
+  );
+  await act('Disable', 'Take openai out of use?');
+  await card.getByText('Disabled', { exact: true }).waitFor();
+  assert.equal(upstream('openai').disabled, true);
+  await act('Enable', 'Put openai to use again?');
+  await card.getByText('Healthy').waitFor();
+  assert.equal(upstream('openai').disabled, false);
+});
+
+test('one key of an upstream is taken out of use', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/upstreams?provider=google');
+  await page.getByRole('button', { name: 'Disable: google#1' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Take google#1 out of use?' });
+  await dialog.getByLabel('Why?').fill('it leaked');
+  await dialog.getByRole('button', { name: 'Disable' }).click();
+  await page.getByRole('button', { name: 'Enable: google#1' }).waitFor();
+  assert.equal(upstream('google').keys[0]!.disabled, true);
+});
+
+test('a task that has not begun is cancelled', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/tasks?state=queued');
+  await page.getByRole('row').nth(1).getByRole('button').click();
+  await page.getByRole('button', { name: 'Cancel task' }).click();
+  const dialog = page.getByRole('dialog', { name: /^Cancel task/ });
+  await dialog.getByLabel('Why?').fill('the client asked for it');
+  await dialog.getByRole('button', { name: 'Cancel task' }).click();
+  await page.getByText('The task is cancelled.').waitFor();
+  await page.getByText('No task fits these filters').waitFor();
+});
+
+test('every page of the operator is reached from the sidebar', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/monitor');
+  const links = page.getByRole('navigation').getByRole('link');
+  const paths = await links.evaluateAll((all) =>
+    all.map((link) => (link as unknown as { getAttribute(name: string): string }).getAttribute('href')),
+  );
+  const names = ['monitor', 'requests', 'upstreams', 'accounts', 'people', 'plans', 'codes', 'prices', 'tasks'];
+  for (const name of [...names, 'money', 'nodes', 'config', 'audit', 'tokens'])
+    assert.ok(paths.includes(`/console/admin/${name}`), name);
+});
