@@ -112,6 +112,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
   const main = read('main.yaml');
   const order = [
     'storage',
+    'telemetry',
     'request-log',
     'files',
     'auth',
@@ -125,9 +126,10 @@ test('the gateways list their plugins in an order in which each finds what it ne
     'route',
     'protocol-convert',
     'task-store',
+    'console',
   ];
   assert.deepEqual(main.plugins, order);
-  assert.deepEqual(read('demo.yaml').plugins, [...order.slice(0, 6), 'sandbox', ...order.slice(6), 'welcome']);
+  assert.deepEqual(read('demo.yaml').plugins, [...order.slice(0, 7), 'sandbox', ...order.slice(7), 'welcome']);
   assert.deepEqual(read('passthrough.yaml').plugins, ['passthrough']);
 });
 
