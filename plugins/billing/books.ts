@@ -134,7 +134,7 @@ function assemble(assembly: Assembly): Books {
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
   const written = { ...cursor, leaseMs: shared && leaseMs };
   let statements = 0;
-  const nextNumber = () => ++statements;
+  const countUp = () => ++statements;
   const flusher: Flusher = new Flusher({
     backlog,
     purses,
@@ -145,7 +145,7 @@ function assemble(assembly: Assembly): Books {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
       const sentAt = clock.monotonic();
-      const balances = await store.apply(text, accountIds, { ...written, applied: reached, number: nextNumber() });
+      const balances = await store.apply(text, accountIds, { ...written, applied: reached, number: countUp() });
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);
@@ -154,7 +154,7 @@ function assemble(assembly: Assembly): Books {
     fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
   const lessor =
-    shared && lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, nextNumber });
+    shared && lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, countUp });
   const funding = lessor ?? wholeBalances(flusher);
   const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
@@ -197,17 +197,17 @@ interface LessorParts {
   readonly flusher: Flusher;
   readonly node: Node;
   /** Counts the statements that move this node's leases. */
-  readonly nextNumber: () => number;
+  readonly countUp: () => number;
 }
 
-function lessorOf({ host: { clock, log }, database, leases, purses, flusher, node, nextNumber }: LessorParts): Lessor {
+function lessorOf({ host: { clock, log }, database, leases, purses, flusher, node, countUp }: LessorParts): Lessor {
   return new Lessor({
     node: node.journal,
     purses,
     flusher,
     clock,
     log,
-    takeSlices: (asks) => leases.take(node, { number: nextNumber(), asks, lastsMs: leaseMs, at: clock.now() }),
+    takeSlices: (asks) => leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() }),
     announce: database.announce,
   });
 }
