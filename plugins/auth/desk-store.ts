@@ -1,5 +1,5 @@
 /** The statements of the account desk: accounts and keys page by page, and changes of one of them. */
-import { and, asc, desc, eq, gt, lt, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../../core/vocabulary.ts';
 import type { TermsRow } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
@@ -88,6 +88,11 @@ export function openDeskStore({ orm, schema }: Database) {
         .where(and(accountId === undefined ? undefined : eq(keys.accountId, accountId), older))
         .orderBy(desc(keys.createdAt), desc(keys.id))
         .limit(rows);
+    },
+
+    /** How many keys of an account are not revoked. */
+    async liveKeys(accountId: string): Promise<number> {
+      return orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt)));
     },
 
     async key(accountId: string, id: string): Promise<(ShownKey & { hash: string }) | undefined> {
