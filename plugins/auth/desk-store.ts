@@ -1,9 +1,9 @@
 /** The statements of the account desk: accounts and keys page by page, and changes of one of them. */
-import { and, asc, desc, eq, gt, lt, or, type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../core/vocabulary.ts';
+import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
+import type { Database, Orm } from '../../core/vocabulary.ts';
 import type { TermsRow } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
-import { authTables } from './tables.ts';
+import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountFilter {
   readonly text?: string | undefined;
@@ -27,12 +27,11 @@ const lastMs = Date.UTC(9999, 11, 31);
 export type DeskStore = ReturnType<typeof openDeskStore>;
 
 export function openDeskStore({ orm, schema }: Database) {
-  const { accounts, keys } = authTables(schema);
-  const { hash: _hash, ...shown } = columnsOf(keys);
-  const behind = (id: string, at: Date) => or(lt(keys.createdAt, at), and(eq(keys.createdAt, at), lt(keys.id, id)));
-  const ofAccount = (accountId: string, id: string) =>
-    isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
+  const tables = authTables(schema);
+  return { ...accountStatements(orm, tables), ...keyStatements(orm, tables) };
+}
 
+function accountStatements(orm: Orm, { accounts }: AuthTables) {
   return {
     /** By name, those behind `after`. */
     async accountsBehind({ text, plan, disabled }: AccountFilter, after: string | undefined, rows: number) {
@@ -74,7 +73,16 @@ export function openDeskStore({ orm, schema }: Database) {
         .returning({ id: accounts.id });
       return changed.length > 0;
     },
+  };
+}
 
+function keyStatements(orm: Orm, { keys }: AuthTables) {
+  const { hash: _hash, ...shown } = columnsOf(keys);
+  const behind = (id: string, at: Date) => or(lt(keys.createdAt, at), and(eq(keys.createdAt, at), lt(keys.id, id)));
+  const ofAccount = (accountId: string, id: string) =>
+    isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
+
+  return {
     /** Newest first, those behind the key that was made at `after.at`. */
     keysBehind(
       accountId: string | undefined,
@@ -88,6 +96,11 @@ export function openDeskStore({ orm, schema }: Database) {
         .where(and(accountId === undefined ? undefined : eq(keys.accountId, accountId), older))
         .orderBy(desc(keys.createdAt), desc(keys.id))
         .limit(rows);
+    },
+
+    /** How many keys of an account are not revoked. */
+    async liveKeys(accountId: string): Promise<number> {
+      return orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt)));
     },
 
     async key(accountId: string, id: string): Promise<(ShownKey & { hash: string }) | undefined> {
@@ -106,7 +119,7 @@ export function openDeskStore({ orm, schema }: Database) {
   };
 }
 
-function columnsOf(keys: ReturnType<typeof authTables>['keys']) {
+function columnsOf(keys: AuthTables['keys']) {
   const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
   const { addresses, limits, capAmount, capEvery } = keys;
   const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt };

@@ -10,6 +10,9 @@ import { type DeskStore, openDeskStore, type ShownKey } from './desk-store.ts';
 import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
 
+/** Keys of one account that are not revoked; people make them as they like. */
+const mostKeys = 1_000;
+
 export interface DeskParts {
   readonly database: Database;
   readonly book: AccountBook;
@@ -62,7 +65,12 @@ export function openDesk({ database, book, clock, floor }: DeskParts): AccountDe
     },
 
     async createKey(accountId, terms) {
-      return book.makeKey((await existing(accountId)).id, terms);
+      const { id } = await existing(accountId);
+      if ((await store.liveKeys(id)) >= mostKeys)
+        throw new GatewayError('conflict', `An account has at most ${mostKeys} keys; revoke one first.`, {
+          field: 'key',
+        });
+      return book.makeKey(id, terms);
     },
 
     ...keyChanges(store, database, book, clock),

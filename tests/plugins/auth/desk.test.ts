@@ -1,6 +1,7 @@
 /** What people see of accounts and keys, and what they change of them, in force at once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
 import type { Part } from '../../../core/contract.ts';
 import { type AccountDesk, accountDesk, type KeyTerms } from '../../../core/desk.ts';
 import type { GatewayError } from '../../../core/errors.ts';
@@ -296,5 +297,19 @@ test('what cannot be in a database is not found there, and is no error', async (
   assert.deepEqual((await desk.search({}, { limit: 5, after: cursor('\0') })).rows, []);
   const far = cursor('+033658-09-27T01:46:39.999Z', '3f0c3b7e-0000-4000-8000-000000000000');
   assert.equal((await desk.keys(id, { limit: 5, after: far })).rows.length, 1);
+  await store.close();
+});
+
+test('an account has so many keys at once and no more; a revoked one makes room', async () => {
+  const { desk, account, store } = await openDesk();
+  const [id, other] = [await account('acme'), await account('other')];
+  const first = await desk.createKey(id, { name: 'first' });
+  const keys = sql`${sql.identifier(store.schema)}.keys`;
+  await store.orm.execute(sql`insert into ${keys} (account_id, name, prefix, hash, created_at)
+    select ${id}::uuid, 'made', 'made', 'hash ' || number, now() from generate_series(1, 999) as number`);
+  await assert.rejects(desk.createKey(id, { name: 'one more' }), { kind: 'conflict', message: /at most 1000 keys/ });
+  await desk.createKey(other, { name: 'of another' });
+  await desk.revokeKey(id, first.id);
+  await desk.createKey(id, { name: 'one more' });
   await store.close();
 });

@@ -1,0 +1,64 @@
+/** Providers and keys that an operator takes out of use, at the whole gateway: others serve, or the client is told to come back. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { requestDesk, upstreamDesk } from '../../core/desk.ts';
+import { dialectNames, dialects } from './dialects.ts';
+import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
+
+let house: House;
+let customer: Customer;
+
+before(async () => {
+  house = await startHouse({
+    providers: ({ sandbox }) => ({ spare: { keys: 'vendor-key-of-the-sandbox', speaks: speaks(sandbox) } }),
+    models: { both: modelAt('sandbox/sandbox', 'spare/sandbox') },
+  });
+  customer = await house.customer();
+});
+after(() => house.stop());
+
+const desk = () => house.gateway.gateway.find(upstreamDesk)!;
+
+async function providerOf(id: string): Promise<string | undefined> {
+  let provider: string | undefined;
+  await until('its row is there', async () => {
+    const row = await house.gateway.gateway.find(requestDesk)!.find(id, undefined);
+    provider = row?.provider;
+    return row !== undefined;
+  });
+  return provider;
+}
+
+test('a provider that is out of use is passed over, and serves again once it is enabled', async () => {
+  const question = { model: 'both', prompt: 'hello' };
+  const served = async () => {
+    const told = await house.call(customer, 'messages', question);
+    assert.equal(told.status, 200);
+    return providerOf(told.id);
+  };
+  assert.equal(await served(), 'sandbox');
+  await desk().setDisabled('sandbox', undefined, true);
+  assert.equal(await served(), 'spare');
+  await desk().setDisabled('sandbox', undefined, false);
+  assert.equal(await served(), 'sandbox');
+  await desk().setDisabled('sandbox', 'sandbox#1', true);
+  assert.equal(await served(), 'spare');
+  await desk().setDisabled('sandbox', 'sandbox#1', false);
+});
+
+test('where nobody else serves the model each protocol says 503, nothing is charged, and the model is still listed', async () => {
+  await desk().setDisabled('sandbox', undefined, true);
+  const before = await house.balance(customer);
+  for (const name of dialectNames) {
+    const told = await house.call(customer, name, { model: 'sandbox', prompt: 'hello' });
+    assert.equal(told.status, 503, name);
+    assert.ok(dialects[name].errorType(JSON.parse(told.text)) !== undefined, name);
+    assert.match(told.text, /out of service at the moment/);
+  }
+  assert.equal(await house.balance(customer), before);
+  const list = (await (await fetch(`${house.origin}/v1/models`)).json()) as { data: { id: string }[] };
+  assert.ok(list.data.some(({ id }) => id === 'sandbox'));
+  await desk().setDisabled('sandbox', undefined, false);
+  assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'hello' })).status, 200);
+  await house.audit();
+});
