@@ -13,10 +13,15 @@ export interface BodyLimits {
 
 /** Reads bodies and keeps count of the bytes they hold until `release`. */
 export class BodyReader {
-  readonly #limits: BodyLimits;
+  #limits: BodyLimits;
   #inFlight = 0;
 
   constructor(limits: BodyLimits) {
+    this.#limits = limits;
+  }
+
+  /** Other limits for bodies that come from now on. */
+  follow(limits: BodyLimits): void {
     this.#limits = limits;
   }
 

@@ -63,11 +63,11 @@ function openingLayer(endpoint: Endpoint, readBody: (exchange: LiveExchange) => 
 
 /** The part's `handle` of now: a reload may replace it, and who is under way goes on with the one he began with. */
 function guardNext(plugin: Plugin, part: Part): Layer {
-  const handle = part.handle!.bind(part);
-  if (plugin.repeats === true) return handle;
+  const handle = part.handle!;
+  if (plugin.repeats === true) return (exchange, next) => handle.call(part, exchange, next);
   return (exchange, next) => {
     let called = false;
-    return handle(exchange, () => {
+    return handle.call(part, exchange, () => {
       if (called) throw new GatewayError('internal', `"${plugin.name}" called next() twice`);
       called = true;
       return next();

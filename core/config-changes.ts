@@ -17,17 +17,22 @@ export interface Comparison {
   readonly reachable: GatewayFile;
 }
 
-/** Settings of the gateway itself that need no restart. */
-const lightSettings: ReadonlySet<string> = new Set(['reload'] satisfies (keyof GatewaySettings)[]);
+/** Members of `server` that hold for who comes next; the others are built into what serves. */
+const lightLimits: readonly (keyof GatewaySettings['server'])[] = [
+  'body_limit',
+  'bodies_in_flight',
+  'headers',
+  'sockets',
+  'request_timeout',
+  'timeout',
+  'stall_timeout',
+  'idle_frame',
+  'drain',
+];
 
 export function compare(running: GatewayFile, next: GatewayFile, seats: readonly Seat[]): Comparison {
   const changes: Change[] = [];
-  for (const name of Object.keys(next.settings) as (keyof GatewaySettings)[]) {
-    // Where data lies may be said by the environment too: the directory counts.
-    if (name === 'data' ? running.directory === next.directory : same(running.settings[name], next.settings[name]))
-      continue;
-    changes.push({ section: name, restart: !lightSettings.has(name) });
-  }
+  const settings = compareSettings(running, next, changes);
   const sections: Values = {};
   // Seats stand in the order of the running list. Sections of plugins that are only to come are left out.
   for (const [index, seat] of seats.entries()) {
@@ -38,8 +43,21 @@ export function compare(running: GatewayFile, next: GatewayFile, seats: readonly
       : running.sections[name];
     if (found !== undefined) sections[name] = found;
   }
-  const settings = { ...running.settings, reload: next.settings.reload };
   return { changes, reachable: { ...next, settings, directory: running.directory, sections } };
+}
+
+/** What the gateway's own settings can become now; notes in `changes` what differs. */
+function compareSettings(running: GatewayFile, next: GatewayFile, changes: Change[]): GatewaySettings {
+  const [old, wanted] = [running.settings, next.settings];
+  for (const name of ['gateway', 'listen', 'schema', 'data', 'plugins'] as const) {
+    // Where data lies may be said by the environment too: the directory counts.
+    if (name === 'data' ? running.directory === next.directory : same(old[name], wanted[name])) continue;
+    changes.push({ section: name, restart: true });
+  }
+  for (const name of ['log', 'reload'] as const)
+    if (!same(old[name], wanted[name])) changes.push({ section: name, restart: false });
+  const server = compareMembers('server', old.server, wanted.server, lightLimits, changes) as GatewaySettings['server'];
+  return { ...old, log: wanted.log, reload: wanted.reload, server };
 }
 
 /** What the plugin's section can become now; notes in `changes` what differs. */
@@ -58,7 +76,7 @@ function compareSection({ plugin, part }: Seat, old: unknown, wanted: unknown, c
 }
 
 function compareMembers(
-  plugin: string,
+  name: string,
   old: Values,
   wanted: Values,
   reloads: readonly string[],
@@ -72,11 +90,11 @@ function compareMembers(
       isLight = true;
       continue;
     }
-    changes.push({ section: `${plugin}.${member}`, restart: true });
+    changes.push({ section: `${name}.${member}`, restart: true });
     if (old[member] === undefined) delete reachable[member];
     else reachable[member] = old[member];
   }
-  if (isLight) changes.push({ section: plugin, restart: false });
+  if (isLight) changes.push({ section: name, restart: false });
   return reachable;
 }
 

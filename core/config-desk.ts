@@ -40,14 +40,13 @@ export class FileDesk implements ConfigDesk {
   }
 
   async check(file: string, text: string): Promise<ConfigCheck> {
-    return this.#reloader.check(new Map([[this.#pathOf(file), text]]));
+    return this.#reloader.check(this.#pathOf(file), text);
   }
 
   async save(file: string, text: string, previous: string): Promise<ConfigCheck> {
     const path = this.#pathOf(file);
-    const replaceIt = () => replace(path, text, previous);
     await refuseOvertaken(path, previous);
-    return this.#reloader.save(new Map([[path, text]]), replaceIt);
+    return this.#reloader.save(path, text, () => replace(path, text, previous));
   }
 
   reload(): Promise<ConfigCheck> {

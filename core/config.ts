@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Plugin } from './contract.ts';
 import { count, duration, size, z } from './schema.ts';
-import { type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
+import { type Drafts, type LoadedYaml, loadYaml, type Problem, type Values } from './yaml.ts';
 
 /** The members of a gateway file that belong to no plugin. */
 export const gatewaySchema = z.strictObject({
@@ -112,7 +112,7 @@ export interface GatewayFile {
 export function readGatewayFile(
   file: string,
   environment: Readonly<Record<string, string | undefined>> = process.env,
-  drafts?: ReadonlyMap<string, string>,
+  drafts?: Drafts,
 ): GatewayFile {
   const yaml = loadYaml(file, environment, drafts);
   const own: Values = {};

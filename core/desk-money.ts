@@ -14,8 +14,9 @@ export interface LedgerRow {
   readonly requestId: string | undefined;
   readonly reference: string | undefined;
   readonly reason: string | undefined;
-  /** The account's side. */
+  /** The account's side. With `held` it is what the row brought or took: of a SETTLE, minus its cost. */
   readonly amount: Money;
+  /** What was set aside; below zero: what was and is so no longer. */
   readonly held: Money;
   readonly balanceAfter: Money;
   readonly at: number;
@@ -56,13 +57,20 @@ export interface SpendGroup {
   readonly usage: Readonly<Record<string, number>>;
 }
 export interface MoneyTotals {
+  /** Charges of requests. */
   readonly revenue: Money;
+  /** What attempts may have cost that no client pays. */
   readonly absorbed: Money;
+  /** What the charged requests have cost the gateway, as far as it is known. */
   readonly ownCost: Money;
   readonly credited: Money;
+  /** Prices of plans. */
   readonly sold: Money;
   readonly refunded: Money;
   readonly lapsed: Money;
+  /** Credits that were paid back outside. */
+  readonly paidOut?: Money;
+  readonly debited?: Money;
 }
 export interface Reconciliation {
   readonly checkedAt: number;
@@ -82,6 +90,7 @@ export interface NodeView {
   readonly leased: Money;
 }
 export interface MoneyDesk {
+  /** Newest first. Without `kinds`: what moved money, so neither HOLD nor EXTEND nor VOID. */
   ledger(
     accountId: string | undefined,
     filter: { readonly kinds?: readonly string[] } & Partial<Span>,
@@ -92,6 +101,7 @@ export interface MoneyDesk {
     requestId: string,
     accountId: string | undefined,
   ): Promise<(ChargeView & { readonly attempts: readonly AttemptView[] }) | undefined>;
+  /** Days and hours (UTC): the last ones, oldest first, without empty ones. Else what cost most first. At most 1,500. */
   spend(
     filter: ChargeFilter,
     by: 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider',

@@ -3,6 +3,7 @@ import { defineService } from './contract.ts';
 import type { Money } from './money.ts';
 import type { Limits, PlanOffer } from './pool.ts';
 import type { PriceBook } from './prices.ts';
+import type { KeyCap } from './vocabulary.ts';
 
 export * from './desk-money.ts';
 
@@ -47,7 +48,7 @@ export interface KeyTerms {
   /** Beside those of the plan. */
   readonly limits?: Limits | undefined;
   /** What it may spend in each calendar period (UTC); `ever`: altogether. */
-  readonly cap?: { readonly amount: Money; readonly every: 'day' | 'week' | 'month' | 'ever' } | undefined;
+  readonly cap?: KeyCap | undefined;
 }
 export interface KeyView extends KeyTerms {
   readonly id: string;
@@ -124,6 +125,8 @@ export interface StoryLine {
   /** Name of the plugin that tells it. */
   readonly by: string;
   readonly text: string;
+  /** It names a provider or one of its keys: clients are not told it. */
+  readonly operator?: true | undefined;
 }
 export interface RequestFilter extends Span {
   readonly accountId?: string | undefined;
@@ -291,7 +294,7 @@ export const priceDesk = defineService<PriceDesk>('price desk');
 // --------------------------------------------------------------------------------------------------------------- config
 
 export interface ConfigProblem {
-  /** `file.yaml:12:3`. */
+  /** `file.yaml:12`, or the file alone. */
   readonly where: string;
   readonly message: string;
 }

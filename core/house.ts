@@ -1,14 +1,14 @@
 /** What one gateway is made of while it is set up, runs, takes up a changed file, and stops. */
-import { BodyReader } from './body.ts';
+import { type BodyLimits, BodyReader } from './body.ts';
 import { compileChain, type Seat } from './chain.ts';
 import { systemClock } from './clock.ts';
-import { type GatewayFile, schemaOf } from './config.ts';
+import { type GatewayFile, type GatewaySettings, schemaOf } from './config.ts';
 import type { Clock, Endpoint, Host, Log, Part, Plugin, Random, Service } from './contract.ts';
 import { createForward, type Forward } from './forward.ts';
-import { createLog } from './log.ts';
+import { createLog, type LevelledLog } from './log.ts';
 import { systemRandom, uuidMaker } from './random.ts';
 import { createRouter, type Router } from './router.ts';
-import { GatewayServer } from './server.ts';
+import { GatewayServer, type ServerLimits } from './server.ts';
 
 export interface HouseOptions {
   /** `serve`: requests will come. `command`: one command runs. `check`: nothing is opened, written or sent. */
@@ -30,6 +30,7 @@ export class House {
   readonly endpoints: Endpoint[] = [];
   readonly log: Log;
   readonly clock: Clock;
+  readonly #ownLog: LevelledLog | undefined;
   readonly #mode: Host['mode'];
   readonly #random: Random;
   readonly #services = new Map<Service<unknown>, unknown>();
@@ -41,7 +42,9 @@ export class House {
   constructor(file: GatewayFile, options: HouseOptions) {
     this.#file = file;
     this.#mode = options.mode;
-    this.log = options.log ?? createLog(file.settings.log, undefined, file.settings.gateway);
+    this.#ownLog =
+      options.log === undefined ? createLog(file.settings.log, undefined, file.settings.gateway) : undefined;
+    this.log = options.log ?? this.#ownLog!;
     this.clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
   }
@@ -117,19 +120,11 @@ export class House {
   /** Starts every part and listens; resolves with the port. */
   async serve(): Promise<number> {
     const { listen, server: limits } = this.#file.settings;
-    const bodies = new BodyReader({ maxBytes: limits.body_limit, maxBytesInFlight: limits.bodies_in_flight });
+    const bodies = new BodyReader(bodyLimits(limits));
     const forward = createForward(limits.answer_limit);
     const parts = this.seats.map(({ part }) => part);
     const server = new GatewayServer({
-      limits: {
-        maxHeaderBytes: limits.header_limit,
-        maxHeaders: limits.headers,
-        maxSockets: limits.sockets,
-        requestTimeoutMs: limits.request_timeout,
-        exchangeTimeoutMs: limits.timeout,
-        stallTimeoutMs: limits.stall_timeout,
-        idleFrameAfterMs: limits.idle_frame,
-      },
+      limits: serverLimits(limits),
       router: this.#router(bodies, forward),
       bodies,
       sockets: parts,
@@ -166,9 +161,11 @@ export class House {
       }
     }
     this.#file = file;
+    this.#ownLog?.setLevel(file.settings.log);
     if (this.#running === undefined) return;
     const { server, bodies, forward } = this.#running;
-    server.use(this.#router(bodies, forward));
+    bodies.follow(bodyLimits(file.settings.server));
+    server.follow(this.#router(bodies, forward), serverLimits(file.settings.server));
   }
 
   /** Lets exchanges end within the configured times (or `deadlineMs`), then stops every part in reverse order; once. */
@@ -196,4 +193,20 @@ export class House {
       }
     }
   }
+}
+
+function bodyLimits({ body_limit, bodies_in_flight }: GatewaySettings['server']): BodyLimits {
+  return { maxBytes: body_limit, maxBytesInFlight: bodies_in_flight };
+}
+
+function serverLimits(limits: GatewaySettings['server']): ServerLimits {
+  return {
+    maxHeaderBytes: limits.header_limit,
+    maxHeaders: limits.headers,
+    maxSockets: limits.sockets,
+    requestTimeoutMs: limits.request_timeout,
+    exchangeTimeoutMs: limits.timeout,
+    stallTimeoutMs: limits.stall_timeout,
+    idleFrameAfterMs: limits.idle_frame,
+  };
 }

@@ -90,11 +90,16 @@ class PagedOutput {
 
 let output: PagedOutput | undefined;
 
+export interface LevelledLog extends Log {
+  /** The least level of lines that are written from now on. */
+  setLevel(level: string): void;
+}
+
 /**
  * `level` is pino's; `silent` writes nothing. Lines go to standard output, or each to `write`; all but records are masked.
  * `gateway` stands in each line: several may write to one output.
  */
-export function createLog(level: string, write?: (line: string) => void, gateway?: string): Log {
+export function createLog(level: string, write?: (line: string) => void, gateway?: string): LevelledLog {
   output ??= new PagedOutput();
   const put = write ?? output.write;
   const log = pino(
@@ -107,11 +112,15 @@ export function createLog(level: string, write?: (line: string) => void, gateway
     },
     { write: (line: string) => put(maskSecrets(line)) },
   );
-  const written = log.isLevelEnabled('info');
+  let written = log.isLevelEnabled('info');
   const head = `{"level":"info",${gateway === undefined ? '' : `"gateway":"${gateway}",`}"msg":"`;
   return Object.assign(log, {
     record(message: string, json: string) {
       if (written) put(`${head}${message}",${json.slice(1)}\n`);
+    },
+    setLevel(changed: string) {
+      log.level = changed;
+      written = log.isLevelEnabled('info');
     },
   });
 }

@@ -32,8 +32,12 @@ export async function loadPlugin(name: string, beside: string): Promise<Plugin> 
   return module.default;
 }
 
+/** As npm has it; anything else that `import` takes, such as a `data:` URL, is no plugin. */
+const packagePattern = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*(?:\/[a-z0-9._~/-]+)?$/i;
+
 function specifierOf(name: string, beside: string): string {
   if (/^\.{0,2}\//.test(name)) return pathToFileURL(resolve(dirname(beside), name)).href;
+  if (!packagePattern.test(name)) throw new Error(`the plugin "${name}" is named by no path and no package`);
   const builtIn = new URL(`${name}/index.ts`, builtInFolder);
   return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(builtIn) ? builtIn.href : name;
 }

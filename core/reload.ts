@@ -1,5 +1,7 @@
 /** Takes changed files up while the gateway serves: everything is judged first, then all of it holds at once, or nothing. */
 
+import { dirname, sep } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { ConfigError, type GatewayFile, readSections } from './config.ts';
 import { type Change, compare } from './config-changes.ts';
 import type { Notice } from './contract.ts';
@@ -7,10 +9,7 @@ import type { ConfigCheck } from './desk.ts';
 import { GatewayError } from './errors.ts';
 import { FileWatch } from './file-watch.ts';
 import type { House } from './house.ts';
-import type { Problem } from './yaml.ts';
-
-/** Texts that stand for what the disk has, by absolute path. */
-export type Drafts = ReadonlyMap<string, string>;
+import type { Drafts, Problem } from './yaml.ts';
 
 export interface ReloaderOptions {
   readonly house: House;
@@ -69,10 +68,10 @@ export class Reloader {
     this.#watch.close();
   }
 
-  /** What the files would mean with these drafts in their place. Changes nothing, never rejects for what an operator wrote. */
-  check(drafts: Drafts): Promise<ConfigCheck> {
+  /** What the files would mean with this text in place of one of them. Changes nothing, never rejects for what an operator wrote. */
+  check(file: string, text: string): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
-      const outcome = await this.#prepare(drafts);
+      const outcome = await this.#prepare(this.#drafted(file, text));
       return outcome instanceof ConfigError ? refused(outcome) : accepted(outcome);
     });
   }
@@ -90,14 +89,23 @@ export class Reloader {
     return this.#waiting;
   }
 
-  /** Takes the drafts up if `write`, called when all is well with them, can put them where they belong. */
-  save(drafts: Drafts, write: () => Promise<void>): Promise<ConfigCheck> {
+  /** Takes the text up if `write`, called when all is well with it, can put it where it belongs. */
+  save(file: string, text: string, write: () => Promise<void>): Promise<ConfigCheck> {
     return this.#inTurn(async () => {
-      const outcome = await this.#prepare(drafts);
+      const outcome = await this.#prepare(this.#drafted(file, text));
       if (outcome instanceof ConfigError) throw unfit(outcome);
       await write();
       return this.#takeUp(outcome);
     });
+  }
+
+  /** Whoever may edit the files this way is not let out of their directories. */
+  #drafted(file: string, text: string): Drafts {
+    const directories = [...this.#options.house.file.yaml.files.keys()].map((known) => dirname(known) + sep);
+    return {
+      texts: new Map([[file, text]]),
+      mayRead: (wanted) => directories.some((directory) => wanted.startsWith(directory)),
+    };
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -109,8 +117,12 @@ export class Reloader {
   async #prepare(drafts?: Drafts): Promise<Prepared | ConfigError> {
     const { house, read, check } = this.#options;
     try {
+      // A turn for the exchanges between the steps: together they would hold them up for as long as a boot thinks.
       const next = read(drafts);
+      if (drafts !== undefined) this.#refuseStrangers(next);
+      await turn();
       const notices = await judged(next, check);
+      await turn();
       const { changes, reachable } = compare(house.file, next, house.seats);
       // What waits for a restart may be what made the rest fit.
       if (changes.some(({ restart }) => restart)) await judged(reachable, check);
@@ -119,6 +131,18 @@ export class Reloader {
       if (error instanceof ConfigError) return error;
       throw error;
     }
+  }
+
+  /** To load a plugin is to run its code, and be it for a check: one from outside of the house comes in by hand. */
+  #refuseStrangers({ settings, yaml }: GatewayFile): void {
+    const { house, known } = this.#options;
+    const welcome = new Set([...known(), ...house.file.settings.plugins]);
+    const problems = settings.plugins.flatMap((name, index) =>
+      welcome.has(name)
+        ? []
+        : [{ where: yaml.where(['plugins', index]), message: `the plugin "${name}" can only be added by hand` }],
+    );
+    if (problems.length > 0) throw new ConfigError(problems);
   }
 
   /** Every part that can is asked, also where its own section is the same: it may have looked at another's. */

@@ -53,6 +53,7 @@ const sweepIntervalMs = 1_000;
 export class GatewayServer {
   readonly #options: ServerOptions;
   #router: Router;
+  #limits: ServerLimits;
   readonly #server: Server;
   readonly #flights = new Bag<Flight>();
   readonly #door: SocketDoor;
@@ -63,10 +64,11 @@ export class GatewayServer {
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#router = options.router;
+    this.#limits = options.limits;
     const { limits } = options;
     this.#server = createServer({
       maxHeaderSize: limits.maxHeaderBytes,
-      headersTimeout: Math.min(15_000, limits.requestTimeoutMs),
+      headersTimeout: headersTimeoutMs(limits),
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: 2_000,
       keepAliveTimeout: 75_000,
@@ -79,8 +81,7 @@ export class GatewayServer {
     this.#door = new SocketDoor({
       endpoints: socketEndpoints(options.sockets),
       errorShapes: options.errorShapes,
-      maxSockets: limits.maxSockets,
-      maxHeaders: limits.maxHeaders,
+      limits,
       log: options.log,
     });
     this.#server.on('upgrade', (incoming, socket, head) => this.#door.enter(incoming, socket, head));
@@ -98,9 +99,13 @@ export class GatewayServer {
     });
   }
 
-  /** Other chains for who comes from now on. */
-  use(router: Router): void {
+  /** Other chains and limits for who comes from now on; the largest head stays what it was. */
+  follow(router: Router, limits: ServerLimits): void {
     this.#router = router;
+    this.#limits = limits;
+    this.#server.requestTimeout = limits.requestTimeoutMs;
+    this.#server.headersTimeout = headersTimeoutMs(limits);
+    this.#door.follow(limits);
   }
 
   /** Exchanges and open sockets. */
@@ -150,7 +155,7 @@ export class GatewayServer {
     if (known !== undefined) return this.#answerPlainly(outgoing, known);
     let match: Match;
     try {
-      checkHead(incoming, this.#options.limits.maxHeaders);
+      checkHead(incoming, this.#limits.maxHeaders);
       match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
       return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
@@ -163,7 +168,7 @@ export class GatewayServer {
       bagIndex: -1,
       exchange,
       progress,
-      deadline: exchange.startedAt + (endpoint.timeoutMs ?? this.#options.limits.exchangeTimeoutMs),
+      deadline: exchange.startedAt + (endpoint.timeoutMs ?? this.#limits.exchangeTimeoutMs),
     };
     this.#flights.add(flight);
     const gone = closed(exchange, clock);
@@ -236,7 +241,7 @@ export class GatewayServer {
   /** Once a second for all exchanges together: deadlines, clients that take nothing, streams that have been silent. */
   #sweep(): void {
     const now = this.#options.clock.monotonic();
-    const { stallTimeoutMs, idleFrameAfterMs } = this.#options.limits;
+    const { stallTimeoutMs, idleFrameAfterMs } = this.#limits;
     this.#flights.forEach(({ exchange, progress, deadline }) => {
       if (now > deadline) exchange.abort(deadlinePassed());
       if (exchange.left !== undefined) exchange.readsOn(now, 0);
@@ -249,6 +254,10 @@ export class GatewayServer {
       }
     });
   }
+}
+
+function headersTimeoutMs({ requestTimeoutMs }: ServerLimits): number {
+  return Math.min(15_000, requestTimeoutMs);
 }
 
 function statusAnswer(status: number, value: object): Answer {

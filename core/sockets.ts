@@ -11,10 +11,14 @@ export interface SocketDoorOptions {
   readonly endpoints: ReadonlyMap<string, SocketEndpoint>;
   /** Parts that have the gateway's own error shape. */
   readonly errorShapes: readonly Part[];
+  readonly limits: SocketLimits;
+  readonly log: Log;
+}
+
+export interface SocketLimits {
   /** Most sockets that are open at once. */
   readonly maxSockets: number;
   readonly maxHeaders: number;
-  readonly log: Log;
 }
 
 interface OpenSocket extends BagMember {
@@ -27,11 +31,18 @@ const hangUpMs = 5_000;
 export class SocketDoor {
   readonly #options: SocketDoorOptions;
   readonly #open = new Bag<OpenSocket>();
+  #limits: SocketLimits;
   #closing = false;
   #emptied: (() => void) | undefined;
 
   constructor(options: SocketDoorOptions) {
     this.#options = options;
+    this.#limits = options.limits;
+  }
+
+  /** Other limits for sockets that come from now on. */
+  follow(limits: SocketLimits): void {
+    this.#limits = limits;
   }
 
   get size(): number {
@@ -70,7 +81,7 @@ export class SocketDoor {
   }
 
   #refusal(incoming: IncomingMessage): GatewayError | undefined {
-    const { maxHeaders, maxSockets } = this.#options;
+    const { maxHeaders, maxSockets } = this.#limits;
     if (this.#closing) return new GatewayError('overloaded', 'The gateway is shutting down.');
     if (this.#open.size >= maxSockets) return new GatewayError('overloaded', 'Too many sockets are open.');
     try {

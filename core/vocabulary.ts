@@ -2,13 +2,15 @@
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { type DrainBounds, defineFact, defineService, type Endpoint } from './contract.ts';
 import type { GatewayError } from './errors.ts';
-import type { Ratio } from './money.ts';
+import type { Money, Ratio } from './money.ts';
+import type { Limits } from './pool.ts';
 import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
 import type { Usage } from './usage.ts';
 
 export * from './kept-files.ts';
 export * from './pool.ts';
+export * from './story.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -54,6 +56,15 @@ export interface Caller {
   readonly models: ReadonlySet<string> | undefined;
   /** Price ratio of the account, on top of plan and model; absent: 1. */
   readonly multiplier?: Ratio;
+  /** Limits of the key alone, beside those of the plan; absent: none. */
+  readonly keyLimits?: Limits;
+  /** What the key may spend; absent: as much as the account has. */
+  readonly cap?: KeyCap;
+}
+/** What a key may spend in each calendar period (UTC); `ever`: altogether. */
+export interface KeyCap {
+  readonly amount: Money;
+  readonly every: 'day' | 'week' | 'month' | 'ever';
 }
 export const caller = defineFact<Caller>('caller');
 
@@ -184,6 +195,9 @@ export interface UsageReport {
 }
 export const usageReport = defineFact<UsageReport>('usage');
 
+/** What a translation left out of the request, by the client's names; of the last attempt. Absent or empty: nothing. */
+export const dropped = defineFact<readonly string[]>('dropped');
+
 /** Watches a running answer against the money held for it. Stated by billing, called by the tap. */
 export interface Meter {
   /** `outputTokens` seen so far, estimated. false: the hold is used up and the pool is empty; end the stream with an error. */
@@ -287,15 +301,18 @@ export interface Providers {
   ): { key: Secret; credential: string } | { retryAfterMs: number };
   /**
    * The provider's key of this credential, whoever's turn it is; undefined when there is none of that name. `restsMs`: how
-   * long it still rests for this model (without a model: for all); 0 when it is usable.
+   * long it still rests for this model (without a model: for all); 0 when it is usable. `disabled`: an operator has taken it,
+   * or its provider, out of use: nothing new may be begun with it.
    */
   keyNamed(
     provider: string,
     credential: string,
     model?: string,
-  ): { readonly key: Secret; readonly restsMs: number } | undefined;
+  ): { readonly key: Secret; readonly restsMs: number; readonly disabled?: true } | undefined;
   /** Rests a key: for one model (429), or for all of them (401, 403) when `model` is undefined. */
   rest(credential: string, model: string | undefined, forMs: number, reason: string): void;
+  /** Whether an operator has taken the whole provider out of use: it is found, but gives no key. */
+  isDisabled?(provider: string): boolean;
 }
 export const providers = defineService<Providers>('providers');
 

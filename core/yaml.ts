@@ -38,10 +38,17 @@ const maxIncludeDepth = 8;
 const shortestHidden = 8;
 const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}\\]|\\.)*))?\}/g;
 
+/** What somebody would like files to be, who need not be the one who keeps them. */
+export interface Drafts {
+  /** Texts that stand for what the disk has, by absolute path. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Whether a draft may include this file. */
+  mayRead(file: string): boolean;
+}
+
 interface Loading {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Texts that stand for what the disk has, by absolute path. */
-  readonly drafts: ReadonlyMap<string, string>;
+  readonly drafts: Drafts | undefined;
   readonly files: Map<string, string>;
   readonly filledIn: Set<string>;
   readonly problems: Problem[];
@@ -51,13 +58,12 @@ interface Loading {
 /**
  * Reads `file` and what it includes; a file's own members are laid over those of its includes, mapping by mapping, while
  * scalars and lists are replaced whole. `${NAME}` and `${NAME:-default}` in values stand for the environment's variables.
- * Every problem is collected; nothing is thrown for what an operator wrote. `drafts` are texts by absolute path that are
- * read in place of the files.
+ * Every problem is collected; nothing is thrown for what an operator wrote.
  */
 export function loadYaml(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
-  drafts: ReadonlyMap<string, string> = new Map(),
+  drafts?: Drafts,
 ): LoadedYaml {
   const loading: Loading = {
     environment,
@@ -89,9 +95,13 @@ function loadFile(file: string, loading: Loading, above: readonly string[]): Val
     loading.problems.push({ where: display(file), message: 'is included by itself' });
     return {};
   }
+  if (loading.drafts?.mayRead(file) === false) {
+    loading.problems.push({ where: display(file), message: 'lies elsewhere: it can only be included by hand' });
+    return {};
+  }
   let text: string;
   try {
-    text = loading.drafts.get(file) ?? readFileSync(file, 'utf8');
+    text = loading.drafts?.texts.get(file) ?? readFileSync(file, 'utf8');
   } catch {
     loading.problems.push({ where: display(file), message: 'cannot be read' });
     return {};

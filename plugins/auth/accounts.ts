@@ -1,13 +1,12 @@
 /** Accounts and their keys: the service that other plugins and the commands use. */
 import type { KeyObject } from 'node:crypto';
 import type { Clock, Random } from '../../core/contract.ts';
+import type { KeyTerms } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Account, Accounts, Database } from '../../core/vocabulary.ts';
 import { displayPrefix, hashKey, makeKey } from './key.ts';
+import { invalid, rowOfTerms, validName } from './key-terms.ts';
 import { type AccountRow, isUuid, type KeyRow, type Store } from './store.ts';
-
-const maxNameLength = 100;
-const maxModels = 1_000;
 
 export interface RevokedKey {
   readonly id: string;
@@ -22,6 +21,8 @@ export interface AccountBook extends Accounts {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** The account's own price ratio, as text that reads as one; undefined: 1. In force within a second. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
+  /** With all the terms that a key can have. */
+  makeKey(accountId: string, terms: KeyTerms): Promise<{ id: string; key: string; prefix: string }>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
   /** By id or by display prefix; `not_found` or, when a prefix fits several, `conflict`. */
   revokeKey(idOrPrefix: string): Promise<RevokedKey>;
@@ -37,6 +38,15 @@ export interface AccountParts {
 
 export function openAccounts({ database, store, pepper, clock, random }: AccountParts): AccountBook {
   const today = () => new Date(clock.now());
+  const mint = async (accountId: string, terms: KeyTerms) => {
+    const row = rowOfTerms(terms);
+    checkExpiry(row.expiresAt, clock.now());
+    if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
+    const key = makeKey(random);
+    const prefix = displayPrefix(key);
+    const id = await store.insertKey({ ...row, accountId, prefix, hash: hashKey(key, pepper), createdAt: today() });
+    return { id, key, prefix };
+  };
   return {
     async create(name, plan): Promise<Account> {
       const row = { name: validName(name, 'name'), plan, createdAt: today() };
@@ -60,19 +70,9 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
       await database.announce('account', accountId);
     },
 
-    async createKey(accountId, options) {
-      const name = validName(options.name, 'name');
-      const models = options.models === undefined ? null : validModels(options.models);
-      const expiresAt = options.expiresAt ?? null;
-      if (expiresAt !== null && expiresAt.getTime() <= clock.now())
-        throw invalid('expires', 'A key cannot expire in the past.');
-      if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
-      const key = makeKey(random);
-      const prefix = displayPrefix(key);
-      const hash = hashKey(key, pepper);
-      const id = await store.insertKey({ accountId, name, prefix, hash, models, expiresAt, createdAt: today() });
-      return { id, key, prefix };
-    },
+    createKey: (accountId, { name, models, expiresAt }) =>
+      mint(accountId, { name, models, expiresAt: expiresAt?.getTime() }),
+    makeKey: mint,
 
     setPlan: (orm, accountId, plan, endsAt) =>
       store.setPlan(orm, accountId, plan, endsAt === undefined ? null : new Date(endsAt)),
@@ -97,17 +97,6 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
 export const noAccount = (nameOrId: string) =>
   new GatewayError('not_found', `There is no account "${nameOrId}".`, { field: 'account' });
 
-const invalid = (field: string, message: string) => new GatewayError('invalid_request', message, { field });
-
-function validName(text: string, field: string): string {
-  const name = text.trim();
-  if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name))
-    throw invalid(field, `A ${field} has 1 to ${maxNameLength} characters and none that control the terminal.`);
-  return name;
-}
-
-function validModels(models: readonly string[]): string[] {
-  if (models.length === 0 || models.length > maxModels)
-    throw invalid('models', `A key that is bound to models names 1 to ${maxModels} of them.`);
-  return models.map((model) => validName(model, 'models'));
+export function checkExpiry(expiresAt: Date | null, now: number): void {
+  if (expiresAt !== null && expiresAt.getTime() <= now) throw invalid('expiresAt', 'A key cannot expire in the past.');
 }

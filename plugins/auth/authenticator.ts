@@ -5,9 +5,11 @@ import type { ClientRequest, Clock, Log } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { parseRatio } from '../../core/money.ts';
 import type { Caller, Database } from '../../core/vocabulary.ts';
+import { AddressList } from './addresses.ts';
 import { type Carrier, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
 import { fingerprintKey, hashKey, isWellFormed } from './key.ts';
+import { capOf } from './key-terms.ts';
 import {
   conflictingKeys,
   disabledAccount,
@@ -15,6 +17,7 @@ import {
   keysUnavailable,
   missingKey,
   tooManyFailures,
+  wrongAddress,
 } from './refusals.ts';
 import type { Store, ValidKey } from './store.ts';
 
@@ -44,6 +47,8 @@ interface Known {
   readonly hash: string;
   readonly expiresAtMs: number;
   readonly disabled: boolean;
+  /** Where it may be used from; undefined: anywhere. */
+  readonly addresses: AddressList | undefined;
   /** Monotonic time at which the database was last asked. */
   checkedAtMs: number;
 }
@@ -110,6 +115,7 @@ export class Authenticator {
   #admit(known: Known, request: ClientRequest): Caller {
     const now = this.#parts.clock.now();
     if (known.expiresAtMs <= now) throw this.#failed(request, invalidKey());
+    if (known.addresses?.has(request.remoteAddress) === false) throw wrongAddress();
     if (known.disabled) throw disabledAccount();
     this.#parts.onUse(known.caller.keyId, now);
     return known.caller;
@@ -181,6 +187,7 @@ export class Authenticator {
 }
 
 function toKnown(row: ValidKey, hash: string, checkedAtMs: number): Known {
+  const cap = capOf(row);
   return {
     hash,
     caller: {
@@ -190,7 +197,10 @@ function toKnown(row: ValidKey, hash: string, checkedAtMs: number): Known {
       planEndsAt: row.planEndsAt?.getTime(),
       models: row.models === null ? undefined : new Set(row.models),
       ...(row.multiplier === null ? {} : { multiplier: parseRatio(row.multiplier) }),
+      ...(row.limits === null ? {} : { keyLimits: row.limits }),
+      ...(cap === undefined ? {} : { cap }),
     },
+    addresses: row.addresses === null ? undefined : new AddressList(row.addresses),
     expiresAtMs: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
     disabled: row.disabled,
     checkedAtMs,

@@ -2,8 +2,8 @@
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
-import { duration } from '../../core/schema.ts';
-import { type Ledger, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
+import { count, duration } from '../../core/schema.ts';
+import { type KeyCap, type Ledger, type Limits, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
 import { type AccountBook, noAccount } from './accounts.ts';
 import type { AccountRow } from './store.ts';
 import { table } from './table.ts';
@@ -49,6 +49,10 @@ export function keyCommands(host: Host, book: AccountBook): Command[] {
         '--name <name>': 'what the key is for',
         '--models <list>': 'models the key may call, separated by commas; without it all',
         '--expires <when>': 'date such as 2030-01-31 or duration such as 30d; without it never',
+        '--addresses <list>': 'addresses and ranges it may be used from, separated by commas; without it anywhere',
+        '--rpm <n>': 'requests per minute of this key alone',
+        '--tpm <n>': 'tokens per minute of this key alone',
+        '--cap <usd>': 'USD that it may spend, such as 20, or 5/day, 50/week, 100/month',
       },
       run: (values) => createKey(host, book, values),
     },
@@ -155,20 +159,51 @@ async function createKey(host: Host, book: AccountBook, values: Values): Promise
   if (owner === undefined) throw wrong('account', 'Name the account that the key belongs to: --account NAME.');
   const account = await accountNamed(book, owner);
   const name = text(values, 'name') ?? 'default';
-  const models = text(values, 'models')
-    ?.split(',')
-    .map((model) => model.trim());
+  const models = listed(values, 'models');
   const expires = text(values, 'expires');
   const expiresAt = expires === undefined ? undefined : readExpiry(expires, host.clock.now());
-  const created = await book.createKey(account.id, {
+  const addresses = listed(values, 'addresses');
+  const limits = { ...counted(values, 'rpm'), ...counted(values, 'tpm') };
+  const cap = text(values, 'cap');
+  const terms = {
     name,
-    ...(models === undefined ? {} : { models }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-  });
+    models,
+    expiresAt: expiresAt?.getTime(),
+    addresses,
+    limits,
+    cap: cap === undefined ? undefined : readCap(cap),
+  };
+  const created = await book.makeKey(account.id, terms);
   return {
-    json: { ...created, account: account.name, name, models: models ?? null, expiresAt: expiresAt ?? null },
+    json: { ...created, account: account.name, ...terms, models: models ?? null, expiresAt: expiresAt ?? null },
     text: `${created.key}\n\nKey "${name}" of account "${account.name}". It is shown this once; keep it safe.`,
   };
+}
+
+function listed(values: Values, name: string): string[] | undefined {
+  return text(values, name)
+    ?.split(',')
+    .map((entry) => entry.trim());
+}
+
+function counted(values: Values, name: 'rpm' | 'tpm'): Limits {
+  const written = text(values, name);
+  if (written === undefined) return {};
+  const read = count().safeParse(written);
+  if (!read.success) throw wrong(name, `"${written}" is not a whole number such as 600 or 40k.`);
+  return { [name]: read.data };
+}
+
+/** `20`: altogether; `5/day`: in each period. */
+function readCap(written: string): KeyCap {
+  const [amount = '', every = 'ever'] = written.split('/');
+  const period = (['day', 'week', 'month', 'ever'] as const).find((name) => name === every);
+  try {
+    if (period !== undefined) return { amount: parseUsd(amount), every: period };
+  } catch {
+    // Falls through to the one message.
+  }
+  throw wrong('cap', `"${written}" is not an amount of USD such as 20, 5/day, 50/week or 100/month.`);
 }
 
 /** `30d` from now, or a date; a date without a zone is UTC. */

@@ -1,11 +1,13 @@
 /** Who calls: an API key to a caller, from memory when it was seen before. Keeps the accounts and their keys. */
 import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Part } from '../../core/contract.ts';
+import { accountDesk } from '../../core/desk.ts';
 import { count, z } from '../../core/schema.ts';
 import { accounts, caller, database, endpointMatches, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
 import { openAccounts } from './accounts.ts';
 import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
+import { openDesk } from './desk.ts';
 import { LastUsed } from './last-used.ts';
 import { loadPepper, unusedPepper } from './pepper.ts';
 import { openStore } from './store.ts';
@@ -62,7 +64,7 @@ export default definePlugin<Settings>({
   config,
   needs: [database],
   uses: [ledger, plans, priceFloor],
-  provides: [accounts],
+  provides: [accounts, accountDesk],
   writes: [caller],
 
   async setup(host: Host, settings: Settings) {
@@ -73,6 +75,7 @@ export default definePlugin<Settings>({
     const { clock, log, random } = host;
     const book = openAccounts({ database: db, store, pepper, clock, random });
     host.provide(accounts, book);
+    host.provide(accountDesk, openDesk({ database: db, book, clock, floor: () => host.find(priceFloor) }));
 
     const lastUsed = new LastUsed(store);
     host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());

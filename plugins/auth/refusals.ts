@@ -16,6 +16,10 @@ export const invalidKey = () => unauthenticated('The API key is not valid.');
 export const disabledAccount = () =>
   new GatewayError('forbidden', 'The account of this API key is disabled.', { code: 'account_disabled' });
 
+/** Which addresses it is bound to is its owner's to know. */
+export const wrongAddress = () =>
+  new GatewayError('forbidden', 'This API key may not be used from this address.', { code: 'address_not_allowed' });
+
 export const tooManyFailures = (retryAfterMs: number) =>
   new GatewayError('rate_limited', 'Too many requests without a valid API key came from this address.', {
     code: 'failed_attempts',

@@ -1,6 +1,7 @@
 /** Every statement on accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { Database, Orm } from '../../core/vocabulary.ts';
+import type { Database, Limits, Orm } from '../../core/vocabulary.ts';
+import type { TermsRow } from './key-terms.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
 export interface AccountRow {
@@ -38,15 +39,16 @@ export interface ValidKey {
   multiplier: string | null;
   models: string[] | null;
   expiresAt: Date | null;
+  addresses: string[] | null;
+  limits: Limits | null;
+  capAmount: bigint | null;
+  capEvery: string | null;
 }
 
-export interface NewKey {
+export interface NewKey extends TermsRow {
   accountId: string;
-  name: string;
   prefix: string;
   hash: string;
-  models: string[] | null;
-  expiresAt: Date | null;
   createdAt: Date;
 }
 
@@ -124,6 +126,10 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
           multiplier: accounts.multiplier,
           models: keys.models,
           expiresAt: keys.expiresAt,
+          addresses: keys.addresses,
+          limits: keys.limits,
+          capAmount: keys.capAmount,
+          capEvery: keys.capEvery,
         })
         .from(keys)
         .innerJoin(accounts, eq(accounts.id, keys.accountId))

@@ -1,5 +1,6 @@
 /** The tables of accounts, keys and settings, as drizzle sees them; the SQL is in `migrations/`. */
-import { boolean, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, jsonb, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { Limits } from '../../core/vocabulary.ts';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 
@@ -26,6 +27,10 @@ export function authTables(schema: string) {
     revokedAt: instant('revoked_at'),
     createdAt: instant('created_at').notNull(),
     lastUsedAt: instant('last_used_at'),
+    addresses: text('addresses').array(),
+    limits: jsonb('limits').$type<Limits>(),
+    capAmount: bigint('cap_amount', { mode: 'bigint' }),
+    capEvery: text('cap_every'),
   });
   const settings = space.table('auth_settings', {
     name: text('name').primaryKey(),

@@ -185,7 +185,7 @@ export class Desk {
       const output = hold.seenOutput + step;
       const bound = boundOf(terms, output);
       const amount = money(bound > hold.held ? bound - hold.held : 0n);
-      if (purses.covers(purse, amount)) {
+      if (purses.covers(purse, amount) && terms.cap?.covers(amount) !== false) {
         this.#postExtension(hold, purse, output, amount);
         return true;
       }
@@ -198,6 +198,7 @@ export class Desk {
     hold.coveredOutput = output;
     if (amount === 0n) return;
     hold.held = money(hold.held + amount);
+    hold.terms.cap?.grow(amount);
     hold.extensions += 1;
     const { id, accountId: account } = hold.terms;
     const part = hold.extensions;
@@ -216,9 +217,11 @@ export class Desk {
     else {
       const { told, charge } = this.#charged(hold, verdict, shares);
       spent = charge.cost;
+      hold.spent = spent;
       journal.append(settleRecord(hold, at, told, charge, shares));
     }
     this.#open.delete(hold);
+    hold.terms.cap?.end(spent, at);
     const { purse } = hold;
     if (purse === undefined) backlog.postEnd(hold.terms.accountId, hold.sequence);
     else {

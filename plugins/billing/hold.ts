@@ -3,6 +3,7 @@ import { type Money, money, type Ratio } from '../../core/money.ts';
 import { type PriceContext, PriceVersion } from '../../core/prices.ts';
 import type { Model, PlanTerms } from '../../core/vocabulary.ts';
 import type { Shares } from './absorbed.ts';
+import type { CapShare } from './caps.ts';
 import { type Allowance, type Charge, priceAtHold } from './charge.ts';
 import type { Turn } from './journal.ts';
 import type { Settlement } from './outcome.ts';
@@ -39,6 +40,8 @@ export interface Terms {
   readonly entry: Model | undefined;
   /** The plan that the call is made on; it may bring money. */
   readonly plan?: PlanTerms | undefined;
+  /** Its part of the key's spend cap, where there is one. */
+  readonly cap?: CapShare;
 }
 
 export interface Hold {
@@ -66,6 +69,8 @@ export interface Hold {
   /** Its own record, until its first attempt leaves. */
   record: HoldRecord | undefined;
   ended: boolean;
+  /** What it has cost; undefined: nothing, or it runs still. */
+  spent: Money | undefined;
   /** Its neighbours among the open holds. */
   older: Hold | undefined;
   newer: Hold | undefined;
@@ -87,6 +92,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     turn: undefined,
     record: undefined,
     ended: false,
+    spent: undefined,
     older: undefined,
     newer: undefined,
   };

@@ -1,5 +1,6 @@
 /** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
-import { definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
+import { type Clock, definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
+import { moneyDesk } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { count, size, z } from '../../core/schema.ts';
 import { maxCount } from '../../core/usage.ts';
@@ -10,6 +11,7 @@ import {
   caller,
   catalog,
   type Database,
+  type Deposit,
   database,
   deposit,
   deposits,
@@ -21,6 +23,7 @@ import {
   plans,
   pool,
   priceRatio,
+  tell,
   usageReport,
 } from '../../core/vocabulary.ts';
 import { share } from './absorbed.ts';
@@ -28,15 +31,20 @@ import { audit } from './audit.ts';
 import { type Books, journalDirectory, openBooks } from './books.ts';
 import { overdraftNotices } from './bound.ts';
 import { type HoldRules, termsOf } from './call-terms.ts';
+import { Caps } from './caps.ts';
+import { boundOf } from './charge.ts';
 import { commandsOf } from './commands.ts';
 import { Vault } from './deposits.ts';
 import type { Desk } from './desk.ts';
 import { departures, type Hold } from './hold.ts';
-import { attemptNotes, judge } from './outcome.ts';
+import { holdWithin, keySpend } from './key-spend.ts';
+import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import { openTill } from './pool.ts';
+import { openMoneyDesk } from './reports/desk.ts';
 import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 import { type Store, sqlStore } from './store.ts';
+import { endWords, heldWords } from './story.ts';
 
 const configSchema = z.strictObject({
   hold: z
@@ -88,7 +96,7 @@ export default definePlugin<Config>({
   config: configSchema,
   needs: [database],
   uses: [accounts, catalog, plans],
-  provides: [ledger, pool, deposits],
+  provides: [ledger, pool, deposits, moneyDesk],
   reads: [call, caller, model],
   finds: [plan, priceRatio],
   writes: [meter, deposit],
@@ -113,6 +121,17 @@ export async function setUpBilling(
   host.provide(pool, till.pool);
   const vault = new Vault(host, store, till.changes);
   host.provide(deposits, vault);
+  const caps = new Caps({
+    clock: host.clock,
+    log: host.log,
+    spentSince: (keyId, from) => keySpend(store, books!, keyId, from),
+    shared: store.shared === true,
+    limit: config.accounts,
+  });
+  const directory = journalDirectory(host);
+  const check = () => audit(store.orm, store.schema, files, directory);
+  const self = () => ({ files, directory, pending: books?.backlog.rows, at: host.clock.now() });
+  host.provide(moneyDesk, openMoneyDesk({ store, audit: check, self }));
   return {
     applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
     reloads: ['hold'],
@@ -126,10 +145,10 @@ export async function setUpBilling(
       if (books === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
       if (exchange.endpoint.later === true) {
-        exchange.set(deposit, vault.offer(termsOf(exchange, wholeOrder, host.clock.now())));
+        exchange.set(deposit, offerOf(exchange, vault, caps, host.clock.now()));
         return next();
       }
-      const opening = openAccount(exchange, books.desk, rules, host.clock.now());
+      const opening = openAccount(exchange, { desk: books.desk, caps, rules, clock: host.clock });
       // As a rule the account is in memory, and nothing is waited for.
       if (opening !== undefined) await opening;
       return next();
@@ -140,7 +159,7 @@ export async function setUpBilling(
       ledger: till.ledger,
       pool: till.pool,
       readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
-      audit: () => audit(store.orm, store.schema, files, journalDirectory(host)),
+      audit: check,
     }),
     notices: () =>
       overdraftNotices({
@@ -186,21 +205,45 @@ function rulesOf({ hold }: Config): HoldRules {
   return { stepTokens: hold.output_tokens, wholeAnswers: hold.whole_answers };
 }
 
+/** What an order may place, within the cap of its key. */
+function offerOf(exchange: Exchange, vault: Vault, caps: Caps, at: number): Deposit {
+  const terms = termsOf(exchange, wholeOrder, at);
+  const { cap } = exchange.get(caller);
+  const offer = vault.offer(terms);
+  return cap === undefined ? offer : caps.guard(offer, cap, boundOf(terms, terms.outputTokens));
+}
+
+/** What every call's money goes through. */
+interface Counter {
+  readonly desk: Desk;
+  readonly caps: Caps;
+  readonly rules: HoldRules;
+  readonly clock: Clock;
+}
+
 /** Holds the money, and makes sure that the hold ends however the exchange does. */
-function openAccount(exchange: Exchange, desk: Desk, rules: HoldRules, at: number): undefined | Promise<void> {
-  const taken = desk.hold(termsOf(exchange, rules, at));
-  if (taken instanceof Promise) return taken.then((hold) => watch(exchange, desk, hold));
-  watch(exchange, desk, taken);
+function openAccount(exchange: Exchange, counter: Counter): undefined | Promise<void> {
+  const { desk, caps, rules, clock } = counter;
+  const terms = termsOf(exchange, rules, clock.now());
+  const { cap } = exchange.get(caller);
+  const taken = cap === undefined ? desk.hold(terms) : holdWithin(caps, cap, terms, desk);
+  if (taken instanceof Promise) return taken.then((hold) => watch(exchange, counter, hold));
+  watch(exchange, counter, taken);
   return undefined;
 }
 
-function watch(exchange: Exchange, desk: Desk, hold: Hold): void {
-  exchange.defer((outcome) => settle(exchange, desk, hold, outcome.kind));
+function watch(exchange: Exchange, { desk, clock }: Counter, hold: Hold): void {
+  exchange.defer((outcome) => {
+    const verdict = settle(exchange, desk, hold, outcome.kind);
+    tell(exchange, clock.now(), 'billing', () => endWords(hold, verdict));
+  });
   exchange.beforeSend(() => desk.sent(hold, exchange.find(attempts)?.at(-1)));
   exchange.set(meter, new HoldMeter(desk, hold));
+  const { held, terms } = hold;
+  tell(exchange, terms.at, 'billing', () => heldWords(held, terms));
 }
 
-function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['kind']): void {
+function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['kind']): Verdict {
   const list = exchange.find(attempts) ?? [];
   const sent = departures(hold);
   const report = exchange.find(usageReport);
@@ -208,6 +251,7 @@ function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['ki
   const { inputTokens } = hold.terms;
   const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
   desk.end(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
+  return verdict;
 }
 
 class HoldMeter implements Meter {

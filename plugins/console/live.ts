@@ -97,15 +97,20 @@ export class Live {
     refuseForeignOrigin(sent, originOf(configured, request.headers.host));
     const actor = await people.identify(headers);
     if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
-    const ofOne = [...this.#clients].filter((client) => client.actor.id === actor.id).length;
-    if (this.#clients.size >= mostClients || ofOne >= mostForOne)
-      throw new GatewayError('overloaded', 'Too many live pages are open.');
+    if (this.#isFull(actor)) throw new GatewayError('overloaded', 'Too many live pages are open.');
     const accountId = actor.role === 'client' ? await people.accountOf(actor.id) : undefined;
     return { actor, accountId, headers, told: new Map(), answered: true };
   }
 
+  #isFull({ id }: Actor): boolean {
+    if (this.#clients.size >= mostClients) return true;
+    return [...this.#clients].filter(({ actor }) => actor.id === id).length >= mostForOne;
+  }
+
   #enter(client: LiveClient): void {
     const { socket } = client;
+    // Others may have entered while this one was looked up.
+    if (this.#isFull(client.actor)) return void socket.close(1013, 'too many live pages are open');
     this.#clients.add(client);
     socket.on('close', () => this.#clients.delete(client));
     socket.on('error', () => socket.terminate());

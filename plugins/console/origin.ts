@@ -49,3 +49,8 @@ export function refuseForeignOrigin(sent: string | undefined, origin: string): v
     { code: 'csrf' },
   );
 }
+
+/** An address as people write it: without the IPv6 form that an IPv4 one comes in. */
+export function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}

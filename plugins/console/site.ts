@@ -5,7 +5,7 @@ import { createApi } from './api/index.ts';
 import type { Console } from './api/router.ts';
 import type { Files } from './files.ts';
 import { commonHeaders, dataPolicy } from './headers.ts';
-import { originOf } from './origin.ts';
+import { originOf, plainAddress } from './origin.ts';
 import { addressHeader, authPath } from './people/auth-names.ts';
 import type { SignIn } from './people/sign-in.ts';
 
@@ -38,7 +38,7 @@ export function createSite({ hall, signIn, files, origin: configured }: SitePart
         answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
       else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
-        answer = await toAnswer(await api.fetch(web, { origin, address: request.remoteAddress }));
+        answer = await toAnswer(await api.fetch(web, { origin, address: plainAddress(request.remoteAddress) }));
       } else answer = await pageOrFile(exchange, files, path);
     } catch (error) {
       answer = errorAnswer(error);
@@ -84,7 +84,7 @@ function toRequest({ request, signal }: Exchange, origin: string, path: string):
   for (const [name, value] of Object.entries(request.headers)) {
     if (!droppedHeaders.has(name)) headers.set(name, value);
   }
-  headers.set(addressHeader, request.remoteAddress);
+  headers.set(addressHeader, plainAddress(request.remoteAddress));
   const search = query.size === 0 ? '' : `?${query}`;
   const hasBody = method !== 'GET' && method !== 'HEAD' && body.length > 0;
   return new Request(`${origin}${path}${search}`, {

@@ -1,5 +1,6 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
 import { definePlugin, type Endpoint, type Host, type Part } from '../../core/contract.ts';
+import { priceDesk } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { timesRatio } from '../../core/money.ts';
 import { type PriceVersion, versionAt } from '../../core/prices.ts';
@@ -21,6 +22,7 @@ import {
 } from '../../core/vocabulary.ts';
 import { buildCatalog, catalogNotices, priceNotices } from './catalog.ts';
 import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
+import { openDesk } from './desk.ts';
 import { dialectOf, renderError } from './dialects.ts';
 import { floorFaults, lowestRatio } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
@@ -32,7 +34,7 @@ export default definePlugin<ModelsConfig>({
   config: modelsSchema,
   needs: [providers],
   uses: [translations, plans, multipliers, accounts],
-  provides: [catalog, priceFloor],
+  provides: [catalog, priceFloor, priceDesk],
   reads: [call],
   finds: [caller, plan],
   writes: [model],
@@ -40,7 +42,9 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     let config = written;
     let offered = buildCatalog(config, known);
-    host.provide(catalog, { find: (id) => offered.find(id), list: () => offered.list() });
+    const current: Catalog = { find: (id) => offered.find(id), list: () => offered.list() };
+    host.provide(catalog, current);
+    host.provide(priceDesk, openDesk({ config: () => config, catalog: current, providers: known, clock: host.clock }));
     const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
     host.provide(priceFloor, {
       losses: (multiplier) =>

@@ -119,7 +119,7 @@ function quote(host: Host, config: ModelsConfig, values: Values): CommandResult 
 }
 
 /** As a settlement does: the request itself counts where it has a price. */
-function charged(usage: Usage, { price }: Priced): Usage {
+export function charged(usage: Usage, { price }: Priced): Usage {
   return price.request === undefined ? usage : { request: 1, ...usage };
 }
 

@@ -2,7 +2,7 @@
 import { definePlugin, type Endpoint, type Fault, type Host, type Notice, type Part } from '../../core/contract.ts';
 import type { Ratio } from '../../core/money.ts';
 import { ratio, z } from '../../core/schema.ts';
-import { call, catalog, model, multipliers, plan, plans, priceRatio } from '../../core/vocabulary.ts';
+import { call, catalog, model, multipliers, plan, plans, priceRatio, tell } from '../../core/vocabulary.ts';
 import { isBelow, lower, product, written } from './ratio.ts';
 
 const config = z
@@ -44,13 +44,13 @@ export default definePlugin<Config>({
     });
     const part: Part<Config> = {
       applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
-      handle: stating(settings),
+      handle: stating(settings, host),
       notices: () => noticesOf(settings, host),
       problems: () => faultsOf(settings, host),
       prepare: (changed) => () => {
         settings = changed;
         ratioOf = ratiosOf(changed);
-        part.handle = stating(changed);
+        part.handle = stating(changed, host);
       },
     };
     return part;
@@ -66,10 +66,12 @@ function ratiosOf({ models }: Config): (base: Ratio, modelId: string) => Ratio {
   };
 }
 
-function stating(settings: Config): NonNullable<Part['handle']> {
+function stating(settings: Config, host: Host): NonNullable<Part['handle']> {
   const ratioOf = ratiosOf(settings);
   return function multiplier(exchange, next) {
-    exchange.set(priceRatio, ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id));
+    const stated = ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id);
+    exchange.set(priceRatio, stated);
+    tell(exchange, host.clock.now(), 'multiplier', () => `sold at the official price × ${written(stated)}`);
     return next();
   };
 }

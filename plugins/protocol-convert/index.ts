@@ -4,6 +4,7 @@ import {
   call,
   caller,
   database,
+  dropped,
   errorShape,
   meter,
   model,
@@ -33,7 +34,7 @@ export default definePlugin<ProtocolConvertConfig>({
   provides: [translations],
   reads: [call, opened, target],
   finds: [meter, caller, model],
-  writes: [upstreamRequest, usageReport],
+  writes: [upstreamRequest, usageReport, dropped],
   async setup(host, config) {
     host.provide(translations, { can: (from, to) => [from, to].every((name) => protocolNamed(name) !== undefined) });
     const exposed = protocols.filter((protocol) => config.expose.some((name) => name === protocol.name));

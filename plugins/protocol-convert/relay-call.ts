@@ -5,7 +5,7 @@ import { isObject, tryParseBytes } from './json.ts';
 import type { Opened, Prepared } from './protocol.ts';
 import { relayAnswer } from './relay.ts';
 import { sealPrefix } from './seal.ts';
-import { accountOf, checkLosses, type Tools } from './tools.ts';
+import { accountOf, checkLosses, noteWay, type Tools } from './tools.ts';
 import { wordUpstreamRequest } from './upstream-request.ts';
 
 /** Throws as `relayAnswer` does. */
@@ -18,6 +18,7 @@ export async function relayCall(
 ): Promise<Answer> {
   const { protocol, call } = opened;
   const prepared = withoutSeals(exchange, opened, opened.prepare(target), tools);
+  noteWay(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
   checkLosses(prepared.dropped, tools.config);
   exchange.set(upstreamRequest, wordUpstreamRequest(protocol, exchange.request, prepared, target, call.stream));
   const ended = tools.keeper.relaying(exchange, opened, target);

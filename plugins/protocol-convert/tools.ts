@@ -1,7 +1,7 @@
 /** What the handling of a call needs of the house: made once when the gateway starts. */
 import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { caller, type ErrorShape } from '../../core/vocabulary.ts';
+import { caller, dropped, type ErrorShape, tell } from '../../core/vocabulary.ts';
 import type { Prompt } from './canon.ts';
 import type { Codec, ReplyContext } from './codec.ts';
 import type { ProtocolConvertConfig } from './config.ts';
@@ -49,6 +49,19 @@ export function checkLosses(dropped: readonly string[], { on_loss: onLoss }: Pro
     field,
     code: notTranslatableCode,
   });
+}
+
+/** States what was left out for this attempt, and tells how it is worded. */
+export function noteWay(
+  exchange: Exchange,
+  way: string,
+  lost: readonly string[],
+  { clock }: Pick<Tools, 'clock'>,
+): void {
+  exchange.set(dropped, lost);
+  tell(exchange, clock.now(), 'protocol-convert', () =>
+    lost.length === 0 ? way : `${way}; left out: ${lost.join(', ')}`,
+  );
 }
 
 /** Whose sealed texts and kept answers these are; without `auth` they are everybody's. */

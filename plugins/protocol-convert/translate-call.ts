@@ -13,7 +13,7 @@ import { relayAnswer } from './relay.ts';
 import { compactionPrompt } from './state/compaction.ts';
 import { compactionAnswerWords, compactionItemWords, type ReplyWords } from './state/compaction-reply.ts';
 import { mustEmulate } from './state/emulation.ts';
-import { accountOf, checkLosses, shapeFor, type Tools, withBytes } from './tools.ts';
+import { accountOf, checkLosses, noteWay, shapeFor, type Tools, withBytes } from './tools.ts';
 import { Translation } from './translation.ts';
 import { wordUpstreamRequest } from './upstream-request.ts';
 
@@ -43,9 +43,10 @@ export async function translateCall(
   next: Next,
 ): Promise<Answer> {
   const stream = streamsUpstream(opened.call.stream, target);
-  const { encoded, dropped } = await wordRequest(exchange, opened, upstream, target, tools);
-  checkLosses(dropped, tools.config);
-  const prepared: Prepared = { path: encoded.path, body: Buffer.from(JSON.stringify(encoded.body)), dropped };
+  const { encoded, dropped: lost } = await wordRequest(exchange, opened, upstream, target, tools);
+  noteWay(exchange, `translated from ${opened.protocol.name} to ${upstream.name}`, lost, tools);
+  checkLosses(lost, tools.config);
+  const prepared: Prepared = { path: encoded.path, body: Buffer.from(JSON.stringify(encoded.body)), dropped: lost };
   // No header of the client's means anything in another protocol.
   const bare = { ...exchange.request, headers: {} };
   exchange.set(upstreamRequest, wordUpstreamRequest(upstream, bare, prepared, target, stream));
@@ -140,10 +141,10 @@ function replyWords(exchange: Exchange, { compaction, protocol, json }: Opened, 
 /** An upstream that only streams, for a client that wants one body: read to its end, then worded. */
 async function gathered(answer: Answer, translation: Translation): Promise<Answer> {
   for await (const _ of answer.body as AsyncIterable<Uint8Array>);
-  const { 'x-gateway-dropped': dropped } = answer.headers;
+  const { 'x-gateway-dropped': lost } = answer.headers;
   return {
     status: answer.status,
-    headers: { 'content-type': 'application/json', ...(dropped === undefined ? {} : { 'x-gateway-dropped': dropped }) },
+    headers: { 'content-type': 'application/json', ...(lost === undefined ? {} : { 'x-gateway-dropped': lost }) },
     body: translation.gathered(),
   };
 }

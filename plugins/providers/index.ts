@@ -1,6 +1,8 @@
 /** Vendors as data: who they are, what they speak, where, and whose turn it is among their keys. */
 import { definePlugin, type Host, type Notice } from '../../core/contract.ts';
+import { upstreamDesk } from '../../core/desk.ts';
 import {
+  database,
   localUpstreams,
   type Provider,
   type Providers,
@@ -8,15 +10,21 @@ import {
   type UpstreamTraits,
 } from '../../core/vocabulary.ts';
 import { resolvingMap } from './addresses.ts';
+import { providerCommands } from './commands.ts';
 import { type ProviderConfig, type ProvidersConfig, providersSchema } from './config.ts';
+import { openDesk } from './desk.ts';
 import { KeyRing } from './keys.ts';
+import { Switches } from './switches.ts';
+
+const rereadMs = 60_000;
 
 export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
-  provides: [providers],
-  uses: [localUpstreams],
-  setup(host, config) {
+  provides: [providers, upstreamDesk],
+  uses: [localUpstreams, database],
+  async setup(host, written) {
+    let config = written;
     let vendors = vendorsOf(config, host);
     const service: Providers = {
       find: (name) => vendors.known.get(name),
@@ -25,14 +33,34 @@ export default definePlugin<ProvidersConfig>({
       keyNamed: (name, credential, model) => vendors.rings.get(name)?.named(credential, model),
       rest: (credential, model, forMs, reason) =>
         vendors.ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
+      isDisabled: (name) => vendors.rings.get(name)?.isDisabled ?? false,
     };
     host.provide(providers, service);
+    const store = host.find(database);
+    await store?.migrate('providers', new URL('./migrations/', import.meta.url));
+    const switches = new Switches({
+      database: store,
+      clock: host.clock,
+      log: host.log,
+      obey: (off) => {
+        for (const ring of vendors.rings.values()) ring.obey(off);
+      },
+      wake: (name) => vendors.rings.get(name)?.wake(),
+    });
+    if (host.mode !== 'check') await switches.load();
+    // Should an announcement ever be lost.
+    host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
+    const desk = openDesk(() => ({ config, rings: vendors.rings }), switches);
+    host.provide(upstreamDesk, desk);
     return {
       notices: () => vendors.notices,
+      commands: providerCommands(desk),
       prepare(changed) {
         const next = vendorsOf(changed, host, vendors);
         return () => {
+          config = changed;
           vendors = next;
+          switches.again();
         };
       },
     };
@@ -42,6 +70,8 @@ export default definePlugin<ProvidersConfig>({
 interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;
   readonly rings: ReadonlyMap<string, KeyRing>;
+  /** Of vendors that are gone: should one come back, its new keys get names that its old ones did not have. */
+  readonly retired: ReadonlyMap<string, KeyRing>;
   readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
   readonly notices: readonly Notice[];
 }
@@ -51,19 +81,20 @@ function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vend
   const known = new Map<string, Provider>();
   const rings = new Map<string, KeyRing>();
   const ringOfCredential = new Map<string, KeyRing>();
+  const retired = new Map([...(earlier?.retired ?? []), ...(earlier?.rings ?? [])]);
   const notices: Notice[] = [];
   for (const [name, section] of Object.entries(config)) {
     if (section.keys.length === 0) {
       notices.push({ level: 'warning', text: `provider "${name}" has no key and is left out` });
       continue;
     }
-    const before = earlier?.rings.get(name);
-    const ring = before?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
+    const ring = retired.get(name)?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
+    retired.delete(name);
     known.set(name, provider(name, section, host));
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
-  return { known, rings, ringOfCredential, notices };
+  return { known, rings, retired, ringOfCredential, notices };
 }
 
 function provider(name: string, section: ProviderConfig, host: Host): Provider {

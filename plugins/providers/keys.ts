@@ -1,7 +1,9 @@
-/** The keys of one provider: used in turn, rested when the vendor says so. */
+/** The keys of one provider: used in turn, rested when the vendor says so, out of use when the operator does. */
 import type { Clock, Log } from '../../core/contract.ts';
+import type { UpstreamView } from '../../core/desk.ts';
 import { secret } from '../../core/secret.ts';
-import type { Secret } from '../../core/vocabulary.ts';
+import type { Providers, Secret } from '../../core/vocabulary.ts';
+import { digestOf } from './switches.ts';
 
 /** A key remembers at most this many resting models; a catalogue is far smaller. */
 const restingModelsLimit = 1_000;
@@ -10,11 +12,22 @@ interface Key {
   readonly key: Secret;
   /** `openai#1`. */
   readonly credential: string;
+  /** Names it for good. */
+  readonly digest: string;
   /** Monotonic milliseconds until which the key rests for every model. */
   restsUntil: number;
   /** The same for single models. */
   readonly modelRestsUntil: Map<string, number>;
+  /** Why it was put to rest last. */
+  reason: string | undefined;
+  /** An operator has taken it out of use. */
+  isDisabled: boolean;
 }
+
+type NamedKey = NonNullable<ReturnType<Providers['keyNamed']>>;
+
+/** A key as operators see it. */
+export type KeyState = UpstreamView['keys'][number];
 
 export class KeyRing {
   readonly #provider: string;
@@ -25,6 +38,7 @@ export class KeyRing {
   readonly #numbered: number;
   /** Index of the key whose turn it is. */
   #turn = 0;
+  #isDisabled = false;
 
   /** `earlier`: the ring whose place it takes. Keys that stay keep their names and their rests. */
   constructor(provider: string, keys: readonly string[], clock: Clock, log: Log, earlier?: KeyRing) {
@@ -41,8 +55,11 @@ export class KeyRing {
       return {
         key: secret(text),
         credential: `${provider}#${numbered}`,
+        digest: digestOf(provider, text),
         restsUntil: Number.NEGATIVE_INFINITY,
         modelRestsUntil: new Map(),
+        reason: undefined,
+        isDisabled: false,
       };
     });
     this.#numbered = numbered;
@@ -57,13 +74,52 @@ export class KeyRing {
     return this.#keys.map((key) => key.credential);
   }
 
+  /** An operator has taken the whole provider out of use. */
+  get isDisabled(): boolean {
+    return this.#isDisabled;
+  }
+
+  /** Takes out of use what is named: the provider, or keys of it by their digests. All else is in use. */
+  obey(off: ReadonlySet<string>): void {
+    this.#isDisabled = off.has(this.#provider);
+    for (const key of this.#keys) key.isDisabled = off.has(key.digest);
+  }
+
+  /** What names a key for good; undefined: there is none of this credential. */
+  digestOf(credential: string): string | undefined {
+    return this.#keys.find((key) => key.credential === credential)?.digest;
+  }
+
+  /** Ends all rests. */
+  wake(): void {
+    for (const key of this.#keys) {
+      key.restsUntil = Number.NEGATIVE_INFINITY;
+      key.modelRestsUntil.clear();
+    }
+  }
+
+  states(): KeyState[] {
+    const now = this.#clock.monotonic();
+    return this.#keys.map(({ credential, isDisabled, restsUntil, modelRestsUntil, reason }) => ({
+      credential,
+      disabled: isDisabled,
+      restsMs: Math.max(0, restsUntil - now),
+      modelRests: [...modelRestsUntil]
+        .filter(([, until]) => until > now)
+        .map(([model, until]) => ({ model, restsMs: until - now })),
+      reason,
+    }));
+  }
+
   /** The next key that does not rest for this model and is not in `except`; else when the first resting one wakes (0: none rests). */
   take(model: string, except?: ReadonlySet<string>): { key: Secret; credential: string } | { retryAfterMs: number } {
+    if (this.#isDisabled) return { retryAfterMs: 0 };
     const now = this.#clock.monotonic();
     let soonest = Number.POSITIVE_INFINITY;
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#turn + step) % this.#keys.length;
       const key = this.#keys[index]!;
+      if (key.isDisabled) continue;
       const wakesAt = Math.max(key.restsUntil, key.modelRestsUntil.get(model) ?? Number.NEGATIVE_INFINITY);
       if (wakesAt > now) soonest = Math.min(soonest, wakesAt);
       else if (except === undefined || !except.has(key.credential)) {
@@ -75,12 +131,13 @@ export class KeyRing {
   }
 
   /** One key by its credential, and for how long it still rests for this model, or for all. */
-  named(credential: string, model: string | undefined): { key: Secret; restsMs: number } | undefined {
+  named(credential: string, model: string | undefined): NamedKey | undefined {
     const key = this.#keys.find((candidate) => candidate.credential === credential);
     if (key === undefined) return undefined;
     const ofModel = model === undefined ? undefined : key.modelRestsUntil.get(model);
     const wakesAt = Math.max(key.restsUntil, ofModel ?? Number.NEGATIVE_INFINITY);
-    return { key: key.key, restsMs: Math.max(0, wakesAt - this.#clock.monotonic()) };
+    const restsMs = Math.max(0, wakesAt - this.#clock.monotonic());
+    return { key: key.key, restsMs, ...(this.#isDisabled || key.isDisabled ? { disabled: true } : {}) };
   }
 
   /** Rests a key for one model, or for all of them. A rest is never shortened by a later, shorter one. */
@@ -89,6 +146,7 @@ export class KeyRing {
     if (key === undefined || !(forMs > 0)) return;
     const now = this.#clock.monotonic();
     const fields = { credential, model, forMs, reason };
+    key.reason = reason;
     if (model === undefined) {
       if (key.restsUntil <= now) this.#log.warn(fields, 'an upstream key rests for all models');
       key.restsUntil = Math.max(key.restsUntil, now + forMs);

@@ -31,16 +31,19 @@ export function limitHeaders(protocol: string | undefined, standings: readonly S
   const dialect = dialects[protocol ?? plainProtocol];
   if (dialect === undefined) return headers;
   let requests: Standing | undefined;
+  let tokens: Standing | undefined;
+  // Of several limits on one thing, of the plan and of the key, the scarcer one is told.
   for (const standing of standings) {
-    if (standing.dimension === 'tpm') dialect(headers, 'tokens', standing, now);
-    else if (
-      standing.dimension !== 'concurrency' &&
-      (requests === undefined || standing.remaining < requests.remaining)
-    )
-      requests = standing;
+    if (standing.dimension === 'tpm') tokens = scarcer(tokens, standing);
+    else if (standing.dimension !== 'concurrency') requests = scarcer(requests, standing);
   }
+  if (tokens !== undefined) dialect(headers, 'tokens', tokens, now);
   if (requests !== undefined) dialect(headers, 'requests', requests, now);
   return headers;
+}
+
+function scarcer(known: Standing | undefined, other: Standing): Standing {
+  return known === undefined || other.remaining < known.remaining ? other : known;
 }
 
 /** As Go prints a time.Duration of whole milliseconds: `0s`, `12ms`, `1.5s`, `6m0s`, `1h0m2.25s`. */

@@ -1,15 +1,24 @@
-/** Requests, tokens and concurrent calls of an account, held to what its plan allows. */
+/** Requests, tokens and concurrent calls, held to what the account's plan and the key allow. */
 import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
 import { reloadable } from '../../core/reloadable.ts';
 import { count, z } from '../../core/schema.ts';
 import { totalTokens } from '../../core/usage.ts';
-import { call, caller, endpointMatches, plan, usageReport } from '../../core/vocabulary.ts';
+import {
+  type Caller,
+  call,
+  caller,
+  endpointMatches,
+  type PlanTerms,
+  plan,
+  tell,
+  usageReport,
+} from '../../core/vocabulary.ts';
 import type { Receipt } from './decide.ts';
 import { demandsOf } from './demands.ts';
 import { limitHeaders } from './headers.ts';
 import type { Demand, Limiter } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
-import { overLimit } from './refusal.ts';
+import { overLimit, standingWords } from './refusal.ts';
 
 const sweepIntervalMs = 60_000;
 /** What an exchange may take when its endpoint sets no other deadline. */
@@ -50,12 +59,17 @@ export default definePlugin({
         const terms = exchange.get(plan);
         // Where the endpoint states a call, a missing one means that it was opened too late: better loud than unlimited.
         const asked = endpoint.states?.includes(call) === true ? exchange.get(call) : undefined;
-        const demands = demandsOf(exchange.get(caller).accountId, terms.limits, asked, {
+        const who = exchange.get(caller);
+        const options = {
           reservedOutputTokens: reserve.output_tokens,
           slotLifetimeMs: (endpoint.timeoutMs ?? defaultDeadlineMs) + slotGraceMs,
-        });
+        };
+        const demands = demandsOf(who.accountId, terms.limits, asked, options);
+        // The key's own limits are asked for in one go with the plan's: all are granted or none.
+        if (who.keyLimits !== undefined) demands.push(...demandsOf(`key:${who.keyId}`, who.keyLimits, asked, options));
         if (demands.length === 0) return next();
         const verdict = limiter.take(exchange.id, demands);
+        tell(exchange, host.clock.now(), 'rate-limit', () => standingWords(who.accountId, demands, verdict));
         verdict.receipts.forEach((receipt, index) => {
           returnAtEnd(limiter, exchange, demands[index]!, receipt);
         });
@@ -63,7 +77,7 @@ export default definePlugin({
         const dialect = asked?.kind === undefined ? asked?.protocol : undefined;
         const headers = limitHeaders(dialect, verdict.standings, host.clock.now());
         if (verdict.refusedBy !== undefined)
-          throw overLimit(terms.name, verdict.refusedBy, verdict.retryAfterMs, headers);
+          throw overLimit(ownerOf(verdict.refusedBy, who, terms), verdict.refusedBy, verdict.retryAfterMs, headers);
         const answer = await next();
         Object.assign(answer.headers, headers);
         return answer;
@@ -71,6 +85,11 @@ export default definePlugin({
     }));
   },
 });
+
+/** Who sets this limit, in a refusal's words. */
+function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: PlanTerms): string {
+  return subject === accountId ? `plan "${name}"` : 'this key';
+}
 
 /** Gives back what `demand` took when the exchange has ended, however it ended. An exchange without a usage report used no tokens. */
 function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, receipt: Receipt): void {

@@ -1,8 +1,10 @@
 /** One database row and one log line for each request, written in batches, off the client's path. */
 import { sql } from 'drizzle-orm';
 import { definePlugin } from '../../core/contract.ts';
+import { requestDesk } from '../../core/desk.ts';
 import { duration, z } from '../../core/schema.ts';
-import { database } from '../../core/vocabulary.ts';
+import { database, story } from '../../core/vocabulary.ts';
+import { openDesk } from './desk.ts';
 import { RowQueue } from './queue.ts';
 import { rowOf } from './row.ts';
 
@@ -13,12 +15,19 @@ export default definePlugin({
   config: z.strictObject({
     lines: z.boolean().default(true).describe('Write one log line for each request.'),
     retention: duration().prefault('30d').describe('How long rows are kept.'),
+    story: z
+      .boolean()
+      .default(true)
+      .describe('Keep with each row what was decided on the way: limit, price, route, conversion, charge.'),
   }),
   needs: [database],
+  provides: [requestDesk],
+  writes: [story],
   async setup(host, written) {
     let config = written;
     const store = host.need(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
+    host.provide(requestDesk, openDesk(store));
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(sql`insert into ${schema}.requests
@@ -32,6 +41,7 @@ export default definePlugin({
     return {
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
+        if (config.story) exchange.set(story, []);
         exchange.defer((outcome) => {
           // One encoding serves the line and the row.
           const row = JSON.stringify(rowOf(exchange, outcome));

@@ -1,7 +1,7 @@
 /** What one exchange leaves in the request log. */
 import type { Exchange, Outcome } from '../../core/contract.ts';
-import { maskSecrets } from '../../core/secret.ts';
-import { attempts, call, caller, usageReport } from '../../core/vocabulary.ts';
+import { attempts, call, caller, dropped, story, usageReport } from '../../core/vocabulary.ts';
+import { type KeptLine, keptStory, storable } from './story.ts';
 
 /** Columns of `requests`, in JSON types. */
 export interface RequestRow {
@@ -28,9 +28,12 @@ export interface RequestRow {
   usage_estimated: boolean | undefined;
   finish: string | undefined;
   upstream_id: string | undefined;
+  dropped: readonly string[] | undefined;
+  story: readonly KeptLine[] | undefined;
 }
 
 const longestText = 200;
+const mostDropped = 50;
 
 /** Facts that nobody stated (a refused key, a model that does not exist) stay empty. */
 export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
@@ -39,6 +42,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   const report = exchange.find(usageReport);
   const tries = exchange.find(attempts) ?? [];
   const last = tries.at(-1);
+  const left = exchange.find(dropped);
   return {
     id: exchange.id,
     received_at: new Date(exchange.receivedAt).toISOString(),
@@ -46,14 +50,14 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     protocol: asked?.protocol,
     account_id: who?.accountId,
     key_id: who?.keyId,
-    model: storable(asked?.model),
+    model: bounded(asked?.model),
     provider: last?.provider,
     upstream_model: last?.model,
     streamed: asked?.stream ?? false,
     status: outcome.status,
     outcome: outcome.kind,
     error_kind: outcome.error?.kind,
-    error_code: storable(outcome.error?.code),
+    error_code: bounded(outcome.error?.code),
     attempts: tries.length,
     first_byte_ms: rounded(outcome.firstByteMs),
     total_ms: rounded(outcome.totalMs)!,
@@ -61,19 +65,18 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     bytes_out: outcome.bytesOut,
     usage: report?.usage,
     usage_estimated: report?.estimated,
-    finish: storable(report?.finish),
-    upstream_id: storable(report?.upstreamId),
+    finish: bounded(report?.finish),
+    upstream_id: bounded(report?.upstreamId),
+    dropped:
+      left === undefined || left.length === 0
+        ? undefined
+        : left.slice(0, mostDropped).map((field) => storable(field, longestText)),
+    story: keptStory(exchange.find(story), exchange.receivedAt),
   };
 }
 
-/**
- * A text from outside, bounded, masked (a client may have put its key where the model belongs), and without what a JSON
- * string may hold and a database's text may not: one such row would keep all others out.
- */
-function storable(text: string | undefined): string | undefined {
-  return text === undefined
-    ? undefined
-    : maskSecrets(text.slice(0, longestText)).toWellFormed().replaceAll('\0', '\ufffd');
+function bounded(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : storable(text, longestText);
 }
 
 function rounded(milliseconds: number | undefined): number | undefined {

@@ -28,7 +28,7 @@ const endpointOf: Record<string, string> = {
  * The usable targets. Those that speak `protocol` come before those for which the call must be translated, which speak the
  * first protocol of their list that serves. In the listed order; but where targets carry weights, one of these is drawn by
  * its share to go first, and those without a weight stay behind as fallbacks.
- * Throws GatewayError `unsupported` when no target can be spoken with.
+ * Throws GatewayError `unsupported` when no target can be spoken with, `overloaded` when those that could are out of use.
  */
 export function candidatesFor(
   model: Model,
@@ -41,7 +41,7 @@ export function candidatesFor(
   const foreign: Candidate[] = [];
   for (const target of model.targets) {
     const provider = providers.find(target.provider);
-    if (provider === undefined) continue;
+    if (provider === undefined || providers.isDisabled?.(target.provider) === true) continue;
     if (protocol in provider.speaks) {
       native.push(candidate(model, target, provider, protocol));
       continue;
@@ -49,7 +49,10 @@ export function candidatesFor(
     const spoken = Object.keys(provider.speaks).find((name) => translations?.can(protocol, name));
     if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken));
   }
-  if (native.length + foreign.length === 0) throw noneSpeaks(model, protocol, providers);
+  if (native.length + foreign.length === 0) {
+    if (model.targets.some((target) => providers.isDisabled?.(target.provider) === true)) throw outOfService();
+    throw noneSpeaks(model, protocol, providers);
+  }
   if (native.length > 1) drawFirst(native, random);
   if (foreign.length > 1) drawFirst(foreign, random);
   return native.concat(foreign);
@@ -78,6 +81,13 @@ function drawFirst(candidates: Candidate[], random: Random): void {
   const first = candidates.splice(drawn === -1 ? candidates.findLastIndex(({ weight }) => weight > 0) : drawn, 1)[0]!;
   candidates.sort((one, other) => Number(other.weight > 0) - Number(one.weight > 0));
   candidates.unshift(first);
+}
+
+/** An operator has taken all that could serve it out of use. */
+function outOfService(): GatewayError {
+  return new GatewayError('overloaded', 'The model is out of service at the moment; try again later.', {
+    code: 'model_out_of_service',
+  });
 }
 
 function noneSpeaks(model: Model, protocol: string, providers: Providers): GatewayError {

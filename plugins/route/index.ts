@@ -21,6 +21,7 @@ import {
 import { type Candidate, candidatesFor } from './candidates.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
 import { checkPinned, takePinned } from './pinned.ts';
+import { tellAttempt, tellTargets } from './story.ts';
 import { busy, finalError, judge, type Verdict, withoutRetry } from './verdict.ts';
 
 export default definePlugin<RouteConfig>({
@@ -73,6 +74,7 @@ class Journey {
     const able = this.#host.find(translations);
     const queue = this.#reachable(candidatesFor(wanted, this.#protocol, this.#providers, random, able));
     this.#exchange.set(attempts, this.#attempts);
+    tellTargets(this.#exchange, this.#host.clock.now(), queue);
     this.#exchange.beforeSend(() => {
       this.#sent = true;
     });
@@ -163,6 +165,7 @@ class Journey {
     // What an earlier attempt consumed stands in its row; it is not this one's.
     if (this.#attempts.length > 0) this.#exchange.set<UsageReport | undefined>(usageReport, undefined);
     this.#attempts.push(attempt);
+    tellAttempt(this.#exchange, attempt);
     return attempt;
   }
 

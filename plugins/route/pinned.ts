@@ -6,12 +6,13 @@ import type { Model, Pinned, Providers, Secret } from '../../core/vocabulary.ts'
 export function checkPinned(pin: Pinned, model: Model, providers: Providers): void {
   const serves = model.targets.some((target) => target.provider === pin.provider);
   const provider = providers.find(pin.provider);
-  if (!serves || provider === undefined || !(pin.protocol in provider.speaks)) throw lost();
+  const isOff = providers.isDisabled?.(pin.provider) === true;
+  if (!serves || isOff || provider === undefined || !(pin.protocol in provider.speaks)) throw lost();
 }
 
 /**
  * The key by which the earlier answer was given, or for how long it cannot be used (0: it was tried already). Throws
- * `previous_response_not_found` when it is no longer configured: no other key could see that answer.
+ * `previous_response_not_found` when it is no longer configured or out of use: no other key could see that answer.
  */
 export function takePinned(
   pin: Pinned,
@@ -21,7 +22,7 @@ export function takePinned(
 ): { key: Secret; credential: string } | { retryAfterMs: number } {
   const { credential } = pin;
   const named = providers.keyNamed(pin.provider, credential, model);
-  if (named === undefined) throw lost();
+  if (named === undefined || named.disabled === true) throw lost();
   if (tried?.has(credential) === true) return { retryAfterMs: 0 };
   return named.restsMs > 0 ? { retryAfterMs: named.restsMs } : { key: named.key, credential };
 }

@@ -1,22 +1,21 @@
 /** What an operator does with redeem codes on the command line. */
 import type { Command, CommandResult } from '../../core/contract.ts';
+import type { CodeGift, CodeView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd } from '../../core/money.ts';
-import { hashCode, makeCode, prefixOf } from './code.ts';
+import type { CodeLists } from './code-lists.ts';
+import { endCodes, makeCodes, mostCodes, mostDays, mostUses } from './codes.ts';
 import type { PlanTools } from './plan-commands.ts';
-import { offerNamed } from './sale.ts';
-import type { CodeStore, Gift, StoredCode } from './store.ts';
+import type { CodeStore } from './store.ts';
 import { accountOf, amountOf, columns, countOf, spanOf, textOf, timeText, type Values, wrong } from './words.ts';
 
 export interface CodeTools extends PlanTools {
   readonly codes: CodeStore;
+  readonly lists: CodeLists;
 }
 
-const mostCodes = 10_000;
-const mostUses = 1_000_000;
-
 export function codeCommands(tools: CodeTools): Command[] {
-  const { codes, host } = tools;
+  const { lists, host } = tools;
   return [
     {
       name: 'codes create',
@@ -38,13 +37,13 @@ export function codeCommands(tools: CodeTools): Command[] {
       name: 'codes list',
       summary: 'Lists codes by their first characters, never in full.',
       options: { '--batch <name>': 'only the codes of this batch' },
-      run: async (values) => listCodes(await codes.list(textOf(values, 'batch')), host.clock.now()),
+      run: async (values) => listCodes(await lists.list(textOf(values, 'batch')), host.clock.now()),
     },
     {
       name: 'codes export',
       summary: 'Writes the codes of a batch and what became of them as CSV.',
       options: { '--batch <name>': 'only the codes of this batch' },
-      run: async (values) => exportCodes(await codes.list(textOf(values, 'batch')), host.clock.now()),
+      run: async (values) => exportCodes(await lists.list(textOf(values, 'batch')), host.clock.now()),
     },
     {
       name: 'codes revoke',
@@ -64,27 +63,26 @@ export function codeCommands(tools: CodeTools): Command[] {
 
 async function createCodes({ host, codes, plans }: CodeTools, values: Values): Promise<CommandResult> {
   const gift = readGift(values);
-  if (gift.kind !== 'balance') offerNamed(plans, gift.plan);
-  const now = host.clock.now();
   const maxUses = countOf(values, 'uses', 1, mostUses);
-  const made = Array.from({ length: countOf(values, 'count', 1, mostCodes) }, () => makeCode(host.random));
-  const batch = textOf(values, 'batch') ?? `batch-${new Date(now).toISOString().slice(0, 10)}-${prefixOf(made[0]!)}`;
-  if (!/^[\w.:-]{1,100}$/.test(batch))
-    throw wrong('batch', 'A batch is named by up to 100 letters, digits, and . : - _');
   const lifeMs = spanOf(values, 'expires');
-  await codes.insert({
-    batch,
-    gift,
-    maxUses,
-    oncePerAccount: values['repeatable'] !== true,
-    expiresAt: lifeMs === undefined ? undefined : now + lifeMs,
-    createdAt: now,
-    codes: made.map((code) => ({ hash: hashCode(code), prefix: prefixOf(code) })),
-  });
-  return { json: { batch, gift: giftText(gift), uses: maxUses, codes: made }, text: made.join('\n') };
+  const made = await makeCodes(
+    { codes, plans, clock: host.clock, random: host.random },
+    {
+      batch: textOf(values, 'batch'),
+      gift,
+      count: countOf(values, 'count', 1, mostCodes),
+      maxUses,
+      oncePerAccount: values['repeatable'] !== true,
+      expiresAt: lifeMs === undefined ? undefined : host.clock.now() + lifeMs,
+    },
+  );
+  return {
+    json: { batch: made.batch, gift: giftText(gift), uses: maxUses, codes: made.codes },
+    text: made.codes.join('\n'),
+  };
 }
 
-function readGift(values: Values): Gift {
+function readGift(values: Values): CodeGift {
   const [usd, plan] = [textOf(values, 'usd'), textOf(values, 'plan')];
   const lastsMs = spanOf(values, 'lasts');
   if ((usd === undefined) === (plan === undefined))
@@ -95,21 +93,21 @@ function readGift(values: Values): Gift {
   }
   if (lastsMs !== undefined) throw wrong('lasts', '--lasts belongs to --usd; a plan takes --days.');
   if (textOf(values, 'days') === undefined) return { kind: 'plan', plan: plan! };
-  return { kind: 'days', plan: plan!, days: countOf(values, 'days', 0, 36_500) };
+  return { kind: 'days', plan: plan!, days: countOf(values, 'days', 0, mostDays) };
 }
 
-function giftText(gift: Gift): string {
+function giftText(gift: CodeGift): string {
   if (gift.kind === 'balance') return `${formatUsd(gift.amount)} USD`;
   return gift.kind === 'plan' ? `plan ${gift.plan}` : `${gift.days} days of plan ${gift.plan}`;
 }
 
-function stateOf({ revokedAt, expiresAt, uses, maxUses }: StoredCode, now: number): string {
+function stateOf({ revokedAt, expiresAt, uses, maxUses }: CodeView, now: number): string {
   if (uses >= maxUses) return 'used';
   if (revokedAt !== undefined) return 'revoked';
   return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'open';
 }
 
-function viewOf(code: StoredCode, now: number) {
+function viewOf(code: CodeView, now: number) {
   return {
     id: code.id,
     prefix: code.prefix,
@@ -125,7 +123,7 @@ function viewOf(code: StoredCode, now: number) {
   };
 }
 
-function listCodes(list: readonly StoredCode[], now: number): CommandResult {
+function listCodes(list: readonly CodeView[], now: number): CommandResult {
   const json = list.map((code) => viewOf(code, now));
   const rows = json.map((code) => [
     `${code.prefix}…`,
@@ -140,7 +138,7 @@ function listCodes(list: readonly StoredCode[], now: number): CommandResult {
 }
 
 /** RFC 4180, without the codes themselves: those are known only to whoever made them. */
-function exportCodes(list: readonly StoredCode[], now: number): CommandResult {
+function exportCodes(list: readonly CodeView[], now: number): CommandResult {
   const json = list.map((code) => viewOf(code, now));
   const cell = (value: unknown) => {
     const text = String(value);
@@ -152,7 +150,7 @@ function exportCodes(list: readonly StoredCode[], now: number): CommandResult {
 
 async function revokeCodes({ codes, host }: CodeTools, values: Values): Promise<CommandResult> {
   const named = textOf(values, 'code') ?? '';
-  const revoked = await codes.revoke(named, hashCode(named), host.clock.now());
+  const revoked = await endCodes({ codes, clock: host.clock }, named);
   if (revoked === 0) {
     throw new GatewayError('not_found', 'There is no open code or batch of this name.', { field: 'code' });
   }

@@ -1,10 +1,11 @@
 /** Redeeming: a code's gift goes to an account in one transaction, and no use of a code is counted twice. */
+import type { CodeView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { money } from '../../core/money.ts';
 import type { Posting, Redemption } from '../../core/vocabulary.ts';
 import { hashCode, readCode } from './code.ts';
 import { enterPlan, offerNamed, type Sales } from './sale.ts';
-import type { CodeStore, StoredCode } from './store.ts';
+import type { CodeStore } from './store.ts';
 
 const dayMs = 24 * 3_600_000;
 
@@ -29,7 +30,7 @@ export async function redeemCode(
   });
 }
 
-function checkUsable({ revokedAt, expiresAt, uses, maxUses }: StoredCode, at: number): void {
+function checkUsable({ revokedAt, expiresAt, uses, maxUses }: CodeView, at: number): void {
   if (revokedAt !== undefined) throw unusable('code_revoked', 'This code was revoked.');
   if (expiresAt !== undefined && expiresAt <= at) throw unusable('code_expired', 'This code has expired.');
   if (uses >= maxUses) throw unusable('code_used', 'This code has been used.');
@@ -38,7 +39,7 @@ function checkUsable({ revokedAt, expiresAt, uses, maxUses }: StoredCode, at: nu
 async function give(
   sales: Sales,
   posting: Posting,
-  { gift, prefix, batch }: StoredCode,
+  { gift, prefix, batch }: CodeView,
   reference: string,
 ): Promise<Redemption> {
   if (gift.kind === 'balance') {

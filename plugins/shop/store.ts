@@ -1,17 +1,12 @@
-/** Every statement on redeem codes and their uses. */
+/** Every statement that makes, uses or ends redeem codes. */
 import { type SQL, sql } from 'drizzle-orm';
+import type { CodeGift, CodeView } from '../../core/desk.ts';
 import { type Money, money } from '../../core/money.ts';
 import type { Database, Orm } from '../../core/vocabulary.ts';
 
-/** What a code gives. */
-export type Gift =
-  | { readonly kind: 'balance'; readonly amount: Money; readonly lastsMs: number | undefined }
-  | { readonly kind: 'plan'; readonly plan: string }
-  | { readonly kind: 'days'; readonly plan: string; readonly days: number };
-
 export interface NewCodes {
   readonly batch: string;
-  readonly gift: Gift;
+  readonly gift: CodeGift;
   readonly maxUses: number;
   readonly oncePerAccount: boolean;
   readonly expiresAt: number | undefined;
@@ -19,24 +14,11 @@ export interface NewCodes {
   readonly codes: readonly { readonly hash: string; readonly prefix: string }[];
 }
 
-export interface StoredCode {
+export interface CodeRow {
   readonly id: string;
   readonly prefix: string;
   readonly batch: string;
-  readonly gift: Gift;
-  readonly maxUses: number;
-  readonly uses: number;
-  readonly oncePerAccount: boolean;
-  readonly expiresAt: number | undefined;
-  readonly revokedAt: number | undefined;
-  readonly createdAt: number;
-}
-
-interface CodeRow {
-  readonly id: string;
-  readonly prefix: string;
-  readonly batch: string;
-  readonly kind: Gift['kind'];
+  readonly kind: CodeGift['kind'];
   readonly amount: string | null;
   readonly money_lasts_ms: string | null;
   readonly plan: string | null;
@@ -49,17 +31,11 @@ interface CodeRow {
   readonly created_at: string;
 }
 
-/** Codes that one listing tells at most. */
-export const listed = 100_000;
-
 export type CodeStore = ReturnType<typeof openCodeStore>;
 
 export function openCodeStore({ orm, schema }: Database) {
   const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
-  const columns = sql`id::text as id, prefix, batch, kind, amount::text as amount, money_lasts_ms::text as money_lasts_ms,
-    plan, days, max_uses, once_per_account, ${milliseconds('expires_at')}, ${milliseconds('revoked_at')},
-    ${milliseconds('created_at')},
-    (select count(*)::int from ${table('redemptions')} as redemptions where redemptions.code_id = codes.id) as uses`;
+  const columns = columnsOf(table);
   return {
     async insert({ codes, gift, batch, maxUses, oncePerAccount, expiresAt, createdAt }: NewCodes): Promise<void> {
       const { amount, lastsMs, plan, days } = { ...noGift, ...gift };
@@ -74,7 +50,7 @@ export function openCodeStore({ orm, schema }: Database) {
     },
 
     /** The code, locked until the transaction ends: its uses are counted by one at a time. */
-    async lock(transaction: Orm, hash: string): Promise<StoredCode | undefined> {
+    async lock(transaction: Orm, hash: string): Promise<CodeView | undefined> {
       // Locked before it is counted: a statement sees only what was there when it began.
       await transaction.execute(sql`select from ${table('codes')} where hash = ${hash} for update`);
       const rows = await rowsOf<CodeRow>(
@@ -99,16 +75,6 @@ export function openCodeStore({ orm, schema }: Database) {
       );
     },
 
-    /** All codes or those of one batch, oldest first. */
-    async list(batch: string | undefined): Promise<StoredCode[]> {
-      const chosen = batch === undefined ? sql`true` : sql`batch = ${batch}`;
-      const rows = await rowsOf<CodeRow>(
-        orm,
-        sql`select ${columns} from ${table('codes')} as codes where ${chosen} order by codes.created_at, batch, prefix, id limit ${listed}::int`,
-      );
-      return rows.map(codeOf);
-    },
-
     /** Revokes the codes of this batch, id or hash that are not revoked yet. Resolves with how many there were. */
     async revoke(named: string, hash: string, at: number): Promise<number> {
       const rows = await rowsOf(
@@ -121,23 +87,30 @@ export function openCodeStore({ orm, schema }: Database) {
   };
 }
 
+/** What a `CodeRow` is read from; the table is called `codes`. */
+export function columnsOf(table: (name: string) => SQL): SQL {
+  return sql`id::text as id, prefix, batch, kind, amount::text as amount, money_lasts_ms::text as money_lasts_ms,
+    plan, days, max_uses, once_per_account, ${milliseconds('expires_at')}, ${milliseconds('revoked_at')},
+    ${milliseconds('created_at')},
+    (select count(*)::int from ${table('redemptions')} as redemptions where redemptions.code_id = codes.id) as uses`;
+}
+
 const noGift: { amount?: Money; lastsMs?: number | undefined; plan?: string; days?: number } = {};
 
-async function rowsOf<Row>(runner: Pick<Orm, 'execute'>, statement: SQL): Promise<Row[]> {
+export async function rowsOf<Row>(runner: Pick<Orm, 'execute'>, statement: SQL): Promise<Row[]> {
   const result: unknown = await runner.execute(statement);
   return (Array.isArray(result) ? result : (result as { rows: Row[] }).rows) as Row[];
 }
 
-function milliseconds(column: string): SQL {
-  const name = sql.identifier(column);
-  return sql`round(extract(epoch from ${name}) * 1000)::bigint::text as ${name}`;
+export function milliseconds(name: string, time: SQL = sql`${sql.identifier(name)}`): SQL {
+  return sql`round(extract(epoch from ${time}) * 1000)::bigint::text as ${sql.identifier(name)}`;
 }
 
 function timeOf(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }
 
-function codeOf(row: CodeRow): StoredCode {
+export function codeOf(row: CodeRow): CodeView {
   return {
     id: row.id,
     prefix: row.prefix,
@@ -152,11 +125,11 @@ function codeOf(row: CodeRow): StoredCode {
   };
 }
 
-function giftOf({ kind, amount, money_lasts_ms: lastsMs, plan, days }: CodeRow): Gift {
+function giftOf({ kind, amount, money_lasts_ms: lastsMs, plan, days }: CodeRow): CodeGift {
   if (kind === 'balance') return { kind, amount: money(BigInt(amount!)), lastsMs: numberOf(lastsMs) };
   return kind === 'plan' ? { kind, plan: plan! } : { kind, plan: plan!, days: days! };
 }
 
-function numberOf(digits: string | null): number | undefined {
+export function numberOf(digits: string | null): number | undefined {
   return digits === null ? undefined : Number.parseInt(digits, 10);
 }

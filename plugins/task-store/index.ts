@@ -1,5 +1,6 @@
 /** Images and videos as tasks: ordered by clients, made by vendors, kept by files, and paid once. */
 import { definePlugin, type Host, type Part } from '../../core/contract.ts';
+import { taskDesk } from '../../core/desk.ts';
 import { GuardedClient } from '../../core/guarded-get.ts';
 import {
   accounts,
@@ -25,6 +26,7 @@ import { Queries } from './queries.ts';
 import { TaskRows } from './rows.ts';
 import { imageTask, videoTask } from './shapes/index.ts';
 import type { Adapters } from './targets.ts';
+import { openTaskDesk } from './task-desk.ts';
 import type { Timing, Tools } from './tools.ts';
 import { openVendors } from './vendor.ts';
 import { viewOf } from './view.ts';
@@ -43,6 +45,7 @@ export default definePlugin<TaskConfig>({
   reads: [call, caller, model, deposit],
   // No exchange of an order has attempts: the task has.
   writes: [attempts, usageReport],
+  provides: [taskDesk],
   setup: (host, config) => setUpTasks(host, config, adapters),
 });
 
@@ -71,6 +74,7 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
     log: host.log,
     timing: timingOf(config),
   };
+  host.provide(taskDesk, openTaskDesk(tools));
   const engine = new Engine(tools, config.workers);
   const endpoints = endpointsOf({ host, config, tools, engine, queries: new Queries(tools) });
   const secret = () => callbackKey(store, config.callbacks.secret, host.random);

@@ -62,12 +62,16 @@ export class Queries {
   /** Cancels what nobody has begun to make; 409 for what has begun. */
   async cancel(exchange: Exchange, scope: Scope): Promise<Answer> {
     const task = await this.#find(exchange, scope);
-    if (task.state !== 'cancelled' && !(await this.#takeBack(task, exchange.signal))) {
-      const message = isFinal(task.state) ? 'The task has ended.' : 'The task has begun and cannot be cancelled.';
-      throw new GatewayError('conflict', message, { code: 'task_not_cancellable', shouldRetry: false });
-    }
+    await this.takeBack(task, exchange.signal);
     const { id, accountId } = task;
     return json(this.#word((await this.#tools.rows.find(id, accountId))!, exchange, scope));
+  }
+
+  /** Cancels a task of which it is known that it may be; one that is cancelled already stays so. */
+  async takeBack(task: StoredTask, signal: AbortSignal): Promise<void> {
+    if (task.state === 'cancelled' || (await this.#takeBack(task, signal))) return;
+    const message = isFinal(task.state) ? 'The task has ended.' : 'The task has begun and cannot be cancelled.';
+    throw new GatewayError('conflict', message, { code: 'task_not_cancellable', shouldRetry: false });
   }
 
   /** The first file of what was made. */

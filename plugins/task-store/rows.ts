@@ -252,3 +252,6 @@ function taskOf(row: Row): StoredTask {
 function read<Value>(text: string | null): Value | undefined {
   return text === null ? undefined : (JSON.parse(text) as Value);
 }
+
+export type { Row };
+export { columns as toldColumns, taskOf };

@@ -82,3 +82,18 @@ test('a reader that falls behind gets whole lines and is told how many were drop
   assert.equal(lines.filter(({ msg }) => msg === 'row').length + dropped, 40_000);
   assert.equal(lines.at(-1)!.msg, 'late');
 });
+
+test('the level may change while lines are written, for records too', () => {
+  const lines: string[] = [];
+  const log = createLog('warn', (line) => void lines.push(line));
+  const both = () => {
+    log.info({}, 'a line');
+    log.record('a record', '{"a":1}');
+    return lines.splice(0).length;
+  };
+  assert.equal(both(), 0);
+  log.setLevel('info');
+  assert.equal(both(), 2);
+  log.setLevel('error');
+  assert.equal(both(), 0);
+});

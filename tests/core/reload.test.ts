@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ConfigCheck } from '../../core/desk.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 
 /** Vendors that answer with their own name, at once or when they are let. */
@@ -90,7 +91,7 @@ test('a file that cannot run is refused with its line, and what ran goes on', as
 test('what needs a restart is named and left as it is; the rest is taken up all the same', async () => {
   const gateway = await startGateway(yaml('one'));
   try {
-    const more = 'schema: other\nserver: { header_limit: 1KB }\n';
+    const more = 'schema: other\nserver: { header_limit: 1KB, drain: { grace: 0s } }\nlog: error\n';
     await write(
       gateway,
       yaml('two', more).replace('127.0.0.1:0', '127.0.0.1:1').replace('[passthrough]', '[passthrough, ./more.ts]'),
@@ -100,15 +101,40 @@ test('what needs a restart is named and left as it is; the rest is taken up all 
       `import { z } from ${JSON.stringify(import.meta.resolve('zod'))};
        export default { name: 'more', config: z.strictObject({}), setup: () => ({}) };`,
     );
-    const waiting = ['listen', 'schema', 'plugins', 'server'].map((section) => ({ section, restart: true }));
-    for (const light of [[{ section: 'passthrough', restart: false }], []]) {
-      const { changes, problems } = await gateway.gateway.reload();
+    const named = ({ changes, problems }: ConfigCheck, restart: boolean) => {
       assert.deepEqual(problems, []);
-      assert.deepEqual(changes, [...waiting, ...light], 'and told again until they are done');
-    }
+      return changes.filter((change) => change.restart === restart).map(({ section }) => section);
+    };
+    const waiting = ['listen', 'schema', 'plugins', 'server.header_limit'];
+    const first = await gateway.gateway.reload();
+    assert.deepEqual([named(first, true), named(first, false)], [waiting, ['log', 'server', 'passthrough']]);
+    const second = await gateway.gateway.reload();
+    assert.deepEqual([named(second, true), named(second, false)], [waiting, []], 'they are told until it is done');
+    const { server } = gateway.gateway.file.settings;
+    assert.deepEqual([server.header_limit, server.drain.grace], [64 * 2 ** 10, 0]);
     assert.equal(await ask(gateway), 'two');
     assert.equal(gateway.gateway.file.settings.listen.port, 0);
     assert(gateway.lines.some((line) => line.includes('these changes wait for a restart') && line.includes('plugins')));
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test('limits of the server hold for who comes next', async () => {
+  const gateway = await startGateway(yaml('one'));
+  const status = async (bytes: number) =>
+    (await fetch(`${gateway.origin}/a`, { method: 'POST', body: 'x'.repeat(bytes) })).status;
+  try {
+    assert.equal(await status(2_000), 200);
+    await write(gateway, yaml('one', 'server: { body_limit: 1KB, headers: 2, timeout: 200ms }\n'));
+    const { changes } = await gateway.gateway.reload();
+    assert.deepEqual(changes, [{ section: 'server', restart: false }]);
+    assert.equal(await status(10), 431);
+    await write(gateway, yaml('one', 'server: { body_limit: 1KB, timeout: 200ms }\n'));
+    await gateway.gateway.reload();
+    assert.deepEqual([await status(2_000), await status(10)], [413, 200]);
+    assert.equal((await fetch(`${gateway.origin}/slow`)).status, 504);
+    held.pop()!();
   } finally {
     await gateway.stop();
   }

@@ -142,4 +142,10 @@ export async function setUp<Config>(plugin: Plugin<Config>, host: Host, section:
   return plugin.setup(host, schema.parse(section));
 }
 
+/** Validates a changed section by the plugin's own schema and has the part get ready for it; what it returns takes it up. */
+export async function prepare<Config>(plugin: Plugin<Config>, part: Part, section: unknown = {}): Promise<() => void> {
+  const schema = plugin.config as unknown as { parse(value: unknown): Config };
+  return part.prepare!(schema.parse(section));
+}
+
 export const okAnswer: Answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' };

@@ -16,28 +16,52 @@ export interface SignInParts extends AuthParts {
   readonly store: PeopleStore;
 }
 
+/** Addresses that lead through a provider. */
+const throughProvider = /^\/(?:sign-in\/social|link-social|callback\/|oauth2\/)/;
+/** So often at most a provider is looked for that could not be reached. */
+const lookAgainMs = 10_000;
+
 export function createSignIn(parts: SignInParts): SignIn {
-  const auths = new Map<string, Auth>();
-  const authFor = (origin: string): Auth => {
-    let auth = auths.get(origin);
-    if (auth === undefined) {
-      if (auths.size >= mostOrigins) auths.delete(auths.keys().next().value!);
-      auth = createAuth(parts, origin);
-      auths.set(origin, auth);
-    }
-    return auth;
+  // Without a provider nobody waits for one: whoever has a password comes in while it is down.
+  const plain = { ...parts, settings: { ...parts.settings, oidc: [] } };
+  const own = keepAuths((origin) => createAuth(plain, origin));
+  const foreign = keepAuths((origin) => createAuth(parts, origin));
+  const handle = async (request: Request, origin: string, path: string): Promise<Response> => {
+    if (parts.settings.oidc.length === 0 || !throughProvider.test(path)) return own.at(origin).handler(request);
+    const again = request.clone();
+    const response = await foreign.at(origin).handler(request);
+    // What it says of itself is read when the instance is made.
+    if (response.status !== 404 || parts.throttle.take('look for providers', 1, lookAgainMs) > 0) return response;
+    foreign.forget(origin);
+    return foreign.at(origin).handler(again);
   };
   return async function signIn(request, origin) {
     try {
       refuseForeign({ method: request.method, header: (name) => request.headers.get(name) ?? undefined }, origin);
       const path = new URL(request.url).pathname.slice(authPath.length);
       if (request.method === 'POST' && path === '/revoke-session') return await revokeSession(parts, request);
-      return await inOneShape(await authFor(origin).handler(request));
+      return await inOneShape(await handle(request, origin, path));
     } catch (error) {
       const { status, code, kind, message } = toGatewayError(error);
       if (kind === 'internal') parts.log.error({ reason: reasonOf(error) }, 'signing in failed inside the gateway');
       return Response.json({ error: { code: code ?? kind, message } }, { status });
     }
+  };
+}
+
+function keepAuths(create: (origin: string) => Auth) {
+  const auths = new Map<string, Auth>();
+  return {
+    at(origin: string): Auth {
+      let auth = auths.get(origin);
+      if (auth === undefined) {
+        if (auths.size >= mostOrigins) auths.delete(auths.keys().next().value!);
+        auth = create(origin);
+        auths.set(origin, auth);
+      }
+      return auth;
+    },
+    forget: (origin: string) => void auths.delete(origin),
   };
 }
 

@@ -8,7 +8,7 @@ import type { PeopleTables } from './tables.ts';
 
 export type SignUpPolicy = 'open' | 'invite' | 'closed';
 
-/** Throws a 403 for whoever may not. An invitation is for one address, and is used up by it. */
+/** Throws for whoever may not. An invitation is for one address, and is used up by it. */
 export async function admitSignUp(
   policy: SignUpPolicy,
   links: Links,
@@ -23,7 +23,8 @@ export async function admitSignUp(
   }
   const message =
     policy === 'closed' ? 'Nobody can sign up here. Ask the operator.' : 'You need an invitation for this address.';
-  throw new APIError('FORBIDDEN', { code: 'SIGN_UP_NOT_ALLOWED', message });
+  // Not a 403: where addresses are confirmed, better-auth hides those behind an answer that looks like success.
+  throw new APIError('BAD_REQUEST', { code: 'SIGN_UP_NOT_ALLOWED', message });
 }
 
 const crashedAfterMs = 60_000;

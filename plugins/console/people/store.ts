@@ -15,7 +15,16 @@ export interface SessionPerson {
 
 export type PeopleStore = ReturnType<typeof openPeopleStore>;
 
-export function openPeopleStore(orm: Orm, { user, session, account, verification }: PeopleTables) {
+export function openPeopleStore(orm: Orm, tables: PeopleTables) {
+  return {
+    ...listStatements(orm, tables),
+    ...changeStatements(orm, tables),
+    ...accountStatements(orm, tables),
+    ...sessionStatements(orm, tables),
+  };
+}
+
+function listStatements(orm: Orm, { user, session }: PeopleTables) {
   const seenAt = orm
     .select({ at: sql<Date | null>`max(${session.updatedAt})`.mapWith(session.updatedAt).as('seen_at') })
     .from(session)
@@ -33,16 +42,6 @@ export function openPeopleStore(orm: Orm, { user, session, account, verification
     seenAt: sql<Date | null>`(${seenAt})`.mapWith(session.updatedAt),
   };
   return {
-    /** Whose session it is, unless that is over or they are blocked. */
-    async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
-      const [found] = await orm
-        .select({ id: user.id, email: user.email, role: user.role })
-        .from(session)
-        .innerJoin(user, eq(user.id, session.userId))
-        .where(and(eq(session.token, tokenHash), gt(session.expiresAt, new Date(at)), eq(user.blocked, false)));
-      return found;
-    },
-
     async find(personId: string): Promise<PersonView | undefined> {
       const [row] = await orm.select(columns).from(user).where(eq(user.id, personId));
       return row === undefined ? undefined : view(row);
@@ -73,6 +72,18 @@ export function openPeopleStore(orm: Orm, { user, session, account, verification
       return { rows: shown, next: rows.length > limit ? cursorOf(last!.createdAt, last!.id) : undefined };
     },
 
+    async operators(): Promise<number> {
+      const [row] = await orm
+        .select({ operators: count() })
+        .from(user)
+        .where(and(eq(user.role, 'operator'), eq(user.blocked, false)));
+      return row!.operators;
+    },
+  };
+}
+
+function changeStatements(orm: Orm, { user, account }: PeopleTables) {
+  return {
     /** undefined: the address is taken. */
     async insert(
       transaction: Orm,
@@ -99,23 +110,11 @@ export function openPeopleStore(orm: Orm, { user, session, account, verification
         .set({ ...changed, updatedAt: at })
         .where(eq(user.id, personId));
     },
+  };
+}
 
-    async endSessions(personId: string): Promise<void> {
-      await orm.delete(session).where(eq(session.userId, personId));
-    },
-
-    async endSession(personId: string, tokenHash: string): Promise<void> {
-      await orm.delete(session).where(and(eq(session.userId, personId), eq(session.token, tokenHash)));
-    },
-
-    async operators(): Promise<number> {
-      const [row] = await orm
-        .select({ operators: count() })
-        .from(user)
-        .where(and(eq(user.role, 'operator'), eq(user.blocked, false)));
-      return row!.operators;
-    },
-
+function accountStatements(orm: Orm, { user }: PeopleTables) {
+  return {
     async accountOf(personId: string): Promise<{ accountId: string | null; email: string } | undefined> {
       const [row] = await orm
         .select({ accountId: user.gatewayAccountId, email: user.email })
@@ -132,6 +131,28 @@ export function openPeopleStore(orm: Orm, { user, session, account, verification
         .where(and(eq(user.id, personId), isNull(user.gatewayAccountId)));
       const [row] = await orm.select({ accountId: user.gatewayAccountId }).from(user).where(eq(user.id, personId));
       return row?.accountId ?? undefined;
+    },
+  };
+}
+
+function sessionStatements(orm: Orm, { user, session, verification }: PeopleTables) {
+  return {
+    /** Whose session it is, unless that is over or they are blocked. */
+    async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
+      const [found] = await orm
+        .select({ id: user.id, email: user.email, role: user.role })
+        .from(session)
+        .innerJoin(user, eq(user.id, session.userId))
+        .where(and(eq(session.token, tokenHash), gt(session.expiresAt, new Date(at)), eq(user.blocked, false)));
+      return found;
+    },
+
+    async endSessions(personId: string): Promise<void> {
+      await orm.delete(session).where(eq(session.userId, personId));
+    },
+
+    async endSession(personId: string, tokenHash: string): Promise<void> {
+      await orm.delete(session).where(and(eq(session.userId, personId), eq(session.token, tokenHash)));
     },
 
     /** Forgets sessions and secrets that are over. */

@@ -15,12 +15,15 @@ export interface Wanted {
 
 export class Browser {
   readonly origin: string;
+  /** Where it takes its page to come from. */
+  readonly page: string;
   readonly cookies = new Map<string, string>();
   /** As they were set, with their attributes. */
   readonly setCookies: string[] = [];
 
-  constructor(origin: string) {
+  constructor(origin: string, page = origin) {
     this.origin = origin;
+    this.page = page;
   }
 
   /** `path` begins with a slash, below `/console/api` unless it names all of it. */
@@ -32,7 +35,7 @@ export class Browser {
       redirect: 'manual',
       headers: {
         ...(this.cookies.size === 0 ? {} : { cookie: this.cookieHeader() }),
-        ...(changes ? { origin: this.origin, 'x-console': '1', 'content-type': 'application/json' } : {}),
+        ...(changes ? { origin: this.page, 'x-console': '1', 'content-type': 'application/json' } : {}),
         ...headers,
       },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
@@ -40,7 +43,12 @@ export class Browser {
     for (const line of response.headers.getSetCookie()) this.#take(line);
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.includes('json') === true;
-    return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson && text !== '' ? JSON.parse(text) : undefined,
+    };
   }
 
   cookieHeader(): string {

@@ -1,8 +1,7 @@
 /** A small gateway with a console, its first operator made by the printed link. */
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Host } from '../../../core/contract.ts';
 import { databaseUrl, fillDirectory } from '../../helpers/database.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { Browser } from './browser.ts';
@@ -28,6 +27,18 @@ plans: { default: free, offers: { free: { price: 0 } } }
 console:
 ${section.replace(/^/gm, '  ')}
 ${more}`;
+  return startOn(yaml, directory, /^origin: (\S+)$/m.exec(section)?.[1]);
+}
+
+/** The whole demo gateway, with the sandbox in place of every vendor. */
+export async function startDemo(): Promise<TestConsole> {
+  const directory = await mkdtemp(join(tmpdir(), 'console-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  return startOn('include: config/demo.yaml\n', directory, undefined);
+}
+
+/** `page`: where browsers take their pages to come from; by default where the gateway listens. */
+async function startOn(yaml: string, directory: string, page: string | undefined): Promise<TestConsole> {
   const printed: string[] = [];
   const write = process.stdout.write;
   // The greeting goes to whoever stands at the terminal, not into the log.
@@ -38,7 +49,15 @@ ${more}`;
   const gateway = await startGateway(yaml, { directory }).finally(() => {
     process.stdout.write = write;
   });
-  return { ...gateway, printed: printed.join(''), browser: () => new Browser(gateway.origin) };
+  return {
+    ...gateway,
+    printed: printed.join(''),
+    browser: () => new Browser(gateway.origin, page),
+    async stop() {
+      await gateway.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
 }
 
 export function firstToken({ printed }: TestConsole): string {
@@ -66,5 +85,3 @@ export async function clientOf(house: TestConsole, email = 'ada@example.test'): 
   if (told.status !== 200) throw new Error(`nobody could sign up: ${told.text}`);
   return browser;
 }
-
-export type HostClock = Host['clock'];

@@ -4,7 +4,16 @@ import { test } from 'node:test';
 import type { Answer, Endpoint } from '../../../core/contract.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import type { Usage } from '../../../core/usage.ts';
-import { type Call, call, caller, type Limits, type PlanTerms, plan, usageReport } from '../../../core/vocabulary.ts';
+import {
+  type Call,
+  call,
+  caller,
+  type Limits,
+  type PlanTerms,
+  plan,
+  story,
+  usageReport,
+} from '../../../core/vocabulary.ts';
 import rateLimit from '../../../plugins/rate-limit/index.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
 
@@ -18,13 +27,24 @@ const chatCall: Call = {
   choices: 1,
 };
 
-function request(options: { limits: Limits; call?: Partial<Call>; account?: string; id?: string }): FakeExchange {
+interface Asked {
+  limits: Limits;
+  call?: Partial<Call>;
+  account?: string;
+  id?: string;
+  key?: string;
+  /** Of the key alone. */
+  keyLimits?: Limits;
+}
+
+function request(options: Asked): FakeExchange {
+  const { keyLimits, key = 'key' } = options;
   const terms: PlanTerms = { name: 'test', limits: options.limits, models: undefined, multiplier: undefined };
-  const who = { accountId: options.account ?? 'account', keyId: 'key', plan: 'test', models: undefined };
+  const who = { accountId: options.account ?? 'account', keyId: key, plan: 'test', models: undefined };
   return fakeExchange({
     endpoint: { operation: 'chat', states: [call] },
     facts: [
-      [caller, who],
+      [caller, keyLimits === undefined ? who : { ...who, keyLimits }],
       [plan, terms],
       [call, { ...chatCall, ...options.call }],
     ],
@@ -241,4 +261,57 @@ test('idle limits are forgotten in regular sweeps', async () => {
     [60_000],
   );
   await host.intervals[0]!.work();
+});
+
+test("a key's own limits hold beside the plan's, each key by itself, and are named as the key's", async () => {
+  const { send, refusal, host } = await limiterOf();
+  const limits = { rpm: 5 };
+  const keyLimits = { rpm: 2 };
+  for (let count = 0; count < 2; count++) await send(request({ limits, keyLimits }));
+  const error = await refusal(request({ limits, keyLimits }));
+  assert.equal(error.message, 'Rate limit reached: this key allows 2 requests per minute. Try again in 30s.');
+  assert.deepEqual([error.status, error.code, error.retryAfterMs], [429, 'rpm', 30_000]);
+  await send(request({ limits, keyLimits, key: 'another' }));
+  for (let count = 0; count < 2; count++) await send(request({ limits, key: 'a third' }));
+  assert.match((await refusal(request({ limits, key: 'a third' }))).message, /plan "test" allows 5 requests/);
+  host.advance(60_000);
+  await send(request({ limits, keyLimits }));
+});
+
+test('plan and key are asked together: what one refuses is not taken from the other', async () => {
+  const { send, refusal } = await limiterOf();
+  const limits = { rpm: 3, concurrency: 10 };
+  await send(request({ limits, keyLimits: { concurrency: 1 }, key: 'busy' }));
+  for (let count = 0; count < 5; count++)
+    assert.match((await refusal(request({ limits, keyLimits: { concurrency: 1 }, key: 'busy' }))).message, /this key/);
+  assert.equal((await send(request({ limits }))).headers['x-ratelimit-remaining-requests'], '1', 'none was lost');
+});
+
+test('of the limits of plan and key the scarcer one is told, and tokens come back to both', async () => {
+  const { send } = await limiterOf();
+  const asked = { limits: { tpm: 10_000, rpm: 100 }, keyLimits: { tpm: 4_000, rpm: 10, concurrency: 1 } };
+  const first = request(asked);
+  const { headers } = await send(first);
+  assert.equal(headers['x-ratelimit-limit-requests'], '10');
+  assert.equal(headers['x-ratelimit-remaining-tokens'], '2500');
+  used(first, { input: 400, output: 100 });
+  await first.end();
+  assert.equal((await send(request(asked))).headers['x-ratelimit-remaining-tokens'], '2000');
+});
+
+test('the story tells how much is left of plan and key', async () => {
+  const { send, refusal } = await limiterOf();
+  const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
+  const told = (exchange: FakeExchange) =>
+    exchange.get(story).map(({ text }) => (typeof text === 'string' ? text : text()));
+  const first = request(asked);
+  first.set(story, []);
+  await send(first);
+  assert.deepEqual(told(first), [
+    'left of the plan: 19 of 20 requests per minute; of the key: 0 of 1 requests per minute, 3 of 4 at a time',
+  ]);
+  const second = request(asked);
+  second.set(story, []);
+  await refusal(second);
+  assert.match(told(second)[0]!, /^refused by the limit on requests per minute; left of the plan: 19 of 20/);
 });

@@ -1,6 +1,7 @@
 /** Which target comes first: the listed order, the draw by weight, the client's protocol. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { upstreamDesk } from '../../../core/desk.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { call } from '../../../core/vocabulary.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
@@ -98,4 +99,18 @@ test('it runs on endpoints that state a call, and on no other', async () => {
   const endpoint = { method: 'POST', path: '/x', operation: 'x' } as const;
   assert.equal(part.applies!({ ...endpoint, states: [call] }), true);
   assert.equal(part.applies!(endpoint), false);
+});
+
+test('what is out of use is as if it were not there: its share goes to the others, and without others it is 503', async () => {
+  const { go, host } = await bench();
+  const desk = host.need(upstreamDesk);
+  const entry = modelWith(weighted('a', 98), weighted('b', 1), 'c');
+  await desk.setDisabled('a', undefined, true);
+  for (let round = 0; round < 20; round++) assert.deepEqual(credentials(await go(entry, [ok])), ['b#1']);
+  await desk.setDisabled('b', undefined, true);
+  const { error } = await go(modelWith('a', 'b'), [ok]);
+  assert.deepEqual([(error as GatewayError).status, (error as GatewayError).code], [503, 'model_out_of_service']);
+  await desk.setDisabled('a', undefined, false);
+  await desk.setDisabled('a', 'a#1', true);
+  for (let round = 0; round < 4; round++) assert.deepEqual(credentials(await go(modelWith('a'), [ok])), ['a#2']);
 });

@@ -1,6 +1,7 @@
 /** Requests that continue what one upstream keeps: that upstream, that key, or a refusal that clients understand. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { upstreamDesk } from '../../../core/desk.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { providers } from '../../../core/vocabulary.ts';
 import { bench, credentials, modelWith, ok, refusal } from './helpers.ts';
@@ -54,3 +55,13 @@ for (const [what, entry, pinned] of [
     assert.deepEqual(credentials(trip), []);
   });
 }
+
+test('a pinned request whose key or provider is out of use is a previous response that was not found', async () => {
+  for (const credential of ['a#2', undefined]) {
+    const { go, host } = await bench({}, vendors);
+    await host.need(upstreamDesk).setDisabled('a', credential, true);
+    const trip = await go(modelWith('a', 'b'), [ok], options);
+    assert.deepEqual(credentials(trip), []);
+    assert.equal((trip.error as GatewayError).code, 'previous_response_not_found');
+  }
+});

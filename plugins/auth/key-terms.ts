@@ -1,0 +1,106 @@
+/** What a key may do: read from people, kept in its row, told again. Pure. */
+import type { KeyTerms } from '../../core/desk.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { money } from '../../core/money.ts';
+import type { KeyCap, Limits } from '../../core/vocabulary.ts';
+import { addressProblem } from './addresses.ts';
+
+const maxNameLength = 100;
+const maxModels = 1_000;
+/** The largest of each limit that the limiter counts exactly. */
+const maxLimits = { rpm: 1_000_000_000, rpd: 100_000_000, tpm: 1_000_000_000, concurrency: 1_000_000 } as const;
+const limitNames = Object.keys(maxLimits) as (keyof Limits)[];
+const capPeriods: readonly KeyCap['every'][] = ['day', 'week', 'month', 'ever'];
+/** A billion USD: sums of caps and charges stay far from the end of a `bigint` column. */
+const maxCap = 1_000_000_000_000_000_000n;
+
+/** The terms as a key's row has them. */
+export interface TermsRow {
+  name: string;
+  models: string[] | null;
+  expiresAt: Date | null;
+  addresses: string[] | null;
+  limits: Limits | null;
+  capAmount: bigint | null;
+  capEvery: string | null;
+}
+
+/** Checks terms and makes a row of them. Throws invalid_request that names the field. */
+export function rowOfTerms(terms: KeyTerms): TermsRow {
+  const { models, expiresAt, addresses, cap } = terms;
+  if (expiresAt !== undefined && Number.isNaN(new Date(expiresAt).getTime()))
+    throw invalid('expiresAt', 'A key expires at a time.');
+  if (cap !== undefined) checkCap(cap);
+  return {
+    name: validName(terms.name, 'name'),
+    models: models === undefined ? null : validModels(models),
+    expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
+    addresses: addresses === undefined ? null : validAddresses(addresses),
+    limits: validLimits(terms.limits),
+    capAmount: cap?.amount ?? null,
+    capEvery: cap?.every ?? null,
+  };
+}
+
+/** The row's terms as they are told. */
+export function termsOfRow(row: TermsRow): KeyTerms {
+  const { name, models, expiresAt, addresses, limits } = row;
+  return {
+    name,
+    ...(models === null ? {} : { models }),
+    ...(expiresAt === null ? {} : { expiresAt: expiresAt.getTime() }),
+    ...(addresses === null ? {} : { addresses }),
+    ...(limits === null ? {} : { limits }),
+    ...given(capOf(row)),
+  };
+}
+
+/** The row's spend cap. */
+export function capOf({ capAmount, capEvery }: Pick<TermsRow, 'capAmount' | 'capEvery'>): KeyCap | undefined {
+  const every = capPeriods.find((period) => period === capEvery);
+  return capAmount === null || every === undefined ? undefined : { amount: money(capAmount), every };
+}
+
+function given(cap: KeyCap | undefined): { cap?: KeyCap } {
+  return cap === undefined ? {} : { cap };
+}
+
+/** A name that people are shown, without blanks around it. Throws invalid_request. */
+export function validName(text: string, field: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name))
+    throw invalid(field, `A ${field} has 1 to ${maxNameLength} characters and none that control the terminal.`);
+  return name;
+}
+
+function validModels(models: readonly string[]): string[] {
+  if (models.length === 0 || models.length > maxModels)
+    throw invalid('models', `A key that is bound to models names 1 to ${maxModels} of them.`);
+  return models.map((model) => validName(model, 'models'));
+}
+
+function validAddresses(addresses: readonly string[]): string[] {
+  const trimmed = addresses.map((address) => address.trim());
+  const problem = addressProblem(trimmed);
+  if (problem === undefined) return trimmed;
+  throw invalid('addresses', `A key that is bound to addresses ${problem}.`);
+}
+
+/** Those that are set; null: none is. */
+function validLimits(limits: Limits | undefined): Limits | null {
+  const set = limitNames.flatMap((name) => {
+    const value = limits?.[name];
+    if (value === undefined) return [];
+    if (Number.isSafeInteger(value) && value >= 1 && value <= maxLimits[name]) return [[name, value] as const];
+    throw invalid(`limits.${name}`, `The limit ${name} of a key is a whole number from 1 to ${maxLimits[name]}.`);
+  });
+  return set.length === 0 ? null : Object.fromEntries(set);
+}
+
+function checkCap({ amount, every }: KeyCap): void {
+  if (!capPeriods.includes(every)) throw invalid('cap.every', `A spend cap is for ${capPeriods.join(', ')}.`);
+  if (amount <= 0n || amount > maxCap)
+    throw invalid('cap.amount', 'A spend cap is above 0 and at most 1,000,000,000 USD.');
+}
+
+export const invalid = (field: string, message: string) => new GatewayError('invalid_request', message, { field });

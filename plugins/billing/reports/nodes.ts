@@ -1,0 +1,63 @@
+/** The processes that keep journals of this database: when each was seen last, what it has leased, what its journal still owes. */
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
+import type { NodeView } from '../../../core/desk.ts';
+import { money } from '../../../core/money.ts';
+import { millisecondsOf } from '../funds.ts';
+import type { Files } from '../segments.ts';
+import { type Runner, rowsOf, tablesOf } from '../sql.ts';
+
+/** Nodes that are told at most, and for how long one is told that has gone without leases. */
+const listed = 100;
+const goneMs = 24 * 3_600_000;
+
+/** What this process knows of itself. */
+export interface Self {
+  readonly files: Files;
+  readonly directory: string;
+  /** Rows that its ledger does not have; undefined while it does not serve. */
+  readonly pending: number | undefined;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+}
+
+interface Row {
+  readonly name: string;
+  readonly seen_at: string | null;
+  readonly leases: number;
+  readonly leased: string;
+}
+
+/** This process first, then by when they were seen. A process that left in good order is told no longer. */
+export async function listNodes(runner: Runner, schema: string, self: Self): Promise<NodeView[]> {
+  const table = tablesOf(schema);
+  const own = self.pending === undefined ? '' : nameOf(self);
+  const rows = await rowsOf<Row>(
+    runner,
+    sql`select journal as name, case when isfinite(updated_at) then ${millisecondsOf(sql`updated_at`)} end as seen_at,
+          coalesce(held.leases, 0)::int as leases, coalesce(held.leased, 0)::text as leased
+        from ${table('journal_cursor')} as cursors left join (
+          select node, count(*) as leases, sum(greatest(amount, 0)) as leased from ${table('leases')} group by node
+        ) as held on held.node = cursors.journal
+        where journal = ${own} or held.leases > 0
+          or updated_at > now() - ${goneMs}::bigint * interval '1 millisecond'
+        order by journal = ${own} desc, updated_at desc, journal limit ${listed}::int`,
+  );
+  return rows.map(({ name, seen_at: seenAt, leases, leased }) => {
+    const isSelf = name === own;
+    return {
+      name,
+      self: isSelf,
+      version: undefined,
+      seenAt: isSelf ? self.at : Number.parseInt(seenAt ?? '0', 10),
+      journalPending: isSelf ? self.pending : undefined,
+      leases,
+      leased: money(BigInt(leased)),
+    };
+  });
+}
+
+/** The journal's name stands beside it for as long as a process serves from it. */
+function nameOf({ files, directory }: Self): string {
+  return files.read(join(directory, 'name')).toString('utf8').trim();
+}

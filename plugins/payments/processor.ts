@@ -1,0 +1,166 @@
+/** The payment service, by its official library: pages on which people pay, what became of them, and signed events. */
+import type Stripe from 'stripe';
+import { GatewayError } from '../../core/errors.ts';
+import type { PaymentsConfig } from './config.ts';
+
+const timeoutMs = 20_000;
+/** Beside the first try; the library sends the same idempotency key again. */
+const retries = 2;
+/** Refunds and disputes of one payment that are looked at. */
+const listed = 100;
+
+/** A page on which an order is paid. */
+export interface Session {
+  readonly id: string;
+  /** The order that it was made for. */
+  readonly orderId: string | undefined;
+  readonly url: string | undefined;
+  readonly state: 'open' | 'paid' | 'expired';
+  readonly payment: string | undefined;
+  readonly cents: number;
+  readonly currency: string;
+}
+/** Money of a payment that went back to its payer, or did not after all. */
+export interface Withdrawal {
+  readonly id: string;
+  readonly cents: number;
+  readonly currency: string;
+  readonly standing: boolean;
+}
+export interface SessionOrder {
+  readonly orderId: string;
+  readonly cents: number;
+  readonly currency: string;
+  readonly title: string;
+  readonly paidUrl: string;
+  readonly leftUrl: string;
+  /** Wall-clock milliseconds; from half an hour to a day away. */
+  readonly expiresAt: number;
+}
+/** What an event is about; undefined: nothing of ours. */
+export type Subject = { readonly session: string } | { readonly payment: string } | undefined;
+
+/** Failures are upstream_failed: nothing is known of what was asked. */
+export interface Processor {
+  createSession(order: SessionOrder): Promise<Session>;
+  session(id: string): Promise<Session>;
+  sessionOf(payment: string): Promise<Session | undefined>;
+  withdrawals(payment: string): Promise<readonly Withdrawal[]>;
+  /** What a signed event is about. invalid_request unless its signature is right and at most five minutes old. */
+  subjectOf(body: Uint8Array, signature: string, at: number): Subject;
+}
+
+export async function openProcessor(config: PaymentsConfig): Promise<Processor> {
+  // Loaded by those who are paid by it: it is large.
+  const { default: Library } = await import('stripe');
+  const { hostname: host, port, protocol } = new URL(config.api_base);
+  const client = new Library(config.secret_key, {
+    host,
+    ...(port === '' ? {} : { port }),
+    protocol: protocol === 'http:' ? 'http' : 'https',
+    timeout: timeoutMs,
+    maxNetworkRetries: retries,
+    telemetry: false,
+  });
+  const { sessions } = client.checkout;
+  return {
+    createSession: (order) =>
+      asked(async () =>
+        readSession(await sessions.create(sessionOf(order), { idempotencyKey: `order:${order.orderId}` })),
+      ),
+    session: (id) => asked(async () => readSession(await sessions.retrieve(id))),
+    sessionOf: (payment) =>
+      asked(async () => {
+        const [found] = (await sessions.list({ payment_intent: payment, limit: 1 })).data;
+        return found && readSession(found);
+      }),
+    withdrawals: (payment) =>
+      asked(async () => {
+        const refunds = await client.refunds.list({ payment_intent: payment, limit: listed });
+        const disputes = await client.disputes.list({ payment_intent: payment, limit: listed });
+        return [...refunds.data.map(refundOf), ...disputes.data.flatMap(disputeOf)];
+      }),
+    subjectOf: (body, signature, at) => {
+      let event: Stripe.Event;
+      try {
+        event = client.webhooks.constructEvent(body, signature, config.webhook_secret, undefined, undefined, at);
+      } catch (error) {
+        throw new GatewayError('invalid_request', 'The signature does not hold.', {
+          code: 'bad_signature',
+          cause: error,
+        });
+      }
+      return subjectIn(event);
+    },
+  };
+}
+
+async function asked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const message = 'The payment service does not answer as it should. Try again in a minute.';
+    throw new GatewayError('upstream_failed', message, { code: 'payment_service', cause: error });
+  }
+}
+
+function sessionOf(order: SessionOrder): Stripe.Checkout.SessionCreateParams {
+  const { orderId, cents, currency, title, paidUrl, leftUrl, expiresAt } = order;
+  const product = { currency, unit_amount: cents, product_data: { name: title } };
+  return {
+    mode: 'payment',
+    client_reference_id: orderId,
+    metadata: { order: orderId },
+    payment_intent_data: { metadata: { order: orderId } },
+    line_items: [{ quantity: 1, price_data: product }],
+    // What is paid is what is credited: no other currency, no rate.
+    adaptive_pricing: { enabled: false },
+    success_url: paidUrl,
+    cancel_url: leftUrl,
+    expires_at: Math.floor(expiresAt / 1_000),
+  };
+}
+
+function readSession(session: Stripe.Checkout.Session): Session {
+  const {
+    id,
+    client_reference_id: orderId,
+    url,
+    status,
+    payment_status: paid,
+    currency,
+    amount_total: cents,
+  } = session;
+  return {
+    id,
+    orderId: orderId ?? undefined,
+    url: url ?? undefined,
+    state: paid === 'paid' ? 'paid' : status === 'expired' ? 'expired' : 'open',
+    payment: idOf(session.payment_intent),
+    cents: cents ?? 0,
+    currency: currency ?? '',
+  };
+}
+
+/** One that waits for the bank is on its way; only those that came to nothing leave the money here. */
+function refundOf({ id, amount, currency, status }: Stripe.Refund): Withdrawal {
+  return { id, cents: amount, currency, standing: status !== 'failed' && status !== 'canceled' };
+}
+
+/** An inquiry takes no money (yet). */
+function disputeOf({ id, amount, currency, status }: Stripe.Dispute): Withdrawal[] {
+  if (status.startsWith('warning_') || status === 'prevented') return [];
+  return [{ id, cents: amount, currency, standing: status !== 'won' }];
+}
+
+function subjectIn({ type, data }: Stripe.Event): Subject {
+  const about = data.object as { readonly id?: unknown; readonly payment_intent?: string | { id: string } | null };
+  if (type.startsWith('checkout.session.')) return typeof about.id === 'string' ? { session: about.id } : undefined;
+  if (!/^(?:charge\.refunded|charge\.refund\.|refund\.|charge\.dispute\.)/.test(type)) return undefined;
+  const payment = idOf(about.payment_intent ?? null);
+  return payment === undefined ? undefined : { payment };
+}
+
+function idOf(named: string | { readonly id: string } | null): string | undefined {
+  return typeof named === 'string' ? named : named?.id;
+}

@@ -1,0 +1,165 @@
+/** Every statement on orders. */
+import { type SQL, sql } from 'drizzle-orm';
+import { type Money, money } from '../../core/money.ts';
+import type { Database } from '../../core/vocabulary.ts';
+
+export interface Order {
+  readonly id: string;
+  readonly accountId: string;
+  readonly amount: Money;
+  readonly state: 'creating' | 'open' | 'paid' | 'expired' | 'mismatch';
+  readonly session: string | undefined;
+  readonly payment: string | undefined;
+  readonly url: string | undefined;
+  readonly createdAt: number;
+  readonly paidAt: number | undefined;
+  /** What of it was paid back, whether or not it could be taken. */
+  readonly refunded: Money;
+}
+export interface NewOrder {
+  readonly id: string;
+  readonly accountId: string;
+  readonly reference: string;
+  readonly amount: Money;
+  readonly at: number;
+}
+type Texts<Row> = { readonly [Name in keyof Row]: string | null };
+type OrderRow = Texts<Record<'account_id' | 'amount' | 'refunded' | 'id' | 'created_at', string>> &
+  Texts<Record<'session' | 'payment' | 'url' | 'paid_at', unknown>> & { readonly state: Order['state'] };
+
+/** What orders are found by. */
+export type Named = { readonly [Name in 'id' | 'session' | 'payment' | 'reference']?: string };
+
+export class OrderRows {
+  readonly #orm: Database['orm'];
+  readonly #orders: SQL;
+  readonly #withdrawals: SQL;
+  readonly #columns: SQL;
+
+  constructor({ orm, schema }: Database) {
+    this.#orm = orm;
+    this.#orders = sql`${sql.identifier(schema)}.${sql.identifier('payment_orders')}`;
+    this.#withdrawals = sql`${sql.identifier(schema)}.${sql.identifier('payment_withdrawals')}`;
+    this.#columns = sql`orders.id::text as id, account_id, orders.amount::text as amount, orders.state, session, payment, url,
+      ${millisecondsOf('created_at')}, ${millisecondsOf('paid_at')},
+      (select coalesce(sum(amount), 0)::text from ${this.#withdrawals} as withdrawals
+        where withdrawals.order_id = orders.id and withdrawals.state <> 'back') as refunded`;
+  }
+
+  /** false: the reference is known. */
+  async insert({ id, accountId, reference, amount, at }: NewOrder): Promise<boolean> {
+    const rows = await this.#rows(
+      sql`insert into ${this.#orders} (id, account_id, reference, amount, state, created_at, looked_at)
+          values (${id}::uuid, ${accountId}, ${reference}, ${digits(amount)}::bigint, 'creating', ${time(at)}, ${time(at)})
+          on conflict (reference) do nothing returning 1`,
+    );
+    return rows.length === 1;
+  }
+
+  async find(named: Named): Promise<Order | undefined> {
+    const [[name, value]] = Object.entries(named) as [[string, string]];
+    const wanted = name === 'id' ? sql`orders.id = ${value}::uuid` : sql`${sql.identifier(name)} = ${value}`;
+    return (await this.#orderRows(sql`from ${this.#orders} as orders where ${wanted}`))[0];
+  }
+
+  /** Newest first. */
+  page(accountId: string | undefined, limit: number, after: string | undefined): Promise<Order[]> {
+    const owned = accountId === undefined ? sql`true` : sql`account_id = ${accountId}`;
+    const behind =
+      after === undefined
+        ? sql`true`
+        : sql`(created_at, id) < (select created_at, id from ${this.#orders} as last where last.id = ${after}::uuid and ${owned})`;
+    return this.#orderRows(sql`from (
+      select * from ${this.#orders} as each where ${owned} and ${behind}
+      order by each.created_at desc, each.id desc limit ${limit}::int
+    ) as orders order by orders.created_at desc, orders.id desc`);
+  }
+
+  /** Orders of the account that were begun since then and are not paid. */
+  async countOpen(accountId: string, since: number): Promise<number> {
+    const [row] = await this.#rows<{ count: number }>(
+      sql`select count(*)::int as count from ${this.#orders}
+          where account_id = ${accountId} and created_at > ${time(since)}::timestamptz and state in ('creating', 'open')`,
+    );
+    return row!.count;
+  }
+
+  /** The payment service knows of it. */
+  async open(id: string, session: string, url: string | undefined): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#orders} set session = ${session}, url = ${url ?? null}::text,
+            state = case when state in ('creating', 'expired') then 'open' else state end
+          where id = ${id}::uuid and (session is null or session = ${session})`,
+    );
+  }
+
+  async pay(id: string, payment: string | undefined, at: number): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#orders} set state = 'paid', payment = ${payment ?? null}::text, paid_at = ${time(at)}::timestamptz, url = null
+          where id = ${id}::uuid and state <> 'paid'`,
+    );
+  }
+
+  async end(id: string, state: 'expired' | 'mismatch'): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#orders} set state = ${state}, url = null where id = ${id}::uuid and state in ('creating', 'open')`,
+    );
+  }
+
+  /** Takes orders to look at, those first that were not looked at for the longest: each is one process's. */
+  claim(kind: 'open' | 'paid', lookedBefore: number, begunAfter: number, limit: number, at: number): Promise<Order[]> {
+    const states = kind === 'open' ? sql`state in ('creating', 'open')` : sql`state = 'paid'`;
+    const due = sql`
+      with due as (update ${this.#orders} as due set looked_at = ${time(at)}::timestamptz where due.id in (
+        select id from ${this.#orders} where ${states} and looked_at < ${time(lookedBefore)}::timestamptz
+          and created_at > ${time(begunAfter)}::timestamptz
+        order by looked_at limit ${limit}::int for update skip locked) returning due.*)`;
+    return this.#orderRows(sql`from due as orders`, due);
+  }
+
+  /** Gives up orders that nobody has paid by then, and those whose page was never shown to anybody. */
+  async endOld(begunBefore: number, pagelessBefore: number): Promise<void> {
+    await this.#orm.execute(
+      sql`update ${this.#orders} set state = 'expired', url = null
+          where (state in ('creating', 'open') and created_at < ${time(begunBefore)}::timestamptz)
+            or (state = 'creating' and created_at < ${time(pagelessBefore)}::timestamptz)`,
+    );
+  }
+
+  async #orderRows(from: SQL, before: SQL = sql``): Promise<Order[]> {
+    return (await this.#rows<OrderRow>(sql`${before} select ${this.#columns} ${from}`)).map(orderOf);
+  }
+
+  async #rows<Row>(statement: SQL): Promise<Row[]> {
+    const result: unknown = await this.#orm.execute(statement);
+    return [...(Array.isArray(result) ? result : (result as { rows: Row[] }).rows)] as Row[];
+  }
+}
+
+function orderOf(row: OrderRow): Order {
+  return {
+    id: row.id!,
+    accountId: row.account_id!,
+    amount: money(BigInt(row.amount!)),
+    state: row.state,
+    session: row.session ?? undefined,
+    payment: row.payment ?? undefined,
+    url: row.url ?? undefined,
+    createdAt: Number(row.created_at),
+    paidAt: row.paid_at === null ? undefined : Number(row.paid_at),
+    refunded: money(BigInt(row.refunded!)),
+  };
+}
+
+function millisecondsOf(column: string): SQL {
+  const name = sql.identifier(column);
+  return sql`round(extract(epoch from orders.${name}) * 1000)::bigint::text as ${name}`;
+}
+
+function time(at: number): string {
+  return new Date(at).toISOString();
+}
+
+function digits(amount: bigint): string {
+  return amount.toString();
+}

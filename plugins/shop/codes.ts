@@ -1,0 +1,71 @@
+/** Codes as they are made and ended: the same rules for the command line and for the desk. */
+import type { Clock, Random } from '../../core/contract.ts';
+import type { CodeGift, ShopDesk } from '../../core/desk.ts';
+import type { Plans } from '../../core/vocabulary.ts';
+import { hashCode, makeCode, prefixOf } from './code.ts';
+import { offerNamed } from './sale.ts';
+import type { CodeStore } from './store.ts';
+import { wrong } from './words.ts';
+
+export const mostCodes = 10_000;
+export const mostUses = 1_000_000;
+export const mostDays = 36_500;
+/** As much as an account can be credited at once. */
+const largestGift = 1_000_000_000_000_000_000n;
+const longestMs = 100 * 366 * 24 * 3_600_000;
+
+export interface CodeMakers {
+  readonly codes: CodeStore;
+  readonly plans: Plans;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Makes codes and tells them this once. Throws an invalid_request that names the field, not_found for a plan. */
+export async function makeCodes(
+  { codes, plans, clock, random }: CodeMakers,
+  { gift, count, maxUses, oncePerAccount, expiresAt, batch: named }: Parameters<ShopDesk['createCodes']>[0],
+): ReturnType<ShopDesk['createCodes']> {
+  const now = clock.now();
+  checkCount('count', count, mostCodes);
+  checkCount('maxUses', maxUses, mostUses);
+  checkGift(gift, plans);
+  if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= now + longestMs)) {
+    throw wrong('expiresAt', 'Codes expire at a time to come, within a hundred years.');
+  }
+  const made = Array.from({ length: count }, () => makeCode(random));
+  const batch = named ?? `batch-${new Date(now).toISOString().slice(0, 10)}-${prefixOf(made[0]!)}`;
+  if (!/^[\w.:-]{1,100}$/.test(batch))
+    throw wrong('batch', 'A batch is named by up to 100 letters, digits, and . : - _');
+  await codes.insert({
+    batch,
+    gift,
+    maxUses,
+    oncePerAccount,
+    expiresAt,
+    createdAt: now,
+    codes: made.map((code) => ({ hash: hashCode(code), prefix: prefixOf(code) })),
+  });
+  return { batch, codes: made };
+}
+
+/** Ends the code of this id, or of this text, or those of this batch. Resolves with how many ended by it. */
+export function endCodes({ codes, clock }: Pick<CodeMakers, 'codes' | 'clock'>, named: string): Promise<number> {
+  return codes.revoke(named, hashCode(named), clock.now());
+}
+
+function checkGift(gift: CodeGift, plans: Plans): void {
+  if (gift.kind !== 'balance') {
+    offerNamed(plans, gift.plan);
+    if (gift.kind === 'days') checkCount('days', gift.days, mostDays);
+    return;
+  }
+  if (gift.amount <= 0n || gift.amount > largestGift)
+    throw wrong('amount', 'The amount must be above 0 and at most 1,000,000,000 USD.');
+  if (gift.lastsMs !== undefined) checkCount('lastsMs', gift.lastsMs, longestMs);
+}
+
+function checkCount(field: string, count: number, most: number): void {
+  if (Number.isSafeInteger(count) && count >= 1 && count <= most) return;
+  throw wrong(field, `"${field}" is a whole number from 1 to ${most}.`);
+}

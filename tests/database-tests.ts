@@ -1,0 +1,30 @@
+/** Prints the test files that reach a database, through whatever helpers: those that are run once more on PostgreSQL. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+/** Where the choice of the database is made. */
+const choice = 'TEST_DATABASE_URL';
+
+const texts = new Map<string, string>();
+const reaches = new Map<string, boolean>();
+
+/** Whether a test file, or a file of the tests that it imports, chooses a database. */
+function reachesDatabase(file: string): boolean {
+  const known = reaches.get(file);
+  if (known !== undefined) return known;
+  // Files that import each other in a circle add nothing to one another.
+  reaches.set(file, false);
+  const text = texts.get(file) ?? readFileSync(file, 'utf8');
+  texts.set(file, text);
+  const found = text.includes(choice) || importsOf(file, text).some(reachesDatabase);
+  reaches.set(file, found);
+  return found;
+}
+
+function importsOf(file: string, text: string): string[] {
+  return Array.from(text.matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+\.tsx?)['"]/g), ([, target]) =>
+    normalize(join(dirname(file), target!)),
+  ).filter((imported) => imported.startsWith('tests/') && existsSync(imported));
+}
+
+process.stdout.write(`${globSync('tests/**/*.test.ts').toSorted().filter(reachesDatabase).join('\n')}\n`);

@@ -1,0 +1,124 @@
+/** Keys with terms of their own at the whole gateway: in the words of each protocol, in force at once, and told afterwards. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { accountDesk, type KeyTerms, type RequestView, requestDesk } from '../../core/desk.ts';
+import { parseUsd } from '../../core/money.ts';
+import { dialectNames, dialects } from './dialects.ts';
+import { type Customer, type House, modelAt, startHouse, type Told, until } from './house.ts';
+
+let house: House;
+
+const withMultiplier =
+  'storage request-log files auth plans rate-limit providers models multiplier idempotency billing shop route protocol-convert'.split(
+    ' ',
+  );
+
+before(async () => {
+  house = await startHouse({
+    providers: ({ sandbox }) => ({ foreign: { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } } }),
+    models: { foreign: modelAt('foreign') },
+    more: { multiplier: { default: '1.5' }, plugins: withMultiplier },
+  });
+});
+after(() => house.stop());
+
+const desk = () => house.gateway.gateway.find(accountDesk)!;
+
+async function customerWith(terms: Omit<KeyTerms, 'name'>): Promise<Customer & { readonly keyId: string }> {
+  const { accountId } = await house.customer();
+  const { key, id } = await desk().createKey(accountId, { name: 'test', ...terms });
+  return { accountId, key, keyId: id };
+}
+
+const question = { model: 'sandbox', prompt: 'hello' };
+
+async function rowOf({ id }: Told): Promise<RequestView> {
+  let row: RequestView | undefined;
+  await until('its row is there', async () => {
+    row = await house.gateway.gateway.find(requestDesk)!.find(id, undefined);
+    return row !== undefined;
+  });
+  return row!;
+}
+
+test("another address is refused in each protocol's words, until the key may be used from there", async () => {
+  const customer = await customerWith({ addresses: ['192.0.2.0/24', '2001:db8::/32'] });
+  for (const name of dialectNames) {
+    const told = await house.call(customer, name, question);
+    assert.equal(told.status, 403, name);
+    const error = JSON.parse(told.text);
+    assert.ok(dialects[name].errorType(error) !== undefined, name);
+    assert.match(told.text, /may not be used from this address/);
+    assert.doesNotMatch(told.text, /192\.0\.2|db8|127\.0/);
+  }
+  const { accountId, keyId } = customer;
+  await desk().updateKey(accountId, keyId, { name: 'test', addresses: ['127.0.0.0/8', '::1'] });
+  assert.equal((await house.call(customer, 'chat', question)).status, 200);
+  await desk().revokeKey(accountId, keyId);
+  assert.equal((await house.call(customer, 'chat', question)).status, 401);
+});
+
+test("a key's own rate is refused with 429 while the account's other keys go on", async () => {
+  const customer = await customerWith({ limits: { rpm: 2 } });
+  const other = await desk().createKey(customer.accountId, { name: 'other' });
+  for (const name of ['chat', 'messages'] as const)
+    assert.equal((await house.call(customer, name, question)).status, 200);
+  const told = await house.call(customer, 'gemini', question);
+  assert.equal(told.status, 429);
+  assert.match(told.text, /this key allows 2 requests per minute/);
+  assert.equal((await house.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
+});
+
+test("a key's spend cap is a 402 in each protocol, and the account's other keys go on", async () => {
+  const customer = await customerWith({ cap: { amount: parseUsd('0.000001'), every: 'week' } });
+  const other = await desk().createKey(customer.accountId, { name: 'other' });
+  for (const name of dialectNames) {
+    const told = await house.call(customer, name, question);
+    assert.equal(told.status, 402, name);
+    assert.match(told.text, /this key's spend cap, 0\.000001 USD a week/);
+  }
+  assert.equal((await house.call({ ...customer, key: other.key }, 'chat', question)).status, 200);
+  const terms: KeyTerms = { name: 'test', cap: { amount: parseUsd('1'), every: 'week' } };
+  await desk().updateKey(customer.accountId, customer.keyId, terms);
+  assert.equal((await house.call(customer, 'messages', { ...question, stream: true })).status, 200);
+  await house.audit();
+});
+
+test('a translated call tells its story: limits, plan, price, way, attempts and charge, providers to operators alone', async () => {
+  const customer = await customerWith({ limits: { rpm: 60 } });
+  const told = await house.call(customer, 'messages', { ...question, model: 'foreign', more: { top_k: 5 } });
+  assert.equal(told.status, 200);
+  const row = await rowOf(told);
+  assert.deepEqual(row.dropped, ['top_k']);
+  const lines = row.story.map(({ by, text }) => `${by}: ${text}`);
+  const expected = [
+    /^plans: on the plan "open"$/,
+    /^rate-limit: left of the key: 59 of 60 requests per minute$/,
+    /^multiplier: sold at the official price × 1\.5$/,
+    /^billing: 0\.\d+ USD set aside for about \d+ tokens of prompt and up to \d+ of answer, at the official price × 1\.5$/,
+    /^route: targets in this order: foreign\/foreign \(chat\)$/,
+    /^route: attempt 1 goes to foreign\/foreign by foreign#1$/,
+    /^route: attempt 1 was answered with 200 after \d+ ms$/,
+    /^protocol-convert: translated from messages to chat; left out: top_k$/,
+    /^billing: 0\.\d+ USD charged$/,
+  ];
+  assert.equal(lines.length, expected.length, lines.join('\n'));
+  for (const [index, line] of lines.entries()) assert.match(line, expected[index]!);
+  const forClients = row.story.filter(({ operator }) => operator !== true).map(({ text }) => text);
+  assert.equal(forClients.length, lines.length - 2);
+  assert.doesNotMatch(forClients.join('\n'), /foreign/);
+  assert.ok(row.story.every(({ atMs }, index) => index === 0 || atMs >= row.story[index - 1]!.atMs));
+});
+
+test('a failed call tells which attempts were made and that nothing was charged', async () => {
+  const customer = await customerWith({});
+  house.replay.play({ status: 429, headers: { 'retry-after': '1' }, body: '{"error":{"message":"slow down"}}' });
+  const told = await house.call(customer, 'chat', { ...question, model: 'replay' });
+  assert.equal(told.status, 429);
+  const lines = (await rowOf(told)).story.map(({ by, text }) => `${by}: ${text}`);
+  assert.ok(
+    lines.some((line) => /^route: attempt 1 was refused with 429/.test(line)),
+    lines.join('\n'),
+  );
+  assert.ok(lines.includes('billing: nothing charged: refused'), lines.join('\n'));
+});

@@ -1,0 +1,40 @@
+/** How much is set aside, changed while the gateway serves: what is held stays held, and the books stay right. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { usageReport } from '../../../core/vocabulary.ts';
+import billing from '../../../plugins/billing/index.ts';
+import { prepare } from '../../helpers/fakes.ts';
+import { closeEngine, enter, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
+
+after(closeEngine);
+
+test('new calls are held by the new step, and a running answer takes its next step by it', async () => {
+  const world = await newWorld({ section: { hold: { output_tokens: 100 } } });
+  await world.credit('1');
+  const running = newCall();
+  await enter(world, running);
+  const commit = await prepare(billing, world.part, { hold: { output_tokens: 300 } });
+  assert.equal(await world.balance(), usd('0.997'));
+  commit();
+  assert.equal(await world.balance(), usd('0.997'), 'what is held is held');
+  const later = newCall({ call: { maxOutputTokens: 1_000 } });
+  await enter(world, later);
+  assert.equal(await world.balance(), usd('0.992'));
+  for (const exchange of [running, later]) (await send(exchange)).result = 'answered';
+  assert.equal(meterOf(running).observe(101), true);
+  assert.equal(await world.balance(), usd('0.98899'));
+  for (const exchange of [running, later]) {
+    exchange.set(usageReport, report({ input: 1_000, output: 110 }));
+    await exchange.end();
+  }
+  await world.stop();
+  assert.equal(await world.balance(), usd('0.9938'));
+  assert.equal((await world.audit()).ok, true);
+});
+
+test('a step that cannot be is refused; what the journal stands on waits for a restart', async () => {
+  const world = await newWorld({});
+  await assert.rejects(prepare(billing, world.part, { hold: { output_tokens: 'many' } }));
+  assert.deepEqual(world.part.reloads, ['hold']);
+  await world.stop();
+});

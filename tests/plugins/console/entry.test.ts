@@ -1,0 +1,266 @@
+/** Ways in that lead through others: invitations, mails, and a provider that vouches for people. */
+import assert from 'node:assert/strict';
+import { createHash, createSign, generateKeyPairSync } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import type { Browser } from './browser.ts';
+import { operator, operatorOf, startConsole, type TestConsole } from './house.ts';
+
+let house: TestConsole;
+let boss: Browser;
+let mails: string[];
+let smtp: TcpServer;
+let provider: FakeProvider;
+
+before(async () => {
+  mails = [];
+  smtp = smtpSink(mails);
+  const smtpPort = await listen(smtp);
+  provider = await startProvider();
+  house = await startConsole(
+    `origin: http://gateway.test
+sign_up: invite
+smtp: { host: 127.0.0.1, port: ${smtpPort}, encryption: none, from: 'House <house@example.test>' }
+oidc:
+  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }`,
+  );
+  boss = await operatorOf(house);
+});
+after(async () => {
+  await house.stop();
+  smtp.close();
+  provider.server.closeAllConnections();
+  provider.server.close();
+});
+
+test('who is not invited cannot sign up, and an invitation is for one address, once', async () => {
+  const visitor = house.browser();
+  const who = { email: 'ivy@example.test', password: 'the password of ivy', name: 'Ivy' };
+  const refused = await visitor.ask('/auth/sign-up/email', { body: who });
+  assert.deepEqual([refused.status, refused.json.error.code], [400, 'sign_up_not_allowed'], refused.text);
+
+  const told = await boss.ask('/admin/invitations', { body: { email: 'Ivy@example.test' } });
+  assert.deepEqual([told.json.mailed, told.json.link], [true, null]);
+  const link = new URL(await linkIn('ivy@example.test'));
+  assert.equal(link.origin, 'http://gateway.test');
+  const invite = link.searchParams.get('invite')!;
+  const stranger = { ...who, email: 'other@example.test', invite };
+  assert.equal((await visitor.ask('/auth/sign-up/email', { body: stranger })).status, 400);
+  assert.equal((await visitor.ask('/auth/sign-up/email', { body: { ...who, invite } })).status, 200);
+  const again = await house
+    .browser()
+    .ask('/auth/sign-up/email', { body: { ...who, email: 'ivy@example.test', invite } });
+  assert.equal((await house.browser().ask('/me')).status, 401);
+  assert.equal(again.json?.token ?? null, null);
+});
+
+test('where mail is sent, an address is confirmed before anybody signs in by it', async () => {
+  await boss.ask('/admin/invitations', { body: { email: 'vera@example.test' } });
+  const invite = new URL(await linkIn('vera@example.test')).searchParams.get('invite')!;
+  const who = { email: 'vera@example.test', password: 'the password of vera', name: 'Vera', invite };
+  mails.length = 0;
+  const browser = house.browser();
+  assert.equal((await browser.ask('/auth/sign-up/email', { body: who })).json.token, null);
+  assert.equal((await browser.ask('/auth/sign-in/email', { body: who })).status, 403);
+  const link = new URL(await linkIn('vera@example.test'));
+  assert.equal(link.pathname, '/console/verify');
+  const confirmed = await browser.ask(`/auth/verify-email?token=${link.searchParams.get('token')}`);
+  assert.equal(confirmed.status, 200, confirmed.text);
+  assert.equal((await browser.ask('/me')).json.person.emailVerified, true);
+});
+
+test('asking for a new password says the same for known and unknown addresses, and mails the known one', async () => {
+  mails.length = 0;
+  const visitor = house.browser();
+  const ask = (email: string) => visitor.ask('/auth/request-password-reset', { body: { email } });
+  const [known, unknown] = [await ask(operator.email), await ask('nobody@example.test')];
+  assert.deepEqual([known.status, known.text], [unknown.status, unknown.text]);
+  const link = new URL(await linkIn(operator.email));
+  assert.equal(link.href.startsWith('http://gateway.test/console/reset-password?token='), true);
+  assert.equal(
+    mails.some((mail) => mail.includes('nobody@example.test')),
+    false,
+  );
+});
+
+test('a provider that vouches for an invited person lets them in, without a password', async () => {
+  await boss.ask('/admin/invitations', { body: { email: 'pat@example.test' } });
+  await linkIn('pat@example.test');
+  const stranger = await throughProvider({
+    sub: '1',
+    email: 'strange@example.test',
+    email_verified: true,
+    name: 'Strange',
+  });
+  assert.equal((await stranger.ask('/me')).status, 401);
+  const pat = await throughProvider({
+    sub: '2',
+    email: 'pat@example.test',
+    email_verified: true,
+    name: 'Pat',
+    role: 'operator',
+  });
+  const me = await pat.ask('/me');
+  assert.deepEqual([me.status, me.json?.person?.email, me.json?.role], [200, 'pat@example.test', 'client']);
+});
+
+test('a provider that does not vouch for the address does not become somebody who has it', async () => {
+  const browser = await throughProvider({ sub: '3', email: operator.email, email_verified: false, name: 'Mallory' });
+  assert.equal((await browser.ask('/me')).status, 401);
+});
+
+test('a provider that was down at first is found once it is up', async () => {
+  const late = await startConsole(
+    `origin: http://gateway.test
+sign_up: open
+oidc:
+  - { id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }`,
+  );
+  try {
+    provider.isDown = true;
+    const ask = () =>
+      late.browser().ask('/auth/sign-in/social', { body: { provider: 'acme', callbackURL: '/console/' } });
+    assert.equal((await ask()).status, 404);
+    await operatorOf(late);
+    provider.isDown = false;
+    // The gateway looks again ten seconds later; its clock is the machine's here, so the throttle is what is waited for.
+    const told = await eventually(ask, ({ status }) => status === 200);
+    assert.equal(new URL(told.json.url).origin, provider.issuer);
+  } finally {
+    provider.isDown = false;
+    await late.stop();
+  }
+});
+
+async function eventually<T>(ask: () => Promise<T>, isRight: (value: T) => boolean): Promise<T> {
+  for (let attempt = 0; attempt < 80; attempt++) {
+    const value = await ask();
+    if (isRight(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  throw new Error('it did not come to pass');
+}
+
+/** The first address in the newest mail to somebody. */
+async function linkIn(to: string): Promise<string> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const mail = mails.findLast((text) => text.includes(`To: ${to}`));
+    const link =
+      mail === undefined ? undefined : /http:\/\/\S+/.exec(mail.replaceAll('=\r\n', '').replaceAll('=3D', '='))?.[0];
+    if (link !== undefined) return link;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`no mail came to ${to}`);
+}
+
+/** RFC 5321, as much of it as takes a mail. */
+function smtpSink(received: string[]): TcpServer {
+  return createTcpServer((socket) => {
+    let inMail = false;
+    let buffer = '';
+    socket.write('220 sink ESMTP\r\n');
+    socket.on('data', (chunk) => {
+      buffer += chunk.toString();
+      for (;;) {
+        const end = inMail ? buffer.indexOf('\r\n.\r\n') : buffer.indexOf('\r\n');
+        if (end < 0) return;
+        const text = buffer.slice(0, end);
+        buffer = buffer.slice(end + (inMail ? 5 : 2));
+        if (inMail) received.push(text);
+        const isData = !inMail && /^DATA/i.test(text);
+        inMail = isData;
+        socket.write(isData ? '354 go on\r\n' : /^QUIT/i.test(text) ? '221 bye\r\n' : '250 ok\r\n');
+      }
+    });
+    socket.on('error', () => undefined);
+  });
+}
+
+function listen(server: Server | TcpServer): Promise<number> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+interface FakeProvider {
+  readonly server: Server;
+  readonly issuer: string;
+  /** What the next code stands for. */
+  claims: Record<string, unknown>;
+  nonce: string | undefined;
+  challenge: string | undefined;
+  isDown: boolean;
+}
+
+/** OpenID Connect: discovery, keys, and the token endpoint; the person's part is played by the test. */
+async function startProvider(): Promise<FakeProvider> {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' };
+  const made: FakeProvider = {
+    server: createServer(
+      (incoming, outgoing) =>
+        void answer(incoming).then((body) => {
+          outgoing.writeHead(body === undefined || made.isDown ? 500 : 200, { 'content-type': 'application/json' });
+          outgoing.end(JSON.stringify(body ?? {}));
+        }),
+    ),
+    issuer: '',
+    claims: {},
+    nonce: undefined,
+    challenge: undefined,
+    isDown: false,
+  };
+  const issuer = `http://127.0.0.1:${await listen(made.server)}`;
+  Object.assign(made, { issuer });
+  return made;
+
+  async function answer(incoming: IncomingMessage): Promise<object | undefined> {
+    let body = '';
+    for await (const chunk of incoming) body += chunk;
+    if (incoming.url === '/.well-known/openid-configuration')
+      return {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        userinfo_endpoint: `${issuer}/userinfo`,
+        jwks_uri: `${issuer}/keys`,
+        id_token_signing_alg_values_supported: ['RS256'],
+      };
+    if (incoming.url === '/keys') return { keys: [jwk] };
+    if (incoming.url === '/userinfo') return made.claims;
+    if (incoming.url !== '/token') return undefined;
+    const verifier = new URLSearchParams(body).get('code_verifier') ?? '';
+    if (createHash('sha256').update(verifier).digest('base64url') !== made.challenge) return undefined;
+    const now = Math.floor(Date.now() / 1_000);
+    const claims = { ...made.claims, iss: issuer, aud: 'house', iat: now, exp: now + 300, nonce: made.nonce };
+    const head = [{ alg: 'RS256', kid: 'one', typ: 'JWT' }, claims]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+    const signature = createSign('RSA-SHA256').update(head).sign(privateKey, 'base64url');
+    return { access_token: 'access', token_type: 'Bearer', expires_in: 300, id_token: `${head}.${signature}` };
+  }
+}
+
+/** Leaves for the provider and comes back as whoever it vouches for. */
+async function throughProvider(claims: Record<string, unknown>): Promise<Browser> {
+  const browser = house.browser();
+  const begun = await browser.ask('/auth/sign-in/social', {
+    body: { provider: 'acme', callbackURL: '/console/' },
+  });
+  assert.equal(begun.status, 200, begun.text);
+  const leave = new URL(begun.json.url);
+  assert.equal(leave.origin, provider.issuer);
+  provider.claims = claims;
+  provider.nonce = leave.searchParams.get('nonce') ?? undefined;
+  provider.challenge = leave.searchParams.get('code_challenge') ?? undefined;
+  const back = new URL(leave.searchParams.get('redirect_uri')!);
+  assert.equal(back.origin, 'http://gateway.test');
+  const state = encodeURIComponent(leave.searchParams.get('state')!);
+  const landed = await browser.ask(`${back.pathname}?code=one&state=${state}`, {
+    headers: { 'sec-fetch-site': 'cross-site' },
+  });
+  assert.equal(landed.status, 302);
+  assert.ok(landed.headers.get('location')!.includes('/console/'), landed.headers.get('location')!);
+  return browser;
+}

@@ -1,0 +1,142 @@
+/** The live socket: who may open it, and what it tells whom. On real sockets, with services in memory. */
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { parseUsd } from '../../../core/money.ts';
+import { pool } from '../../../core/vocabulary.ts';
+import { Live, livePath } from '../../../plugins/console/live.ts';
+import { type FakeConsole, fakeConsole } from './fake-desks.ts';
+import { addRequest, chance, clientAccount } from './fakes/world.ts';
+
+let server: Server;
+let origin: string;
+let hall: FakeConsole;
+let live: Live;
+
+before(async () => {
+  hall = fakeConsole();
+  live = new Live({ host: hall.host, clock: hall.clock, people: hall.people, origin: '' });
+  live.start();
+  server = createServer();
+  server.on('upgrade', (request, socket, head) => live.endpoint.accept(request, socket, head));
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+after(() => {
+  live.stop();
+  server.closeAllConnections();
+  server.close();
+});
+
+const tick = () => hall.host.intervals.find(({ name }) => name === 'tell live pages')!.work();
+const check = () => hall.host.intervals.find(({ name }) => name === 'check live pages')!.work();
+
+interface Page {
+  readonly socket: WebSocket;
+  readonly told: { topic: string; [member: string]: unknown }[];
+  topics(): string[];
+}
+
+async function open(headers: Record<string, string>): Promise<Page> {
+  const socket = new WebSocket(origin.replace('http', 'ws') + livePath, { headers });
+  const told: Page['told'] = [];
+  socket.on('message', (data) => told.push(JSON.parse(String(data))));
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  return { socket, told, topics: () => told.map(({ topic }) => topic) };
+}
+
+/** Until what was sent has arrived. */
+const arrived = (page: Page) =>
+  new Promise<void>((resolve) => {
+    page.socket.once('pong', () => resolve());
+    page.socket.ping();
+  });
+
+const refusal = (headers: Record<string, string>) =>
+  open(headers).then(
+    () => 'opened',
+    (error: Error) => error.message,
+  );
+
+test('who is not signed in, and a page of another site, are refused', async () => {
+  assert.match(await refusal({ origin }), /401/);
+  assert.match(await refusal({ origin: 'https://evil.example', cookie: 'fake=client' }), /403/);
+  assert.match(await refusal({ cookie: 'fake=client' }), /403/);
+  assert.match(await refusal({ origin: 'null', cookie: 'fake=client' }), /403/);
+});
+
+test('a client is told their own balance and tasks, once each until something changes', async () => {
+  const page = await open({ origin, cookie: 'fake=client' });
+  await tick();
+  await tick();
+  await arrived(page);
+  assert.deepEqual(page.topics().toSorted(), ['balance', 'tasks']);
+  const active = page.told.find(({ topic }) => topic === 'tasks')!['active'] as { id: string }[];
+  assert.deepEqual(
+    active.map(({ id }) => id),
+    ['task_1', 'task_2'],
+  );
+  await hall.find(pool)!.debit(clientAccount, parseUsd('1.5'), { reason: 'test', reference: 'live-test' });
+  await tick();
+  await arrived(page);
+  const balances = page.told.flatMap(({ topic, balance }) => (topic === 'balance' ? [parseUsd(String(balance))] : []));
+  assert.equal(balances.length, 2);
+  assert.equal(balances[0]! - balances[1]!, parseUsd('1.5'));
+  assert.equal(page.topics().includes('monitor'), false);
+  page.socket.close();
+});
+
+test('an operator is told of the whole gateway’s last minute; a token may look too', async () => {
+  const page = await open({ origin, cookie: 'fake=operator' });
+  const script = await open({ authorization: 'Bearer fake-token' });
+  addRequest(hall.world, hall.clock.now() - 10, chance(3));
+  await tick();
+  await Promise.all([arrived(page), arrived(script)]);
+  for (const { told } of [page, script]) {
+    const monitor = told.find(({ topic }) => topic === 'monitor')!;
+    assert.ok((monitor['lastMinute'] as { requests: number }).requests >= 1);
+    assert.equal(
+      told.some(({ topic }) => topic === 'balance'),
+      false,
+    );
+  }
+  page.socket.close();
+  script.socket.close();
+});
+
+test('who is blocked or signs out is put out at the next check', async () => {
+  const page = await open({ origin, cookie: 'fake=auditor' });
+  const closed = new Promise<number>((resolve) => page.socket.once('close', resolve));
+  await hall.people.setBlocked('person-auditor', true);
+  await check();
+  assert.equal(await closed, 4401);
+  await hall.people.setBlocked('person-auditor', false);
+});
+
+test('one person opens twenty pages, not more, and what is too long ends the socket', async () => {
+  const pages = await Promise.all(Array.from({ length: 20 }, () => open({ origin, cookie: 'fake=operator' })));
+  assert.match(await refusal({ origin, cookie: 'fake=operator' }), /503/);
+  const [first, ...rest] = pages;
+  const closed = new Promise<number>((resolve) => first!.socket.once('close', resolve));
+  first!.socket.send('x'.repeat(5_000));
+  assert.equal(await closed, 1009);
+  for (const { socket } of rest) socket.terminate();
+});
+
+test('who does not answer is dropped', async () => {
+  const page = await open({ origin, cookie: 'fake=client' });
+  const closed = new Promise<void>((resolve) => page.socket.once('close', () => resolve()));
+  page.socket.pong = () => undefined;
+  // The library answers pings by itself: a page that is gone does not.
+  (page.socket as unknown as { _receiver: { removeAllListeners(name: string): void } })._receiver.removeAllListeners(
+    'ping',
+  );
+  await check();
+  await check();
+  await closed;
+});

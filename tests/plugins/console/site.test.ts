@@ -1,0 +1,192 @@
+/** What stands between the gateway and the console's API: files, headers, origins, bounds. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import type { Answer } from '../../../core/contract.ts';
+import { Files } from '../../../plugins/console/files.ts';
+import { isOrigin, originOf } from '../../../plugins/console/origin.ts';
+import { createSite, refuseLarge } from '../../../plugins/console/site.ts';
+import { fakeExchange } from '../../helpers/fakes.ts';
+import { fakeConsole } from './fake-desks.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'pages-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+mkdirSync(join(folder, 'dist/assets'), { recursive: true });
+writeFileSync(join(folder, 'secret.txt'), 'not for the web');
+writeFileSync(join(folder, 'dist/index.html'), '<meta name="csp-nonce" content="__CSP_NONCE__"><div id="root">');
+writeFileSync(join(folder, 'dist/mark.svg'), '<svg/>');
+writeFileSync(join(folder, 'dist/assets/app-1a2b.js'), 'plain');
+writeFileSync(join(folder, 'dist/assets/app-1a2b.js.br'), 'brotli');
+writeFileSync(join(folder, 'dist/assets/app-1a2b.js.gz'), 'gzip');
+
+function siteOf(origin = '', pages = 'dist/') {
+  const hall = fakeConsole({ role: 'operator' });
+  const files = new Files({
+    folder: pathToFileURL(join(folder, pages)),
+    mediaOrigins: ['https://files.example'],
+    clock: hall.clock,
+    random: hall.host.random,
+  });
+  const site = createSite({ hall, signIn: async () => new Response('sign-in'), files, origin });
+  return (path: string, request: object = {}) =>
+    site(
+      fakeExchange({
+        request: { method: 'GET', path, headers: { host: 'gateway.test:8080' }, ...request },
+      }),
+    );
+}
+const bodyOf = async ({ body }: Answer): Promise<string> => {
+  if (typeof body === 'string') return body;
+  if (body instanceof Uint8Array) return Buffer.from(body).toString();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+};
+
+test('every address without a dot is the one page, with a nonce of its own in policy and text', async () => {
+  const site = siteOf();
+  const seen = new Set<string>();
+  for (const path of ['/console/', '/console/keys', '/console/admin/accounts/1', '/console/first']) {
+    const answer = await site(path);
+    assert.equal(answer.status, 200);
+    const nonce = /'nonce-([\w-]{22})'/.exec(answer.headers['content-security-policy']!)![1]!;
+    assert.ok((await bodyOf(answer)).includes(`content="${nonce}"`));
+    assert.equal(answer.headers['cache-control'], 'no-store');
+    seen.add(nonce);
+  }
+  assert.equal(seen.size, 4);
+});
+
+test('the policy allows scripts and styles of ours alone, and pictures from where results are', async () => {
+  const policy = (await siteOf()('/console/')).headers['content-security-policy']!;
+  const directives = Object.fromEntries(
+    policy.split('; ').map((line) => [line.split(' ')[0]!, line.split(' ').slice(1).join(' ')]),
+  );
+  assert.equal(directives['default-src'], "'none'");
+  assert.equal(directives['script-src'], "'self'");
+  assert.equal(directives['connect-src'], "'self'");
+  assert.equal(directives['frame-ancestors'], "'none'");
+  assert.equal(directives['img-src'], "'self' data: blob: https://files.example");
+  assert.equal(policy.includes('unsafe'), false);
+});
+
+test('assets are kept for good, and come compressed as the browser can read them', async () => {
+  const site = siteOf();
+  const ask = (encoding: string) =>
+    site('/console/assets/app-1a2b.js', { headers: { host: 'a', 'accept-encoding': encoding } });
+  for (const [encoding, body, told] of [
+    ['gzip, deflate, br', 'brotli', 'br'],
+    ['gzip', 'gzip', 'gzip'],
+    ['br;q=0, gzip', 'gzip', 'gzip'],
+    ['identity', 'plain', undefined],
+  ] as const) {
+    const answer = await ask(encoding);
+    assert.deepEqual([await bodyOf(answer), answer.headers['content-encoding']], [body, told]);
+    assert.equal(answer.headers['content-type'], 'text/javascript; charset=utf-8');
+    assert.match(answer.headers['cache-control']!, /immutable/);
+    assert.equal(answer.headers['vary'], 'accept-encoding');
+  }
+  assert.equal((await site('/console/mark.svg')).headers['cache-control'], 'public, max-age=300');
+  assert.equal(await bodyOf(await site('/console/assets/app-1a2b.js', { method: 'HEAD' })), '');
+});
+
+test('no path leads out of the folder, or round the table of roles', async () => {
+  const site = siteOf();
+  for (const path of [
+    '/console/../secret.txt',
+    '/console/assets/../../secret.txt',
+    '/console/%2e%2e/secret.txt',
+    '/console/..%2fsecret.txt',
+    '/console/assets\\..\\..\\secret.txt',
+    '/console/api/info/../admin/people',
+    '/console/api/%2e%2e/api/admin/people',
+    '/console/api//admin/people',
+    '/console/secret.txt',
+    '/console/index.html',
+    '/console/assets/app-1a2b.js.map',
+  ]) {
+    const answer = await site(path);
+    assert.equal(answer.status, 404, path);
+    assert.equal((await bodyOf(answer)).includes('not for the web'), false);
+  }
+});
+
+test('pages that are not built say how to build them', async () => {
+  const answer = await siteOf('', 'nowhere/')('/console/');
+  assert.equal(answer.status, 503);
+  assert.match(await bodyOf(answer), /npm/);
+});
+
+test('every answer keeps others off it', async () => {
+  const site = siteOf('https://gateway.example');
+  for (const path of [
+    '/console/',
+    '/console/api/me',
+    '/console/api/nothing',
+    '/console/mark.svg',
+    '/console/api/auth/x',
+  ]) {
+    const { headers } = await site(path);
+    assert.equal(headers['x-content-type-options'], 'nosniff', path);
+    assert.equal(headers['x-frame-options'], 'DENY', path);
+    assert.match(headers['content-security-policy']!, /frame-ancestors 'none'/, path);
+    assert.equal(headers['referrer-policy'], 'same-origin', path);
+    assert.match(headers['strict-transport-security']!, /max-age/, path);
+  }
+  assert.equal((await siteOf()('/console/')).headers['strict-transport-security'], undefined);
+});
+
+test('/console leads to /console/', async () => {
+  const answer = await siteOf()('/console');
+  assert.deepEqual([answer.status, answer.headers['location']], [308, '/console/']);
+});
+
+test('the API is asked with the client’s address, whatever the client says of it', async () => {
+  const hall = fakeConsole({ role: 'operator' });
+  const files = new Files({
+    folder: pathToFileURL(folder),
+    mediaOrigins: [],
+    clock: hall.clock,
+    random: hall.host.random,
+  });
+  let seen: Headers | undefined;
+  const signIn = async (request: Request) => {
+    seen = request.headers;
+    return new Response();
+  };
+  const site = createSite({ hall, signIn, files, origin: '' });
+  await site(
+    fakeExchange({
+      request: {
+        path: '/console/api/auth/sign-in/email',
+        headers: { host: 'gateway.test', 'x-console-address': '203.0.113.99', 'x-forwarded-for': '203.0.113.98' },
+        remoteAddress: '198.51.100.4',
+      },
+    }),
+  );
+  assert.equal(seen?.get('x-console-address'), '198.51.100.4');
+});
+
+test('large bodies are refused before they are read, and what does not say how large it is', () => {
+  const ask = (path: string, headers: Record<string, string>) =>
+    refuseLarge(fakeExchange({ request: { path, headers } }))?.status;
+  assert.equal(ask('/console/api/keys', { 'content-length': '65536' }), undefined);
+  assert.equal(ask('/console/api/keys', { 'content-length': '65537' }), 413);
+  assert.equal(ask('/console/api/keys', { 'transfer-encoding': 'chunked' }), 413);
+  assert.equal(ask('/console/api/admin/config/save', { 'content-length': '1000000' }), undefined);
+  assert.equal(ask('/console/api/admin/config/save', { 'content-length': '3000000' }), 413);
+});
+
+test('an origin is scheme and host, from the configuration before the Host header', () => {
+  assert.equal(originOf('https://gateway.example', 'evil.example'), 'https://gateway.example');
+  assert.equal(originOf('', 'Gateway.test:8080'), 'http://gateway.test:8080');
+  assert.equal(originOf('', '[::1]:8080'), 'http://[::1]:8080');
+  for (const host of [undefined, '', 'a b', 'evil.example/path', 'user@host', 'host#x', '-x.example', 'a:99999999'])
+    assert.throws(() => originOf('', host), /Host/, String(host));
+  assert.equal(isOrigin('https://gateway.example'), true);
+  for (const text of ['https://gateway.example/', 'gateway.example', 'ftp://gateway.example', 'https://a@b.example'])
+    assert.equal(isOrigin(text), false, text);
+});

@@ -1,0 +1,285 @@
+/** The console on the whole demo gateway: what people do there, with everything that is really behind it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { parseUsd } from '../../../core/money.ts';
+import type { Browser, Told } from './browser.ts';
+import { firstToken, operator, signIn, startDemo, type TestConsole } from './house.ts';
+
+let house: TestConsole;
+let boss: Browser;
+let ada: Browser;
+let accountId: string;
+let key: { id: string; key: string };
+
+before(async () => {
+  house = await startDemo();
+  boss = house.browser();
+  await boss.ask('/first-operator', { body: { token: firstToken(house), ...operator } });
+  await signIn(boss, operator);
+  ada = house.browser();
+  const who = { email: 'ada@example.test', password: 'another long password', name: 'Ada' };
+  await ada.ask('/auth/sign-up/email', { body: who });
+  accountId = (await ada.ask('/me')).json.account.id;
+});
+after(() => house.stop());
+
+const once = () => ({ 'idempotency-key': crypto.randomUUID() });
+const call = (bearer: string, model = 'gpt-5.4-mini') =>
+  fetch(`${house.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+  });
+
+/** Asks until the answer is right: rows are written behind the request's back. */
+async function eventually(ask: () => Promise<Told>, isRight: (told: Told) => boolean): Promise<Told> {
+  let told = await ask();
+  for (let attempt = 0; attempt < 100 && !isRight(told); attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    told = await ask();
+  }
+  assert.ok(isRight(told), told.text.slice(0, 1_000));
+  return told;
+}
+
+test('every page has its service here', async () => {
+  const { features } = (await boss.ask('/me')).json;
+  const lacking = Object.keys(features).filter((name) => features[name] === false);
+  assert.deepEqual(lacking, ['payments']);
+});
+
+test('an operator credits an account once, and its owner sees it at once', async () => {
+  const headers = once();
+  const body = { amount: '20', reason: 'an invoice' };
+  for (let attempt = 0; attempt < 2; attempt++)
+    assert.equal((await boss.ask(`/admin/accounts/${accountId}/credit`, { body, headers })).status, 200);
+  const wallet = (await ada.ask('/wallet')).json;
+  assert.equal(wallet.balance, '20.00');
+  assert.equal(
+    wallet.grants.some(({ reason }: { reason: string }) => reason === 'an invoice'),
+    true,
+  );
+  const { rows } = (await ada.ask('/wallet/ledger')).json;
+  assert.deepEqual([rows[0].kind, rows[0].amount, rows[0].balanceAfter], ['CREDIT', '20.00', '20.00']);
+});
+
+test('a key is made, calls, and the call is found with its price and formula', async () => {
+  const made = await ada.ask('/keys', { body: { name: 'laptop', limits: { rpm: 100 } } });
+  assert.equal(made.status, 200, made.text);
+  key = made.json;
+  assert.equal((await call(key.key)).status, 200);
+  const usage = await eventually(
+    () => ada.ask('/usage'),
+    ({ json }) => json.rows[0]?.cost !== undefined && json.rows[0].cost !== null,
+  );
+  const [row] = usage.json.rows;
+  assert.deepEqual([row.model, row.status, row.keyId], ['gpt-5.4-mini', 200, key.id]);
+  const { charge, request, attempts } = (await ada.ask(`/usage/${row.id}`)).json;
+  assert.equal(charge.cost, row.cost);
+  assert.match(charge.formula, /input × .*output × /);
+  assert.equal(attempts.length, 1);
+  assert.equal('provider' in request || 'provider' in attempts[0], false);
+  const balance = (await ada.ask('/wallet')).json.balance;
+  assert.equal(parseUsd('20') - parseUsd(balance), parseUsd(charge.cost));
+
+  const seen = (await boss.ask(`/admin/requests/${row.id}`)).json;
+  assert.equal(seen.request.accountId, accountId);
+  assert.ok(seen.attempts[0].provider.length > 0);
+  assert.ok(seen.story.length > 0);
+});
+
+test('the first page, sums, series and models tell of that call', async () => {
+  const home = (await ada.ask('/home')).json;
+  assert.equal(home.today.requests, 1);
+  assert.equal(home.byModel[0].model, 'gpt-5.4-mini');
+  assert.equal(home.byDay.length, 30);
+  assert.equal(home.byDay.at(-1).requests, 1);
+  const sums = (await ada.ask('/usage/sums')).json;
+  assert.deepEqual([sums.requests, sums.results.ok, sums.cost], [1, 1, home.month.cost]);
+  const series = (await ada.ask('/usage/series')).json;
+  assert.equal(
+    series.rows.reduce((sum: number, row: { requests: number }) => sum + row.requests, 0),
+    1,
+  );
+  const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
+  assert.equal(model.lastHour.requests, 1);
+  assert.ok(model.prices.lines.some((line: { class: string }) => line.class === 'input'));
+  const csv = (await ada.ask('/usage.csv')).text.trimEnd().split('\r\n');
+  assert.equal(csv.length, 2);
+});
+
+test('looking at the console is no traffic', async () => {
+  const monitor = (await boss.ask('/admin/monitor')).json;
+  assert.equal(monitor.requests, 1);
+  assert.equal((await boss.ask('/admin/monitor/groups?by=operation')).json.rows.length, 1);
+  assert.ok(parseUsd(monitor.cost) > 0n);
+});
+
+test('a code gives money, a plan is bought from it, and both are in the ledger', async () => {
+  const gift = { kind: 'balance', amount: '15' };
+  const codes = (await boss.ask('/admin/codes', { body: { gift, count: 1, batch: 'spring' } })).json;
+  const redeemed = await ada.ask('/wallet/redeem', { body: { code: codes.codes[0] } });
+  assert.deepEqual([redeemed.status, redeemed.json.amount], [200, '15.00'], redeemed.text);
+  assert.equal((await ada.ask('/wallet/redeem', { body: { code: codes.codes[0] } })).status, 409);
+  const headers = once();
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const bought = await ada.ask('/wallet/plans/pro', { method: 'POST', headers });
+    assert.deepEqual([bought.status, bought.json.plan, bought.json.price], [200, 'pro', '20.00'], bought.text);
+  }
+  assert.equal((await ada.ask('/me')).json.account.plan, 'pro');
+  const kinds = (await ada.ask('/wallet/ledger')).json.rows.map(({ kind }: { kind: string }) => kind);
+  assert.equal(kinds.filter((kind: string) => kind === 'PURCHASE').length, 1);
+  const used = (await boss.ask('/admin/codes?batch=spring')).json.rows[0];
+  assert.deepEqual([used.uses, used.gift.amount], [1, '15.00']);
+});
+
+test('a charge is given back, in parts and never more than it was', async () => {
+  const [row] = (await boss.ask('/admin/requests')).json.rows;
+  const refund = (amount: string) =>
+    boss.ask(`/admin/requests/${row.id}/refund`, { body: { amount, reason: 'it was slow' }, headers: once() });
+  assert.equal((await refund(row.cost)).status, 200);
+  assert.ok((await refund(row.cost)).status >= 400);
+  const told = (await ada.ask(`/usage/${row.id}`)).json;
+  assert.equal(told.charge.refunded, told.charge.cost);
+});
+
+test('an operator changes plan and ratio, stops an account, and lets it go on', async () => {
+  const change = (what: string, body: object) => boss.ask(`/admin/accounts/${accountId}/${what}`, { body });
+  assert.equal((await change('plan', { plan: 'free', reason: 'as asked' })).status, 200);
+  assert.equal((await ada.ask('/me')).json.account.plan, 'free');
+  assert.equal((await change('plan', { plan: 'nothing', reason: 'x' })).json.error.field, 'plan');
+  assert.equal((await change('multiplier', { multiplier: '1.5', reason: 'a deal' })).status, 200);
+  assert.equal((await boss.ask(`/admin/accounts/${accountId}`)).json.account.multiplier, '1.5');
+  const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');
+  assert.equal(model.prices.ratio, '1.5');
+  assert.equal((await change('disable', { reason: 'abuse' })).status, 200);
+  const refused = await eventually(
+    async () => ({ ...(await told(call(key.key))) }),
+    ({ status }) => status === 403,
+  );
+  assert.equal(refused.status, 403);
+  assert.equal((await change('enable', { reason: 'talked' })).status, 200);
+  await eventually(
+    async () => told(call(key.key)),
+    ({ status }) => status === 200,
+  );
+});
+
+async function told(response: Promise<Response>): Promise<Told> {
+  const { status, headers } = await response;
+  return { status, headers, text: String(status), json: undefined };
+}
+
+test('upstreams are taken out of use, and requests go elsewhere or nowhere', async () => {
+  const { rows } = (await boss.ask('/admin/upstreams')).json;
+  assert.ok(rows.length > 3);
+  assert.equal(JSON.stringify(rows).includes('sk-'), false);
+  const { provider } = rows[0];
+  const stop = await boss.ask(`/admin/upstreams/${provider}/disable`, { body: { reason: 'an outage' } });
+  assert.equal(stop.status, 200);
+  const after = (await boss.ask('/admin/upstreams')).json.rows.find(
+    (row: { provider: string }) => row.provider === provider,
+  );
+  assert.equal(after.disabled, true);
+  await boss.ask(`/admin/upstreams/${provider}/enable`, { body: { reason: 'it is over' } });
+  assert.equal((await boss.ask('/admin/upstreams/nothing/wake', { body: { reason: 'x' } })).status, 404);
+});
+
+test('prices are told with their versions, and a quote is a sum to check', async () => {
+  const { rows } = (await boss.ask('/admin/prices')).json;
+  assert.ok(rows.length > 20);
+  const usage = { input: 1_000_000, output: 1_000_000 };
+  const quote = await boss.ask('/admin/prices/quote', { body: { model: 'gpt-5.4-mini', usage } });
+  assert.equal(quote.status, 200, quote.text);
+  assert.ok(parseUsd(quote.json.cost) > 0n);
+});
+
+test('an image is ordered, shown, and found by its owner alone', async () => {
+  const answer = await fetch(`${house.origin}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-image-2', prompt: 'a paper lighthouse' }),
+  });
+  assert.ok(answer.status < 300, await answer.text());
+  const tasks = await eventually(
+    () => ada.ask('/tasks'),
+    ({ json }) => json.rows[0]?.state === 'succeeded',
+  );
+  const [task] = tasks.json.rows;
+  const picture = new URL(task.results[0].url, house.origin);
+  assert.equal((await fetch(`${house.origin}${picture.pathname}${picture.search}`)).status, 200);
+  assert.equal((await boss.ask('/admin/tasks')).json.rows[0].accountId, accountId);
+  assert.equal((await boss.ask('/tasks')).json.rows.length, 0);
+  assert.equal((await boss.ask(`/tasks/${task.id}`)).status, 404);
+});
+
+test('the books agree, and nodes, totals and the file are there to look at', async () => {
+  const checked = await boss.ask('/admin/money/reconcile', { method: 'POST' });
+  assert.equal(checked.status, 200, checked.text);
+  assert.deepEqual([checked.json.ok, checked.json.findings], [true, []]);
+  const totals = (await boss.ask('/admin/money')).json;
+  assert.equal(totals.sold, '20.00');
+  assert.ok(parseUsd(totals.revenue) > 0n);
+  assert.ok((await boss.ask('/admin/nodes')).json.rows.some(({ self }: { self: boolean }) => self));
+  const config = (await boss.ask('/admin/config')).json;
+  assert.ok(config.files.length > 1);
+  const [{ name, text }] = config.files;
+  const wrong = await boss.ask('/admin/config/check', { body: { file: name, text: `${text}\nnonsense: 1\n` } });
+  assert.ok(wrong.json.problems.length > 0);
+});
+
+test('live numbers move with a call', async () => {
+  const page = new WebSocket(`${house.origin.replace('http', 'ws')}/console/live`, {
+    headers: { cookie: ada.cookieHeader(), origin: house.origin },
+  });
+  const balances: string[] = [];
+  page.on('message', (data) => {
+    const message = JSON.parse(String(data)) as { topic: string; balance: string };
+    if (message.topic === 'balance') balances.push(message.balance);
+  });
+  await new Promise((resolve, reject) => page.once('open', resolve).once('error', reject));
+  const until = async (count: number) => {
+    for (let attempt = 0; attempt < 100 && balances.length < count; attempt++)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.ok(balances.length >= count, `${balances.length} messages`);
+  };
+  await until(1);
+  await call(key.key);
+  await until(2);
+  assert.notEqual(balances[0], balances[1]);
+  page.terminate();
+});
+
+test('a revoked key is refused within a second', async () => {
+  assert.equal((await ada.ask(`/keys/${key.id}`, { method: 'DELETE' })).status, 200);
+  const revokedAt = performance.now();
+  await eventually(
+    async () => told(call(key.key)),
+    ({ status }) => status === 401,
+  );
+  assert.ok(performance.now() - revokedAt < 2_000);
+});
+
+test('every change of this file is in the audit log, done or refused', async () => {
+  const { rows } = (await boss.ask('/admin/audit?limit=500')).json;
+  const actions = new Set(rows.map(({ action }: { action: string }) => action));
+  for (const action of [
+    'account.credit',
+    'key.create',
+    'code.redeem',
+    'plan.buy',
+    'request.refund',
+    'account.plan',
+    'account.multiplier',
+    'account.disable',
+    'upstream.disable',
+    'key.revoke',
+  ])
+    assert.ok(actions.has(action), action);
+  assert.equal(
+    rows.some(({ result }: { result: string }) => result === 'begun'),
+    false,
+  );
+  for (const row of rows) assert.equal(row.address, '127.0.0.1');
+});

@@ -1,0 +1,73 @@
+/** A catalogue that changes while the gateway serves, by its own section and by the providers'. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Call, call, catalog, model, priceFloor } from '../../../core/vocabulary.ts';
+import modelsPlugin from '../../../plugins/models/index.ts';
+import providersPlugin from '../../../plugins/providers/index.ts';
+import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
+import { ask, models, vendors } from './helpers.ts';
+
+const chatCall: Call = {
+  protocol: 'chat',
+  model: 'small',
+  stream: false,
+  billable: true,
+  inputTokens: 1,
+  maxOutputTokens: undefined,
+  choices: 1,
+};
+
+async function open() {
+  const host = fakeHost();
+  const providers = await setUp(providersPlugin, host, vendors);
+  const part = await setUp(modelsPlugin, host, models);
+  return { host, providers, part, offered: host.need(catalog) };
+}
+
+test('models, prices and the list change together; the catalogue stays the same object', async () => {
+  const { host, part, offered } = await open();
+  assert.match((await ask(part, '/v1/models/small')).body as string, /small/);
+  const old = part.handle!;
+  const commit = await prepare(modelsPlugin, part, {
+    small: { ...models.small, price: { input: 3, output: 4 } },
+    fresh: { ...models.small, price: { input: 1, output: 1 }, cost: { input: 1, output: 1 } },
+  });
+  assert.equal(offered.find('fresh'), undefined);
+  commit();
+  assert.equal(host.need(catalog), offered);
+  assert.deepEqual(
+    offered.list().map(({ id }) => id),
+    ['small', 'fresh'],
+  );
+  assert.equal((await ask(part, '/v1/models/painter')).status, 404);
+  assert.equal((await ask(part, '/v1/models/fresh')).status, 200);
+  assert.equal(host.need(priceFloor).losses({ numerator: 1n, denominator: 2n }).length, 1);
+  const charged = [];
+  for (const handle of [old, part.handle!]) {
+    const exchange = fakeExchange({ facts: [[call, chatCall]] });
+    await handle(exchange, async () => okAnswer);
+    charged.push(exchange.get(model).prices);
+  }
+  assert.notEqual(charged[0], charged[1]);
+  assert.equal(charged[1], offered.find('small')!.prices);
+});
+
+test('a vendor that comes or goes brings and takes its models, with the same section of models', async () => {
+  const { providers, part, offered } = await open();
+  assert.equal(offered.find('orphan'), undefined);
+  const changed = { idle: { ...vendors.idle, keys: 'one' } };
+  const commits = [await prepare(providersPlugin, providers, changed), await prepare(modelsPlugin, part, models)];
+  for (const commit of commits) commit();
+  assert.deepEqual(
+    offered.list().map(({ id }) => id),
+    ['acme/large:latest', 'orphan'],
+  );
+  assert(part.notices!().some(({ text }) => text.includes('without any usable target') && text.includes('small')));
+});
+
+test('an alias that is taken is refused and changes nothing', async () => {
+  const { part, offered } = await open();
+  const twice = { small: models.small, other: { ...models.small, aliases: ['small'] } };
+  await assert.rejects(prepare(modelsPlugin, part, twice), /already/);
+  assert.notEqual(offered.find('best'), undefined);
+});

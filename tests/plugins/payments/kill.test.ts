@@ -1,0 +1,119 @@
+/** The webhook on a gateway's own port, without a key; and the gateway killed while it hears of a payment. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { boot, type Gateway } from '../../../core/boot.ts';
+import { payments } from '../../../core/desk.ts';
+import { createLog } from '../../../core/log.ts';
+import { parseUsd as usd } from '../../../core/money.ts';
+import { accounts, database, ledger } from '../../../core/vocabulary.ts';
+import { databaseUrl, fillDirectory } from '../../helpers/database.ts';
+import { type SignedEvent, secretKey, startFakeStripe, webhookSecret } from '../../helpers/fake-stripe.ts';
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}
+
+test('a gateway that is killed between event and credit credits once when it is back', {
+  timeout: 120_000,
+}, async (t) => {
+  const stripe = await startFakeStripe(() => Date.now());
+  t.after(() => stripe.close());
+  const directory = await mkdtemp(join(tmpdir(), 'payments-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  const origin = `http://127.0.0.1:${await freePort()}`;
+  const file = join(directory, 'gateway.yaml');
+  await writeFile(
+    file,
+    `gateway: house
+schema: payments_${randomBytes(6).toString('hex')}
+listen: ${new URL(origin).host}
+plugins: [storage, auth, plans, billing, payments]
+plans: { default: open, offers: { open: { price: 0 } } }
+storage: { database: "${databaseUrl ?? 'embedded'}" }
+payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base: "${stripe.origin}" }
+`,
+  );
+  const environment = { DATA_DIR: directory };
+  const children: ChildProcess[] = [];
+  t.after(() => children.map((child) => child.kill('SIGKILL')));
+
+  /** Does something beside the gateway, while no process serves. */
+  async function aside<T>(work: (gateway: Gateway) => Promise<T>): Promise<T> {
+    const gateway = await boot(file, { mode: 'command', environment, log: createLog('silent') });
+    try {
+      return await work(gateway);
+    } finally {
+      await gateway.stop(0);
+    }
+  }
+  async function serve(): Promise<ChildProcess> {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    children.push(child);
+    for (;;) {
+      assert.equal(child.exitCode, null, 'the gateway ended at its start');
+      if ((await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200) return child;
+      await pause(100);
+    }
+  }
+  async function kill(child: ChildProcess): Promise<void> {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+  const deliver = ({ body, headers }: SignedEvent) =>
+    fetch(`${origin}/payments/webhook`, { method: 'POST', body, headers });
+
+  const { accountId, session } = await aside(async (gateway) => {
+    const { id } = await gateway.find(accounts)!.create('alice', 'open');
+    const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };
+    const { url } = await gateway.find(payments)!.checkout(id, usd('5'), { reference: 'first', ...urls });
+    return { accountId: id, session: url.split('/').at(-1)! };
+  });
+  const event = stripe.pay(session, { success_url: 'https://gateway.example/p\u00e9ng/\u2713' });
+
+  const first = await serve();
+  const forged = await deliver({ ...event, body: `${event.body} ` });
+  assert.equal(forged.status, 400);
+  assert.equal(((await forged.json()) as { error: { code: string } }).error.code, 'bad_signature');
+  let isKilled = false;
+  stripe.gate = async () => {
+    if (isKilled) return;
+    isKilled = true;
+    await kill(first);
+  };
+  await assert.rejects(deliver(event), 'nobody is there to answer');
+  assert.equal(isKilled, true);
+
+  const second = await serve();
+  assert.deepEqual(
+    (await Promise.all([deliver(event), deliver(event)])).map(({ status }) => status),
+    [200, 200],
+  );
+  await kill(second);
+  await aside(async (gateway) => {
+    assert.equal(await gateway.find(ledger)!.balance(accountId), usd('5'));
+    const { rows } = await gateway.find(payments)!.list(accountId, { limit: 5 });
+    assert.deepEqual(
+      rows.map(({ state }) => state),
+      ['paid'],
+    );
+    const { orm, schema } = gateway.find(database)!;
+    if (databaseUrl !== undefined) await orm.execute(sql`drop schema ${sql.identifier(schema)} cascade`);
+  });
+});

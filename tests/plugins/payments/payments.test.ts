@@ -1,0 +1,314 @@
+/** Payments: credited once by the payment service's own word, whatever comes, is lost, is forged, or breaks in between. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { payments } from '../../../core/desk.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import { parseUsd as usd } from '../../../core/money.ts';
+import type { Posting } from '../../../core/vocabulary.ts';
+import plugin from '../../../plugins/payments/index.ts';
+import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { openTill, type Till } from './till.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+async function spend(till: Till, amount: bigint): Promise<void> {
+  const entry = { reason: 'spent', reference: `spent-${amount}` };
+  await till.pool.debit('alice', amount as Parameters<Posting['purchase']>[0], entry);
+}
+
+test('without its secrets there is no endpoint and no service, and a half set-up is told', async () => {
+  for (const section of [{}, { secret_key: 'sk' }, { webhook_secret: 'whsec' }]) {
+    const host = fakeHost();
+    const part = await setUp(plugin, host, section);
+    assert.equal(part.endpoints, undefined);
+    assert.equal(host.find(payments), undefined);
+    assert.equal(part.notices?.().length ?? 0, Object.keys(section).length);
+  }
+});
+
+test('what is configured must make sense', () => {
+  const parse = (section: object) => (plugin.config as unknown as { parse(value: unknown): unknown }).parse(section);
+  for (const section of [
+    { min: 50, max: 5 },
+    { amounts: [1] },
+    { min: '0.001' },
+    { currency: 'eur' },
+    { api_base: 'ftp://x' },
+  ])
+    assert.throws(() => parse(section), JSON.stringify(section));
+  parse({ min: '0.50', max: 1000, amounts: ['0.50', 999] });
+});
+
+test('a payment is credited when it is told, once however often that is told', async () => {
+  const till = await openTill();
+  const session = await till.begin('25');
+  assert.equal(await till.state(), 'open');
+  const event = till.stripe.pay(session);
+  assert.deepEqual(await Promise.all([till.deliver(event), till.deliver(event)]), [200, 200]);
+  assert.equal(await till.deliver(event), 200);
+  assert.equal(await till.balance(), usd('25'));
+  const [order] = (await till.desk.list('alice', { limit: 1 })).rows;
+  assert.deepEqual([order!.state, order!.amount, order!.paidAt], ['paid', usd('25'), till.host.clock.now()]);
+  assert.deepEqual((await till.desk.list('bob', { limit: 1 })).rows, []);
+  const form = till.stripe.wanted[0]!;
+  assert.equal(form.get('line_items[0][price_data][unit_amount]'), '2500');
+  assert.equal(form.get('adaptive_pricing[enabled]'), 'false');
+  assert.equal(form.get('client_reference_id'), order!.id);
+  await till.audit();
+  await till.close();
+});
+
+test('the event may come before the payer is sent back, and before the page was written down', async () => {
+  const till = await openTill();
+  // The page is paid before the process that had it made has heard of it.
+  let event: ReturnType<Till['stripe']['pay']> | undefined;
+  const real = till.stripe.sessions.set.bind(till.stripe.sessions);
+  till.stripe.sessions.set = (id, session) => {
+    real(id, session);
+    event = till.stripe.pay(id);
+    return till.stripe.sessions;
+  };
+  await assert.rejects(till.begin('5'), (error: GatewayError) => error.kind === 'upstream_failed');
+  assert.equal(await till.deliver(event!), 200);
+  assert.equal(await till.balance(), usd('5'));
+  assert.equal(await till.state(), 'paid');
+  await till.close();
+});
+
+test('a forged signature, an old one, one of another secret, and none are refused and change nothing', async () => {
+  const till = await openTill();
+  const session = await till.begin('5');
+  const event = till.stripe.pay(session);
+  const told = { id: session, object: 'checkout.session' };
+  const sign = (options: object) => till.stripe.event('checkout.session.completed', told, options);
+  const forged = [
+    { ...event, body: event.body.replace('"complete"', '"complete" ') },
+    { ...event, headers: { ...event.headers, 'stripe-signature': '' } },
+    { ...event, headers: { ...event.headers, 'stripe-signature': 't=1,v1=00' } },
+    sign({ atMs: till.host.clock.now() - 301_000 }),
+    sign({ secret: 'whsec_other' }),
+    sign({ secret: '' }),
+  ];
+  for (const each of forged) assert.equal(await till.deliver(each), 400);
+  assert.equal(await till.balance(), 0n);
+  assert.deepEqual(till.stripe.asked, ['POST /v1/checkout/sessions']);
+  assert.equal(await till.deliver(sign({ atMs: till.host.clock.now() - 299_000 })), 200);
+  assert.equal(await till.balance(), usd('5'));
+  await till.close();
+});
+
+test('not the event but the payment service says how much was paid, and another sum than was ordered is not credited', async () => {
+  const till = await openTill();
+  const honest = await till.begin('5');
+  till.stripe.pay(honest);
+  // Signed, and wrong all the same.
+  const told = { ...till.stripe.sessions.get(honest), amount_total: 99_900, client_reference_id: 'x' };
+  assert.equal(await till.deliver(till.stripe.event('checkout.session.completed', told)), 200);
+  assert.equal(await till.balance(), usd('5'));
+  const changes = [{ amount_total: 1 }, { currency: 'jpy' }, { client_reference_id: 'other' }];
+  for (const change of changes) {
+    const session = await till.begin('7');
+    assert.equal(await till.deliver(till.stripe.pay(session, change)), 200);
+    assert.equal(await till.state(), 'open');
+  }
+  assert.equal(await till.balance(), usd('5'));
+  assert.equal(till.host.lines.filter(({ level }) => level === 'error').length, changes.length);
+  await till.close();
+});
+
+test('an event that is unpaid, of others, or of no interest is answered and changes nothing', async () => {
+  const till = await openTill();
+  const session = await till.begin('5');
+  const open = till.stripe.sessions.get(session)!;
+  assert.equal(await till.deliver(till.stripe.event('checkout.session.completed', open)), 200);
+  assert.equal(await till.deliver(till.stripe.event('customer.created', { id: 'cus_1' })), 200);
+  const foreign = { ...open, id: 'cs_foreign', client_reference_id: 'their order 7', payment_intent: 'pi_foreign' };
+  till.stripe.sessions.set(foreign.id, foreign);
+  assert.equal(await till.deliver(till.stripe.pay(foreign.id)), 200);
+  assert.equal(await till.deliver(till.stripe.refund(foreign.id, 100)), 200);
+  assert.equal(await till.balance(), 0n);
+  assert.equal(await till.deliver(till.stripe.expire(session)), 200);
+  assert.equal(await till.state(), 'expired');
+  await till.close();
+});
+
+test('a payment of which nothing was heard is found by the rounds, of whichever process', async () => {
+  const first = await openTill();
+  const second = await openTill(first);
+  for (const [index, accountId] of ['alice', 'bob', 'carol'].entries()) {
+    const session = await first.begin('5', accountId);
+    if (index < 2) first.stripe.pay(session);
+  }
+  await first.round();
+  assert.equal(await first.balance(), 0n, 'a page is left alone at first');
+  for (const till of [first, second]) till.host.advance(300_000);
+  first.stripe.asked.length = 0;
+  await Promise.all([first.round(), second.round()]);
+  assert.deepEqual(await Promise.all(['alice', 'bob', 'carol'].map((id) => first.balance(id))), [
+    usd('5'),
+    usd('5'),
+    0n,
+  ]);
+  const looks = first.stripe.asked.filter((line) => line.startsWith('GET /v1/checkout/sessions/'));
+  assert.equal(looks.length, 3, 'each is looked at by one of them');
+  await first.audit();
+  await second.close();
+  await first.close();
+});
+
+test('a payment service that does not answer keeps the event coming, and says nothing of itself', async () => {
+  const till = await openTill();
+  const session = await till.begin('5');
+  const event = till.stripe.pay(session);
+  till.stripe.down = 500;
+  assert.equal(await till.deliver(event), 502);
+  await assert.rejects(till.begin('5'), (error: GatewayError) => !/shown|stripe|127/i.test(error.message));
+  till.host.advance(300_000);
+  await till.round();
+  assert.equal(await till.balance(), 0n);
+  till.stripe.down = 0;
+  till.host.advance(300_000);
+  await till.round();
+  assert.equal(await till.balance(), usd('5'));
+  await till.close();
+});
+
+test('refunds are taken from the account once, in part and in whole, also when nothing was heard of them', async () => {
+  const till = await openTill();
+  const session = await till.begin('10');
+  await till.deliver(till.stripe.pay(session));
+  const refund = till.stripe.refund(session, 400);
+  assert.deepEqual(await Promise.all([till.deliver(refund), till.deliver(refund)]), [200, 200]);
+  assert.equal(await till.balance(), usd('6'));
+  assert.equal(await till.state(), 'paid');
+  till.stripe.refund(session, 600);
+  till.host.advance(dayMs + 1);
+  await till.round();
+  assert.equal(await till.balance(), 0n);
+  assert.equal(await till.state(), 'refunded');
+  await till.audit();
+  await till.close();
+});
+
+test('a refund of what is spent takes what is left, and tells the operator of the rest', async () => {
+  const till = await openTill();
+  const session = await till.begin('10');
+  await till.deliver(till.stripe.pay(session));
+  await spend(till, usd('7.5'));
+  assert.equal(await till.deliver(till.stripe.refund(session, 1_000)), 200);
+  assert.equal(await till.balance(), 0n);
+  const told = till.host.lines.find(({ level }) => level === 'error')!;
+  assert.equal((told.fields as { spent: string }).spent, '7.50');
+  await till.audit();
+  await till.close();
+});
+
+test('a refund that fails and a dispute that is won give back what they had taken, once', async () => {
+  const till = await openTill();
+  const session = await till.begin('10');
+  await till.deliver(till.stripe.pay(session));
+  const refund = till.stripe.refund(session, 300, 'pending');
+  await till.deliver(refund);
+  assert.equal(await till.balance(), usd('7'));
+  refund.item.status = 'failed';
+  const failed = till.stripe.event('refund.failed', refund.item);
+  assert.deepEqual(await Promise.all([till.deliver(failed), till.deliver(failed)]), [200, 200]);
+  assert.equal(await till.balance(), usd('10'));
+  const inquiry = till.stripe.dispute(session, 1_000, 'warning_needs_response');
+  await till.deliver(inquiry);
+  assert.equal(await till.balance(), usd('10'), 'an inquiry takes no money');
+  inquiry.item.status = 'needs_response';
+  await till.deliver(till.stripe.event('charge.dispute.funds_withdrawn', inquiry.item));
+  assert.equal(await till.balance(), 0n, 'what the refund gave back is taken too');
+  inquiry.item.status = 'won';
+  for (let times = 0; times < 2; times += 1)
+    await till.deliver(till.stripe.event('charge.dispute.closed', inquiry.item));
+  assert.equal(await till.balance(), usd('10'));
+  assert.equal(await till.state(), 'paid');
+  await till.audit();
+  await till.close();
+});
+
+test('a process that dies between event and credit, or between credit and its note, is made good by the next one', async () => {
+  const died = new Error('killed');
+  for (const moment of ['before', 'after'] as const) {
+    let isDead = true;
+    const till = await openTill(undefined, {
+      ledger: (real) => ({
+        ...real,
+        credit: async (...given) => {
+          if (isDead && moment === 'after') await real.credit(...given);
+          if (isDead) throw died;
+          return real.credit(...given);
+        },
+      }),
+    });
+    const session = await till.begin('5');
+    const event = till.stripe.pay(session);
+    await assert.rejects(till.deliver(event).then((status) => assert.equal(status, 200)));
+    assert.equal(await till.balance(), moment === 'after' ? usd('5') : 0n);
+    assert.equal(await till.state(), 'open');
+    isDead = false;
+    const next = await openTill(till);
+    assert.equal(await next.deliver(event), 200);
+    next.host.advance(300_000);
+    await next.round();
+    assert.equal(await next.balance(), usd('5'));
+    assert.equal(await next.state(), 'paid');
+    await next.audit();
+    await next.close();
+    await till.close();
+  }
+});
+
+test('a process that dies while it takes a refund back is made good by the next one, and takes the same', async () => {
+  let isDead = true;
+  const till = await openTill(undefined, {
+    pool: (real) => ({
+      ...real,
+      refundCredit: async (...given) => {
+        const balance = await real.refundCredit(...given);
+        if (isDead) throw new Error('killed');
+        return balance;
+      },
+    }),
+  });
+  const session = await till.begin('10');
+  await till.deliver(till.stripe.pay(session));
+  await spend(till, usd('4'));
+  const refund = till.stripe.refund(session, 1_000);
+  await assert.rejects(till.deliver(refund).then((status) => assert.equal(status, 200)));
+  assert.equal(await till.balance(), 0n);
+  isDead = false;
+  assert.equal(await till.deliver(refund), 200);
+  assert.equal(await till.balance(), 0n);
+  await till.audit();
+  await till.close();
+});
+
+test('a wish to pay is one order per reference, within bounds, and not too many at once', async () => {
+  const till = await openTill();
+  const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };
+  const ask = (amount: bigint, reference: string, accountId = 'alice') =>
+    till.desk.checkout(accountId, amount as ReturnType<typeof usd>, { reference, ...urls });
+  const [one, two] = await Promise.all([ask(usd('5'), 'a'), ask(usd('5'), 'a')]);
+  assert.deepEqual(one, two);
+  assert.deepEqual(await ask(usd('5'), 'a'), one);
+  assert.equal((await till.desk.list(undefined, { limit: 9 })).rows.length, 1);
+  const refused = async (work: Promise<unknown>, kind: string) =>
+    assert.rejects(work, (error: GatewayError) => error.kind === kind, kind);
+  await refused(ask(usd('6'), 'a'), 'conflict');
+  await refused(ask(usd('5'), 'a', 'bob'), 'conflict');
+  for (const amount of ['4.99', '500.01', '5.001', '-5']) await refused(ask(usd(amount), amount), 'invalid_request');
+  const wrongUrl = { reference: 'b', ...urls, paidUrl: 'javascript:alert(1)' };
+  await refused(till.desk.checkout('alice', usd('5'), wrongUrl), 'invalid_request');
+  await till.deliver(till.stripe.pay(one.url.split('/').at(-1)!));
+  await refused(ask(usd('5'), 'a'), 'conflict');
+  for (let number = 0; number < 10; number += 1) await till.begin('5');
+  await refused(till.begin('5'), 'rate_limited');
+  await till.begin('5', 'bob');
+  till.host.advance(hourMs);
+  await till.begin('5');
+  await till.close();
+});

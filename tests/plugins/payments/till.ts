@@ -1,0 +1,122 @@
+/** Billing and payments on one database, with a stand-in for the payment service; as often as a test wants processes. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { Endpoint, Part } from '../../../core/contract.ts';
+import { type Payments, payments } from '../../../core/desk.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import { money, parseUsd } from '../../../core/money.ts';
+import { database, type Ledger, ledger, type Pool, pool } from '../../../core/vocabulary.ts';
+import billing from '../../../plugins/billing/index.ts';
+import paymentsPlugin from '../../../plugins/payments/index.ts';
+import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import {
+  type FakeStripe,
+  type SignedEvent,
+  secretKey,
+  startFakeStripe,
+  webhookSecret,
+} from '../../helpers/fake-stripe.ts';
+import { type FakeHost, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+
+const directories: string[] = [];
+process.once('exit', () => {
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
+
+export interface Till {
+  readonly host: FakeHost;
+  readonly database: TestDatabase;
+  readonly stripe: FakeStripe;
+  readonly part: Part;
+  readonly desk: Payments;
+  readonly pool: Pool;
+  balance(accountId?: string): Promise<bigint>;
+  /** An account begins to pay so much. Resolves with the session's id. */
+  begin(usd: string, accountId?: string): Promise<string>;
+  /** The status with which an event is answered. */
+  deliver(event: SignedEvent): Promise<number>;
+  round(): Promise<void>;
+  /** The only order's state, as its account is told. */
+  state(): Promise<string | undefined>;
+  audit(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TillOptions {
+  /** Stands in for the ledger or the pool that payments use. */
+  readonly ledger?: (real: Ledger) => Ledger;
+  readonly pool?: (real: Pool) => Pool;
+  readonly section?: object;
+}
+
+let references = 0;
+
+/** So that a test that failed keeps nobody waiting. */
+const services = new Set<FakeStripe>();
+after(async () => {
+  await Promise.all([...services].map((each) => each.close()));
+});
+
+export async function openTill(of?: Till, options: TillOptions = {}): Promise<Till> {
+  const store = await openDatabase({ pool: 8, ...(of === undefined ? {} : { schema: of.database.schema }) });
+  const directory = mkdtempSync(join(tmpdir(), 'till-'));
+  directories.push(directory);
+  const host = fakeHost({ schema: store.schema, directory });
+  host.random.bytes(of === undefined ? 1 : 2);
+  if (of !== undefined) host.advance(of.host.clock.now() - host.clock.now());
+  host.provide(database, store);
+  const accounting = await setUp(billing, host);
+  const [book, purse] = [host.need(ledger), host.need(pool)];
+  host.provide(ledger, options.ledger?.(book) ?? book);
+  host.provide(pool, options.pool?.(purse) ?? purse);
+  const stripe = of?.stripe ?? (await startFakeStripe(() => host.clock.now()));
+  services.add(stripe);
+  const part = await setUp(paymentsPlugin, host, {
+    secret_key: secretKey,
+    webhook_secret: webhookSecret,
+    api_base: stripe.origin,
+    ...options.section,
+  });
+  await part.start!();
+  const [endpoint] = part.endpoints as [Endpoint];
+  const desk = host.need(payments);
+  return {
+    host,
+    database: store,
+    stripe,
+    part,
+    desk,
+    pool: purse,
+    balance: (accountId = 'alice') => book.balance(accountId),
+    async begin(usd, accountId = 'alice') {
+      // No two at the same time, so that they have an order.
+      host.advance(1);
+      const urls = { paidUrl: 'https://gateway.example/paid', leftUrl: 'https://gateway.example/left' };
+      const reference = `begin-${++references}`;
+      const { url } = await desk.checkout(accountId, money(parseUsd(usd)), { reference, ...urls });
+      return url.split('/').at(-1)!;
+    },
+    async deliver({ body, headers }) {
+      const request = { body: Buffer.from(body), headers };
+      const exchange = fakeExchange({ endpoint, request });
+      try {
+        return (await endpoint.handle!(exchange, () => assert.fail('nothing is forwarded'))).status;
+      } catch (error) {
+        return endpoint.renderError!(error as GatewayError, exchange).status;
+      }
+    },
+    round: async () => host.intervals.find(({ name }) => name === 'look after payments')!.work(),
+    state: async () => (await desk.list(undefined, { limit: 2 })).rows[0]?.state,
+    async audit() {
+      const { json } = await accounting.commands!.find(({ name }) => name === 'audit')!.run({});
+      assert.deepEqual((json as { violations: unknown[] }).violations, []);
+    },
+    close: async () => {
+      if (of === undefined && services.delete(stripe)) await stripe.close();
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** What becomes of losses and media, changed while the gateway serves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { target } from '../../../core/vocabulary.ts';
+import protocolConvert from '../../../plugins/protocol-convert/index.ts';
+import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
+import { open, targetFor, wholeAnswer } from './harness.ts';
+
+const answer = JSON.stringify({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [{ type: 'text', text: 'Hello' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 1, output_tokens: 1 },
+});
+
+test('a loss is reported or refused as is said last; a chain that runs goes by what it began with', async () => {
+  const part = await setUp(protocolConvert, fakeHost());
+  const old = part.handle!;
+  const ask = async (handle: typeof old) => {
+    const body = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], logit_bias: { 1: 1 } };
+    const { exchange } = open({ path: '/v1/chat/completions', body });
+    exchange.set(target, targetFor('messages', 'm'));
+    return (await handle(exchange, async () => wholeAnswer(answer))).headers['x-gateway-dropped'];
+  };
+  const commit = await prepare(protocolConvert, part, { on_loss: 'refuse' });
+  assert.match((await ask(part.handle!))!, /logit_bias/);
+  commit();
+  await assert.rejects(ask(part.handle!), { kind: 'invalid_request', field: 'logit_bias' });
+  assert.match((await ask(old))!, /logit_bias/);
+  await assert.rejects(prepare(protocolConvert, part, { on_loss: 'ignore' }));
+  assert.deepEqual(part.reloads, ['on_loss', 'media']);
+});

@@ -1,0 +1,39 @@
+/** How often and how long is tried again, changed while the gateway serves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { UpstreamError } from '../../../core/errors.ts';
+import { attempts, type Call, call, model } from '../../../core/vocabulary.ts';
+import providersPlugin from '../../../plugins/providers/index.ts';
+import plugin from '../../../plugins/route/index.ts';
+import { fakeExchange, fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
+import { modelWith } from './helpers.ts';
+
+const speaks = { chat: 'https://vendor.example/v1' };
+const asked: Partial<Call> = { protocol: 'chat', model: 'm' };
+
+test('a request goes by the rules that it came in with', async () => {
+  const host = fakeHost();
+  await setUp(providersPlugin, host, { a: { keys: 'k', speaks }, b: { keys: 'k', speaks } });
+  const part = await setUp(plugin, host, { attempts: 2 });
+  const old = part.handle!;
+  const commit = await prepare(plugin, part, { attempts: 1 });
+  const tries = async (handle: typeof old) => {
+    const exchange = fakeExchange({
+      facts: [
+        [call, asked],
+        [model, modelWith('a', 'b')],
+      ],
+    });
+    await assert.rejects(
+      handle(exchange, async () => {
+        throw new UpstreamError('connect', 'nobody there');
+      }),
+    );
+    return exchange.get(attempts).length;
+  };
+  assert.deepEqual([await tries(part.handle!), await tries(old)], [2, 2]);
+  commit();
+  assert.deepEqual([await tries(part.handle!), await tries(old)], [1, 2]);
+  await assert.rejects(prepare(plugin, part, { attempts: 9 }));
+  assert.equal(await tries(part.handle!), 1);
+});
