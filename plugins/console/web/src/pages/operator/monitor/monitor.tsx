@@ -1,9 +1,9 @@
 /** What goes through the gateway, as it happens: counts, errors, waits, money, and who causes them. */
 import { SimpleGrid, Tabs } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLive, useLiveInterval } from '../../../api/live.ts';
+import { useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
@@ -16,6 +16,7 @@ import { isNegative, percentOf } from '../sums/usd.ts';
 import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
 import { GroupsTable } from './groups-table.tsx';
 import { LiveMark } from './live-mark.tsx';
+import { useMonitorRefresh } from './use-refresh.ts';
 
 const Charts = lazy(() => import('./charts.tsx'));
 const spanNames = ['15m', '1h', '24h', '7d', '30d'] as const;
@@ -24,8 +25,8 @@ export default function Monitor() {
   const { t } = useTranslation();
   const span = useSpan('1h');
   const every = useLiveInterval(10_000);
-  const tick = useTick();
-  const sums = useAnswer<Sums>('/admin/monitor', { ...span.query, tick }, every);
+  useMonitorRefresh();
+  const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
   const series = useAnswer<MonitorSeries>('/admin/monitor/series', span.query, 30_000);
   return (
     <Page
@@ -51,19 +52,6 @@ export default function Monitor() {
       <Groups span={span} />
     </Page>
   );
-}
-
-/** Counts the pushes of the socket: the sums are asked for again with each. At most one in two seconds. */
-function useTick(): number | undefined {
-  const [tick, setTick] = useState<number>();
-  const [told, setTold] = useState(0);
-  useLive('monitor', () => setTold((count) => count + 1));
-  useEffect(() => {
-    if (told === 0) return;
-    const timer = setTimeout(() => setTick(told), 2_000);
-    return () => clearTimeout(timer);
-  }, [told]);
-  return tick;
 }
 
 function Nothing() {
