@@ -49,12 +49,14 @@ export default definePlugin<ConsoleConfig>({
     const commands = consoleCommands(links, settings.origin);
     if (host.mode !== 'serve') return { endpoints: endpointsFor(refuse), commands };
     // Sign-in and API are large, and commands have no use for them.
-    const { openConsole } = await import('./open.ts');
+    const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
     return {
       endpoints: endpointsFor((exchange) => opened.site(exchange)),
       sockets: [opened.live.endpoint],
       commands,
+      prepare: (changed) => opened.prepare(changed),
+      reloads,
       // Stands before the body is read.
       applies: (endpoint) => endpoint.operation === operation,
       async handle(exchange: Exchange, next: Next) {

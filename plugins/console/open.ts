@@ -1,4 +1,4 @@
-/** Puts the serving console together: people, sign-in, API, files, live pages. */
+/** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, anew when that changes. */
 import { hashPassword } from 'better-auth/crypto';
 import type { Host } from '../../core/contract.ts';
 import type { Database } from '../../core/vocabulary.ts';
@@ -10,7 +10,7 @@ import { openAudit } from './people/audit.ts';
 import { sessionCookieName } from './people/cookies.ts';
 import { openPeople } from './people/desk.ts';
 import type { Links } from './people/links.ts';
-import { type Mailer, openMailer } from './people/mail.ts';
+import { openMailer } from './people/mail.ts';
 import { loadSecret } from './people/secrets.ts';
 import { createSignIn } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
@@ -24,8 +24,6 @@ export interface OpenParts {
   readonly store: Database;
   readonly settings: ConsoleConfig;
   readonly links: Links;
-  /** Of the built pages; by default this plugin's own. */
-  readonly pages?: URL;
 }
 
 export interface OpenedConsole {
@@ -33,86 +31,105 @@ export interface OpenedConsole {
   readonly live: Live;
   readonly refuseLarge: typeof refuseLarge;
   firstOperatorMissing(): Promise<boolean>;
+  /** Gets ready for another section; what it returns takes that up. */
+  prepare(settings: ConsoleConfig): () => void;
   prune(): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function openConsole({ host, store, settings, links, pages }: OpenParts): Promise<OpenedConsole> {
+/** Members of the section that a serving console takes up; the others name its cookies and its place. */
+export const reloads = ['name', 'sign_up', 'session', 'smtp', 'oidc', 'throttle', 'media_origins'] as const;
+
+export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
+  const ground = await layGround(parts);
+  const { origin, secret } = parts.settings;
+  let furniture = furnish(ground, parts.settings);
+  const { people } = furniture.hall;
+  const live = new Live({ host: parts.host, clock: parts.host.clock, people, origin });
+  return {
+    site: (exchange) => furniture.site(exchange),
+    live,
+    refuseLarge,
+    firstOperatorMissing: () => people.firstOperatorMissing(),
+    prepare(settings) {
+      const next = furnish(ground, { ...settings, origin, secret });
+      return () => {
+        const { mailer } = furniture;
+        furniture = next;
+        void mailer?.close();
+      };
+    },
+    async prune() {
+      await ground.peopleStore.prune(new Date(parts.host.clock.now()));
+      await parts.links.prune();
+    },
+    async close() {
+      await furniture.mailer?.close();
+    },
+  };
+}
+
+type Ground = Awaited<ReturnType<typeof layGround>>;
+
+/** Rows, secrets and counters. */
+async function layGround({ host, store, settings, links }: OpenParts) {
   const { orm, schema } = store;
   const { clock, random, log } = host;
-  const tables = peopleTables(schema);
-  const house = houseTables(schema);
   const newId = () => random.bytes(16).toString('hex');
-  const name = settings.name || host.gateway;
-  const secret = await loadSecret(orm, house, settings.secret, random);
-  const mailer: Mailer | undefined = settings.smtp.host === '' ? undefined : openMailer(settings.smtp, log);
+  const house = houseTables(schema);
+  const tables = peopleTables(schema);
   const cookiePrefix = `console-${schema}`;
-  const sessionCookie = sessionCookieName({ prefix: cookiePrefix, secure: settings.origin.startsWith('https:') });
-  const tokens = openTokens(orm, house, { clock, random, newId });
-  const peopleStore = openPeopleStore(orm, tables);
-  const people = openPeople({
+  return {
     host,
+    log,
     clock,
     orm,
     tables,
-    store: peopleStore,
     links,
-    tokens,
-    mailer,
     newId,
-    secret,
-    sessionCookie,
+    cookiePrefix,
+    sessionCookie: sessionCookieName({ prefix: cookiePrefix, secure: settings.origin.startsWith('https:') }),
+    secret: await loadSecret(orm, house, settings.secret, random),
+    tokens: openTokens(orm, house, { clock, random, newId }),
+    audit: openAudit(orm, house, { clock, newId }),
+    throttle: new Throttle(clock),
+    peopleStore: openPeopleStore(orm, tables),
     hashPassword,
-    settings: { name, origin: settings.origin },
-  });
+  };
+}
+
+function furnish(ground: Ground, settings: ConsoleConfig) {
+  const { host, clock, log, tokens, audit, throttle, peopleStore, cookiePrefix } = ground;
+  const { origin, sign_up: signUp, smtp, oidc } = settings;
+  const name = settings.name || host.gateway;
+  const mailer = smtp.host === '' ? undefined : openMailer(smtp, log);
+  const people = openPeople({ ...ground, store: peopleStore, mailer, settings: { name, origin } });
+  const providers = oidc.map((provider) => ({ id: provider.id, name: provider.name }));
   const hall: Console = {
     find: host.find,
     clock,
     people,
     tokens,
-    audit: openAudit(orm, house, { clock, newId }),
-    settings: {
-      name,
-      signUp: settings.sign_up,
-      mail: mailer !== undefined,
-      oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
-    },
+    audit,
+    throttle,
+    settings: { name, signUp, mail: mailer !== undefined, oidc: providers },
   };
   const { per_address: perAddress, per_account: perAccount, window: windowMs } = settings.throttle;
   const signIn = createSignIn({
-    orm,
-    tables,
-    secret,
-    links,
-    mailer,
-    clock,
-    log,
+    ...ground,
     people,
+    mailer,
     store: peopleStore,
-    newId,
-    throttle: new Throttle(clock),
     settings: {
       name,
       cookiePrefix,
-      signUp: settings.sign_up,
+      signUp,
+      oidc,
       sessionMs: settings.session,
-      oidc: settings.oidc,
       throttle: { perAddress, perAccount, windowMs },
     },
   });
-  const folder = pages ?? new URL('./web/dist/', import.meta.url);
-  const files = new Files({ folder, mediaOrigins: settings.media_origins, clock, random });
-  return {
-    site: createSite({ hall, signIn, files, origin: settings.origin }),
-    live: new Live({ host, clock, people, origin: settings.origin }),
-    refuseLarge,
-    firstOperatorMissing: () => people.firstOperatorMissing(),
-    async prune() {
-      await peopleStore.prune(new Date(clock.now()));
-      await links.prune();
-    },
-    async close() {
-      await mailer?.close();
-    },
-  };
+  const folder = new URL('./web/dist/', import.meta.url);
+  const files = new Files({ folder, mediaOrigins: settings.media_origins, clock, random: host.random });
+  return { hall, mailer, site: createSite({ hall, signIn, files, origin }) };
 }

@@ -12,6 +12,9 @@ const executablePath = '/usr/bin/chromium';
 const dist = new URL('../../plugins/console/web/dist/index.html', import.meta.url);
 const real = process.env['CONSOLE_URL'];
 
+/** Of every client that is made here. */
+export const password = 'a password of a test';
+
 /** Why these tests cannot run here; false: they can. */
 export const cannotRun: string | false = !existsSync(executablePath)
   ? 'there is no Chromium'
@@ -103,7 +106,9 @@ async function open(
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
-    if (message.type() === 'error' && /Content.Security.Policy/i.test(message.text())) complaints.push(message.text());
+    // What does not load is told as an error as well; that is for each test to judge.
+    const matters = /Content.Security.Policy|^\w*Error\b/i.test(message.text());
+    if (message.type() === 'error' && matters) complaints.push(message.text().slice(0, 500));
   });
   return page;
 }
@@ -168,7 +173,7 @@ function answerChat(route: Route): Promise<void> {
 async function signUp(page: Page, origin: string): Promise<void> {
   const answer = await page.request.post(`${origin}/console/api/auth/sign-up/email`, {
     headers: { origin, 'x-console': '1' },
-    data: { name: 'Ada', email: `ada-${randomUUID()}@example.test`, password: 'a password of a test' },
+    data: { name: 'Ada', email: `ada-${randomUUID()}@example.test`, password },
   });
   if (!answer.ok()) throw new Error(`signing up: ${answer.status()} ${await answer.text()}`);
 }

@@ -14,6 +14,7 @@ export function guard(hall: Console): MiddlewareHandler<Setting> {
     const needed = accessOf(ask);
     if (needed === undefined) throw new GatewayError('not_found', 'There is nothing here.', { code: 'unknown_url' });
     const actor = await hall.people.identify(ask.req.raw.headers);
+    refuseHaste(hall, actor?.id ?? ask.env.address);
     // No browser sends a token by itself.
     if (actor?.kind !== 'token')
       refuseForeign({ method: ask.req.method, header: (name) => ask.req.header(name) }, ask.env.origin);
@@ -24,6 +25,14 @@ export function guard(hall: Console): MiddlewareHandler<Setting> {
     ask.set('actor', actor);
     await next();
   };
+}
+
+const mostPerMinute = 900;
+
+/** More than a person with many open pages needs; each question may be one to the database. */
+function refuseHaste({ throttle }: Console, who: string): void {
+  const retryAfterMs = throttle.take(`api:${who}`, mostPerMinute, 60_000);
+  if (retryAfterMs > 0) throw new GatewayError('rate_limited', 'Too many requests. Try again later.', { retryAfterMs });
 }
 
 function accessOf(ask: Ask) {

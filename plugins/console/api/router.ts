@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { Clock, Host, Service } from '../../../core/contract.ts';
 import { GatewayError, toGatewayError } from '../../../core/errors.ts';
 import type { Actor } from '../actor.ts';
+import type { Throttle } from '../people/throttle.ts';
 import type { Audit, People, Tokens } from '../people.ts';
 
 export interface Console {
@@ -12,6 +13,7 @@ export interface Console {
   readonly people: People;
   readonly tokens: Tokens;
   readonly audit: Audit;
+  readonly throttle: Pick<Throttle, 'take'>;
   readonly settings: {
     /** What the pages call this gateway. */
     readonly name: string;

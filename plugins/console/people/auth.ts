@@ -7,6 +7,8 @@ import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import { eq } from 'drizzle-orm';
 import type { Clock, Log } from '../../../core/contract.ts';
 import type { Orm } from '../../../core/vocabulary.ts';
+import type { Role } from '../actor.ts';
+import type { Audit } from '../people.ts';
 import { addressHeader, authPath } from './auth-names.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
 import { type Links, resetPath } from './links.ts';
@@ -33,6 +35,7 @@ export interface AuthParts {
   readonly mailer: Mailer | undefined;
   readonly clock: Clock;
   readonly newId: () => string;
+  readonly audit: Audit;
   readonly log: Log;
   readonly settings: {
     readonly name: string;
@@ -164,7 +167,7 @@ function limitsOf({ throttle, settings }: AuthParts) {
   };
 }
 
-function hooksOf({ throttle, settings, orm, tables, clock }: AuthParts) {
+function hooksOf({ throttle, settings, orm, tables, clock, audit }: AuthParts) {
   const { perAccount, windowMs } = settings.throttle;
   const accountKey = (body: unknown) =>
     `account:${String((body as { email?: unknown } | undefined)?.email)
@@ -191,8 +194,38 @@ function hooksOf({ throttle, settings, orm, tables, clock }: AuthParts) {
     }),
     after: createAuthMiddleware(async (context) => {
       if (context.path === '/sign-in/email' && context.context.newSession) throttle.forget(accountKey(context.body));
+      if (context.context.returned instanceof APIError) return;
+      const session = context.context.newSession ?? context.context.session;
+      if (session !== null) await noteEntry(audit, context.path, session.user as Entering, context.headers);
     }),
   };
+}
+
+interface Entering {
+  readonly id: string;
+  readonly email: string;
+  readonly role?: Role;
+}
+
+/** What people change about how they sign in, by address; and how those come in who see more than their own. */
+const noted: Readonly<Record<string, string>> = {
+  '/change-password': 'self.password',
+  '/two-factor/enable': 'self.second-factor',
+  '/two-factor/disable': 'self.second-factor-off',
+  '/passkey/verify-registration': 'self.passkey',
+  '/passkey/delete-passkey': 'self.passkey-off',
+};
+
+async function noteEntry(audit: Audit, path: string, person: Entering, headers: Headers | undefined): Promise<void> {
+  const { id, email, role = 'client' } = person;
+  const entered =
+    /^\/(sign-in|callback|two-factor\/verify|passkey\/verify-authentication)/.test(path) && role !== 'client';
+  const action = entered ? 'self.sign-in' : noted[path];
+  if (action === undefined) return;
+  const actor = { kind: 'person', id, label: email, role } as const;
+  const address = headers?.get(addressHeader) ?? '';
+  const end = await audit.begin({ actor, action, subject: email, reason: undefined, address });
+  await end('done');
 }
 
 async function refuseBlocked({ orm, tables: { user } }: AuthParts, personId: string): Promise<void> {

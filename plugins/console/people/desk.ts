@@ -132,18 +132,22 @@ async function makeFirstOperator(
   { orm, store, links, clock, newId, hashPassword }: PeopleParts,
   { token, email, password, name }: Parameters<People['makeFirstOperator']>[0],
 ): Promise<void> {
+  // Hashing is slow on purpose: nobody makes the gateway do it by guessing links.
+  if (!(await links.isUsable(token, 'first_operator'))) throw linkIsOver();
   const hashed = await hashPassword(password);
   const at = new Date(clock.now());
   await orm.transaction(async (inner) => {
     const transaction = inner as unknown as Orm;
-    if (!(await links.use(transaction, token, 'first_operator')))
-      throw new GatewayError('forbidden', 'This link is used or too old. Make another one: console operator-link.', {
-        field: 'token',
-        code: 'link_is_over',
-      });
+    if (!(await links.use(transaction, token, 'first_operator'))) throw linkIsOver();
     const row = { id: newId(), email: email.toLowerCase(), name, role: 'operator' as const, at, password: hashed };
     if ((await store.insert(transaction, row)) === undefined)
       throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });
     await links.close(transaction, 'first_operator');
   });
 }
+
+const linkIsOver = () =>
+  new GatewayError('forbidden', 'This link is used or too old. Make another one: console operator-link.', {
+    field: 'token',
+    code: 'link_is_over',
+  });

@@ -15,6 +15,8 @@ export const firstOperatorLastsMs = dayMs;
 export const invitationLastsMs = 7 * dayMs;
 const keptMs = 30 * dayMs;
 
+export type LinkKind = 'first_operator' | 'invitation';
+
 export interface LinkParts {
   readonly orm: Orm;
   readonly tables: HouseTables;
@@ -26,11 +28,11 @@ export type Links = ReturnType<typeof openLinks>;
 
 export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) {
   const now = () => new Date(clock.now());
-  const usable = (secret: string, kind: 'first_operator' | 'invitation') =>
+  const usable = (secret: string, kind: LinkKind) =>
     and(eq(links.hash, hashSecret(secret)), eq(links.kind, kind), isNull(links.usedAt), gt(links.expiresAt, now()));
   return {
     /** Resolves with the secret, which is told this once. */
-    async make(kind: 'first_operator' | 'invitation', email?: string): Promise<string> {
+    async make(kind: LinkKind, email?: string): Promise<string> {
       const secret = makeSecret(random, '');
       const lastsMs = kind === 'first_operator' ? firstOperatorLastsMs : invitationLastsMs;
       const expiresAt = new Date(clock.now() + lastsMs);
@@ -40,12 +42,7 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
     },
 
     /** Uses the link up, in one statement: of two who come at once, one gets false. */
-    async use(
-      transaction: Orm,
-      secret: string,
-      kind: 'first_operator' | 'invitation',
-      email?: string,
-    ): Promise<boolean> {
+    async use(transaction: Orm, secret: string, kind: LinkKind, email?: string): Promise<boolean> {
       const matching = email === undefined ? usable(secret, kind) : and(usable(secret, kind), eq(links.email, email));
       const used = await transaction
         .update(links)
@@ -53,6 +50,12 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
         .where(matching)
         .returning({ hash: links.hash });
       return used.length === 1;
+    },
+
+    /** Whether it would be taken now; asked before anything that costs time. */
+    async isUsable(secret: string, kind: LinkKind): Promise<boolean> {
+      const [found] = await orm.select({ hash: links.hash }).from(links).where(usable(secret, kind));
+      return found !== undefined;
     },
 
     /** Whether an invitation of this address waits: for those who come by a provider that vouches for the address. */
@@ -68,7 +71,7 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
     },
 
     /** No link of this kind, or for this address, opens anything any more. */
-    async close(transaction: Orm, kind: 'first_operator' | 'invitation', email?: string): Promise<void> {
+    async close(transaction: Orm, kind: LinkKind, email?: string): Promise<void> {
       const matching = and(eq(links.kind, kind), isNull(links.usedAt));
       await transaction
         .update(links)

@@ -17,6 +17,11 @@ export class Throttle {
     this.#clock = clock;
   }
 
+  /** Windows that are kept. */
+  get size(): number {
+    return this.#windows.size;
+  }
+
   /** Counts one attempt; resolves with how long to wait, 0: not at all. */
   take(key: string, most: number, windowMs: number): number {
     const now = this.#clock.monotonic();

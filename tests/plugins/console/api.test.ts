@@ -346,6 +346,21 @@ test('changes need our header and origin, except with a token that no browser se
   assert.equal((await caller(hall, 'token')('POST /admin/upstreams/openai/wake', body)).status, 200);
 });
 
+test('whoever asks without end is told to wait, and nobody else is', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  let refused: Told | undefined;
+  for (let question = 0; question <= 900; question++) {
+    const told = await ask('GET /info');
+    if (told.status === 429) refused = told;
+  }
+  assert.equal(refused?.json.error.code, 'rate_limited');
+  assert.ok(Number(refused?.headers.get('retry-after')) > 0);
+  assert.equal((await caller(hall, 'operator')('GET /info')).status, 200);
+  hall.host.advance(60_000);
+  assert.equal((await ask('GET /info')).status, 200);
+});
+
 test('the document describes every route, who may ask for it, and how errors look', async () => {
   const hall = fakeConsole();
   const document = (await caller(hall, 'token')('GET /openapi.json')).json;

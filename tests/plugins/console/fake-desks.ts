@@ -12,6 +12,7 @@ import { moneyDesk } from '../../../core/desk-money.ts';
 import { type Accounts, accounts, catalog, ledger, plans, pool, shop } from '../../../core/vocabulary.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
 import type { Console } from '../../../plugins/console/api/router.ts';
+import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
@@ -48,6 +49,7 @@ export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): Fake
     people: fakePeople(world, role),
     tokens: fakeTokens(world),
     audit: fakeAudit(world),
+    throttle: new Throttle(clock),
     settings: {
       name: 'Demo gateway',
       signUp: 'open',

@@ -15,7 +15,9 @@ export function Shell() {
   const [opened, menu] = useDisclosure(false);
   const { pathname } = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu shuts when another page is opened
-  useEffect(() => menu.close(), [pathname]);
+  useEffect(() => {
+    menu.close();
+  }, [pathname]);
   return (
     <AppShell
       header={{ height: 52 }}

@@ -17,7 +17,10 @@ export function Conversation({ messages, turn, busy }: ConversationProps) {
   const box = useRef<HTMLElement>(null);
   const length = messages.length + (turn?.text.length ?? 0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: follows the end of what is said
-  useEffect(() => box.current?.scrollTo({ top: box.current.scrollHeight }), [length]);
+  useEffect(() => {
+    // Some browsers answer with a promise, which is no clean-up.
+    void box.current?.scrollTo({ top: box.current.scrollHeight });
+  }, [length]);
   if (messages.length === 0)
     return (
       <div className="conversation">

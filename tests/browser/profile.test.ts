@@ -1,0 +1,87 @@
+/** What a person does about themselves: the second factor, the name, the sessions. */
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { cannotRun, openStage, password, type Stage } from './stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await openStage();
+});
+after(() => stage?.close());
+const skip = cannotRun;
+
+test('the second factor is turned on with a code, and its backup codes are shown once', { skip }, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/profile`);
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Second factor' });
+  await dialog.getByRole('textbox', { name: 'Current password' }).fill(password);
+  await dialog.getByRole('button', { name: 'Turn on' }).click();
+  await dialog.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
+  const secret = (await dialog.locator('code').textContent())!;
+  await dialog.getByRole('textbox', { name: 'Code' }).fill(totp(secret));
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
+  const codes = page.getByRole('dialog', { name: 'Backup codes' });
+  const backup = (await codes.getByTestId('secret').textContent())!.trim().split('\n');
+  assert.ok(backup.length >= 2, 'each code on a line of its own');
+  await codes.getByRole('button', { name: 'I have saved it' }).click();
+  await codes.waitFor({ state: 'hidden' });
+  if (stage.isReal) {
+    await page.getByText('on', { exact: true }).waitFor();
+    const email = (await page
+      .getByText(/@example\.test/)
+      .first()
+      .textContent())!;
+    await page.getByRole('button', { name: 'Ada', exact: true }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByLabel('E-mail address').fill(email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const second = page.getByRole('textbox', { name: 'Code' });
+    await second.fill('000000');
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByText('That code is not right').waitFor();
+    await second.fill(backup[0]!);
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  }
+  await page.context().close();
+});
+
+test('a new name stands in the header at once, and sessions are listed', { skip }, async () => {
+  const page = await stage.page();
+  await page.goto(`${stage.origin}/console/profile`);
+  const name = `Ada ${Date.now()}`;
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill(name);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name }).waitFor();
+  await page.getByText('this one').waitFor();
+  await page.context().close();
+});
+
+test('nobody is shown a page of somebody: they are sent to sign in, and back', { skip }, async () => {
+  const page = await stage.stranger();
+  await page.goto(`${stage.origin}/console/usage?period=7d`);
+  await page.waitForURL(/sign-in\?next=/);
+  assert.equal(new URL(page.url()).searchParams.get('next'), '/usage?period=7d');
+  await page.context().close();
+  assert.deepEqual(stage.complaints, []);
+});
+
+/** RFC 6238 with the usual terms: SHA-1, 30 seconds, six digits. */
+function totp(base32: string): string {
+  const bits = [...base32.replace(/=+$/, '')].map((letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter.toUpperCase()).toString(2).padStart(5, '0'),
+  );
+  const bytes = bits
+    .join('')
+    .match(/[01]{8}/g)!
+    .map((byte) => Number.parseInt(byte, 2));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', Buffer.from(bytes)).update(counter).digest();
+  const offset = digest.at(-1)! & 15;
+  const number = digest.readUInt32BE(offset) & 0x7fffffff;
+  return String(number % 1_000_000).padStart(6, '0');
+}
