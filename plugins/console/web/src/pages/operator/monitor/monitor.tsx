@@ -12,7 +12,7 @@ import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
-import { isNegative, percentOf } from '../sums/usd.ts';
+import { isNegative, isNothing, percentOf } from '../sums/usd.ts';
 import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
 import { GroupsTable } from './groups-table.tsx';
 import { LiveMark } from './live-mark.tsx';
@@ -127,7 +127,9 @@ function WaitsAndMoney({ sums, span }: FiguresProps) {
   const rows = { to: '/admin/requests', search: { span: span.name } };
   const others = ({ p95, p99 }: Sums['total']) =>
     t('operator.traffic.monitor.percentiles', { p95: durationText(p95), p99: durationText(p99) });
-  const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
+  // Where no model has an own cost, a margin of everything would be a lie.
+  const isKnown = margin !== null && cost !== null && ownCost !== null && (!isNothing(ownCost) || isNothing(cost));
+  const share = isKnown ? percentOf(margin, cost) : undefined;
   return (
     <StatRow>
       <Stat
@@ -155,9 +157,13 @@ function WaitsAndMoney({ sums, span }: FiguresProps) {
       />
       <Stat
         label={t('operator.traffic.monitor.margin')}
-        value={<Money of={margin} />}
-        tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
-        note={share === undefined ? undefined : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
+        value={<Money of={isKnown ? margin : null} />}
+        tone={isKnown && isNegative(margin) ? 'bad' : undefined}
+        note={
+          share === undefined
+            ? t('operator.traffic.monitor.noCost')
+            : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
+        }
         to="/admin/money"
       />
     </StatRow>
