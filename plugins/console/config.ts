@@ -61,7 +61,7 @@ export const config = z
       .enum(['open', 'invite', 'closed'])
       .default('invite')
       .describe('Who may sign up: everybody, those whom an operator invites, or nobody.'),
-    session: duration().prefault('7d').describe('How long a session lasts that is not used.'),
+    session: duration().prefault('7d').describe('How long a session lasts, from signing in.'),
     secret: z
       .string()
       .refine(

@@ -52,7 +52,12 @@ export function documentOf(api: Pick<OpenAPIHono<Setting>, 'getOpenAPI31Document
     ...document.components,
     securitySchemes: {
       token: { type: 'http', scheme: 'bearer' },
-      session: { type: 'apiKey', in: 'cookie', name: 'console.session_token' },
+      session: {
+        type: 'apiKey',
+        in: 'cookie',
+        name: 'console-SCHEMA.session_token',
+        description: 'Of browsers; named after the schema of the gateway, with "__Secure-" before it on https.',
+      },
     },
   };
   for (const [path, item] of Object.entries(document.paths ?? {})) {

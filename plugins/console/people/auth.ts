@@ -49,6 +49,8 @@ export interface AuthParts {
 
 export type Auth = { handler(request: Request): Promise<Response> };
 
+const mostNameLength = 100;
+const mostEmailLength = 200;
 export const passwordLength = { least: 10, most: 128 } as const;
 
 export function createAuth(parts: AuthParts, origin: string): Auth {
@@ -93,7 +95,8 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
             },
           },
         }),
-    session: { expiresIn: Math.round(settings.sessionMs / 1_000), updateAge: 24 * 3_600 },
+    // Counted from signing in, whatever is looked at meanwhile: the cookie and the row end together.
+    session: { expiresIn: Math.round(settings.sessionMs / 1_000), disableSessionRefresh: true },
     user: {
       additionalFields: {
         role: { type: 'string', input: false, required: false, defaultValue: 'client' },
@@ -114,7 +117,10 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
     },
     databaseHooks: {
       session: { create: { before: (session) => refuseBlocked(parts, session.userId) } },
-      user: { create: { before: (user, context) => admit(parts, user, context) } },
+      user: {
+        create: { before: (user, context) => admit(parts, user, context) },
+        update: { before: async (user) => refuseLong(user) },
+      },
     },
     hooks: hooksOf(parts),
     plugins: [
@@ -239,14 +245,23 @@ type HookContext = { path?: string; body?: unknown } | null;
 /** A provider may vouch for an address; a form does not. Nobody brings a role along, however they come. */
 async function admit(
   { settings, links, orm }: AuthParts,
-  { email, emailVerified }: { email: string; emailVerified: boolean },
+  { name, email, emailVerified }: { name: string; email: string; emailVerified: boolean },
   context: HookContext,
 ) {
+  refuseLong({ name, email });
   const { invite } = (context?.body ?? {}) as { invite?: unknown };
   const invitation = typeof invite === 'string' ? invite : undefined;
   const vouched = emailVerified && context?.path !== '/sign-up/email';
   await admitSignUp(settings.signUp, links, orm, { email: email.toLowerCase(), invitation, vouched });
   return { data: { role: 'client', blocked: false } };
+}
+
+function refuseLong({ name = '', email = '' }: { name?: string | undefined; email?: string | undefined }): void {
+  if (name.length > mostNameLength || email.length > mostEmailLength || /\p{Cc}/u.test(name))
+    throw new APIError('BAD_REQUEST', {
+      code: 'TOO_LONG',
+      message: 'A name has at most 100 characters, an address 200.',
+    });
 }
 
 function logLine(log: Log, level: string, message: string): void {

@@ -31,10 +31,10 @@ ${more}`;
 }
 
 /** The whole demo gateway, with the sandbox in place of every vendor. */
-export async function startDemo(): Promise<TestConsole> {
+export async function startDemo(file = 'demo'): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   if (databaseUrl === undefined) await fillDirectory(directory);
-  return startOn('include: config/demo.yaml\n', directory, undefined);
+  return startOn(`include: config/${file}.yaml\n`, directory, undefined);
 }
 
 /** `page`: where browsers take their pages to come from; by default where the gateway listens. */

@@ -69,6 +69,17 @@ test('whoever signs up is a client, whatever they say they are', async () => {
   assert.equal((await browser.ask('/admin/people')).status, 403);
 });
 
+test('names and addresses have bounds, however they come', async () => {
+  const browser = house.browser();
+  const who = { email: 'long@example.test', password: 'a password of long', name: 'L'.repeat(101) };
+  assert.equal((await browser.ask('/auth/sign-up/email', { body: who })).json.error.code, 'too_long');
+  const far = { ...who, name: 'Long', email: `${'l'.repeat(200)}@example.test` };
+  assert.equal((await browser.ask('/auth/sign-up/email', { body: far })).status, 400);
+  assert.equal((await browser.ask('/auth/sign-up/email', { body: { ...who, name: 'Long' } })).status, 200);
+  assert.equal((await browser.ask('/auth/update-user', { body: { name: 'L'.repeat(101) } })).status, 400);
+  assert.equal((await browser.ask('/auth/sign-up/email', { body: { ...who, name: 'x'.repeat(70_000) } })).status, 413);
+});
+
 test('a person gets one account on first use, however many ask at once', async () => {
   const browser = await clientOf(house, 'twins@example.test');
   const told = await Promise.all(Array.from({ length: 6 }, () => browser.ask('/me')));
