@@ -73,7 +73,7 @@ function giveSchema({ host }: FakeConsole): void {
 }
 
 /** Builds the pages where a source is newer than what was built. */
-function buildPages(): void {
+export function buildPages(): void {
   const built = new URL('dist/index.html', web);
   const names = readdirSync(new URL('src/', web), { recursive: true, encoding: 'utf8' });
   const newest = Math.max(...names.map((name) => statSync(new URL(`src/${name}`, web)).mtimeMs));

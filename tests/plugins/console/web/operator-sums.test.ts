@@ -17,6 +17,7 @@ import {
   isRatio,
   minus,
   percentOf,
+  plainRatio,
   sum,
 } from '../../../../plugins/console/web/src/pages/operator/sums/usd.ts';
 
@@ -106,6 +107,31 @@ test('a timeline has every moment once, in order, within the request', () => {
     moments.flatMap((moment) => ('tone' in moment ? [moment.tone] : [])),
     ['bad', 'good', 'good'],
   );
+});
+
+test('an attempt stands where the story tells of it, with what it says, whatever the clock resolves', () => {
+  const line = (text: string) => ({ atMs: 1, by: 'route', text });
+  const story = [line('two targets'), line('attempt 1 goes to a/m'), line('attempt 1 was refused'), line('charged')];
+  const request = {
+    receivedAt: '2026-11-21T08:00:00Z',
+    status: 200,
+    outcome: 'complete',
+    totalMs: 1,
+    dropped: [],
+    story,
+  };
+  const attempt = { number: 1, provider: 'a', model: 'm', startedAt: '2026-11-21T08:00:00Z', result: 'refused' };
+  const moments = timelineOf(request, [attempt, { ...attempt, number: 2 }]);
+  assert.deepEqual(
+    moments.map((moment) =>
+      moment.kind === 'story' ? moment.text : moment.kind === 'attempt' ? moment.notes : moment.kind,
+    ),
+    ['received', [], 'two targets', ['attempt 1 goes to a/m', 'attempt 1 was refused'], 'charged', 'end'],
+  );
+});
+
+test('ratios are told as decimals where they are short', () => {
+  assert.deepEqual(['1/1', '3/2', '1/3', '0.9', '17/20'].map(plainRatio), ['1', '1.5', '1/3', '0.9', '0.85']);
 });
 
 test('a request that came to no upstream ends as what it was', () => {

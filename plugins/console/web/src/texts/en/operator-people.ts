@@ -25,7 +25,6 @@ export default {
     noGrants: 'No money in this account. Credit it, or hand out a code.',
     windows: 'Windows of the plan',
     windowEnds: 'renews',
-    noWindows: 'The plan has no spending windows.',
     tabs: { overview: 'Overview', ledger: 'Ledger', keys: 'Keys', requests: 'Requests', tasks: 'Tasks' },
     credit: 'Credit',
     debit: 'Debit',

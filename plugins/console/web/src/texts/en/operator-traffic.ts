@@ -18,6 +18,7 @@ export default {
     ownCost: 'Own cost',
     margin: 'Margin',
     marginHint: '{{percent}} of what was charged',
+    noCost: 'No own cost is known.',
     requestsChart: 'Requests over time',
     latencyChart: 'Milliseconds over time',
     moneyChart: 'Money over time',

@@ -27,7 +27,6 @@ const texts: Part<'operator'>['people'] = {
     noGrants: '账户里没有余额。可以充值，或发放兑换码。',
     windows: '套餐的消费窗口',
     windowEnds: '重置时间',
-    noWindows: '套餐没有消费窗口。',
     tabs: { overview: '概览', ledger: '账本', keys: '密钥', requests: '请求', tasks: '任务' },
     credit: '充值',
     debit: '扣款',

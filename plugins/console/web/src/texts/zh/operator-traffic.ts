@@ -20,6 +20,7 @@ const texts: Part<'operator'>['traffic'] = {
     ownCost: '成本',
     margin: '毛利',
     marginHint: '占收费的 {{percent}}',
+    noCost: '成本未知。',
     requestsChart: '请求数变化',
     latencyChart: '耗时变化',
     moneyChart: '金额变化',

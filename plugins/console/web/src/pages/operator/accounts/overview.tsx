@@ -22,7 +22,7 @@ export function Overview({ detail }: { readonly detail: AccountDetail }) {
       <Figures id={account.id} pool={pool} />
       <SimpleGrid type="container" cols={{ base: 1, '760px': 2 }} spacing="sm">
         {pool !== null && <Grants pool={pool} />}
-        {pool !== null && <Windows pool={pool} />}
+        {pool !== null && pool.windows.length > 0 && <Windows pool={pool} />}
         <PlanFacts detail={detail} />
       </SimpleGrid>
     </Stack>
@@ -119,11 +119,6 @@ function Windows({ pool }: { readonly pool: Pool }) {
   const { t } = useTranslation();
   return (
     <Panel title={t('operator.people.accounts.windows')}>
-      {pool.windows.length === 0 && (
-        <Text fz="sm" c="dimmed">
-          {t('operator.people.accounts.noWindows')}
-        </Text>
-      )}
       <Stack gap="sm">
         {pool.windows.map(({ name, limit, spent, endsAt }) => {
           const percent = percentOf(spent, limit) ?? 0;

@@ -19,7 +19,6 @@ const frame = EditorView.theme({
     fontFamily: 'var(--mantine-font-family-monospace)',
     lineHeight: '1.6',
     maxHeight: '62vh',
-    minHeight: '18rem',
   },
   '.cm-content': { caretColor: 'var(--mantine-color-text)', padding: '8px 0' },
   '.cm-cursor': { borderLeftColor: 'var(--mantine-color-text)' },

@@ -96,6 +96,7 @@ const basics: Extension = [
   EditorView.lineWrapping,
   yaml(),
   look,
+  EditorView.theme({ '.cm-scroller': { minHeight: '18rem' } }),
   keymap.of([...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
 ];
 

@@ -12,7 +12,7 @@ import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
 import type { MoneyTotals } from '../sale-types.ts';
-import { isNegative, percentOf } from '../sums/usd.ts';
+import { isNegative, isNothing, percentOf } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 import { LedgerTable } from './ledger-table.tsx';
 import { Reconcile } from './reconcile.tsx';
@@ -105,7 +105,9 @@ function Totals({ totals, span }: TotalsProps) {
     to: '/admin/money',
     search: { tab: 'ledger', span: span.name, ...(kind === undefined ? {} : { kind }) },
   });
-  const share = percentOf(margin, revenue);
+  // Where no model has an own cost, a margin of everything would be a lie.
+  const isKnown = !isNothing(ownCost) || isNothing(revenue);
+  const share = isKnown ? percentOf(margin, revenue) : undefined;
   const requests = { to: '/admin/requests', search: { span: span.name } };
   return (
     <Stack gap="sm">
@@ -131,9 +133,13 @@ function Totals({ totals, span }: TotalsProps) {
         />
         <Stat
           label={t('operator.sales.money.margin')}
-          value={<Money of={margin} />}
-          tone={isNegative(margin) ? 'bad' : undefined}
-          note={share === undefined ? undefined : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
+          value={<Money of={isKnown ? margin : null} />}
+          tone={isKnown && isNegative(margin) ? 'bad' : undefined}
+          note={
+            share === undefined
+              ? t('operator.traffic.monitor.noCost')
+              : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
+          }
           {...requests}
         />
       </StatRow>

@@ -26,6 +26,8 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
     [series, i18n.language],
   );
   const hasMoney = points.some(({ cost }) => cost !== null);
+  // A line through one point is not seen.
+  const withDots = points.filter(({ total50 }) => total50 !== null).length < 12;
   const common = {
     h: 220,
     data: points,
@@ -52,6 +54,7 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
       <Panel title={t('operator.traffic.monitor.latencyChart')}>
         <LineChart
           {...common}
+          withDots={withDots}
           aria-label={t('operator.traffic.monitor.latencyChart')}
           valueFormatter={(value) => durationText(value)}
           yAxisProps={{ width: 64 }}

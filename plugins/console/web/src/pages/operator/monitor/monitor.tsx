@@ -1,9 +1,9 @@
 /** What goes through the gateway, as it happens: counts, errors, waits, money, and who causes them. */
 import { SimpleGrid, Tabs } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLive, useLiveInterval } from '../../../api/live.ts';
+import { useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
@@ -12,10 +12,11 @@ import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
-import { isNegative, percentOf } from '../sums/usd.ts';
+import { isNegative, isNothing, percentOf } from '../sums/usd.ts';
 import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
 import { GroupsTable } from './groups-table.tsx';
 import { LiveMark } from './live-mark.tsx';
+import { useMonitorRefresh } from './use-refresh.ts';
 
 const Charts = lazy(() => import('./charts.tsx'));
 const spanNames = ['15m', '1h', '24h', '7d', '30d'] as const;
@@ -24,8 +25,8 @@ export default function Monitor() {
   const { t } = useTranslation();
   const span = useSpan('1h');
   const every = useLiveInterval(10_000);
-  const tick = useTick();
-  const sums = useAnswer<Sums>('/admin/monitor', { ...span.query, tick }, every);
+  useMonitorRefresh();
+  const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
   const series = useAnswer<MonitorSeries>('/admin/monitor/series', span.query, 30_000);
   return (
     <Page
@@ -51,19 +52,6 @@ export default function Monitor() {
       <Groups span={span} />
     </Page>
   );
-}
-
-/** Counts the pushes of the socket: the sums are asked for again with each. At most one in two seconds. */
-function useTick(): number | undefined {
-  const [tick, setTick] = useState<number>();
-  const [told, setTold] = useState(0);
-  useLive('monitor', () => setTold((count) => count + 1));
-  useEffect(() => {
-    if (told === 0) return;
-    const timer = setTimeout(() => setTick(told), 2_000);
-    return () => clearTimeout(timer);
-  }, [told]);
-  return tick;
 }
 
 function Nothing() {
@@ -139,7 +127,9 @@ function WaitsAndMoney({ sums, span }: FiguresProps) {
   const rows = { to: '/admin/requests', search: { span: span.name } };
   const others = ({ p95, p99 }: Sums['total']) =>
     t('operator.traffic.monitor.percentiles', { p95: durationText(p95), p99: durationText(p99) });
-  const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
+  // Where no model has an own cost, a margin of everything would be a lie.
+  const isKnown = margin !== null && cost !== null && ownCost !== null && (!isNothing(ownCost) || isNothing(cost));
+  const share = isKnown ? percentOf(margin, cost) : undefined;
   return (
     <StatRow>
       <Stat
@@ -167,9 +157,13 @@ function WaitsAndMoney({ sums, span }: FiguresProps) {
       />
       <Stat
         label={t('operator.traffic.monitor.margin')}
-        value={<Money of={margin} />}
-        tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
-        note={share === undefined ? undefined : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
+        value={<Money of={isKnown ? margin : null} />}
+        tone={isKnown && isNegative(margin) ? 'bad' : undefined}
+        note={
+          share === undefined
+            ? t('operator.traffic.monitor.noCost')
+            : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
+        }
         to="/admin/money"
       />
     </StatRow>

@@ -11,7 +11,7 @@ import { Act, useActs } from '../parts/act.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { answerKey } from '../parts/load.tsx';
 import { shortId } from '../parts/names.tsx';
-import { isAmount, isNothing, minus } from '../sums/usd.ts';
+import { isAmount, isNothing, minus, plainRatio } from '../sums/usd.ts';
 import type { OperatorCharge, OperatorStory } from '../types.ts';
 import { storyPath } from './story-path.ts';
 
@@ -58,7 +58,7 @@ function ChargeFacts({ charge }: { readonly charge: OperatorCharge }) {
         ownCost !== null && [t('operator.column.margin'), <Money key="margin" of={minus(cost, ownCost)} />],
         !isNothing(refunded) && [t('operator.traffic.requests.refunded'), <Money key="refunded" of={refunded} />],
         [t('operator.traffic.requests.held'), <Money key="held" of={held} />],
-        [t('operator.traffic.requests.ratio'), ratio],
+        [t('operator.traffic.requests.ratio'), plainRatio(ratio)],
         [t('operator.traffic.requests.priceVersion'), priceVersion],
         tier !== null && tier !== '' && [t('operator.traffic.requests.tier'), tier],
       ]}

@@ -23,7 +23,7 @@ export function Moments({ story }: { readonly story: OperatorStory }) {
   const { t, i18n } = useTranslation();
   const moments = timelineOf({ ...story.request, dropped: story.dropped, story: story.story }, story.attempts);
   return (
-    <Timeline bulletSize={22} lineWidth={2} aria-label={t('operator.traffic.requests.timeline')}>
+    <Timeline bulletSize={22} lineWidth={2} className="story" aria-label={t('operator.traffic.requests.timeline')}>
       {moments.map((moment, index) => {
         const { icon, color, title, text } = wordsOf(moment, story, t, i18n.language);
         return (
@@ -79,7 +79,7 @@ function wordsOf(moment: Moment, { request, attempts }: OperatorStory, t: TFunct
       return { icon: <IconArrowsExchange size={13} />, color: 'yellow', title, text: moment.fields.join(', ') };
     }
     case 'attempt':
-      return attemptWords(attempts.find(({ number }) => number === moment.attempt.number)!, moment.tone, t);
+      return attemptWords(attempts.find(({ number }) => number === moment.attempt.number)!, moment, t);
     case 'first-byte':
       return { icon: <IconMessage2 size={13} />, color: 'teal', title: t('operator.traffic.requests.firstByteAt') };
     case 'end': {
@@ -92,7 +92,9 @@ function wordsOf(moment: Moment, { request, attempts }: OperatorStory, t: TFunct
   }
 }
 
-function attemptWords(attempt: OperatorAttempt, tone: Tone, t: TFunction): Words {
+type AttemptMoment = Extract<Moment, { kind: 'attempt' }>;
+
+function attemptWords(attempt: OperatorAttempt, { tone, notes }: AttemptMoment, t: TFunction): Words {
   const { number, provider, model, credential, protocol, result, status, durationMs, error, absorbed, borneBy } =
     attempt;
   const took = {
@@ -109,9 +111,14 @@ function attemptWords(attempt: OperatorAttempt, tone: Tone, t: TFunction): Words
         <div>
           {t('operator.traffic.requests.attemptModel', { model, credential })} · {protocol}
         </div>
-        <div>
-          {t(`operator.traffic.requests.attemptResult.${result}`)} · {t('operator.traffic.requests.attemptTook', took)}
-        </div>
+        {notes.length > 0 ? (
+          notes.map((note) => <div key={note}>{note}</div>)
+        ) : (
+          <div>
+            {t(`operator.traffic.requests.attemptResult.${result}`)} ·{' '}
+            {t('operator.traffic.requests.attemptTook', took)}
+          </div>
+        )}
         {error !== null && <div>{error}</div>}
         {borneBy === 'operator' && !isNothing(absorbed) && <div>{t('operator.traffic.requests.absorbed', borne)}</div>}
       </>

@@ -29,33 +29,71 @@ export interface Told {
 export type Moment =
   | { readonly kind: 'received'; readonly atMs: 0 }
   | { readonly kind: 'story'; readonly atMs: number; readonly by: string; readonly text: string }
-  | { readonly kind: 'attempt'; readonly atMs: number; readonly attempt: SentAttempt; readonly tone: Tone }
+  | {
+      readonly kind: 'attempt';
+      readonly atMs: number;
+      readonly attempt: SentAttempt;
+      readonly tone: Tone;
+      /** What the story says of it. */
+      readonly notes: readonly string[];
+    }
   | { readonly kind: 'dropped'; readonly atMs: number; readonly fields: readonly string[] }
   | { readonly kind: 'first-byte'; readonly atMs: number }
   | { readonly kind: 'end'; readonly atMs: number; readonly tone: Tone };
 export type Tone = 'good' | 'bad' | 'odd';
 
 const order = ['received', 'story', 'dropped', 'attempt', 'first-byte', 'end'];
+/** How the story begins a line on one of the attempts. */
+const ofAttempt = /^attempt (\d+) /;
 
-/** The moments of a request in their order; within one millisecond, as they happen. */
+/** The moments of a request in their order; within one millisecond, as the story tells them, or as they happen. */
 export function timelineOf(request: Told, attempts: readonly SentAttempt[]): Moment[] {
-  const { totalMs, firstByteMs, dropped, story } = request;
-  const received = Date.parse(request.receivedAt);
+  const { totalMs, firstByteMs, dropped } = request;
   const moments: Moment[] = [
     { kind: 'received', atMs: 0 },
-    ...story.map(({ atMs, by, text }) => ({ kind: 'story' as const, atMs, by, text })),
-    ...attempts.map((attempt) => ({
-      kind: 'attempt' as const,
-      atMs: Math.min(Math.max(Date.parse(attempt.startedAt) - received, 0), totalMs),
-      attempt,
-      tone: toneOf(attempt),
-    })),
+    ...storyMoments(request, attempts),
     { kind: 'end', atMs: totalMs, tone: endTone(request) },
   ];
   const sentMs = Math.min(...moments.flatMap(({ kind, atMs }) => (kind === 'attempt' ? [atMs] : [])), totalMs);
   if (dropped.length > 0) moments.push({ kind: 'dropped', atMs: sentMs, fields: dropped });
   if (typeof firstByteMs === 'number') moments.push({ kind: 'first-byte', atMs: Math.min(firstByteMs, totalMs) });
-  return moments.sort((left, right) => left.atMs - right.atMs || order.indexOf(left.kind) - order.indexOf(right.kind));
+  return moments
+    .map((moment, place) => ({ moment, place }))
+    .sort(
+      (left, right) =>
+        left.moment.atMs - right.moment.atMs || rank(left.moment, right.moment) || left.place - right.place,
+    )
+    .map(({ moment }) => moment);
+}
+
+/** Story and attempts keep the places that the story gives them; the others have theirs by what they are. */
+function rank(left: Moment, right: Moment): number {
+  const told = (kind: Moment['kind']) => kind === 'story' || kind === 'attempt';
+  return told(left.kind) && told(right.kind) ? 0 : order.indexOf(left.kind) - order.indexOf(right.kind);
+}
+
+/** The story's lines, with each attempt in the place of the first line on it; attempts that it leaves out come last. */
+function storyMoments({ receivedAt, totalMs, story }: Told, attempts: readonly SentAttempt[]): Moment[] {
+  const numberOf = ({ text }: Line) => Number(ofAttempt.exec(text)?.[1] ?? Number.NaN);
+  const momentOf = (attempt: SentAttempt, atMs: number): Moment => {
+    const notes = story.filter((line) => numberOf(line) === attempt.number).map(({ text }) => text);
+    return { kind: 'attempt', atMs, attempt, tone: toneOf(attempt), notes };
+  };
+  const placed = new Set<SentAttempt>();
+  const lines = story.flatMap((line): Moment[] => {
+    const attempt = attempts.find(({ number }) => number === numberOf(line));
+    if (attempt === undefined) return [{ kind: 'story', atMs: line.atMs, by: line.by, text: line.text }];
+    if (placed.has(attempt)) return [];
+    placed.add(attempt);
+    return [momentOf(attempt, line.atMs)];
+  });
+  const rest = attempts
+    .filter((attempt) => !placed.has(attempt))
+    .map((attempt) => {
+      const atMs = Date.parse(attempt.startedAt) - Date.parse(receivedAt);
+      return momentOf(attempt, Math.min(Math.max(atMs, 0), totalMs));
+    });
+  return [...lines, ...rest];
 }
 
 function toneOf({ result, status }: SentAttempt): Tone {

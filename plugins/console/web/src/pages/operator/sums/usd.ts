@@ -38,3 +38,13 @@ export function isRatio(text: string): boolean {
 export function isNothing(amount: string): boolean {
   return parseUsd(amount) === 0n;
 }
+
+/** `3/2` as `1.5`; what has no short decimals stays a fraction. */
+export function plainRatio(text: string): string {
+  const [top = '', bottom = '1'] = text.split('/');
+  if (!/^\d+$/.test(top) || !/^\d+$/.test(bottom) || Number(bottom) === 0) return text;
+  const millionths = BigInt(top) * 1_000_000n;
+  if (millionths % BigInt(bottom) !== 0n) return text;
+  const digits = (millionths / BigInt(bottom)).toString().padStart(7, '0');
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '');
+}

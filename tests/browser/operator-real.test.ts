@@ -1,0 +1,173 @@
+/** An operator's day in a real browser at the whole demo gateway, with everything that is really behind the pages. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser as Client } from '../plugins/console/browser.ts';
+import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { buildPages, cannotRun } from './operator-stage.ts';
+
+let house: TestConsole;
+let browser: Browser;
+let page: Page;
+let ada: Client;
+let key: string;
+const complaints: string[] = [];
+
+before(async () => {
+  if (cannotRun !== false) return;
+  buildPages();
+  house = await startDemo();
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  page = await browser.newPage({ baseURL: house.origin, locale: 'en-US' });
+  page.setDefaultTimeout(15_000);
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+  });
+  ada = house.browser();
+  await house.browser().ask('/first-operator', { body: { token: firstToken(house), ...operator } });
+  await ada.ask('/auth/sign-up/email', {
+    body: { email: 'ada@example.test', password: 'another long password', name: 'Ada' },
+  });
+  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+});
+after(async () => {
+  await browser?.close();
+  await house?.stop();
+});
+
+const call = (model = 'gpt-5.4-mini') =>
+  fetch(`${house.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+  });
+
+/** Fills the reason of the dialog in front, presses its button, and waits until it is gone. */
+async function confirm(button: string, reason = 'a test'): Promise<void> {
+  const dialog = page.getByRole('dialog').last();
+  await dialog.getByLabel('Why?').fill(reason);
+  await dialog.getByRole('button', { name: button, exact: true }).click();
+  await page.getByLabel('Why?').waitFor({ state: 'detached' });
+}
+
+test('the operator signs in and credits an account, whose ledger has the row', { skip: cannotRun }, async () => {
+  await page.goto('/console/sign-in');
+  await page.getByLabel(/mail/i).fill(operator.email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('link', { name: 'Accounts' }).click();
+  await page.getByLabel('Name or id').fill('ada');
+  await page.getByRole('button', { name: /^ada/i }).click();
+  await page.getByRole('button', { name: 'Credit' }).click();
+  await page.getByRole('dialog').getByLabel('Amount in USD').fill('20');
+  await confirm('Credit', 'an invoice');
+  await page.getByRole('tab', { name: 'Ledger' }).click();
+  await page.getByRole('row', { name: /an invoice.*\+\$20\.00/ }).waitFor();
+});
+
+test('the monitor follows a call while one looks, and opens it', { skip: cannotRun }, async () => {
+  await page.goto('/console/admin/monitor');
+  await page.getByText('Live', { exact: true }).waitFor();
+  for (let count = 0; count < 3; count++) assert.equal((await call()).status, 200);
+  await page.getByRole('link', { name: /Success\s*100/ }).waitFor();
+  await page.getByRole('row', { name: /gpt-5\.4-mini/ }).waitFor();
+  await page.getByRole('link', { name: /^Requests per second/ }).click();
+  await page
+    .getByRole('row', { name: /gpt-5\.4-mini.*200 Succeeded/ })
+    .first()
+    .getByRole('button')
+    .click();
+  const story = page.getByRole('dialog', { name: 'Request' });
+  await story.getByText(/^Attempt 1/).waitFor();
+  await story.getByText('Answer complete').waitFor();
+  assert.match((await story.getByTestId('formula').textContent())!, /input/);
+});
+
+test('the request is given back, all of it and once', { skip: cannotRun }, async () => {
+  const story = page.getByRole('dialog', { name: 'Request' });
+  await story.getByRole('button', { name: 'Refund' }).click();
+  await confirm('Refund', 'it was slow');
+  await story.getByText('All of it was given back.').waitFor();
+});
+
+test('a vendor is taken out of use, its model fails, and comes back with it', { skip: cannotRun }, async () => {
+  const told = (await ada.ask('/models')).json.rows.length;
+  assert.ok(told > 10);
+  await page.goto('/console/admin/prices?text=gpt-5.4-mini&open=gpt-5.4-mini');
+  const provider = (await page.getByRole('dialog').getByRole('link').first().textContent())!;
+  await page.goto(`/console/admin/upstreams?provider=${provider}`);
+  const card = page.getByTestId(`upstream-${provider}`);
+  await card.getByRole('button', { name: 'Disable', exact: true }).click();
+  await confirm('Disable', 'an outage');
+  await card.getByText('Disabled', { exact: true }).first().waitFor();
+  await page.waitForTimeout(1_100);
+  assert.ok((await call()).status >= 500);
+  await card.getByRole('button', { name: 'Enable', exact: true }).click();
+  await confirm('Enable', 'it is over');
+  await page.waitForTimeout(1_100);
+  assert.equal((await call()).status, 200);
+});
+
+test('codes are made, one is redeemed, and its use is counted', { skip: cannotRun }, async () => {
+  await page.goto('/console/admin/codes?make=balance');
+  const form = page.getByRole('dialog', { name: 'Make codes' });
+  await form.getByLabel('Amount in USD').fill('5');
+  await form.getByLabel('How many').fill('2');
+  await form.getByLabel('Name of the batch').fill('fair');
+  await form.getByLabel('Why?').fill('the fair');
+  await form.getByRole('button', { name: 'Make codes' }).click();
+  const [code] = (await page.getByTestId('codes').textContent())!.split('\n');
+  await page.getByRole('button', { name: 'I have saved them' }).click();
+  assert.equal((await ada.ask('/wallet/redeem', { body: { code } })).json.amount, '5.00');
+  await page.goto('/console/admin/codes?batch=fair');
+  await page.getByRole('row', { name: /fair.*1 of 1.*Used up/ }).waitFor();
+});
+
+test('the file is edited, compared and taken up while the gateway serves', { skip: cannotRun }, async () => {
+  await page.goto('/console/admin/config');
+  await page.getByRole('textbox', { name: /Gateway file/ }).click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText('\nplans: { offers: { gold: { price: 40, grant: { amount: 55, every: month } } } }\n');
+  await page.getByText('No faults').waitFor();
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await page.getByTestId('config-diff').getByText('gold').waitFor();
+  await confirm('Save and apply', 'a new plan');
+  await page.getByRole('link', { name: 'Plans' }).click();
+  await page.getByRole('heading', { name: 'gold' }).waitFor();
+  await page.getByText('$55.00 to spend a month').waitFor();
+});
+
+test('a fault in the file is marked at its line and cannot be saved', { skip: cannotRun }, async () => {
+  await page.goto('/console/admin/config');
+  await page.getByRole('textbox', { name: /Gateway file/ }).click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText('\nbilling: { hold: { output_tokens: "many" } }\n');
+  await page.getByTestId('config-problems').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Review and save' }).isDisabled(), true);
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard changes' }).click();
+  await page.getByText(/^Unchanged/).waitFor();
+});
+
+test('the books agree, this node is there, and the audit log tells it all', { skip: cannotRun }, async () => {
+  await page.goto('/console/admin/money');
+  await page.getByRole('button', { name: 'Reconcile' }).click();
+  await page.getByRole('status').getByText('The books agree').waitFor();
+  await page.getByRole('link', { name: 'Nodes' }).click();
+  await page.getByText('this one').waitFor();
+  await page.getByRole('link', { name: 'Audit log' }).click();
+  for (const row of [
+    /account\.credit.*an invoice.*Done/,
+    /request\.refund.*it was slow.*Done/,
+    /upstream\.disable.*an outage.*Done/,
+    /codes\.create.*fair.*Done/,
+    /config\.save.*a new plan.*Done/,
+    /money\.reconcile.*Done/,
+  ])
+    await page.getByRole('row', { name: row }).first().waitFor();
+});
+
+test('the browser had nothing to complain about', { skip: cannotRun }, () => {
+  assert.deepEqual(complaints, []);
+});
