@@ -29,13 +29,21 @@ export function readKey(request: ClientRequest, accountId: string, requestId: st
 }
 
 /** The query decides on the form of streams; the API key that it may carry does not. */
-function fingerprintOf({ path, query, body }: ClientRequest): string {
+function fingerprintOf(request: ClientRequest): string {
+  const { path, query } = request;
   const form = [...query].filter(([name]) => name !== 'key').sort(byName);
   return createHash('sha256')
     .update(JSON.stringify([path, form]))
     .update('\n')
-    .update(body)
+    .update(contentOf(request))
     .digest('hex');
+}
+
+/** A form without its boundary: clients draw a new one each time that they send the same form. */
+function contentOf({ headers, body }: ClientRequest): Uint8Array {
+  const boundary = /^multipart\/[^;]+;.*?boundary="?([^";]{1,70})"?/i.exec(headers['content-type'] ?? '')?.[1];
+  if (boundary === undefined) return body;
+  return Buffer.from(Buffer.from(body).toString('latin1').replaceAll(boundary, ''), 'latin1');
 }
 
 function byName([one]: [string, string], [other]: [string, string]): number {
