@@ -78,6 +78,13 @@ test('a model opens its prices beside its costs', { skip: cannotRun }, async () 
     .waitFor();
 });
 
+test('prices and costs are there on a small screen too', { skip: cannotRun }, async () => {
+  const page = await stage.page('operator', { viewport: { width: 380, height: 780 } });
+  await page.goto('/console/admin/prices?open=claude-sonnet-5');
+  const drawer = page.getByRole('dialog', { name: /Claude Sonnet/ });
+  await drawer.getByText('$15.00').filter({ visible: true }).first().waitFor();
+});
+
 test('somebody is invited by a link that is handed over, changes role, is blocked, and gets a reset link', {
   skip: cannotRun,
 }, async () => {
