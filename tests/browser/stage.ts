@@ -2,23 +2,21 @@
  * Where the browser's tests play: the built pages over the stand-in API, or, with `CONSOLE_URL=http://…` (and an operator's
  * bearer token in `CONSOLE_OPERATOR_TOKEN`), a gateway as it runs. Each page belongs to a client who is signed in.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Route } from 'playwright-core';
+import { type House, openDemo, openStandIn, password, post } from './houses.ts';
 
 const executablePath = '/usr/bin/chromium';
 const dist = new URL('../../plugins/console/web/dist/index.html', import.meta.url);
-const real = process.env['CONSOLE_URL'];
+const given = process.env['CONSOLE_URL'];
 
-/** Of every client that is made here. */
-export const password = 'a password of a test';
+export { password } from './houses.ts';
 
 /** Why these tests cannot run here; false: they can. */
 export const cannotRun: string | false = !existsSync(executablePath)
   ? 'there is no Chromium'
-  : !existsSync(dist) && real === undefined
+  : !existsSync(dist) && given === undefined
     ? 'the pages are not built'
     : false;
 
@@ -36,72 +34,54 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export async function openStage(): Promise<Stage> {
-  const standIn = real === undefined ? await startStandIn() : undefined;
-  const origin = real ?? standIn!.origin;
+/** `demo`: on the demo gateway itself, unless another one is given. */
+export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promise<Stage> {
+  const house = given === undefined ? await (wanted === 'demo' ? openDemo() : openStandIn()) : houseAt(given);
+  const isReal = given !== undefined || wanted === 'demo';
+  const { origin } = house;
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
   const complaints: string[] = [];
+  const enter = async (role: 'client' | 'nobody', options?: BrowserContextOptions) => {
+    const page = await open(browser, options, complaints);
+    if (!isReal) await stageScenery(page, origin, role);
+    else if (role === 'client') await signUp(page, origin);
+    return page;
+  };
   return {
-    isReal: real !== undefined,
+    isReal,
     origin,
     complaints,
-    page: async (options) => {
-      const page = await open(browser, origin, options, complaints);
-      if (real === undefined) await page.context().addCookies([{ name: 'fake', value: 'client', url: origin }]);
-      else await signUp(page, origin);
-      return page;
+    page: (options) => enter('client', options),
+    stranger: (options) => enter('nobody', options),
+    makeCode: async (usd) => {
+      const wish = { gift: { kind: 'balance', amount: usd }, count: 1, maxUses: 1, reason: 'a test' };
+      const answer = await post(origin, '/admin/codes', wish, house.operatorHeaders);
+      return ((await answer.json()) as { codes: string[] }).codes[0]!;
     },
-    stranger: async (options) => {
-      const page = await open(browser, origin, options, complaints);
-      if (real === undefined) await page.context().addCookies([{ name: 'fake', value: 'nobody', url: origin }]);
-      return page;
-    },
-    makeCode: (usd) => makeCode(origin, usd),
     close: async () => {
       await browser.close();
-      standIn?.child.kill('SIGINT');
+      await house.close();
     },
   };
 }
 
-async function startStandIn(): Promise<{ origin: string; child: ChildProcess }> {
-  const port = await freePort();
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'tests/plugins/console/serve-fake.ts', '--role', 'nobody'],
-    {
-      env: { ...process.env, PORT: String(port) },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  await new Promise<void>((resolve, reject) => {
-    child.stdout!.once('data', () => resolve());
-    child.once('exit', (code) => reject(new Error(`the stand-in ended with ${code}`)));
-  });
-  return { origin: `http://localhost:${port}`, child };
+const houseAt = (origin: string): House => ({
+  origin,
+  operatorHeaders: { authorization: `Bearer ${process.env['CONSOLE_OPERATOR_TOKEN'] ?? ''}` },
+  close: async () => undefined,
+});
+
+/** What the stand-in lacks: the gateway's policy on its pages, the sign-in library, a model that answers. */
+async function stageScenery(page: Page, origin: string, role: string): Promise<void> {
+  const context = page.context();
+  await context.route(`${origin}/console/**`, withPolicy);
+  await context.route(`${origin}/console/api/auth/**`, answerAuth);
+  await context.route(`${origin}/v1/chat/completions`, answerChat);
+  await context.addCookies([{ name: 'fake', value: role, url: origin }]);
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-async function open(
-  browser: Browser,
-  origin: string,
-  options: BrowserContextOptions | undefined,
-  complaints: string[],
-): Promise<Page> {
+async function open(browser: Browser, options: BrowserContextOptions | undefined, complaints: string[]): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en', ...options });
-  if (real === undefined) {
-    await context.route(`${origin}/console/**`, withPolicy);
-    await context.route(`${origin}/console/api/auth/**`, answerAuth);
-    await context.route(`${origin}/v1/chat/completions`, answerChat);
-  }
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -176,20 +156,4 @@ async function signUp(page: Page, origin: string): Promise<void> {
     data: { name: 'Ada', email: `ada-${randomUUID()}@example.test`, password },
   });
   if (!answer.ok()) throw new Error(`signing up: ${answer.status()} ${await answer.text()}`);
-}
-
-async function makeCode(origin: string, usd: string): Promise<string> {
-  const token = process.env['CONSOLE_OPERATOR_TOKEN'];
-  const answer = await fetch(`${origin}/console/api/admin/codes`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-console': '1',
-      'idempotency-key': randomUUID(),
-      ...(token === undefined ? { cookie: 'fake=operator' } : { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify({ gift: { kind: 'balance', amount: usd }, count: 1, maxUses: 1, reason: 'a test' }),
-  });
-  if (!answer.ok) throw new Error(`making a code: ${answer.status} ${await answer.text()}`);
-  return ((await answer.json()) as { codes: string[] }).codes[0]!;
 }

@@ -1,0 +1,92 @@
+/** A client from the first page to the last cent, on a gateway as it runs: money in, a call, its cost, an image, a revoked key. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { cannotRun, openStage, type Stage } from './stage.ts';
+
+let stage: Stage;
+let page: Page;
+let key: string;
+before(async () => {
+  if (cannotRun !== false) return;
+  stage = await openStage('demo');
+  page = await stage.page();
+});
+after(() => stage?.close());
+const skip = cannotRun;
+
+const balance = async () => Number((await page.locator('.balance-chip').innerText()).replace(/[^\d.]/g, ''));
+
+test('a code fills the balance, and the header follows', { skip }, async () => {
+  await page.goto(`${stage.origin}/console/wallet`);
+  await page.getByRole('textbox', { name: 'Code' }).fill(await stage.makeCode('5'));
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByText('$5.00 was added to your balance.').waitFor();
+  await page.locator('.balance-chip', { hasText: '$5.00' }).waitFor();
+});
+
+test('the playground makes a key for itself, streams an answer and tells what it cost', { skip }, async () => {
+  await page.goto(`${stage.origin}/console/playground`);
+  await page.getByRole('button', { name: 'Make a key for this session' }).click();
+  const field = page.getByRole('textbox', { name: 'Key' });
+  await page.getByRole('button', { name: 'Make a key for this session' }).waitFor({ state: 'hidden' });
+  key = await field.inputValue();
+  await page.getByRole('textbox', { name: 'Message' }).fill('Tell me of lighthouses');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('link', { name: 'How the cost is made up' }).click();
+  const formula = page.getByTestId('formula');
+  await formula.waitFor();
+  assert.match((await formula.textContent())!, /×.*= \$0\.\d+/);
+  await page.keyboard.press('Escape');
+});
+
+test('the balance falls by what calls cost, without a reload', { skip }, async () => {
+  await page.goto(`${stage.origin}/console/`);
+  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  for (let call = 0; call < 40 && (await balance()) === 5; call += 1) {
+    const answer = await callWithKey();
+    assert.equal(answer.status, 200, await answer.text());
+    await page.waitForTimeout(300);
+  }
+  await page.waitForTimeout(1500);
+  assert.ok((await balance()) < 5, 'the header shows less than before');
+});
+
+test('an image that is asked for by the API stands in the gallery', { skip }, async () => {
+  const answer = await fetch(`${stage.origin}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-image-2', prompt: 'A lighthouse of paper', size: '1024x1024', quality: 'low' }),
+  });
+  assert.ok(answer.ok, await answer.text());
+  await page.goto(`${stage.origin}/console/tasks`);
+  const task = page.getByRole('article').filter({ hasText: 'A lighthouse of paper' }).first();
+  await task.getByText('done').waitFor({ timeout: 30_000 });
+  await task.getByRole('img', { name: 'A lighthouse of paper' }).waitFor();
+  let width = 0;
+  for (let look = 0; look < 40 && width === 0; look += 1) {
+    await page.waitForTimeout(100);
+    width = Number(await page.evaluate('document.querySelector("article img").naturalWidth'));
+  }
+  assert.ok(width > 0, 'the picture has loaded');
+});
+
+test('a revoked key is refused within a second', { skip }, async () => {
+  await page.goto(`${stage.origin}/console/keys`);
+  const row = page.getByRole('row').filter({ hasText: 'Playground' });
+  await row.getByRole('button', { name: 'More: Playground' }).click();
+  await page.getByRole('menuitem', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await row.getByText('revoked').waitFor();
+  await page.waitForTimeout(1000);
+  assert.equal((await callWithKey()).status, 401);
+  assert.deepEqual(stage.complaints, []);
+});
+
+function callWithKey(): Promise<Response> {
+  return fetch(`${stage.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Hello '.repeat(300) }] }),
+  });
+}
