@@ -33,7 +33,7 @@ export function createSite({ hall, signIn, files, origin: configured }: SitePart
     try {
       const path = plainPath(request.path);
       const origin = originOf(configured, request.headers['host']);
-      if (path === '/console') answer = redirect('/console/');
+      if (path === '/console' && !isChange(request.method)) answer = redirect('/console/');
       else if (path === authPath || path.startsWith(`${authPath}/`))
         answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
       else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
@@ -108,10 +108,11 @@ async function toAnswer(response: Response): Promise<Answer> {
 }
 
 async function pageOrFile({ request }: Exchange, files: Files, path: string): Promise<Answer> {
-  if (request.method !== 'GET' && request.method !== 'HEAD')
-    throw new GatewayError('method_not_allowed', 'A page is asked for by GET.');
+  if (isChange(request.method)) throw new GatewayError('method_not_allowed', 'A page is asked for by GET.');
   return files.answer(path.slice('/console/'.length), request.headers['accept-encoding']);
 }
+
+const isChange = (method: string) => method !== 'GET' && method !== 'HEAD';
 
 function redirect(location: string): Answer {
   return { status: 308, headers: { location, 'cache-control': 'no-store' }, body: '' };

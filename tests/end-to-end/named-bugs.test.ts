@@ -214,13 +214,13 @@ test('price by name prefix: a model has the price that is written for its own na
 
 test('empty webhook secret accepted: no address takes money in, and an empty key opens none that does anything', async () => {
   const grants = (await house.rows('grants')).length;
-  const writing = house.gateway.gateway.endpoints.filter(({ method }) => method !== 'GET');
+  const writing = house.gateway.gateway.endpoints.filter(({ method }) => method !== 'GET' && method !== 'HEAD');
   assert.ok(writing.length >= 5);
   assert.deepEqual(
     writing.filter(({ path }) => /credit|grant|redeem|payment|webhook|top-?up/i.test(path)),
     [],
   );
-  for (const { method, path } of writing) {
+  for (const { method, path, keyless } of writing) {
     const address = house.origin + path.replaceAll(/[:*]\w*(\(.*?\))?/g, 'x');
     for (const headers of [{}, { authorization: 'Bearer ' }, { 'x-api-key': '' }, { 'x-goog-api-key': '' }]) {
       const told = await fetch(address, {
@@ -229,7 +229,9 @@ test('empty webhook secret accepted: no address takes money in, and an empty key
         body: '{}',
       });
       await told.text();
-      assert.equal(told.status, 401, `${method} ${address}`);
+      // What asks for no key (the console's pages, below which its API asks who is there) takes no changes at all.
+      const refusals = keyless === true ? [405] : [401, 429];
+      assert.ok(refusals.includes(told.status), `${method} ${address}: ${told.status}`);
     }
   }
   assert.equal((await house.rows('grants')).length, grants);
