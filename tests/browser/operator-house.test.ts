@@ -158,6 +158,27 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
   await page.getByText('Reloaded.', { exact: true }).waitFor();
 });
 
+test('a file that somebody else has changed meanwhile is not written over', { skip: cannotRun }, async () => {
+  const desk = stage.house.find(configDesk)!;
+  const page = await stage.page();
+  await page.goto('/console/admin/config');
+  await page.getByRole('textbox', { name: /Gateway file/ }).click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText('\ndata: ./mine\n');
+  await page.getByText('No faults').waitFor();
+  const [{ name, text }] = (await desk.view()).files as [{ name: string; text: string }];
+  await desk.save(name, `${text}data: ./theirs\n`, text);
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await reasonAnd(page, 'mine', 'Save and apply');
+  await page.getByRole('dialog').getByText('The file has changed meanwhile.').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Reload files' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
+  await page.getByRole('button', { name: 'Take the file as it is now' }).click();
+  await page.getByText('data: ./theirs').or(page.getByText('./theirs')).first().waitFor();
+  assert.match((await desk.view()).files[0]!.text, /theirs/);
+});
+
 test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/config');
