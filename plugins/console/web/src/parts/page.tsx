@@ -64,7 +64,13 @@ export function Panel({ title, hint, actions, flush = false, children }: PanelPr
           {actions !== undefined && <Group gap="xs">{actions}</Group>}
         </Group>
       )}
-      {flush ? children : <Box p="md">{children}</Box>}
+      {flush ? (
+        children
+      ) : (
+        <Box p="md" pt={headed ? 'xs' : 'md'}>
+          {children}
+        </Box>
+      )}
     </Paper>
   );
 }

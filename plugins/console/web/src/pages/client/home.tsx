@@ -46,8 +46,8 @@ function Content({ home }: { readonly home: HomeView }) {
         <Grid.Col span={{ base: 12, md: 7 }}>
           <Stack gap="md">
             {!called && <FirstCall />}
-            <SpendByDay days={home.byDay} />
-            <LastErrors rows={home.errors} />
+            {called && <SpendByDay days={home.byDay} />}
+            {(called || home.errors.length > 0) && <LastErrors rows={home.errors} />}
             {called && <FirstCall />}
           </Stack>
         </Grid.Col>

@@ -11,7 +11,6 @@ export default {
   or: 'or',
   signIn: {
     title: 'Sign in',
-    to: 'Sign in to {{gateway}}',
     button: 'Sign in',
     remember: 'Stay signed in on this device',
     forgot: 'Forgot your password?',

@@ -13,7 +13,6 @@ const texts: Part<'entry'> = {
   or: '或',
   signIn: {
     title: '登录',
-    to: '登录 {{gateway}}',
     button: '登录',
     remember: '在此设备上保持登录',
     forgot: '忘记密码？',
