@@ -1,4 +1,5 @@
 /** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, anew when that changes. */
+import { isDeepStrictEqual } from 'node:util';
 import { hashPassword } from 'better-auth/crypto';
 import type { Host } from '../../core/contract.ts';
 import type { Database } from '../../core/vocabulary.ts';
@@ -43,6 +44,7 @@ export const reloads = ['name', 'sign_up', 'session', 'smtp', 'oidc', 'throttle'
 export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
   const ground = await layGround(parts);
   const { origin, secret } = parts.settings;
+  let current = parts.settings;
   let furniture = furnish(ground, parts.settings);
   const { people } = furniture.hall;
   const live = new Live({ host: parts.host, clock: parts.host.clock, people, origin });
@@ -52,10 +54,13 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
     refuseLarge,
     firstOperatorMissing: () => people.firstOperatorMissing(),
     prepare(settings) {
+      // Most reloads are about others, and putting the API together takes a while.
+      if (isDeepStrictEqual(settings, current)) return () => undefined;
       const next = furnish(ground, { ...settings, origin, secret });
       return () => {
         const { mailer } = furniture;
         furniture = next;
+        current = settings;
         void mailer?.close();
       };
     },

@@ -97,6 +97,23 @@ test('a crash between account and person leaves nothing behind', async () => {
   assert.equal((await browser.ask('/me')).json.account.id, made.id);
 });
 
+test('somebody whose sign-up was cut before the password was kept signs up again; nobody else makes room', async () => {
+  const store = house.gateway.find(database)!;
+  const people = sql`${sql.identifier(store.schema)}.console_people`;
+  const cut = (email: string, createdAt: Date) =>
+    store.orm.execute(sql`insert into ${people} (id, name, email, created_at, updated_at)
+      values (${email}, 'Cut', ${email}, ${createdAt}, ${createdAt})`);
+  const signUp = (email: string) =>
+    house.browser().ask('/auth/sign-up/email', { body: { email, password: 'a password again', name: 'Again' } });
+  const longAgo = new Date(Date.now() - 120_000);
+  await cut('cut@example.test', longAgo);
+  assert.equal((await signUp('cut@example.test')).status, 200);
+  assert.equal((await signUp('cut@example.test')).status, 422);
+  // One that is being made by another request just now.
+  await cut('now@example.test', new Date());
+  assert.equal((await signUp('now@example.test')).status, 422);
+});
+
 test('an account that an operator named like a mail address is nobody’s by that', async () => {
   const owned = await house.gateway.find(accounts)!.create('owned@example.test', 'free');
   const browser = await clientOf(house, 'owned@example.test');
