@@ -78,6 +78,13 @@ test('a model opens its prices beside its costs', { skip: cannotRun }, async () 
     .waitFor();
 });
 
+test('prices and costs are there on a small screen too', { skip: cannotRun }, async () => {
+  const page = await stage.page('operator', { viewport: { width: 380, height: 780 } });
+  await page.goto('/console/admin/prices?open=claude-sonnet-5');
+  const drawer = page.getByRole('dialog', { name: /Claude Sonnet/ });
+  await drawer.getByText('$15.00').filter({ visible: true }).first().waitFor();
+});
+
 test('somebody is invited by a link that is handed over, changes role, is blocked, and gets a reset link', {
   skip: cannotRun,
 }, async () => {
@@ -149,6 +156,27 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
   await page.getByRole('button', { name: 'Reload files' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
   await page.getByText('Reloaded.', { exact: true }).waitFor();
+});
+
+test('a file that somebody else has changed meanwhile is not written over', { skip: cannotRun }, async () => {
+  const desk = stage.house.find(configDesk)!;
+  const page = await stage.page();
+  await page.goto('/console/admin/config');
+  await page.getByRole('textbox', { name: /Gateway file/ }).click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText('\ndata: ./mine\n');
+  await page.getByText('No faults').waitFor();
+  const [{ name, text }] = (await desk.view()).files as [{ name: string; text: string }];
+  await desk.save(name, `${text}data: ./theirs\n`, text);
+  await page.getByRole('button', { name: 'Review and save' }).click();
+  await reasonAnd(page, 'mine', 'Save and apply');
+  await page.getByRole('dialog').getByText('The file has changed meanwhile.').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Reload files' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload files' }).click();
+  await page.getByRole('button', { name: 'Take the file as it is now' }).click();
+  await page.getByText('data: ./theirs').or(page.getByText('./theirs')).first().waitFor();
+  assert.match((await desk.view()).files[0]!.text, /theirs/);
 });
 
 test('the keyboard gets out of the editor', { skip: cannotRun }, async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatUsd, parseUsd } from '../../../../core/money.ts';
+import { bucketLabel, rateText } from '../../../../plugins/console/web/src/pages/operator/monitor/bucket-label.ts';
 import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
 import { timelineOf } from '../../../../plugins/console/web/src/pages/operator/sums/timeline.ts';
 import {
@@ -132,6 +133,21 @@ test('an attempt stands where the story tells of it, with what it says, whatever
 
 test('ratios are told as decimals where they are short', () => {
   assert.deepEqual(['1/1', '3/2', '1/3', '0.9', '17/20'].map(plainRatio), ['1', '1.5', '1/3', '0.9', '0.85']);
+});
+
+test('a rate is told by two digits that mean something', () => {
+  const day = 86_400_000;
+  assert.deepEqual(
+    [rateText(0, day), rateText(42, day), rateText(1, 90 * day), rateText(5, 1_000), rateText(250_000, 1_000)],
+    ['0', '0.00049', '0.00000013', '5.0', '250000'],
+  );
+});
+
+test('a bucket is told by its time where it is short, and by the day of the ledger where it is long', () => {
+  const at = new Date('2026-11-21T00:00:00Z');
+  assert.match(bucketLabel(at, 60_000, 'en'), /^\d\d:\d\d$/);
+  assert.match(bucketLabel(at, 3_600_000, 'en'), /^\w{3},? \d\d:\d\d$/);
+  assert.equal(bucketLabel(at, 86_400_000, 'en'), 'Nov 21');
 });
 
 test('a request that came to no upstream ends as what it was', () => {

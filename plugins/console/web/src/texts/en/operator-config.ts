@@ -33,6 +33,10 @@ export default {
   reloadTitle: 'Reload the configuration?',
   reloadText: 'The gateway reads its files again and takes them up, if they have no fault.',
   reloaded: 'Reloaded.',
+  overtaken: 'This file was changed meanwhile',
+  overtakenHint:
+    'Saving your text would be refused, so that nobody’s change is lost. Copy what you wrote, take the file as it is now, and make your change again.',
+  takeTheirs: 'Take the file as it is now',
   unknownMember: '"{{name}}" is not known here. Known: {{known}}.',
   wrongValue: '"{{value}}" is not allowed here. Allowed: {{allowed}}.',
   goTo: 'Go to this place',

@@ -1,6 +1,7 @@
 /** One file: its text in the editor, checked while it is written, saved after a look at the difference. */
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
+import { IconAlertTriangle } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, useState } from 'react';
@@ -24,9 +25,9 @@ interface FileEditorProps {
 export function FileEditor({ file, schema }: FileEditorProps) {
   const { t } = useTranslation();
   const acts = useActs();
-  const [text, setText] = useState(file.text);
+  const { text, setText, base, takeTheirs } = useDraft(file);
   const [place, setPlace] = useState<{ readonly offset: number }>();
-  const changed = text !== file.text;
+  const changed = text !== base;
   const check = useCheck(file.name, text, changed && acts);
   const marks = useMemo(() => marksOfProblems(check.data, file.name, text), [check.data, file.name, text]);
   const goTo = (where: string) => {
@@ -46,6 +47,7 @@ export function FileEditor({ file, schema }: FileEditorProps) {
             {t('operator.config.readOnlyHint')}
           </Text>
         )}
+        {changed && file.text !== base && <Overtaken onTake={takeTheirs} />}
         <Suspense fallback={<Waiting height={420} />}>
           <YamlEditor
             value={text}
@@ -62,10 +64,11 @@ export function FileEditor({ file, schema }: FileEditorProps) {
           <>
             <Foot
               file={file}
+              base={base}
               text={text}
               check={check.data}
               busy={check.isFetching}
-              onDiscard={() => setText(file.text)}
+              onDiscard={takeTheirs}
             />
             {check.isError ? (
               <ErrorState error={check.error} onRetry={() => void check.refetch()} />
@@ -76,6 +79,39 @@ export function FileEditor({ file, schema }: FileEditorProps) {
         )}
       </Stack>
     </Panel>
+  );
+}
+
+/**
+ * What is written, and the text that it began from: a save names that one, so that nobody's change in between is
+ * written over. A file that changes while nothing is written here is taken as it is.
+ */
+function useDraft(file: ConfigFile) {
+  const [text, setText] = useState(file.text);
+  const [base, setBase] = useState(file.text);
+  const isOurs = text === base || text === file.text;
+  if (file.text !== base && isOurs) {
+    setBase(file.text);
+    setText(file.text);
+  }
+  const takeTheirs = () => {
+    setBase(file.text);
+    setText(file.text);
+  };
+  return { text, setText, base, takeTheirs };
+}
+
+function Overtaken({ onTake }: { readonly onTake: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Alert color="yellow" variant="light" icon={<IconAlertTriangle size={18} />} title={t('operator.config.overtaken')}>
+      <Stack gap="xs" align="flex-start">
+        {t('operator.config.overtakenHint')}
+        <Button size="xs" variant="default" onClick={onTake}>
+          {t('operator.config.takeTheirs')}
+        </Button>
+      </Stack>
+    </Alert>
   );
 }
 
@@ -114,16 +150,18 @@ function useSayings(): Sayings {
 
 interface FootProps {
   readonly file: ConfigFile;
+  /** The text that was edited. */
+  readonly base: string;
   readonly text: string;
   readonly check: ConfigCheck | undefined;
   readonly busy: boolean;
   readonly onDiscard: () => void;
 }
 
-function Foot({ file, text, check, busy, onDiscard }: FootProps) {
+function Foot({ file, base, text, check, busy, onDiscard }: FootProps) {
   const { t } = useTranslation();
   const [dialog, setDialog] = useState<'save' | 'discard'>();
-  const changed = text !== file.text;
+  const changed = text !== base;
   const close = () => setDialog(undefined);
   const isFaulty = (check?.problems.length ?? 0) > 0;
   return (
@@ -143,7 +181,9 @@ function Foot({ file, text, check, busy, onDiscard }: FootProps) {
           {t('operator.config.review')}
         </Button>
       </Group>
-      {dialog === 'save' && check !== undefined && <SaveDialog file={file} text={text} check={check} onClose={close} />}
+      {dialog === 'save' && check !== undefined && (
+        <SaveDialog name={file.name} previous={base} text={text} check={check} onClose={close} />
+      )}
       <Act
         opened={dialog === 'discard'}
         onClose={close}

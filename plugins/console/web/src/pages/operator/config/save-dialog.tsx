@@ -5,20 +5,22 @@ import { send } from '../../../api/client.ts';
 import { Waiting } from '../../../parts/states.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
-import type { ConfigCheck, ConfigFile } from '../sale-types.ts';
+import type { ConfigCheck } from '../sale-types.ts';
 import { Changes } from './check-result.tsx';
 import { doneText } from './done-text.ts';
 
 const YamlDiff = lazy(() => import('./yaml-diff.tsx'));
 
 interface SaveDialogProps {
-  readonly file: ConfigFile;
+  readonly name: string;
+  /** The text that was edited; a save is refused where the file has another one by now. */
+  readonly previous: string;
   readonly text: string;
   readonly check: ConfigCheck;
   readonly onClose: () => void;
 }
 
-export function SaveDialog({ file: { name, text: previous }, text, check, onClose }: SaveDialogProps) {
+export function SaveDialog({ name, previous, text, check, onClose }: SaveDialogProps) {
   const { t } = useTranslation();
   return (
     <Act

@@ -1,9 +1,25 @@
-/** What a bucket of a chart is called: its time in the viewer's zone; whole days are those of the ledger, in UTC. Pure. */
+/** How buckets and rates are written beside charts. Pure. */
+
+const hourMs = 3_600_000;
+const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+const day = { day: 'numeric', month: 'short' } as const;
+
+/** What a bucket of a chart is called: its time in the viewer's zone; whole days are those of the ledger, in UTC. */
 export function bucketLabel(at: Date, bucketMs: number, language: string): string {
-  const hourMs = 3_600_000;
-  const day = { day: 'numeric', month: 'short', timeZone: 'UTC' } as const;
-  if (bucketMs >= 24 * hourMs) return new Intl.DateTimeFormat(language, day).format(at);
-  const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
-  if (bucketMs < hourMs) return new Intl.DateTimeFormat(language, time).format(at);
-  return new Intl.DateTimeFormat(language, { weekday: 'short', ...time }).format(at);
+  return new Intl.DateTimeFormat(language, partsOf(bucketMs)).format(at);
+}
+
+function partsOf(bucketMs: number): Intl.DateTimeFormatOptions {
+  if (bucketMs >= 24 * hourMs) return { ...day, timeZone: 'UTC' };
+  if (bucketMs >= 6 * hourMs) return { ...day, ...time };
+  return bucketMs >= hourMs ? { weekday: 'short', ...time } : time;
+}
+
+/** A rate with two digits that mean something, however small: `12`, `3.4`, `0.00032`. */
+export function rateText(count: number, ms: number): string {
+  const rate = count / (ms / 1_000);
+  if (rate >= 100) return rate.toFixed(0);
+  if (rate === 0) return '0';
+  const digits = Math.max(0, 1 - Math.floor(Math.log10(rate)));
+  return rate.toFixed(Math.min(digits, 20));
 }

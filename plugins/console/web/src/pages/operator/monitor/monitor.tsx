@@ -14,6 +14,7 @@ import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
 import { isNegative, isNothing, percentOf } from '../sums/usd.ts';
 import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
+import { rateText } from './bucket-label.ts';
 import { GroupsTable } from './groups-table.tsx';
 import { LiveMark } from './live-mark.tsx';
 import { useMonitorRefresh } from './use-refresh.ts';
@@ -84,7 +85,6 @@ interface FiguresProps {
 function Counts({ sums, span }: FiguresProps) {
   const { t, i18n } = useTranslation();
   const { requests, results } = sums;
-  const perSecond = (requests / (span.ms / 1_000)).toFixed(requests * 100 > span.ms / 1_000 ? 2 : 3);
   const rows = { to: '/admin/requests', search: { span: span.name } };
   const count = (value: number) => countText(value, i18n.language);
   const rowsOf = (result: string) => ({ to: rows.to, search: { ...rows.search, result } });
@@ -92,7 +92,7 @@ function Counts({ sums, span }: FiguresProps) {
     <StatRow>
       <Stat
         label={t('operator.traffic.monitor.perSecond')}
-        value={perSecond}
+        value={rateText(requests, span.ms)}
         note={`${count(requests)} ${t('operator.traffic.monitor.requestCount')}`}
         {...rows}
       />

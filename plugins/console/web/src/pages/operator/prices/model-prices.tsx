@@ -98,7 +98,7 @@ function useColumns(): CsvColumn<PriceRow>[] {
     key,
     title,
     right: true,
-    minor,
+    ...(minor ? { minor } : {}),
     cell: (row) => <Money of={row[key]} signed={key === 'margin' && row[key]?.startsWith('-') === true} />,
     plain: (row) => row[key],
   });

@@ -129,7 +129,7 @@ function useColumns(): CsvColumn<PricedModel>[] {
     key: name,
     title,
     right: true,
-    minor,
+    ...(minor ? { minor } : {}),
     cell: ({ prices }) => <Money of={listPrice(prices, name)} />,
     plain: ({ prices }) => listPrice(prices, name),
   });
