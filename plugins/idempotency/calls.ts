@@ -26,7 +26,7 @@ export interface CallsOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Whether the ledger has, or may still get, a charge for a request that a process left behind. */
-  readonly mayBeCharged: (requestId: string) => Promise<boolean | 'open'>;
+  readonly mayBeCharged: (requestId: string) => Promise<boolean | 'open' | 'unknown'>;
 }
 
 interface Entry {
@@ -116,8 +116,9 @@ export class Calls {
       if (known === undefined) continue;
       if (!known.forsaken || known.fingerprint !== call.fingerprint) return known;
       const charged = await this.#options.mayBeCharged(known.requestId);
-      if (charged === 'open') return known;
-      if (charged) return { ...known, state: 'lost' };
+      // A process that has not come back may have charged it in a journal that nobody else can read.
+      if (charged === 'open' || (charged === 'unknown' && !known.returned)) return known;
+      if (charged === true) return { ...known, state: 'lost' };
       if (await rows.takeOver(call, known)) return undefined;
     }
     throw new Error('the row of a keyed call changes faster than it can be read');

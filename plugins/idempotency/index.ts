@@ -68,19 +68,23 @@ export async function setUpIdempotency(
         ? run(exchange, next, keyed, calls, config)
         : tellAgain(earlier.told, earlier.requestId);
     },
-    async start() {
-      await rows.forsakeOwn();
+    start() {
       host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
       host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
       host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
     },
+    // The journal has been recovered by now: what it had of these calls is in the ledger.
+    listening: () => rows.forsakeOwn(),
     stop: () => calls.flush(),
   };
 }
 
 /** A request whose process has died: charged, charged perhaps (its hold is open), or not. Without a ledger nothing is. */
-async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'open'> {
-  const end = await host.find(ledger)?.endOf(requestId);
+async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'open' | 'unknown'> {
+  const books = host.find(ledger);
+  if (books === undefined) return false;
+  const end = await books.endOf(requestId);
+  if (end === undefined) return 'unknown';
   return end === 'open' ? 'open' : end === 'SETTLE';
 }
 

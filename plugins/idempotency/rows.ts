@@ -11,6 +11,8 @@ export interface KnownCall {
   readonly state: 'running' | 'answered' | 'lost';
   /** It runs, but whoever ran it has not been heard of for the length of a lease. */
   readonly forsaken: boolean;
+  /** The process that ran it has come back since, and the ledger has all that its journal had. */
+  readonly returned: boolean;
   readonly ageMs: number;
   readonly told: Told | undefined;
 }
@@ -26,6 +28,7 @@ interface Row {
   readonly request_id: string;
   readonly state: KnownCall['state'];
   readonly forsaken: boolean;
+  readonly returned: boolean;
   readonly age: string;
   readonly told: string | null;
   readonly body: string | null;
@@ -76,15 +79,17 @@ export class CallRows {
   async find({ accountId, keyHash }: KeyedCall): Promise<KnownCall | undefined> {
     const [row] = await this.#rows<Row>(sql`
       select fingerprint, request_id::text as request_id, state, state = 'running' and lease_until <= now() as forsaken,
+        lease_until = '-infinity' as returned,
         (extract(epoch from now() - created_at) * 1000)::bigint::text as age, told, encode(body, 'base64') as body
       from ${this.#table} where account_id = ${accountId} and key_hash = ${keyHash}`);
     if (row === undefined) return undefined;
-    const { fingerprint, request_id: requestId, state, forsaken, age, told, body } = row;
+    const { fingerprint, request_id: requestId, state, forsaken, returned, age, told, body } = row;
     return {
       fingerprint,
       requestId,
       state,
       forsaken,
+      returned,
       ageMs: Number(age),
       told: state === 'answered' ? decodeTold(told!, Buffer.from(body!, 'base64')) : undefined,
     };
@@ -125,11 +130,14 @@ export class CallRows {
         and known.state = 'running'`);
   }
 
-  /** What an earlier process of this owner left running is forsaken at once: nobody waits for its lease. */
+  /**
+   * What an earlier process of this owner left running is forsaken at once: nobody waits for its lease. To be called when
+   * the ledger has what that process's journal had.
+   */
   async forsakeOwn(): Promise<void> {
     await this.#database.orm.execute(sql`
-      update ${this.#table} set lease_until = now() - interval '1 millisecond'
-      where owner = ${this.#owner} and state = 'running' and lease_until > now()`);
+      update ${this.#table} set lease_until = '-infinity'
+      where owner = ${this.#owner} and state = 'running'`);
   }
 
   async deleteExpired(): Promise<void> {

@@ -64,7 +64,8 @@ export class MemoryKeys implements KeyedRows {
       if (known === undefined) return undefined;
       const { fingerprint, requestId, state, leaseUntil, createdAt, told } = known;
       const forsaken = state === 'running' && leaseUntil <= now;
-      return { fingerprint, requestId, state, forsaken, ageMs: now - createdAt, told };
+      const returned = leaseUntil === Number.NEGATIVE_INFINITY;
+      return { fingerprint, requestId, state, forsaken, returned, ageMs: now - createdAt, told };
     });
   }
 
@@ -108,10 +109,9 @@ export class MemoryKeys implements KeyedRows {
   }
 
   forsakeOwn(): Promise<void> {
-    return this.#run('forsake keys', (now) => {
+    return this.#run('forsake keys', () => {
       for (const known of this.#table.calls.values()) {
-        if (known.owner === this.#owner && known.state === 'running' && known.leaseUntil > now)
-          known.leaseUntil = now - 1;
+        if (known.owner === this.#owner && known.state === 'running') known.leaseUntil = Number.NEGATIVE_INFINITY;
       }
     });
   }

@@ -84,6 +84,7 @@ export class Process {
     const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
     for (const part of parts) await part.start?.();
+    for (const part of parts) await part.listening?.('http://simulated');
   }
 
   /** Lets the exchange into the onion. */

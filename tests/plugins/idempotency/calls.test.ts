@@ -133,6 +133,23 @@ test('double charge on retry: a call that a crash left behind and that was charg
   assert.equal(await enter(one, callOf(charged.keyHash, 'another body')), 'idempotency_key_reused');
 });
 
+test('double charge on another node: what a journal may have that nobody can read is not run again until it is read', async () => {
+  const crashed = await shop.node('a directory with a journal');
+  const [uncharged, charged] = [callOf(newKey()), callOf(newKey())];
+  for (const call of [uncharged, charged]) {
+    await enter(crashed, call);
+    shop.ends.set(call.requestId, 'unknown');
+  }
+  await shop.lapse();
+  for (const call of [uncharged, charged])
+    assert.equal(await enter(one, callOf(call.keyHash)), 'idempotency_in_progress');
+  // It comes back: recovery has posted what the journal had, and then it says so.
+  shop.ends.set(charged.requestId, true);
+  await (await shop.node('a directory with a journal')).rows.forsakeOwn();
+  assert.equal(await enter(one, callOf(uncharged.keyHash)), 'run');
+  assert.equal(await enter(one, callOf(charged.keyHash)), 'idempotency_answer_lost');
+});
+
 test('a process that renews its calls is not taken for dead', async () => {
   const call = callOf(newKey());
   await enter(one, call);

@@ -22,8 +22,8 @@ export interface Shop {
   readonly database: TestDatabase;
   /** A process of this owner, by default of one that has had none before. */
   node(owner?: string): Promise<Node>;
-  /** What the ledger says of requests that were left behind; by default it knows of none. */
-  readonly ends: Map<string, boolean | 'open'>;
+  /** What the ledger says of requests that were left behind; by default that they were not charged. */
+  readonly ends: Map<string, boolean | 'open' | 'unknown'>;
   /** All leases run out; keys too, where asked for. */
   lapse(what?: 'lease' | 'key'): Promise<void>;
   states(): Promise<string[]>;
@@ -34,7 +34,7 @@ export async function openShop(): Promise<Shop> {
   const database = await openDatabase();
   await database.migrate('idempotency', new URL('../../../plugins/idempotency/migrations/', import.meta.url));
   const table = sql`${sql.identifier(database.schema)}.idempotent_calls`;
-  const ends = new Map<string, boolean | 'open'>();
+  const ends = new Map<string, boolean | 'open' | 'unknown'>();
   const others: TestDatabase[] = [];
   return {
     database,
