@@ -50,3 +50,8 @@ test('configuration files are what they say they are', () => {
   const lines = textOf('codex-config').split('\n');
   for (const line of lines) assert.match(line, /^(|\[[\w.]+\]|\w+ = ".*")$/);
 });
+
+test('Google-style clients send the key where a gateway that reads no x-goog-api-key finds it as well', () => {
+  assert.match(textOf('google'), /headers: \{ 'x-api-key': 'sk-secret' \}/);
+  assert.match(textOf('gemini-cli'), /^export GEMINI_API_KEY_AUTH_MECHANISM=bearer$/m);
+});
