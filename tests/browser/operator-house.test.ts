@@ -166,7 +166,7 @@ test('a file that somebody else has changed meanwhile is not written over', { sk
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText('\ndata: ./mine\n');
   await page.getByText('No faults').waitFor();
-  const [{ name, text }] = (await desk.view()).files as unknown as [{ name: string; text: string }];
+  const { name, text } = (await desk.view()).files[0]!;
   await desk.save(name, `${text}data: ./theirs\n`, text);
   await page.getByRole('button', { name: 'Review and save' }).click();
   await reasonAnd(page, 'mine', 'Save and apply');
