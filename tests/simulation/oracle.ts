@@ -57,6 +57,8 @@ export class Oracle {
   readonly #byLife = new Map<Life, Set<Story>>();
   /** Stories that a crash cut off and that no recovery has told of yet. */
   readonly uncertain = new Set<Story>();
+  /** Calls that ended before their process was killed, with an end that only the machine's memory has: power may take it. */
+  readonly #unsynced = new Set<Story>();
 
   constructor(schedule: Schedule, violations: Violations, limits: LimitsOracle) {
     this.#schedule = schedule;
@@ -104,7 +106,10 @@ export class Oracle {
     const safeLine = kind === 'process' ? disk.writes : disk.safeWrites;
     if (kind === 'power') this.#lostSince(node, safeLine);
     for (const story of this.#byLife.get(life) ?? []) {
-      if (story.ended && story.endedLine < safeLine) continue;
+      if (story.ended && story.endedLine < safeLine) {
+        if (story.endedLine >= disk.safeWrites) this.#unsynced.add(story);
+        continue;
+      }
       if (story.noting !== undefined && story.noting.line < safeLine) story.noted = story.noting.seen;
       const view = this.view(story.account);
       if (story.ended) view.settled -= story.expected!;
@@ -122,6 +127,16 @@ export class Oracle {
       if (story.node !== node || story.crash!.safeLine <= safeLine) continue;
       story.crash = { kind: 'power', safeLine };
       story.noted = 0;
+    }
+    for (const story of this.#unsynced) {
+      if (story.node !== node) continue;
+      this.#unsynced.delete(story);
+      // Its end is in the ledger already, or its line was made safe by a later one.
+      if (story.settled || story.endedLine < safeLine) continue;
+      this.view(story.account).settled -= story.expected!;
+      story.crash = { kind: 'power', safeLine };
+      story.noted = 0;
+      this.uncertain.add(story);
     }
   }
 
