@@ -126,6 +126,7 @@ test('every page of the operator is reached from the sidebar', { skip: cannotRun
   const page = await stage.page();
   await page.goto('/console/admin/monitor');
   const links = page.getByRole('navigation').getByRole('link');
+  await page.locator('nav a[href="/console/admin/tokens"]').waitFor();
   const paths = await links.evaluateAll((all) =>
     all.map((link) => (link as unknown as { getAttribute(name: string): string }).getAttribute('href')),
   );
