@@ -13,13 +13,23 @@ const schema = storage.config as unknown as z.ZodType;
 const problemsOf = (section: unknown) =>
   schema.safeParse(section).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
 
+/** What is not written. */
+const usual = { counters: 'memory', counters_within: 50 };
+
 test('an empty section means an embedded database', () => {
-  assert.deepEqual(schema.parse({}), { database: 'embedded', counters: 'memory', pool: 10 });
+  assert.deepEqual(schema.parse({}), { database: 'embedded', ...usual, pool: 10 });
 });
 
 test('a Postgres URL and a number as text are taken', () => {
   const url = 'postgresql://user:secret@db.example:5432/gateway?sslmode=require';
-  assert.deepEqual(schema.parse({ database: url, pool: '20' }), { database: url, counters: 'memory', pool: 20 });
+  assert.deepEqual(schema.parse({ database: url, pool: '20' }), { database: url, ...usual, pool: 20 });
+  const cluster = 'rediss://:secret@one:6379,rediss://:secret@two:6379';
+  assert.deepEqual(schema.parse({ counters: cluster, counters_within: '1s' }), {
+    database: 'embedded',
+    counters: cluster,
+    counters_within: 1_000,
+    pool: 10,
+  });
 });
 
 test('what cannot be used is refused with a sentence that shows no secret', () => {
@@ -27,8 +37,8 @@ test('what cannot be used is refused with a sentence that shows no secret', () =
     'database must be "embedded" or a URL such as postgres://user:password@host:5432/name',
   ]);
   assert.deepEqual(problemsOf({ database: 'postgres://' }), problemsOf({ database: 'Embedded' }));
-  assert.deepEqual(problemsOf({ counters: 'redis://:secret@cache:6379' }), [
-    'counters must be "memory": counters that several processes share are not available in this version',
+  assert.deepEqual(problemsOf({ counters: 'http://:secret@cache:6379' }), [
+    'counters must be "memory", or a URL such as redis://host:6379; those of a cluster are separated by commas',
   ]);
   assert.deepEqual(problemsOf({ pool: 0 }), ['pool must be between 1 and 500']);
   assert.equal(problemsOf({ url: 'x' })?.length, 1);
