@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { mutants } from './mutants.ts';
 import { simulate } from './world.ts';
 
-const seeds = 60;
+const seeds = 240;
 const operations = 4_000;
 
 for (const [name, mutant] of Object.entries(mutants)) {
