@@ -40,7 +40,8 @@ test('a deposit is taken off the balance, outlives a crash, and is charged once 
     [charged, given, charged].map((end) => next.host.need(deposits).end('alice', placed.id, async () => end)),
   );
   assert.equal(ends.filter(Boolean).length, 1);
-  assert.equal(await next.balance(), usd('0.0085'));
+  // Whoever was first: connections overtake one another.
+  assert.equal(await next.balance(), usd(ends[1] === true ? '0.01' : '0.0085'));
   assert.deepEqual((await next.audit()).violations, []);
 });
 
