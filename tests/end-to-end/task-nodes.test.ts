@@ -112,6 +112,9 @@ test('each task ends once, is paid or given back once, and is made at most once,
     await all;
     await node.start();
   }
+  // How many of those end well is chance; with nobody killed, all that the vendor makes do.
+  const calm = ['film', 'paint', 'stream'].map((kind) => `calm ${kind}`);
+  for (const prompt of calm) await submit(nodes[0]!, prompt);
   // The nodes work it off.
   await pause(4_000);
   for (let tries = 0; tries < 100; tries += 1) {
@@ -139,7 +142,7 @@ test('each task ends once, is paid or given back once, and is made at most once,
       if (state === 'completed') assert.equal(accepted.get(prompt), 1, prompt);
     }
     for (const [prompt, times] of accepted) assert.equal(times, 1, `${prompt} was made ${times} times`);
-    assert.ok(ends.filter(({ state }) => state === 'completed').length >= ends.length / 3);
+    for (const calmed of calm) assert.equal(ends.find(({ prompt }) => prompt === calmed)?.state, 'completed', calmed);
     assert.deepEqual(await violationsIn(gateway), []);
   });
 });
