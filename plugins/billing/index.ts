@@ -44,7 +44,7 @@ import { openMoneyDesk } from './reports/desk.ts';
 import { readLedger } from './rows.ts';
 import { type Files, nodeFiles } from './segments.ts';
 import { type Store, sqlStore } from './store.ts';
-import { endWords, heldWords } from './story.ts';
+import { endLine, endValues, heldLine, heldValues } from './story.ts';
 
 const configSchema = z.strictObject({
   hold: z
@@ -235,12 +235,12 @@ function openAccount(exchange: Exchange, counter: Counter): undefined | Promise<
 function watch(exchange: Exchange, { desk, clock }: Counter, hold: Hold): void {
   exchange.defer((outcome) => {
     const verdict = settle(exchange, desk, hold, outcome.kind);
-    tell(exchange, clock.now(), 'billing', () => endWords(hold, verdict));
+    tell(exchange, clock.now(), endLine, () => endValues(hold, verdict));
   });
   exchange.beforeSend(() => desk.sent(hold, exchange.find(attempts)?.at(-1)));
   exchange.set(meter, new HoldMeter(desk, hold));
   const { held, terms } = hold;
-  tell(exchange, terms.at, 'billing', () => heldWords(held, terms));
+  tell(exchange, terms.at, heldLine, () => heldValues(held, terms));
 }
 
 function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['kind']): Verdict {

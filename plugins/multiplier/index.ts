@@ -2,8 +2,10 @@
 import { definePlugin, type Endpoint, type Fault, type Host, type Notice, type Part } from '../../core/contract.ts';
 import type { Ratio } from '../../core/money.ts';
 import { ratio, z } from '../../core/schema.ts';
-import { call, catalog, model, multipliers, plan, plans, priceRatio, tell } from '../../core/vocabulary.ts';
+import { call, catalog, defineLine, model, multipliers, plan, plans, priceRatio, tell } from '../../core/vocabulary.ts';
 import { isBelow, lower, product, written } from './ratio.ts';
+
+const ratioLine = defineLine('multiplier.ratio', (ratio: string) => `sold at the official price × ${ratio}`);
 
 const config = z
   .strictObject({
@@ -71,7 +73,7 @@ function stating(settings: Config, host: Host): NonNullable<Part['handle']> {
   return function multiplier(exchange, next) {
     const stated = ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id);
     exchange.set(priceRatio, stated);
-    tell(exchange, host.clock.now(), 'multiplier', () => `sold at the official price × ${written(stated)}`);
+    tell(exchange, host.clock.now(), ratioLine, () => [written(stated)]);
     return next();
   };
 }

@@ -1,8 +1,10 @@
 /** Which plan the caller is on, and what that plan allows. */
 import { definePlugin, type Exchange, type Host, type Next, type Notice, type Part } from '../../core/contract.ts';
 import { z } from '../../core/schema.ts';
-import { caller, plan, plans, priceRatio, shop, tell } from '../../core/vocabulary.ts';
+import { caller, defineLine, plan, plans, priceRatio, shop, tell } from '../../core/vocabulary.ts';
 import { type Offer, offerSchema, toOffer } from './offer.ts';
+
+const planLine = defineLine('plans.plan', (name: string) => `on the plan "${name}"`);
 
 const config = z
   .strictObject({
@@ -85,7 +87,7 @@ function stating(offers: Offers, host: Host): NonNullable<Part['handle']> {
     const ended = who.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
     const offer = ended ? offers.fallback : termsIn(offers, who.plan);
     exchange.set(plan, offer);
-    tell(exchange, host.clock.now(), 'plans', () => `on the plan "${offer.name}"`);
+    tell(exchange, host.clock.now(), planLine, [offer.name]);
     if (offer.multiplier !== undefined && exchange.find(priceRatio) === undefined)
       exchange.set(priceRatio, offer.multiplier);
     return next();

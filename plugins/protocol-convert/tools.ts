@@ -1,7 +1,7 @@
 /** What the handling of a call needs of the house: made once when the gateway starts. */
 import type { Clock, Exchange } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { caller, dropped, type ErrorShape, tell } from '../../core/vocabulary.ts';
+import { caller, defineLine, dropped, type ErrorShape, tell } from '../../core/vocabulary.ts';
 import type { Prompt } from './canon.ts';
 import type { Codec, ReplyContext } from './codec.ts';
 import type { ProtocolConvertConfig } from './config.ts';
@@ -51,6 +51,10 @@ export function checkLosses(dropped: readonly string[], { on_loss: onLoss }: Pro
   });
 }
 
+const wayLine = defineLine('protocol-convert.way', (way: string, lost: string | null) =>
+  lost === null ? way : `${way}; left out: ${lost}`,
+);
+
 /** States what was left out for this attempt, and tells how it is worded. */
 export function noteWay(
   exchange: Exchange,
@@ -59,9 +63,7 @@ export function noteWay(
   { clock }: Pick<Tools, 'clock'>,
 ): void {
   exchange.set(dropped, lost);
-  tell(exchange, clock.now(), 'protocol-convert', () =>
-    lost.length === 0 ? way : `${way}; left out: ${lost.join(', ')}`,
-  );
+  tell(exchange, clock.now(), wayLine, [way, lost.length === 0 ? null : lost.join(', ')]);
 }
 
 /** Whose sealed texts and kept answers these are; without `auth` they are everybody's. */

@@ -21,8 +21,9 @@ import { limitHeaders } from './headers.ts';
 import type { Demand, Limiter } from './limiter.ts';
 import { MemoryLimiter } from './memory.ts';
 import { Presence } from './presence.ts';
-import { overLimit, standingWords } from './refusal.ts';
+import { overLimit } from './refusal.ts';
 import { SharedLimiter } from './shared.ts';
+import { standingLine, standingValues } from './story.ts';
 
 const sweepIntervalMs = 60_000;
 /** What an exchange may take when its endpoint sets no other deadline. */
@@ -78,7 +79,7 @@ export default definePlugin({
         const taken = limiter.take(exchange.id, demands);
         // In memory nothing is waited for, and waiting for nothing would cost a turn.
         const verdict = taken instanceof Promise ? await taken : taken;
-        tell(exchange, host.clock.now(), 'rate-limit', () => standingWords(who.accountId, demands, verdict));
+        tell(exchange, host.clock.now(), standingLine, () => standingValues(who.accountId, demands, verdict));
         verdict.receipts.forEach((receipt, index) => {
           returnAtEnd(verdict.by, exchange, demands[index]!, receipt);
         });

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Percentiles, RequestFilter, RequestResult, RequestSums, RequestView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { KeptLine } from './story.ts';
+import { type KeptLine, worded } from './story.ts';
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Postgres refuses to compare a uuid column with any other text. */
@@ -87,12 +87,7 @@ export function viewOf(row: Row): RequestView {
     usageEstimated: (row['usage_estimated'] as boolean | null) ?? undefined,
     finish: text('finish'),
     dropped: (row['dropped'] as string[] | null) ?? [],
-    story: story.map(({ at, by, text: line, operator }) => ({
-      atMs: at,
-      by,
-      text: line,
-      ...(operator === true ? { operator } : {}),
-    })),
+    story: story.map(worded),
   };
 }
 

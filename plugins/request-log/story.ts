@@ -1,27 +1,24 @@
-/** The lines of a story as they are kept: worded at the end, bounded, masked. Pure. */
+/** The lines of a story as they are kept, bounded and masked, and their words again when somebody reads them. Pure. */
+import type { StoryLine } from '../../core/desk.ts';
 import { maskSecrets } from '../../core/secret.ts';
-import { maxStoryLines, type StoryNote } from '../../core/vocabulary.ts';
+import { type LineKind, lineKind, maxStoryLines, type StoryNote, type StoryValue } from '../../core/vocabulary.ts';
 
-/** A line as its row has it. */
-export interface KeptLine {
-  /** Milliseconds from arrival. */
-  readonly at: number;
-  readonly by: string;
-  readonly text: string;
-  readonly operator?: true;
-}
+/** A line as its row has it: milliseconds from arrival, the kind's id, its values. */
+export type KeptLine = readonly [at: number, id: string, ...values: StoryValue[]];
 
-const longestLine = 300;
+const longestText = 300;
+const mostValues = 40;
+/** Kept for a line whose values could not be had. */
+const broken = 'could not be told';
 
 /** `receivedAt` in wall-clock milliseconds; undefined: nothing was told. */
 export function keptStory(notes: readonly StoryNote[] | undefined, receivedAt: number): KeptLine[] | undefined {
   const lines: KeptLine[] = [];
-  for (const { at, by, text, operator } of notes ?? []) {
-    const worded = typeof text === 'string' ? text : wordedBy(text);
-    if (worded === undefined || lines.length >= maxStoryLines) continue;
+  for (const { at, kind, values } of notes ?? []) {
+    const told = typeof values === 'function' ? valuesOf(values) : values;
+    if (told === undefined || lines.length >= maxStoryLines) continue;
     // The wall clock may step.
-    const since = Math.max(0, at - receivedAt);
-    lines.push({ at: since, by, text: storable(worded, longestLine), ...(operator ? { operator: true } : {}) });
+    lines.push([Math.max(0, at - receivedAt), kind.id, ...told.slice(0, mostValues).map(kept)]);
   }
   return lines.length === 0 ? undefined : lines;
 }
@@ -31,13 +28,42 @@ export function withStory(row: string, lines: readonly KeptLine[] | undefined): 
   return lines === undefined ? row : `${row.slice(0, -1)},"story":${JSON.stringify(lines)}}`;
 }
 
-/** Whatever a plugin's words throw, the request's row is kept. */
-function wordedBy(text: () => string | undefined): string | undefined {
+/** Whatever a plugin's values throw, the request's row is kept. */
+function valuesOf(values: () => readonly StoryValue[] | undefined): readonly StoryValue[] | undefined {
   try {
-    return text();
+    return values();
   } catch (error) {
-    return `could not be told: ${String(error)}`;
+    return [`${broken}: ${String(error)}`];
   }
+}
+
+function kept(value: StoryValue): StoryValue {
+  return typeof value === 'string' ? storable(value, longestText) : value;
+}
+
+/** In words; a line of a plugin that is not there any more shows what was kept. */
+export function worded([atMs, id, ...values]: KeptLine): StoryLine {
+  const kind = lineKind(id);
+  return {
+    atMs,
+    by: id.slice(0, id.indexOf('.')),
+    text: (kind !== undefined && !isBroken(values) && wordsBy(kind, values)) || [id, ...values].join(' '),
+    // What nobody can word may name a provider.
+    ...(kind?.operator === false ? {} : { operator: true }),
+  };
+}
+
+/** Values that another version kept may not fit these words. */
+function wordsBy(kind: LineKind, values: readonly StoryValue[]): string | undefined {
+  try {
+    return kind.words(...values);
+  } catch {
+    return undefined;
+  }
+}
+
+function isBroken([first]: readonly StoryValue[]): boolean {
+  return typeof first === 'string' && first.startsWith(broken);
 }
 
 /**

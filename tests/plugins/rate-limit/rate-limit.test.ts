@@ -303,7 +303,9 @@ test('the story tells how much is left of plan and key', async () => {
   const { send, refusal } = await limiterOf();
   const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
   const told = (exchange: FakeExchange) =>
-    exchange.get(story).map(({ text }) => (typeof text === 'string' ? text : text()));
+    exchange
+      .get(story)
+      .map(({ kind, values }) => kind.words(...((typeof values === 'function' ? values() : values) ?? [])));
   const first = request(asked);
   first.set(story, []);
   await send(first);

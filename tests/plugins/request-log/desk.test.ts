@@ -10,7 +10,16 @@ import {
   type RequestResult,
   requestDesk,
 } from '../../../core/desk.ts';
-import { attempts, call, caller, database, dropped, tell, tellOperator } from '../../../core/vocabulary.ts';
+import {
+  attempts,
+  call,
+  caller,
+  database,
+  defineLine,
+  defineOperatorLine,
+  dropped,
+  tell,
+} from '../../../core/vocabulary.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
@@ -253,6 +262,10 @@ test('what would be too long is refused by name', async () => {
   for (const [ask, field] of wrong) await assert.rejects(ask(), { kind: 'invalid_request', field });
 });
 
+const heldLine = defineLine('test.held', (held: string) => `held ${held}`);
+const goesLine = defineOperatorLine('test.goes', (to: string, by: string) => `goes to ${to} by ${by}`);
+const saidLine = defineLine('test.said', (text: string) => text);
+
 test('a row tells its story, its losses and its attempts as they were', async () => {
   const host = fakeHost({ schema: store.schema });
   host.provide(database, store);
@@ -263,16 +276,16 @@ test('a row tells its story, its losses and its attempts as they were', async ()
   exchange.set(caller, { accountId: acme, keyId: laptop, plan: 'free', models: undefined });
   await part.handle!(exchange, async () => okAnswer);
   const told = { held: '' };
-  tell(exchange, exchange.receivedAt + 3, 'billing', () => `held ${told.held}`);
+  tell(exchange, exchange.receivedAt + 3, heldLine, () => [told.held]);
   told.held = '0.01 USD';
-  tellOperator(exchange, exchange.receivedAt + 5, 'route', 'goes to one by one#1');
-  tell(exchange, exchange.receivedAt - 60_000, 'plans', 'a clock that stepped\0');
-  tell(exchange, exchange.receivedAt, 'silent', () => undefined);
-  tell(exchange, exchange.receivedAt, 'broken', () => {
+  tell(exchange, exchange.receivedAt + 5, goesLine, ['one', 'one#1']);
+  tell(exchange, exchange.receivedAt - 60_000, saidLine, ['a clock that stepped\0']);
+  tell(exchange, exchange.receivedAt, saidLine, () => undefined);
+  tell(exchange, exchange.receivedAt, saidLine, () => {
     throw new Error('oops');
   });
-  tell(exchange, exchange.receivedAt, 'careless', 'with sk-gw-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLM in it');
-  for (let line = 0; line < 100; line++) tell(exchange, exchange.receivedAt, 'noisy', 'x'.repeat(1_000));
+  tell(exchange, exchange.receivedAt, saidLine, ['with sk-gw-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLM in it']);
+  for (let line = 0; line < 100; line++) tell(exchange, exchange.receivedAt, saidLine, ['x'.repeat(1_000)]);
   exchange.set(dropped, ['top_k', `x${'y'.repeat(1_000)}`]);
   exchange.set(attempts, []);
   await exchange.end({ kind: 'client_left', status: 499, firstByteMs: 12.5, totalMs: 20, bytesOut: 2 ** 40 });
@@ -284,9 +297,9 @@ test('a row tells its story, its losses and its attempts as they were', async ()
     ['small', laptop, 499, 'client_left', 12.5, 20, 2 ** 40, exchange.receivedAt],
   );
   assert.deepEqual(view.story.slice(0, 3), [
-    { atMs: 3, by: 'billing', text: 'held 0.01 USD' },
-    { atMs: 5, by: 'route', text: 'goes to one by one#1', operator: true },
-    { atMs: 0, by: 'plans', text: 'a clock that stepped\ufffd' },
+    { atMs: 3, by: 'test', text: 'held 0.01 USD' },
+    { atMs: 5, by: 'test', text: 'goes to one by one#1', operator: true },
+    { atMs: 0, by: 'test', text: 'a clock that stepped\ufffd' },
   ]);
   assert.match(view.story[3]!.text, /could not be told/);
   assert.doesNotMatch(view.story[4]!.text, /abcdefghijkl/);
@@ -302,7 +315,7 @@ test('without stories nothing is kept, and telling costs nothing', async () => {
   const part = await setUp(requestLog, host, { story: false });
   const exchange = fakeExchange({ id: randomUUID() });
   await part.handle!(exchange, async () => okAnswer);
-  tell(exchange, 0, 'billing', () => assert.fail('was worded'));
+  tell(exchange, 0, saidLine, () => assert.fail('was asked'));
   await exchange.end();
   await part.stop!();
   const view = (await desk.find(exchange.id, undefined))!;
