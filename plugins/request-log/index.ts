@@ -7,7 +7,7 @@ import { database, story } from '../../core/vocabulary.ts';
 import { openDesk } from './desk.ts';
 import { RowQueue } from './queue.ts';
 import { rowOf } from './row.ts';
-import { keptStory, withStory } from './story.ts';
+import { keptStory } from './story.ts';
 
 const pruneIntervalMs = 3_600_000;
 
@@ -46,7 +46,7 @@ export default definePlugin({
         exchange.defer((outcome) => {
           // One encoding serves the line and the row; a line tells no story.
           const line = JSON.stringify(rowOf(exchange, outcome));
-          queue.push(withStory(line, keptStory(exchange.find(story), exchange.receivedAt)));
+          queue.push(line, keptStory(exchange.find(story), exchange.receivedAt));
           if (config.lines) host.log.record('request', line);
         });
         return next();

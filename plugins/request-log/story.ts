@@ -11,8 +11,8 @@ const mostValues = 40;
 /** Kept for a line whose values could not be had. */
 const broken = 'could not be told';
 
-/** `receivedAt` in wall-clock milliseconds; undefined: nothing was told. */
-export function keptStory(notes: readonly StoryNote[] | undefined, receivedAt: number): KeptLine[] | undefined {
+/** Lines as JSON; `receivedAt` in wall-clock milliseconds; undefined: nothing was told. */
+export function keptStory(notes: readonly StoryNote[] | undefined, receivedAt: number): string | undefined {
   const lines: KeptLine[] = [];
   for (const { at, kind, values } of notes ?? []) {
     const told = typeof values === 'function' ? valuesOf(values) : values;
@@ -20,12 +20,7 @@ export function keptStory(notes: readonly StoryNote[] | undefined, receivedAt: n
     // The wall clock may step.
     lines.push([Math.max(0, at - receivedAt), kind.id, ...told.slice(0, mostValues).map(kept)]);
   }
-  return lines.length === 0 ? undefined : lines;
-}
-
-/** A row's JSON with its story; `row` is an object with members. */
-export function withStory(row: string, lines: readonly KeptLine[] | undefined): string {
-  return lines === undefined ? row : `${row.slice(0, -1)},"story":${JSON.stringify(lines)}}`;
+  return lines.length === 0 ? undefined : JSON.stringify(lines);
 }
 
 /** Whatever a plugin's values throw, the request's row is kept. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
 import { GatewayError } from '../../../core/errors.ts';
 import { attempts, call, caller, database, usageReport } from '../../../core/vocabulary.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
@@ -85,17 +86,55 @@ test('rows wait while the database is away, in order, and the oldest go when the
   const host = fakeHost();
   const queue = new RowQueue(async (rows) => {
     if (away) throw new Error('away');
-    written.push(...(JSON.parse(rows) as number[]));
+    written.push(...(JSON.parse(rows) as { row: number }[]).map(({ row }) => row));
   }, host.log);
-  for (let row = 0; row < 60_000; row++) queue.push(String(row));
+  const rows = 60_000;
+  const text = 'x'.repeat(2_000);
+  for (let row = 0; row < rows; row++) queue.push(JSON.stringify({ row, text }));
   await assert.rejects(queue.flush(), /away/);
   away = false;
   await queue.flush();
-  assert.equal(written.length, 50_000);
-  assert.equal(written[0], 10_000);
-  assert.deepEqual(
-    written,
-    written.toSorted((left, right) => left - right),
-  );
+  assert.ok(written.length * text.length > 60e6 && written.length * text.length <= 2 ** 26, `${written.length} rows`);
+  assert.equal(written.at(-1), rows - 1);
+  for (const [index, row] of written.entries()) assert.equal(row, rows - written.length + index);
   assert.match(host.lines.at(-1)!.message, /rows were lost/);
+  assert.equal((host.lines.at(-1)!.fields as { rows: number }).rows, rows - written.length);
+});
+
+test('whatever rows and stories hold, and whenever they are written, each comes out once, whole and in order', async () => {
+  const row = fc.record({
+    text: fc.string({ unit: 'binary' }),
+    story: fc.option(fc.array(fc.string({ unit: 'binary' }))),
+    flush: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(row), fc.array(fc.boolean()), async (rows, failures) => {
+      const written: unknown[] = [];
+      const queue = new RowQueue(async (json) => {
+        if (failures.pop() === true) throw new Error('away');
+        written.push(...(JSON.parse(json) as unknown[]));
+      }, fakeHost().log);
+      for (const { text, story, flush } of rows) {
+        queue.push(JSON.stringify({ text }), story === null ? undefined : JSON.stringify(story));
+        if (flush) void queue.flush().catch(() => {});
+      }
+      for (let tries = 0; tries <= 100 && written.length < rows.length; tries++) await queue.flush().catch(() => {});
+      assert.deepEqual(
+        written,
+        rows.map(({ text, story }) => ({ text, ...(story === null ? {} : { story }) })),
+      );
+    }),
+  );
+});
+
+test('a row that is longer than a page is written too', async () => {
+  const written: string[] = [];
+  const queue = new RowQueue(
+    async (json) => void written.push(...(JSON.parse(json) as { text: string }[]).map(({ text }) => text)),
+    fakeHost().log,
+  );
+  const texts = ['a', 'é'.repeat(300_000), 'b'];
+  for (const text of texts) queue.push(JSON.stringify({ text }));
+  await queue.flush();
+  assert.deepEqual(written, texts);
 });
