@@ -2,7 +2,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -116,34 +115,4 @@ async function tell(outgoing: ServerResponse, response: Response): Promise<void>
   const headers = Object.fromEntries(response.headers);
   outgoing.writeHead(response.status, headers);
   outgoing.end(Buffer.from(await response.arrayBuffer()));
-}
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** Serious findings of axe on what is shown, a line each. */
-export async function seriousFindings(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    interface Finding {
-      readonly id: string;
-      readonly impact: string;
-      readonly nodes: readonly { readonly html: string }[];
-    }
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
-    const { violations } = await axe.run();
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
-  });
-}
-
-/** How many pixels the page is wider than its window. */
-export function overflow(page: Page): Promise<number> {
-  return page.evaluate(() => {
-    interface Root {
-      readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number };
-    }
-    const { documentElement } = (globalThis as unknown as { document: Root }).document;
-    return documentElement.scrollWidth - documentElement.clientWidth;
-  });
 }

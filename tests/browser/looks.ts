@@ -1,0 +1,92 @@
+/** What every page must stand: readers of all kinds, a dark room, a small screen. A page is opened once for all of them. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const wide = { width: 1280, height: 900 };
+const small = { width: 380, height: 780 };
+export const firstLook: BrowserContextOptions = { viewport: wide, colorScheme: 'light', reducedMotion: 'reduce' };
+
+/** Rules of axe by name; undefined: all. Contrast takes most of the time, and colours do not depend on the width. */
+interface Look {
+  readonly name: string;
+  readonly viewport: typeof wide;
+  readonly colorScheme: 'light' | 'dark';
+  readonly rules: object;
+}
+const looks: readonly Look[] = [
+  { name: 'in light', viewport: wide, colorScheme: 'light', rules: {} },
+  {
+    name: 'in dark',
+    viewport: wide,
+    colorScheme: 'dark',
+    rules: { runOnly: { type: 'rule', values: ['color-contrast'] } },
+  },
+  {
+    name: 'at 380 pixels',
+    viewport: small,
+    colorScheme: 'light',
+    rules: { rules: { 'color-contrast': { enabled: false } } },
+  },
+];
+
+/** Opens a page and looks at it in each way: serious findings of axe, and pixels that it is wider than its window. */
+export async function findingsOf(page: Page, address: string): Promise<string[]> {
+  const findings: string[] = [];
+  await see(page, looks[0]!);
+  await page.goto(address);
+  await settled(page);
+  await page.evaluate(axeSource);
+  for (const look of looks) {
+    await see(page, look);
+    const tooWide = await overflow(page);
+    if (tooWide > 0) findings.push(`${address} ${look.name}: ${tooWide} pixels too wide`);
+    for (const finding of await seriousOf(page, look.rules)) findings.push(`${address} ${look.name}: ${finding}`);
+  }
+  return findings;
+}
+
+/** Nothing moves afterwards: a colour on its way to another one is neither. */
+async function see(page: Page, { viewport, colorScheme }: Look): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.setViewportSize(viewport);
+  if (page.url() === 'about:blank') return;
+  await page.locator(`html[data-mantine-color-scheme='${colorScheme}']`).waitFor();
+  await page.evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
+    for (const running of document.getAnimations())
+      if (running.effect.getComputedTiming().endTime !== Infinity) running.finish();
+  })`);
+}
+
+/** Rows and numbers are there, and nothing moves any more. */
+async function settled(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).or(page.getByRole('dialog')).first().waitFor();
+  const waiting = page.locator('.mantine-Loader-root, .mantine-Skeleton-root');
+  while ((await waiting.count()) > 0) await page.waitForTimeout(50);
+  await page.waitForTimeout(300);
+}
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** A line each. */
+async function seriousOf(page: Page, rules: object): Promise<string[]> {
+  const options = JSON.stringify({ ...rules, resultTypes: ['violations'] });
+  const { violations } = (await page.evaluate(`axe.run(${options})`)) as { violations: Violation[] };
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => {
+      const [first] = nodes;
+      return `${id} (${nodes.length}): ${first?.html.slice(0, 200)} ${first?.failureSummary?.slice(0, 300)}`;
+    });
+}
+
+/** How many pixels the page is wider than its window. */
+async function overflow(page: Page): Promise<number> {
+  return Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'));
+}
