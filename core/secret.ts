@@ -38,11 +38,22 @@ export function secret(text: string): Secret {
   return new HiddenText(text);
 }
 
-/** Prefixed keys, long tokens behind a short prefix, bearer tokens, and passwords inside URLs. */
-const secretPattern =
-  /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer\s)[^\s"',]{8,}|(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
+/** Prefixed keys, and long tokens behind a short prefix. */
+const keyPattern = /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}/g;
+const cloudKeyPattern = /\bAIza[A-Za-z0-9_-]{20,}/g;
+const bearerPattern = /(?<=Bearer\s)[^\s"',]{8,}/g;
+/** Passwords inside URLs. */
+const passwordPattern = /(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
+/** Nothing shorter is taken for a credential. */
+const shortest = '://:x@'.length;
 
-/** Replaces whatever looks like a credential by `***`. */
+/** Replaces whatever looks like a credential by `***`. Each pattern is looked for only where what it begins with stands. */
 export function maskSecrets(text: string): string {
-  return text.replace(secretPattern, '***');
+  if (text.length < shortest) return text;
+  let masked = text;
+  if (text.includes('-')) masked = masked.replace(keyPattern, mask);
+  if (text.includes('AIza')) masked = masked.replace(cloudKeyPattern, mask);
+  if (text.includes('Bearer')) masked = masked.replace(bearerPattern, mask);
+  if (text.includes('://')) masked = masked.replace(passwordPattern, mask);
+  return masked;
 }
