@@ -1,6 +1,6 @@
 /** Vendors as data: who they are, what they speak, where, and whose turn it is among their keys. */
 import { definePlugin, type Host, type Notice } from '../../core/contract.ts';
-import { upstreamDesk } from '../../core/desk.ts';
+import { upstreamDesk, upstreamHealth } from '../../core/desk.ts';
 import {
   database,
   localUpstreams,
@@ -13,6 +13,7 @@ import { resolvingMap } from './addresses.ts';
 import { providerCommands } from './commands.ts';
 import { type ProviderConfig, type ProvidersConfig, providersSchema } from './config.ts';
 import { openDesk } from './desk.ts';
+import { type Alarm, Gate, type GateRules } from './gate.ts';
 import { KeyRing } from './keys.ts';
 import { Switches } from './switches.ts';
 
@@ -22,14 +23,14 @@ export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
   provides: [providers, upstreamDesk],
-  uses: [localUpstreams, database],
+  uses: [localUpstreams, database, upstreamHealth],
   async setup(host, written) {
     let config = written;
     let vendors = vendorsOf(config, host);
     const service: Providers = {
       find: (name) => vendors.known.get(name),
       list: () => [...vendors.known.values()],
-      takeKey: (name, model, except) => vendors.rings.get(name)?.take(model, except) ?? { retryAfterMs: 0 },
+      takeKey: (name, model, except, wish) => vendors.rings.get(name)?.take(model, except, wish) ?? { retryAfterMs: 0 },
       keyNamed: (name, credential, model) => vendors.rings.get(name)?.named(credential, model),
       rest: (credential, model, forMs, reason) =>
         vendors.ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
@@ -45,12 +46,19 @@ export default definePlugin<ProvidersConfig>({
       obey: (off) => {
         for (const ring of vendors.rings.values()) ring.obey(off);
       },
-      wake: (name) => vendors.rings.get(name)?.wake(),
+      wake: (name) => {
+        vendors.rings.get(name)?.wake();
+        host.find(upstreamHealth)?.reset(name);
+      },
     });
     if (host.mode !== 'check') await switches.load();
     // Should an announcement ever be lost.
     if (store !== undefined) host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
-    const desk = openDesk(() => ({ config, rings: vendors.rings }), switches);
+    const desk = openDesk(
+      () => ({ config, ...vendors }),
+      switches,
+      () => host.find(upstreamHealth),
+    );
     host.provide(upstreamDesk, desk);
     return {
       notices: () => vendors.notices,
@@ -58,8 +66,11 @@ export default definePlugin<ProvidersConfig>({
       prepare(changed) {
         const next = vendorsOf(changed, host, vendors);
         return () => {
+          const closed = [...vendors.gates].filter(([name]) => !next.gates.has(name));
           config = changed;
           vendors = next;
+          for (const [name, gate] of next.gates) gate.change(gateRules(changed[name]!)!);
+          for (const [, gate] of closed) gate.open();
           switches.again();
         };
       },
@@ -70,6 +81,8 @@ export default definePlugin<ProvidersConfig>({
 interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;
   readonly rings: ReadonlyMap<string, KeyRing>;
+  /** Of those that take only so many requests at once. */
+  readonly gates: ReadonlyMap<string, Gate>;
   /** Of vendors that are gone: should one come back, its new keys get names that its old ones did not have. */
   readonly retired: ReadonlyMap<string, KeyRing>;
   readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
@@ -80,6 +93,7 @@ interface Vendors {
 function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vendors {
   const known = new Map<string, Provider>();
   const rings = new Map<string, KeyRing>();
+  const gates = new Map<string, Gate>();
   const ringOfCredential = new Map<string, KeyRing>();
   const retired = new Map([...(earlier?.retired ?? []), ...(earlier?.rings ?? [])]);
   const notices: Notice[] = [];
@@ -90,11 +104,24 @@ function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vend
     }
     const ring = retired.get(name)?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
     retired.delete(name);
-    known.set(name, provider(name, section, host));
+    const rules = gateRules(section);
+    // One that stays keeps its places and who waits; its new rules hold from the commit on.
+    const gate = rules && (earlier?.gates.get(name) ?? new Gate(rules, host.clock, alarm));
+    if (gate !== undefined) gates.set(name, gate);
+    known.set(name, { ...provider(name, section, host), keyCount: section.keys.length, gate });
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
-  return { known, rings, retired, ringOfCredential, notices };
+  return { known, rings, gates, retired, ringOfCredential, notices };
+}
+
+const alarm: Alarm = (afterMs, work) => {
+  const timer = setTimeout(work, afterMs).unref();
+  return () => clearTimeout(timer);
+};
+
+function gateRules({ concurrency, queue }: ProviderConfig): GateRules | undefined {
+  return concurrency === undefined ? undefined : { limit: concurrency, queue: queue.length, waitMs: queue.wait };
 }
 
 function provider(name: string, section: ProviderConfig, host: Host): Provider {
