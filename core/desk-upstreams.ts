@@ -40,7 +40,7 @@ export interface TargetView {
   /** Until the first byte of streamed answers, and until the others were whole. */
   readonly firstByteMs: number | undefined;
   readonly wholeMs: number | undefined;
-  /** The same by key. */
+  /** The same by key, where the provider has several. */
   readonly keys: readonly {
     readonly credential: string;
     /** Moving share of attempts that were answered. */

@@ -15,7 +15,7 @@ export interface BreakerRules {
 /**
  * What lets one request through. `plain`: the circuit is closed. `test`: it decides whether the circuit closes; there is one
  * at a time. `forced`: sent through an open circuit because nobody else can take it.
- * Each is given back once: by `succeeded`, `failed` or `dropped`.
+ * Each is given back once: by `answered` (then `succeeded` tells the end, or `failed` a break), `failed` or `dropped`.
  */
 export type Pass = 'plain' | 'test' | 'forced';
 
@@ -67,10 +67,16 @@ export class Breaker {
     return this.admit(now) ?? 'forced';
   }
 
-  /** The target has answered. */
-  succeeded(pass: Pass, now: number): void {
+  /** An answer has begun, which is as much as a test has to show. Returns the pass that the request goes on with. */
+  answered(pass: Pass, now: number): Pass {
+    if (pass === 'plain') return pass;
     if (pass === 'test') this.#isTested = false;
-    if (pass !== 'plain') this.#close(now);
+    this.#close(now);
+    return 'plain';
+  }
+
+  /** The answer came to its end. */
+  succeeded(): void {
     // What began before the circuit opened says nothing of how it is now.
     if (!this.#isOpen) this.#note(0);
   }

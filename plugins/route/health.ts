@@ -3,10 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/contract.ts';
 import type { TargetView, UpstreamHealth } from '../../core/desk.ts';
 import { seedOf } from '../../core/rendezvous.ts';
+import type { ModelTarget } from '../../core/vocabulary.ts';
 import { Breaker } from './breaker.ts';
 
-/** Targets and keys that are remembered; those not asked for longest are forgotten. */
-const maxTargets = 2_000;
+/** Targets that are remembered; the one that was met first is forgotten first. Catalogues are far smaller. */
+const maxTargets = 5_000;
+/** Keys, by the model they were used for; those not used for longest are forgotten. */
 const maxKeys = 10_000;
 
 /** The latest measurement counts this much. */
@@ -74,24 +76,40 @@ interface KeyHealth {
 
 export class HealthBook implements UpstreamHealth {
   readonly #clock: Clock;
-  readonly #targets = new LRUCache<string, TargetHealth>({ max: maxTargets });
+  readonly #targets = new Map<string, TargetHealth>();
+  /** The way without making a name: targets are the catalogue's own objects until it changes. */
+  readonly #byTarget = new WeakMap<ModelTarget, TargetHealth>();
   readonly #keys = new LRUCache<string, KeyHealth>({ max: maxKeys });
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** The same for all models that name this provider's model. */
+  of(target: ModelTarget): TargetHealth {
+    const known = this.#byTarget.get(target);
+    if (known !== undefined) return known;
+    const health = this.#named(target);
+    this.#byTarget.set(target, health);
+    return health;
+  }
+
   /** Names of providers hold no slash, so the pair is one text. */
-  of(provider: string, model: string): TargetHealth {
+  #named({ provider, model }: ModelTarget): TargetHealth {
     const name = `${provider}/${model}`;
     let health = this.#targets.get(name);
     if (health === undefined) {
       health = new TargetHealth(provider, model);
+      for (const oldest of this.#targets.keys()) {
+        if (this.#targets.size < maxTargets) break;
+        this.#targets.delete(oldest);
+      }
       this.#targets.set(name, health);
     }
     return health;
   }
 
+  /** For providers with several keys. */
   ofKey({ provider, model }: TargetHealth, credential: string): Figures {
     const name = `${credential}/${model}`;
     let known = this.#keys.get(name);

@@ -11,8 +11,12 @@ const random = { fraction: () => 1, bytes: (count: number) => Buffer.alloc(count
 function fail(breaker: Breaker, now: number, times = 1): void {
   for (let time = 0; time < times; time++) breaker.failed(breaker.admit(now)!, now, rules, random);
 }
+function answer(breaker: Breaker, pass: Pass, now: number): void {
+  assert.equal(breaker.answered(pass, now), 'plain');
+  breaker.succeeded();
+}
 function succeed(breaker: Breaker, now: number, times = 1): void {
-  for (let time = 0; time < times; time++) breaker.succeeded(breaker.admit(now)!, now);
+  for (let time = 0; time < times; time++) answer(breaker, breaker.admit(now)!, now);
 }
 
 test('it opens when enough of the latest requests failed, not before', () => {
@@ -46,7 +50,7 @@ test('after its time one request tests it; the others are kept out until that on
   assert.deepEqual([breaker.state(2_000), breaker.lets(2_000)], ['half_open', true]);
   assert.equal(breaker.admit(2_000), 'test');
   assert.deepEqual([breaker.admit(2_000), breaker.lets(9_000)], [undefined, false]);
-  breaker.succeeded('test', 3_000);
+  answer(breaker, 'test', 3_000);
   assert.deepEqual([breaker.state(3_000), breaker.admit(3_000), breaker.count], ['closed', 'plain', 1]);
 });
 
@@ -95,7 +99,7 @@ test('what began before it opened neither closes it nor keeps it open for longer
   const breaker = new Breaker();
   const earlier = [breaker.admit(0)!, breaker.admit(0)!];
   fail(breaker, 0, 5);
-  breaker.succeeded(earlier[0]!, 100);
+  answer(breaker, earlier[0]!, 100);
   breaker.failed(earlier[1]!, 100, rules, random);
   assert.deepEqual([breaker.state(100), breaker.opensForMs(100)], ['open', 1_900]);
 });
@@ -107,7 +111,7 @@ test('a request that is forced through closes it when it is answered', () => {
   breaker.failed('forced', 200, rules, random);
   assert.equal(breaker.opensForMs(200), 1_800);
   assert.equal(breaker.force(300), 'forced');
-  breaker.succeeded('forced', 400);
+  answer(breaker, 'forced', 400);
   assert.equal(breaker.state(400), 'closed');
 });
 
@@ -150,7 +154,7 @@ test('whatever comes: one test at a time, nobody else through an open circuit, a
         else if ('milliseconds' in move) now += move.milliseconds;
         else if ('which' in move && flying.length > 0) {
           const [pass] = flying.splice(move.which % flying.length, 1);
-          if (move.kind === 'succeed') breaker.succeeded(pass!, now);
+          if (move.kind === 'succeed') answer(breaker, pass!, now);
           else if (move.kind === 'fail') breaker.failed(pass!, now, rules, chance);
           else breaker.dropped(pass!);
         }
@@ -165,7 +169,7 @@ test('whatever comes: one test at a time, nobody else through an open circuit, a
       now += rules.maxOpenMs;
       const last = breaker.admit(now);
       assert.ok(last !== undefined);
-      breaker.succeeded(last, now);
+      answer(breaker, last, now);
       assert.equal(breaker.state(now), 'closed');
     }),
     { numRuns: 500 },
