@@ -53,6 +53,10 @@ const modelSchema = z
       .describe(
         'Who serves it: provider, provider/upstream-model or { provider, model, weight }; tried in this order.',
       ),
+    choose: z
+      .enum(['listed', 'fastest'])
+      .optional()
+      .describe('Which target is asked first: listed (in this order, by weight) or fastest. Default: as `route` says.'),
     context: count().optional().describe('Largest input, in tokens.'),
     max_output: count().optional().describe('Largest output, in tokens.'),
     kind: z.enum(['chat', 'image', 'video']).default('chat').describe('What it makes: chat, image or video.'),
