@@ -33,6 +33,8 @@ export interface Step {
   readonly takesMs?: number;
   /** It is answered only then. */
   readonly after?: Promise<void>;
+  /** What is met instead where the attempt went to this provider. */
+  readonly byProvider?: Record<string, Step>;
 }
 
 export const ok: Step = { sent: true, answer: okAnswer };
@@ -93,6 +95,8 @@ export interface GoOptions {
   readonly outcome?: Partial<Outcome>;
   /** Lines are told into it. */
   readonly story?: StoryNote[];
+  /** Told where each attempt goes. */
+  readonly seen?: (provider: string) => void;
   /** The client's. */
   readonly controller?: AbortController;
 }
@@ -127,8 +131,11 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
       const exchange: FakeExchange & Exchange = Object.defineProperty(base, 'signal', { value: controller.signal });
       const targets: Target[] = [];
       const upstream = async (): Promise<Answer> => {
-        const step = steps[targets.length];
-        targets.push(exchange.get(target));
+        const listed = steps[targets.length];
+        const to = exchange.get(target);
+        const step = listed?.byProvider?.[to.provider] ?? listed;
+        targets.push(to);
+        options.seen?.(to.provider);
         if (step === undefined) throw new Error('the test scripted no further attempt');
         if (step.sent === true) await exchange.send();
         await step.after;
