@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock, Exchange } from '../../core/contract.ts';
+import { seedOf } from '../../core/rendezvous.ts';
 import { caller, conversation } from '../../core/vocabulary.ts';
 import type { AffinityConfig } from './config.ts';
 
@@ -9,6 +10,9 @@ import type { AffinityConfig } from './config.ts';
 const maxSessions = 20_000;
 /** Requests that are shorter are cached by no vendor, so nothing is lost by sending them anywhere. */
 const shortestOpeningBytes = 4_096;
+
+/** Characters of a session's name that are kept as they are. */
+const longestId = 200;
 
 export interface Session {
   /** Of this account alone. */
@@ -43,10 +47,11 @@ function named({ request }: Exchange, headers: readonly string[]): string | unde
   return undefined;
 }
 
-/** Clients choose these texts: hashed, they are short, and bound to the account no other can share them. */
+/** Of one account alone, whatever texts its clients choose. Long ones are kept as digests. */
 function session(exchange: Exchange, text: string): Session {
-  const digest = hash('sha256', `${exchange.find(caller)?.accountId ?? ''} ${text}`, 'buffer');
-  return { id: digest.toString('latin1', 0, 16), hash: digest.readUInt32LE(16) };
+  const whole = `${exchange.find(caller)?.accountId ?? ''} ${text}`;
+  const id = whole.length <= longestId ? whole : hash('sha256', whole, 'base64url');
+  return { id, hash: seedOf(id) };
 }
 
 export class Sessions {

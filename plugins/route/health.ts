@@ -1,5 +1,4 @@
 /** What the traffic of this process tells of targets and their keys: moving figures and a breaker for each, within limits. */
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/contract.ts';
 import type { TargetView, UpstreamHealth } from '../../core/desk.ts';
 import { seedOf } from '../../core/rendezvous.ts';
@@ -8,7 +7,7 @@ import { Breaker } from './breaker.ts';
 
 /** Targets that are remembered; the one that was met first is forgotten first. Catalogues are far smaller. */
 const maxTargets = 5_000;
-/** Keys, by the model they were used for; those not used for longest are forgotten. */
+/** The same of keys, by the model they were used for. */
 const maxKeys = 10_000;
 
 /** The latest measurement counts this much. */
@@ -58,6 +57,8 @@ export class TargetHealth {
   readonly seed: number;
   readonly breaker = new Breaker();
   readonly figures = new Figures();
+  /** By credential, where there are several. */
+  readonly keys = new Map<string, Figures>();
   inFlight = 0;
 
   constructor(provider: string, model: string) {
@@ -67,19 +68,20 @@ export class TargetHealth {
   }
 }
 
+/** One key's figures, for one model. */
 interface KeyHealth {
   readonly credential: string;
-  readonly provider: string;
-  readonly model: string;
-  readonly figures: Figures;
+  readonly target: TargetHealth;
 }
 
 export class HealthBook implements UpstreamHealth {
   readonly #clock: Clock;
-  readonly #targets = new Map<string, TargetHealth>();
-  /** The way without making a name: targets are the catalogue's own objects until it changes. */
+  readonly #providers = new Map<string, Map<string, TargetHealth>>();
+  /** In the order in which they were met. */
+  readonly #targets = new Set<TargetHealth>();
+  readonly #keys = new Set<KeyHealth>();
+  /** The short way: targets are the catalogue's own objects until it changes. */
   readonly #byTarget = new WeakMap<ModelTarget, TargetHealth>();
-  readonly #keys = new LRUCache<string, KeyHealth>({ max: maxKeys });
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -89,42 +91,30 @@ export class HealthBook implements UpstreamHealth {
   of(target: ModelTarget): TargetHealth {
     const known = this.#byTarget.get(target);
     if (known !== undefined) return known;
-    const health = this.#named(target);
+    const health = this.#models(target.provider).get(target.model) ?? this.#met(target);
     this.#byTarget.set(target, health);
     return health;
   }
 
-  /** Names of providers hold no slash, so the pair is one text. */
-  #named({ provider, model }: ModelTarget): TargetHealth {
-    const name = `${provider}/${model}`;
-    let health = this.#targets.get(name);
-    if (health === undefined) {
-      health = new TargetHealth(provider, model);
-      for (const oldest of this.#targets.keys()) {
-        if (this.#targets.size < maxTargets) break;
-        this.#targets.delete(oldest);
-      }
-      this.#targets.set(name, health);
-    }
-    return health;
-  }
-
   /** For providers with several keys. */
-  ofKey({ provider, model }: TargetHealth, credential: string): Figures {
-    const name = `${credential}/${model}`;
-    let known = this.#keys.get(name);
-    if (known === undefined) {
-      known = { credential, provider, model, figures: new Figures() };
-      this.#keys.set(name, known);
+  ofKey(target: TargetHealth, credential: string): Figures {
+    const known = target.keys.get(credential);
+    if (known !== undefined) return known;
+    const [oldest] = this.#keys;
+    if (oldest !== undefined && this.#keys.size >= maxKeys) {
+      this.#keys.delete(oldest);
+      oldest.target.keys.delete(oldest.credential);
     }
-    return known.figures;
+    const figures = new Figures();
+    this.#keys.add({ credential, target });
+    target.keys.set(credential, figures);
+    return figures;
   }
 
   targets(provider: string): readonly TargetView[] {
     const now = this.#clock.monotonic();
-    const all = [...this.#targets.values()].filter((target) => target.provider === provider);
-    return all
-      .map(({ model, breaker, figures, inFlight }) => ({
+    return [...(this.#providers.get(provider)?.values() ?? [])]
+      .map(({ model, breaker, figures, inFlight, keys }) => ({
         model,
         circuit: breaker.state(now),
         opensForMs: breaker.opensForMs(now),
@@ -132,22 +122,46 @@ export class HealthBook implements UpstreamHealth {
         recent: breaker.count,
         failed: breaker.failedOf,
         ...timesOf(figures),
-        keys: this.#keysOf(provider, model),
+        keys: keysOf(keys),
       }))
       .sort((one, other) => (one.model < other.model ? -1 : 1));
   }
 
   reset(provider: string): void {
     const now = this.#clock.monotonic();
-    for (const target of this.#targets.values()) if (target.provider === provider) target.breaker.reset(now);
+    for (const target of this.#providers.get(provider)?.values() ?? []) target.breaker.reset(now);
   }
 
-  #keysOf(provider: string, model: string): TargetView['keys'] {
-    return [...this.#keys.values()]
-      .filter((key) => key.provider === provider && key.model === model)
-      .map(({ credential, figures }) => ({ credential, answered: figures.answered, ...timesOf(figures) }))
-      .sort((one, other) => (one.credential < other.credential ? -1 : 1));
+  #models(provider: string): Map<string, TargetHealth> {
+    let models = this.#providers.get(provider);
+    if (models === undefined) {
+      models = new Map();
+      this.#providers.set(provider, models);
+    }
+    return models;
   }
+
+  #met({ provider, model }: ModelTarget): TargetHealth {
+    const [oldest] = this.#targets;
+    if (oldest !== undefined && this.#targets.size >= maxTargets) this.#forget(oldest);
+    const health = new TargetHealth(provider, model);
+    this.#targets.add(health);
+    this.#models(provider).set(model, health);
+    return health;
+  }
+
+  #forget(target: TargetHealth): void {
+    this.#targets.delete(target);
+    const models = this.#models(target.provider);
+    models.delete(target.model);
+    if (models.size === 0) this.#providers.delete(target.provider);
+  }
+}
+
+function keysOf(keys: ReadonlyMap<string, Figures>): TargetView['keys'] {
+  return [...keys]
+    .map(([credential, figures]) => ({ credential, answered: figures.answered, ...timesOf(figures) }))
+    .sort((one, other) => (one.credential < other.credential ? -1 : 1));
 }
 
 function timesOf({ firstByteMs, wholeMs }: Figures): Pick<TargetView, 'firstByteMs' | 'wholeMs'> {

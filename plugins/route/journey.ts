@@ -247,7 +247,10 @@ export class Journey {
     if (at.keyCount !== 1) book.ofKey(health, credential).noteAnswer(durationMs!, this.#streamed);
     if (this.#berth.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
     if (this.#session === undefined) return;
-    sessions.remember(this.#session, { provider, model: name, credential }, this.#config.affinity.keep);
+    const last = this.#place;
+    const isThere = last?.credential === credential && last.model === name;
+    const place = isThere ? last : { provider, model: name, credential };
+    sessions.remember(this.#session, place, this.#config.affinity.keep);
   }
 
   /** Draws the consequences: the key rests, the target counts it, and nobody is tried for a client that has left. */

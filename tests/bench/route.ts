@@ -1,6 +1,6 @@
 /** What choosing a target and keeping its health cost a request: `npm run bench:route`. Prints nanoseconds for one request. */
 import type { Exchange, Fact, Outcome } from '../../core/contract.ts';
-import { type Call, call, type Model, model } from '../../core/vocabulary.ts';
+import { type Call, type Conversation, call, conversation, type Model, model } from '../../core/vocabulary.ts';
 import providersPlugin from '../../plugins/providers/index.ts';
 import routePlugin from '../../plugins/route/index.ts';
 import { fakeHost, okAnswer, setUp } from '../helpers/fakes.ts';
@@ -14,7 +14,7 @@ const never = new AbortController().signal;
 class LeanExchange {
   readonly id = 'x';
   readonly signal = never;
-  readonly request = { headers: {}, body: new Uint8Array(), bodyBytes: 0 };
+  readonly request = { headers: {}, body: new Uint8Array(), bodyBytes: 10_000 };
   readonly #facts: unknown[] = [];
   readonly #deferred: ((outcome: Outcome) => unknown)[] = [];
   get<T>(fact: Fact<T>): T {
@@ -47,7 +47,8 @@ const entry = (...names: string[]): Model => ({
   prices: undefined,
 });
 
-async function measure(section: unknown, vendors: Record<string, object>): Promise<number> {
+/** `told`: what the request says of its conversation. */
+async function measure(section: unknown, vendors: Record<string, object>, told?: Conversation): Promise<number> {
   const host = fakeHost();
   await setUp(providersPlugin, host, vendors);
   const part = await setUp(routePlugin, host, section);
@@ -61,6 +62,7 @@ async function measure(section: unknown, vendors: Record<string, object>): Promi
       const exchange = new LeanExchange();
       exchange.set(call, asked);
       exchange.set(model, wanted);
+      exchange.set(conversation, told);
       await part.handle!(exchange as unknown as Exchange, () => answer);
       exchange.end();
     }
@@ -72,10 +74,16 @@ async function measure(section: unknown, vendors: Record<string, object>): Promi
 const speaks = { chat: 'https://vendor.example/v1' };
 const vendor = { keys: 'one', speaks };
 const many = { keys: ['one', 'two', 'three', 'four'], speaks };
-const cases: Record<string, [unknown, Record<string, object>]> = {
+const named: Conversation = { name: 'a session of some client', opening: () => undefined };
+const unnamed: Conversation = { name: undefined, opening: () => 'x'.repeat(2_000) };
+const cases: Record<string, [unknown, Record<string, object>, Conversation?]> = {
   'one target with one key': [{}, { a: vendor }],
   'one target with four keys': [{}, { a: many }],
+  'one target with four keys, a session that is named': [{}, { a: many }, named],
+  'one target with four keys, a session by its opening of 2 KB': [{}, { a: many }, unnamed],
+  'one target with one key and a bound': [{}, { a: { ...vendor, concurrency: 10 } }],
   'three targets in order': [{}, { a: vendor, b: vendor, c: vendor }],
+  'three targets, the fastest': [{ choose: 'fastest' }, { a: vendor, b: vendor, c: vendor }],
 };
-for (const [name, [section, vendors]] of Object.entries(cases))
-  process.stdout.write(`${name}: ${await measure(section, vendors)} ns\n`);
+for (const [name, [section, vendors, told]] of Object.entries(cases))
+  process.stdout.write(`${name}: ${await measure(section, vendors, told)} ns\n`);

@@ -185,6 +185,35 @@ test('a client that leaves the queue was never there for the vendor, and pays no
   assert.equal(narrow.requests.length, before + 2);
 });
 
+test('however clients leave, and however answers end, all places come free again', async () => {
+  const sse = { 'content-type': 'text/event-stream' };
+  const chunk = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\n';
+  const stream = { headers: sse, body: `${chunk.repeat(4)}data: [DONE]\n\n` };
+  const cuts = [1, 2, 3, 4].map((count) => count * chunk.length);
+  const scripts: Script[] = Array.from({ length: 60 }, (_, index) => {
+    if (index % 7 === 3) return { dieAtOnce: true };
+    if (index % 7 === 5) return { ...stream, dieAfter: 2 * chunk.length };
+    return { ...stream, cuts, pauseMs: 5 };
+  });
+  narrow.play(...scripts);
+  const rounds = Array.from({ length: 10 }, (_, round) => round);
+  for (const round of rounds) {
+    const calls = Array.from({ length: 6 }, async (_, index) => {
+      const controller = new AbortController();
+      const dialect = dialectNames[index % 4]!;
+      if (index % 3 === 0) setTimeout(() => controller.abort(), (round * 7 + index * 3) % 40);
+      const question = { model: index % 2 === 0 ? 'narrow' : 'wide', prompt: 'Hello', stream: true };
+      await house.call(customer, dialect, question, { signal: controller.signal }).catch(() => {});
+    });
+    while ((await Promise.race([Promise.all(calls), pause(2, 'running')])) === 'running')
+      assert.ok(viewOf('narrow').room!.inFlight <= 2);
+  }
+  await until('all places are free', () => viewOf('narrow').room!.inFlight === 0);
+  assert.equal(viewOf('narrow').room!.waiting, 0);
+  for (const provider of ['narrow', 'sandbox'])
+    for (const { inFlight, model } of viewOf(provider).targets!) assert.equal(inFlight, 0, model);
+});
+
 test('the requests of a session are made with one key: by its cache key, its metadata, its header, its opening', async () => {
   many.play(well);
   const long = 'All of this is said at the beginning of a conversation. '.repeat(100);
