@@ -7,6 +7,7 @@ import {
   call,
   model,
   type Pinned,
+  type Provider,
   type Providers,
   pinned,
   type Secret,
@@ -96,7 +97,7 @@ export class Journey {
     const { native, foreign } = found;
     const only = native.length + foreign.length === 1 ? (native[0] ?? foreign[0]) : undefined;
     // Where there is nothing to choose, nothing is looked up.
-    if (only !== undefined && (only.provider.keyCount ?? 1) === 1) return { queue: [only], reason: 'listed' };
+    if (only !== undefined && !hasSeveralKeys(only.provider)) return { queue: [only], reason: 'listed' };
     this.#session = sessionOf(this.#exchange, this.#config.affinity);
     this.#place = this.#session === undefined ? undefined : sessions.placeOf(this.#session);
     return inOrder(found, {
@@ -244,7 +245,7 @@ export class Journey {
   #noteAnswer({ health, provider: at }: Candidate, { provider, model: name, credential, durationMs }: Attempt): void {
     const { book, host, sessions } = this.#tools;
     health.figures.noteAnswer(durationMs!, this.#streamed);
-    if (at.keyCount !== 1) book.ofKey(health, credential).noteAnswer(durationMs!, this.#streamed);
+    if (hasSeveralKeys(at)) book.ofKey(health, credential).noteAnswer(durationMs!, this.#streamed);
     if (this.#berth.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
     if (this.#session === undefined) return;
     const last = this.#place;
@@ -268,7 +269,7 @@ export class Journey {
     const hasLeft = signal.aborted && !isDeadline(signal.reason);
     const { figures } = candidate.health;
     if (hasLeft) figures.noteWait(attempt.durationMs!, this.#streamed);
-    else if (candidate.provider.keyCount !== 1) this.#tools.book.ofKey(candidate.health, credential).noteFailure();
+    else if (hasSeveralKeys(candidate.provider)) this.#tools.book.ofKey(candidate.health, credential).noteFailure();
     if (verdict.isFault && !hasLeft) {
       figures.noteFailure();
       this.#countFailure(candidate.health);
@@ -339,4 +340,5 @@ function isDeadline(reason: unknown): boolean {
   return reason instanceof GatewayError && reason.kind === 'upstream_timeout';
 }
 
+const hasSeveralKeys = ({ keyCount }: Provider) => keyCount !== undefined && keyCount > 1;
 const clientLeft = () => new GatewayError('client_left', 'The client closed the connection.');

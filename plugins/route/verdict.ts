@@ -74,7 +74,7 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
       status,
       next: isClients ? 'nowhere' : onward(config),
       error,
-      isFault: !isClients,
+      isFault: status >= 500 || status < 400,
     };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
