@@ -6,6 +6,7 @@ import type { PriceBook } from './prices.ts';
 import type { KeyCap } from './vocabulary.ts';
 
 export * from './desk-money.ts';
+export * from './desk-upstreams.ts';
 
 // All times are wall-clock milliseconds. Whoever asks says for which account; undefined: for all of them.
 
@@ -238,30 +239,6 @@ export interface TaskDesk {
   cancel(id: string, accountId: string | undefined, signal: AbortSignal): Promise<void>;
 }
 export const taskDesk = defineService<TaskDesk>('task desk');
-
-// ------------------------------------------------------------------------------------------------------------ upstreams
-
-export interface UpstreamView {
-  readonly provider: string;
-  readonly protocols: Readonly<Record<string, string>>;
-  readonly disabled: boolean;
-  readonly keys: readonly {
-    readonly credential: string;
-    readonly disabled: boolean;
-    /** Milliseconds it still rests for every model, and for single ones; why it was put to rest last. */
-    readonly restsMs: number;
-    readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
-    readonly reason: string | undefined;
-  }[];
-}
-export interface UpstreamDesk {
-  list(): readonly UpstreamView[];
-  /** Takes a provider, or one of its keys, out of use until it is enabled again; every process obeys within a second. */
-  setDisabled(provider: string, credential: string | undefined, disabled: boolean): Promise<void>;
-  /** Ends the rests of a provider's keys. */
-  wake(provider: string): void;
-}
-export const upstreamDesk = defineService<UpstreamDesk>('upstream desk');
 
 // --------------------------------------------------------------------------------------------------------------- prices
 

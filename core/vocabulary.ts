@@ -6,12 +6,14 @@ import type { Money, Ratio } from './money.ts';
 import type { Limits } from './pool.ts';
 import type { PriceBook, Services } from './prices.ts';
 import type { Traits } from './traits.ts';
+import type { Choosing } from './upstreams.ts';
 import type { Usage } from './usage.ts';
 
 export * from './counters.ts';
 export * from './kept-files.ts';
 export * from './pool.ts';
 export * from './story.ts';
+export * from './upstreams.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -101,6 +103,8 @@ export interface Model {
   readonly multiplier?: Ratio;
   /** How it wants to be asked when a request is translated for it. */
   readonly traits?: Traits;
+  /** How its first target is chosen, where it is not as the route says. */
+  readonly choose?: Choosing;
 }
 /** The catalogue entry of `call.model`. */
 export const model = defineFact<Model>('model');
@@ -275,47 +279,6 @@ export interface PriceFloor {
   losses(multiplier: Ratio): readonly string[];
 }
 export const priceFloor = defineService<PriceFloor>('price floor');
-
-/** A configured vendor. */
-export interface Provider {
-  readonly name: string;
-  /** Protocol to base URL. Reading the URL of a vendor inside the process throws while that does not run; the keys are always there. */
-  readonly speaks: Readonly<Record<string, string>>;
-  readonly traits: UpstreamTraits;
-  /** Traits of single protocols, where they differ. */
-  readonly protocolTraits?: Readonly<Record<string, UpstreamTraits>>;
-  /** What is declared of its way to speak each protocol; for translated requests. */
-  readonly dialect?: Readonly<Record<string, Traits>>;
-}
-export interface Providers {
-  /** undefined when it is not configured or has no key. */
-  find(name: string): Provider | undefined;
-  list(): readonly Provider[];
-  /**
-   * The next usable key for this model whose credential is not in `except`. There is none: `retryAfterMs` tells when the
-   * first of the resting ones wakes, 0 when none rests.
-   */
-  takeKey(
-    provider: string,
-    model: string,
-    except?: ReadonlySet<string>,
-  ): { key: Secret; credential: string } | { retryAfterMs: number };
-  /**
-   * The provider's key of this credential, whoever's turn it is; undefined when there is none of that name. `restsMs`: how
-   * long it still rests for this model (without a model: for all); 0 when it is usable. `disabled`: an operator has taken it,
-   * or its provider, out of use: nothing new may be begun with it.
-   */
-  keyNamed(
-    provider: string,
-    credential: string,
-    model?: string,
-  ): { readonly key: Secret; readonly restsMs: number; readonly disabled?: true } | undefined;
-  /** Rests a key: for one model (429), or for all of them (401, 403) when `model` is undefined. */
-  rest(credential: string, model: string | undefined, forMs: number, reason: string): void;
-  /** Whether an operator has taken the whole provider out of use: it is found, but gives no key. */
-  isDisabled?(provider: string): boolean;
-}
-export const providers = defineService<Providers>('providers');
 
 /** Which protocols the gateway can speak with an upstream for a client of another. */
 export interface Translations {

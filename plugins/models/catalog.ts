@@ -37,6 +37,7 @@ function toModel(id: string, section: ModelConfig): Model {
     ...(section.cost === undefined ? {} : { cost: section.cost }),
     ...(section.multiplier === undefined ? {} : { multiplier: section.multiplier }),
     ...(section.traits === undefined ? {} : { traits: section.traits }),
+    ...(section.choose === undefined ? {} : { choose: section.choose }),
   };
 }
 

@@ -70,6 +70,10 @@ const modelSchema = z
       .optional()
       .describe("Ratio on the model's price, on top of the plan's and the account's; default: 1."),
     traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
+    choose: z
+      .enum(['listed', 'fastest'])
+      .optional()
+      .describe('Which target is asked first: listed (in this order, by weight) or fastest. Default: as `route` says.'),
     aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
   })
   .superRefine((model, context) => {

@@ -3,6 +3,7 @@ import { type Answer, definePlugin, type Endpoint, type Part, upstreamRequest } 
 import {
   call,
   caller,
+  conversation,
   database,
   dropped,
   errorShape,
@@ -16,6 +17,7 @@ import {
 } from '../../core/vocabulary.ts';
 import { readRequestBody } from './checks.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
+import { ToldConversation } from './conversation.ts';
 import { countCall, mustCount } from './count-call.ts';
 import { KeepsakeMemory } from './keepsake-memory.ts';
 import { opened, type Protocol, type ProtocolEndpoint } from './protocol.ts';
@@ -89,12 +91,13 @@ function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint, resolver: Re
     method: 'POST',
     path: endpoint.path,
     operation: endpoint.operation,
-    states: [call, opened, pinned],
+    states: [call, opened, pinned, conversation],
     finds: [caller],
     open(exchange) {
       const request = endpoint.open(readRequestBody(exchange.request.body), exchange);
       exchange.set(call, request.call);
       exchange.set(opened, request);
+      exchange.set(conversation, new ToldConversation(exchange, request));
       return resolver.resolve(exchange, request);
     },
     renderError: (error, exchange) => protocol.renderError(error, exchange),

@@ -49,6 +49,19 @@ const drainSchema = z.strictObject({
     .describe('Bytes of an answer that are read on at most; then the vendor is told to stop.'),
 });
 
+const queueSchema = z.strictObject({
+  length: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(100)
+    .describe('Requests that wait at most; more go to the next target at once. 0: nobody waits.'),
+  wait: duration()
+    .refine((milliseconds) => milliseconds > 0 && milliseconds <= 300_000, 'must be more than 0 and at most 5m')
+    .prefault('10s')
+    .describe('How long a request waits at most; then it goes to the next target.'),
+});
+
 export const providerSchema = z.strictObject({
   keys: listOf(z.string().max(4_000))
     .refine((keys) => keys.every((key) => /^[\x21-\x7e]+$/.test(key)), 'a key is printable ASCII without spaces')
@@ -78,6 +91,13 @@ export const providerSchema = z.strictObject({
     .prefault({})
     .describe('How this vendor wants to be asked in each protocol when a request is translated for it.'),
   stream_usage: z.boolean().default(true).describe('Ask for usage in chat streams by stream_options.include_usage.'),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe('Requests under way at this vendor at most, in each process of the gateway. Default: no bound.'),
+  queue: queueSchema.prefault({}).describe('Who waits when as many requests are under way as may be.'),
   timeouts: timeoutsSchema.prefault({}).describe('How long to wait for this vendor.'),
   client_left: z
     .enum(['abort', 'drain'])

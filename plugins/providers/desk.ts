@@ -1,17 +1,23 @@
 /** The upstream desk: what state each provider and its keys are in, and the switches that an operator has. */
-import type { UpstreamDesk, UpstreamView } from '../../core/desk.ts';
+import type { UpstreamDesk, UpstreamHealth, UpstreamRoom, UpstreamView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ProvidersConfig } from './config.ts';
+import type { Gate } from './gate.ts';
 import type { KeyRing } from './keys.ts';
 import type { Switches } from './switches.ts';
 
 export interface Upstreams {
   readonly config: ProvidersConfig;
   readonly rings: ReadonlyMap<string, KeyRing>;
+  readonly gates: ReadonlyMap<string, Gate>;
 }
 
-/** `now` tells those that are configured at the moment. */
-export function openDesk(now: () => Upstreams, switches: Switches): UpstreamDesk {
+/** `now` tells those that are configured at the moment, `health` whoever watches how they do. */
+export function openDesk(
+  now: () => Upstreams,
+  switches: Switches,
+  health: () => UpstreamHealth | undefined,
+): UpstreamDesk {
   const ringOf = (provider: string): KeyRing => {
     const ring = now().rings.get(provider);
     if (ring !== undefined) return ring;
@@ -19,7 +25,8 @@ export function openDesk(now: () => Upstreams, switches: Switches): UpstreamDesk
   };
   return {
     list() {
-      const { config, rings } = now();
+      const { config, rings, gates } = now();
+      const watched = health();
       return [...rings].map(
         ([provider, ring]): UpstreamView => ({
           provider,
@@ -27,6 +34,8 @@ export function openDesk(now: () => Upstreams, switches: Switches): UpstreamDesk
           protocols: { ...config[provider]!.speaks },
           disabled: ring.isDisabled,
           keys: ring.states(),
+          ...roomOf(gates.get(provider)),
+          ...(watched === undefined ? {} : { targets: watched.targets(provider) }),
         }),
       );
     },
@@ -44,4 +53,10 @@ export function openDesk(now: () => Upstreams, switches: Switches): UpstreamDesk
       switches.wake(provider);
     },
   };
+}
+
+function roomOf(gate: Gate | undefined): { room?: UpstreamRoom } {
+  if (gate === undefined) return {};
+  const { rules, inFlight, waiting } = gate;
+  return { room: { limit: rules.limit, queue: rules.queue, inFlight, waiting } };
 }

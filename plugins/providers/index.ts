@@ -1,20 +1,12 @@
 /** Vendors as data: who they are, what they speak, where, and whose turn it is among their keys. */
-import { definePlugin, type Host, type Notice } from '../../core/contract.ts';
-import { upstreamDesk } from '../../core/desk.ts';
-import {
-  database,
-  localUpstreams,
-  type Provider,
-  type Providers,
-  providers,
-  type UpstreamTraits,
-} from '../../core/vocabulary.ts';
-import { resolvingMap } from './addresses.ts';
+import { definePlugin } from '../../core/contract.ts';
+import { upstreamDesk, upstreamHealth } from '../../core/desk.ts';
+import { database, localUpstreams, type Providers, providers } from '../../core/vocabulary.ts';
 import { providerCommands } from './commands.ts';
-import { type ProviderConfig, type ProvidersConfig, providersSchema } from './config.ts';
+import { type ProvidersConfig, providersSchema } from './config.ts';
 import { openDesk } from './desk.ts';
-import { KeyRing } from './keys.ts';
 import { Switches } from './switches.ts';
+import { moveGates, vendorsOf } from './vendors.ts';
 
 const rereadMs = 60_000;
 
@@ -22,14 +14,14 @@ export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
   provides: [providers, upstreamDesk],
-  uses: [localUpstreams, database],
+  uses: [localUpstreams, database, upstreamHealth],
   async setup(host, written) {
     let config = written;
     let vendors = vendorsOf(config, host);
     const service: Providers = {
       find: (name) => vendors.known.get(name),
       list: () => [...vendors.known.values()],
-      takeKey: (name, model, except) => vendors.rings.get(name)?.take(model, except) ?? { retryAfterMs: 0 },
+      takeKey: (name, model, except, wish) => vendors.rings.get(name)?.take(model, except, wish) ?? { retryAfterMs: 0 },
       keyNamed: (name, credential, model) => vendors.rings.get(name)?.named(credential, model),
       rest: (credential, model, forMs, reason) =>
         vendors.ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
@@ -45,12 +37,19 @@ export default definePlugin<ProvidersConfig>({
       obey: (off) => {
         for (const ring of vendors.rings.values()) ring.obey(off);
       },
-      wake: (name) => vendors.rings.get(name)?.wake(),
+      wake: (name) => {
+        vendors.rings.get(name)?.wake();
+        host.find(upstreamHealth)?.reset(name);
+      },
     });
     if (host.mode !== 'check') await switches.load();
     // Should an announcement ever be lost.
     if (store !== undefined) host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
-    const desk = openDesk(() => ({ config, rings: vendors.rings }), switches);
+    const desk = openDesk(
+      () => ({ config, ...vendors }),
+      switches,
+      () => host.find(upstreamHealth),
+    );
     host.provide(upstreamDesk, desk);
     return {
       notices: () => vendors.notices,
@@ -58,6 +57,7 @@ export default definePlugin<ProvidersConfig>({
       prepare(changed) {
         const next = vendorsOf(changed, host, vendors);
         return () => {
+          moveGates(vendors, next, changed);
           config = changed;
           vendors = next;
           switches.again();
@@ -66,63 +66,3 @@ export default definePlugin<ProvidersConfig>({
     };
   },
 });
-
-interface Vendors {
-  readonly known: ReadonlyMap<string, Provider>;
-  readonly rings: ReadonlyMap<string, KeyRing>;
-  /** Of vendors that are gone: should one come back, its new keys get names that its old ones did not have. */
-  readonly retired: ReadonlyMap<string, KeyRing>;
-  readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
-  readonly notices: readonly Notice[];
-}
-
-/** `earlier`: those whose place they take. */
-function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vendors {
-  const known = new Map<string, Provider>();
-  const rings = new Map<string, KeyRing>();
-  const ringOfCredential = new Map<string, KeyRing>();
-  const retired = new Map([...(earlier?.retired ?? []), ...(earlier?.rings ?? [])]);
-  const notices: Notice[] = [];
-  for (const [name, section] of Object.entries(config)) {
-    if (section.keys.length === 0) {
-      notices.push({ level: 'warning', text: `provider "${name}" has no key and is left out` });
-      continue;
-    }
-    const ring = retired.get(name)?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
-    retired.delete(name);
-    known.set(name, provider(name, section, host));
-    rings.set(name, ring);
-    for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
-  }
-  return { known, rings, retired, ringOfCredential, notices };
-}
-
-function provider(name: string, section: ProviderConfig, host: Host): Provider {
-  const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));
-  const traits = traitsOf(section);
-  const { auth, dialect } = section;
-  if (auth === undefined || isOneAuth(auth)) return { name, speaks, dialect, traits: { ...traits, auth } };
-  const protocolTraits: Record<string, UpstreamTraits> = Object.create(null);
-  for (const [protocol, own] of Object.entries(auth)) protocolTraits[protocol] = { ...traits, auth: own };
-  return { name, speaks, dialect, traits, protocolTraits };
-}
-
-function traitsOf(section: ProviderConfig): UpstreamTraits {
-  const { drain } = section;
-  const headers = Object.entries(section.headers).map(([header, value]) => [header.toLowerCase(), value] as const);
-  return {
-    auth: undefined,
-    headers: Object.fromEntries(headers),
-    dropFields: section.drop_fields,
-    streamUsageOption: section.stream_usage,
-    connectTimeoutMs: section.timeouts.connect,
-    firstByteTimeoutMs: section.timeouts.first_byte,
-    idleTimeoutMs: section.timeouts.idle,
-    ...(section.client_left === 'abort' ? {} : { drain: { longestMs: drain.longest, maxBytes: drain.bytes } }),
-  };
-}
-
-/** `{ header, value }` for all protocols, as against one of these for each protocol. */
-function isOneAuth(auth: NonNullable<ProviderConfig['auth']>): auth is { header: string; value: string } {
-  return typeof auth['header'] === 'string';
-}

@@ -1,8 +1,9 @@
 /** The keys of one provider: used in turn, rested when the vendor says so, out of use when the operator does. */
 import type { Clock, Log } from '../../core/contract.ts';
 import type { UpstreamView } from '../../core/desk.ts';
+import { belonging, seedOf } from '../../core/rendezvous.ts';
 import { secret } from '../../core/secret.ts';
-import type { Providers, Secret } from '../../core/vocabulary.ts';
+import type { KeyWish, Providers, Secret } from '../../core/vocabulary.ts';
 import { digestOf } from './switches.ts';
 
 /** A key remembers at most this many resting models; a catalogue is far smaller. */
@@ -14,6 +15,8 @@ interface Key {
   readonly credential: string;
   /** Names it for good. */
   readonly digest: string;
+  /** Of the digest, so that every process gives it the same sessions. */
+  readonly seed: number;
   /** Monotonic milliseconds until which the key rests for every model. */
   restsUntil: number;
   /** The same for single models. */
@@ -52,10 +55,12 @@ export class KeyRing {
       // Each stays once: a key that is written twice takes two turns, which rest apart.
       if (stays !== undefined && staying.delete(text)) return stays;
       numbered += 1;
+      const digest = digestOf(provider, text);
       return {
         key: secret(text),
         credential: `${provider}#${numbered}`,
-        digest: digestOf(provider, text),
+        digest,
+        seed: seedOf(digest),
         restsUntil: Number.NEGATIVE_INFINITY,
         modelRestsUntil: new Map(),
         reason: undefined,
@@ -111,17 +116,26 @@ export class KeyRing {
     }));
   }
 
-  /** The next key that does not rest for this model and is not in `except`; else when the first resting one wakes (0: none rests). */
-  take(model: string, except?: ReadonlySet<string>): { key: Secret; credential: string } | { retryAfterMs: number } {
+  /**
+   * A key that does not rest for this model and is not in `except`: the one that is wished for, else the next in turn. There
+   * is none: when the first resting one wakes (0: none rests).
+   */
+  take(
+    model: string,
+    except?: ReadonlySet<string>,
+    wish?: KeyWish,
+  ): { key: Secret; credential: string } | { retryAfterMs: number } {
     if (this.#isDisabled) return { retryAfterMs: 0 };
     const now = this.#clock.monotonic();
+    const wished = wish === undefined ? undefined : this.#wished(model, except, wish, now);
+    if (wished !== undefined) return wished;
     let soonest = Number.POSITIVE_INFINITY;
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#turn + step) % this.#keys.length;
       const key = this.#keys[index]!;
       if (key.isDisabled) continue;
-      const wakesAt = Math.max(key.restsUntil, key.modelRestsUntil.get(model) ?? Number.NEGATIVE_INFINITY);
-      if (wakesAt > now) soonest = Math.min(soonest, wakesAt);
+      const wakes = wakesAt(key, model);
+      if (wakes > now) soonest = Math.min(soonest, wakes);
       else if (except === undefined || !except.has(key.credential)) {
         this.#turn = (index + 1) % this.#keys.length;
         return key;
@@ -130,13 +144,32 @@ export class KeyRing {
     return { retryAfterMs: soonest === Number.POSITIVE_INFINITY ? 0 : soonest - now };
   }
 
+  /** Of the usable keys the one that served before, else the one that the session belongs to; undefined: it is anyone's turn. */
+  #wished(
+    model: string,
+    except: ReadonlySet<string> | undefined,
+    { credential, session }: KeyWish,
+    now: number,
+  ): Key | undefined {
+    let nearest: Key | undefined;
+    let highest = 0;
+    for (const key of this.#keys) {
+      if (key.isDisabled || wakesAt(key, model) > now || except?.has(key.credential) === true) continue;
+      if (key.credential === credential) return key;
+      const score = session === undefined ? 0 : belonging(session, key.seed);
+      if (score <= highest) continue;
+      highest = score;
+      nearest = key;
+    }
+    return nearest;
+  }
+
   /** One key by its credential, and for how long it still rests for this model, or for all. */
   named(credential: string, model: string | undefined): NamedKey | undefined {
     const key = this.#keys.find((candidate) => candidate.credential === credential);
     if (key === undefined) return undefined;
-    const ofModel = model === undefined ? undefined : key.modelRestsUntil.get(model);
-    const wakesAt = Math.max(key.restsUntil, ofModel ?? Number.NEGATIVE_INFINITY);
-    const restsMs = Math.max(0, wakesAt - this.#clock.monotonic());
+    const wakes = model === undefined ? key.restsUntil : wakesAt(key, model);
+    const restsMs = Math.max(0, wakes - this.#clock.monotonic());
     return { key: key.key, restsMs, ...(this.#isDisabled || key.isDisabled ? { disabled: true } : {}) };
   }
 
@@ -157,6 +190,12 @@ export class KeyRing {
     if (key.modelRestsUntil.size >= restingModelsLimit) forgetRested(key.modelRestsUntil, now);
     key.modelRestsUntil.set(model, Math.max(until, now + forMs));
   }
+}
+
+/** Monotonic milliseconds until which a key rests for this model. */
+function wakesAt(key: Key, model: string): number {
+  const ofModel = key.modelRestsUntil.size === 0 ? undefined : key.modelRestsUntil.get(model);
+  return ofModel === undefined ? key.restsUntil : Math.max(key.restsUntil, ofModel);
 }
 
 /** Drops what has woken; if that is not enough, the oldest entry. */

@@ -1,8 +1,8 @@
-/** Which targets a request may go to, and in what order. Pure but for the draw. */
-import type { Random } from '../../core/contract.ts';
+/** Which targets a request may go to. */
 import { GatewayError } from '../../core/errors.ts';
 import { mergeTraits, type Traits } from '../../core/traits.ts';
 import type { Model, ModelTarget, Provider, Providers, Translations } from '../../core/vocabulary.ts';
+import type { HealthBook, TargetHealth } from './health.ts';
 
 export interface Candidate {
   readonly provider: Provider;
@@ -12,6 +12,7 @@ export interface Candidate {
   readonly protocol: string;
   readonly traits: Traits;
   readonly weight: number;
+  readonly health: TargetHealth;
   /** Credentials that this request has used here already; made at the first failure. */
   tried?: Set<string>;
 }
@@ -24,63 +25,59 @@ const endpointOf: Record<string, string> = {
   gemini: '/v1beta/models/{model}:generateContent',
 };
 
+/** Of equal worth to the client's protocol, in the listed order. */
+export interface Candidates {
+  /** Those that speak it. */
+  readonly native: Candidate[];
+  /** Those for which the call must be translated; they speak the first protocol of their list that serves. */
+  readonly foreign: Candidate[];
+}
+
 /**
- * The usable targets. Those that speak `protocol` come before those for which the call must be translated, which speak the
- * first protocol of their list that serves. In the listed order; but where targets carry weights, one of these is drawn by
- * its share to go first, and those without a weight stay behind as fallbacks.
- * Throws GatewayError `unsupported` when no target can be spoken with, `overloaded` when those that could are out of use.
+ * The usable targets. Throws GatewayError `unsupported` when no target can be spoken with, `overloaded` when those that
+ * could are out of use.
  */
 export function candidatesFor(
   model: Model,
   protocol: string,
   providers: Providers,
-  random: Random,
   translations: Translations | undefined,
-): Candidate[] {
+  book: HealthBook,
+): Candidates {
   const native: Candidate[] = [];
   const foreign: Candidate[] = [];
   for (const target of model.targets) {
     const provider = providers.find(target.provider);
     if (provider === undefined || providers.isDisabled?.(target.provider) === true) continue;
     if (protocol in provider.speaks) {
-      native.push(candidate(model, target, provider, protocol));
+      native.push(candidate(model, target, provider, protocol, book));
       continue;
     }
     const spoken = Object.keys(provider.speaks).find((name) => translations?.can(protocol, name));
-    if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken));
+    if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken, book));
   }
   if (native.length + foreign.length === 0) {
     if (model.targets.some((target) => providers.isDisabled?.(target.provider) === true)) throw outOfService();
     throw noneSpeaks(model, protocol, providers);
   }
-  if (native.length > 1) drawFirst(native, random);
-  if (foreign.length > 1) drawFirst(foreign, random);
-  return native.concat(foreign);
+  return { native, foreign };
 }
 
-function candidate(model: Model, target: ModelTarget, provider: Provider, protocol: string): Candidate {
+function candidate(
+  model: Model,
+  target: ModelTarget,
+  provider: Provider,
+  protocol: string,
+  book: HealthBook,
+): Candidate {
   return {
     provider,
     model: target.model,
     protocol,
     traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
     weight: target.weight,
+    health: book.of(target),
   };
-}
-
-function drawFirst(candidates: Candidate[], random: Random): void {
-  let sum = 0;
-  for (const candidate of candidates) sum += candidate.weight;
-  if (sum === 0) return;
-  let left = random.fraction() * sum;
-  const drawn = candidates.findIndex((candidate) => {
-    left -= candidate.weight;
-    return left < 0;
-  });
-  // -1: the sum was rounded, and the draw fell behind the last one.
-  const first = candidates.splice(drawn === -1 ? candidates.findLastIndex(({ weight }) => weight > 0) : drawn, 1)[0]!;
-  candidates.sort((one, other) => Number(other.weight > 0) - Number(one.weight > 0));
-  candidates.unshift(first);
 }
 
 /** An operator has taken all that could serve it out of use. */

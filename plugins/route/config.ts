@@ -9,6 +9,49 @@ const rest = (fallback: string) =>
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 86_400_000, 'must be from 1s to 1d')
     .prefault(fallback);
 
+const longerThanNothing = (fallback: string) =>
+  duration()
+    .refine((milliseconds) => milliseconds > 0 && milliseconds <= 3_600_000, 'must be more than 0 and at most 1h')
+    .prefault(fallback);
+
+const breakerSchema = z
+  .strictObject({
+    failures: z
+      .int()
+      .min(1)
+      .max(32)
+      .default(5)
+      .describe('Failures among the latest 32 requests of a target from which on it is passed over …'),
+    share: z.number().gt(0).max(1).default(0.5).describe('… if they are at least this share of them: 0.5 is half.'),
+    open: longerThanNothing('2s').describe('How long it is passed over the first time; twice as long each time again.'),
+    max_open: longerThanNothing('60s').describe('How long it is passed over at most, until one request tries it.'),
+    all_open: z
+      .enum(['try', 'refuse'])
+      .default('try')
+      .describe(
+        'When every target that could serve a request is passed over. try: the one whose time ends first is asked; ' +
+          'refuse: the client is told to come back then (503, retry-after).',
+      ),
+  })
+  .refine(({ open, max_open: longest }) => open <= longest, { path: ['open'], message: 'must be at most max_open' });
+
+const affinitySchema = z.strictObject({
+  sessions: z
+    .boolean()
+    .default(true)
+    .describe('Requests of one session go to the target and key that served it before, while these are well.'),
+  headers: z
+    .array(z.string().regex(/^[a-z0-9_-]{1,100}$/, 'must be a header name in lower case'))
+    .max(20)
+    .prefault(['x-session-id', 'x-session-affinity', 'session-id', 'session_id', 'thread-id'])
+    .describe('Headers by which clients name a session; the first that is there counts, after what the body says.'),
+  openings: z
+    .boolean()
+    .default(true)
+    .describe('Where nothing names a session, long requests that begin alike are taken for one.'),
+  keep: longerThanNothing('10m').describe('How long a session is remembered after its last request.'),
+});
+
 export const routeSchema = z.strictObject({
   attempts: z
     .int()
@@ -23,6 +66,15 @@ export const routeSchema = z.strictObject({
       'Try another target also when an attempt broke off without an answer and may have run (500, 502, 504, a reset, ' +
         'silence). The client pays for one attempt at most; what the others may have cost is booked as absorbed.',
     ),
+  choose: z
+    .enum(['listed', 'fastest'])
+    .default('listed')
+    .describe(
+      'Which target of a model is asked first. listed: in their order, by weight where they have one; fastest: the one ' +
+        'that answers soonest in recent traffic. A model may say otherwise.',
+    ),
+  breaker: breakerSchema.prefault({}).describe('When targets that fail are passed over, and for how long.'),
+  affinity: affinitySchema.prefault({}).describe('What keeps requests together whose prompts a vendor has cached.'),
   rest: z
     .strictObject({
       rate_limited: rest('30s').describe('How long a key rests for a model after a 429 that names no time.'),
@@ -34,3 +86,4 @@ export const routeSchema = z.strictObject({
 });
 
 export type RouteConfig = z.output<typeof routeSchema>;
+export type AffinityConfig = RouteConfig['affinity'];

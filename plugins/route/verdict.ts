@@ -17,6 +17,8 @@ export interface Verdict {
   readonly error: unknown;
   /** Which of several failures the client is told: the one for which waiting helps most; from 2 on it does. */
   readonly hope: number;
+  /** The target has failed: it counts against it, and as a rule concerns all of its keys. */
+  readonly isFault: boolean;
 }
 
 /**
@@ -27,14 +29,15 @@ export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdi
   if (error instanceof UpstreamRefusal) return judgeRefusal(error, config);
   if (error instanceof UpstreamError && error.phase === 'connect') {
     const told = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });
-    return { ...nothing, result: 'not_sent', next: 'target', error: told, hope: 1 };
+    return { ...nothing, result: 'not_sent', next: 'target', error: told, hope: 1, isFault: true };
   }
   // What this target cannot take, another may.
   if (error instanceof GatewayError && error.code === 'unsupported_by_model' && !sent)
     return { ...nothing, result: 'not_sent', next: 'target', error, hope: 1 };
   const mayHaveRun = sent || error instanceof UpstreamError;
   if (!mayHaveRun) return { ...nothing, result: 'not_sent', error };
-  return { ...nothing, result: 'unknown', next: isUpstreams(error) ? onward(config) : 'nowhere', error };
+  const isFault = isUpstreams(error);
+  return { ...nothing, result: 'unknown', next: isFault ? onward(config) : 'nowhere', error, isFault };
 }
 
 /** The upstream's failure; all others would meet every target. */
@@ -44,12 +47,17 @@ function isUpstreams(error: unknown): boolean {
 
 const upstreamKinds = new Set<GatewayError['kind']>(['upstream_failed', 'upstream_timeout']);
 
+/** Whether an answer that had begun broke off by the target's fault. `error`: what the stream was ended with. */
+export function isBreak(error: GatewayError | undefined): boolean {
+  return error === undefined || upstreamKinds.has(error.kind) || error.kind === 'overloaded';
+}
+
 /** Where an attempt that may have run is followed by another. */
 function onward(config: RouteConfig): Verdict['next'] {
   return config.retry_unknown ? 'target' : 'nowhere';
 }
 
-const nothing = { status: undefined, next: 'nowhere', rest: undefined, hope: 0 } as const;
+const nothing = { status: undefined, next: 'nowhere', rest: undefined, hope: 0, isFault: false } as const;
 
 /** Statuses of a proxy in front of the vendor that gave up waiting: the vendor may be at work. */
 const gaveUpWaiting = new Set([520, 524]);
@@ -60,7 +68,14 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   const isClients = status >= 400 && status < 500 && status !== 429 && !refusal.keyAtFault;
   if (refusal.mayRun || refusal.hasUsage || gaveUpWaiting.has(status)) {
     const error = isClients ? refusal : failed(refusal);
-    return { ...nothing, result: 'unknown', status, next: isClients ? 'nowhere' : onward(config), error };
+    return {
+      ...nothing,
+      result: 'unknown',
+      status,
+      next: isClients ? 'nowhere' : onward(config),
+      error,
+      isFault: status >= 500 || status < 400,
+    };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
   if (isClients) return { ...refused, error: refusal };
@@ -69,7 +84,8 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
     const pause = { forMs: rest.unauthorized, allModels: status !== 403 };
     return { ...refused, next: 'key', rest: pause, error: failed(refusal) };
   }
-  if (status !== 429 && !isBusy(status)) return { ...refused, next: 'target', error: refusal.error, hope: 1 };
+  if (status !== 429 && !isBusy(status))
+    return { ...refused, next: 'target', error: refusal.error, hope: 1, isFault: true };
   const asked = refusal.retryAfterMs === undefined ? undefined : clamp(refusal.retryAfterMs, rest.max);
   if (status === 429) {
     const forMs = asked ?? rest.rate_limited;
@@ -77,7 +93,7 @@ function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   }
   // Without a word of the vendor a key does not rest: one stray 503 must not close a model that has a single key.
   const pause = asked === undefined ? undefined : { forMs: asked, allModels: false };
-  return { ...refused, next: 'target', rest: pause, error: busy(asked, refusal), hope: 2 };
+  return { ...refused, next: 'target', rest: pause, error: busy(asked, refusal), hope: 2, isFault: true };
 }
 
 function isBusy(status: number): boolean {

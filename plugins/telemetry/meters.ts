@@ -5,6 +5,7 @@ import type { Exchange, Host, Outcome } from '../../core/contract.ts';
 import { moneyDesk } from '../../core/desk.ts';
 import { attempts, call, database, usageReport } from '../../core/vocabulary.ts';
 import { requestAttributes, tokensIn, tokensOut } from './attributes.ts';
+import { observeUpstreams } from './upstreams.ts';
 
 /** Seconds and tokens: the bounds that the conventions advise. */
 const durationBounds = [
@@ -46,6 +47,7 @@ export function createMeters(meter: Meter, host: Host): Meters {
     histogram('{token}', tokenBounds, 'Tokens that an answer used, in and out.'),
   );
   observeHouse(meter, host);
+  observeUpstreams(meter, host);
 
   return {
     begun() {

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { upstreamDesk } from '../../core/desk.ts';
 import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
 
 /** What the vendor writes for one request; a number is a pause in milliseconds, `close` ends the connection. */
@@ -69,6 +70,8 @@ interface Asked {
 
 async function ask(script: readonly Line[], stream = false, model = 'raw'): Promise<Asked> {
   lines = script;
+  // What an earlier case made of it is forgotten: it is asked first each time.
+  house.gateway.gateway.find(upstreamDesk)!.wake(model);
   const customer = await house.customer();
   const told = await house.call(customer, 'chat', { model, prompt: 'Hello', stream });
   const books = await house.books(customer);

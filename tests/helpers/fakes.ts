@@ -12,6 +12,7 @@ import type {
   Service,
 } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import type { StoryNote } from '../../core/vocabulary.ts';
 
 export interface FakeHost extends Host {
   /** Moves both clocks. */
@@ -149,3 +150,7 @@ export async function prepare<Config>(plugin: Plugin<Config>, part: Part, sectio
 }
 
 export const okAnswer: Answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' };
+
+/** What a story says, a line each. */
+export const wordsIn = (notes: readonly StoryNote[]): string[] =>
+  notes.map(({ kind, values }) => kind.words(...((typeof values === 'function' ? values() : values) ?? [])));

@@ -1,10 +1,25 @@
 /** The vendors behind the gateway: their keys' health, and taking them out of use. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { UpstreamView } from '../../../core/desk.ts';
+import type { TargetView, UpstreamView } from '../../../core/desk.ts';
 import { requestDesk, upstreamDesk } from '../desks.ts';
 import { requestSums, tellSums } from './request-rows.ts';
 import { audited, type Console, need, nothingHere, router } from './router.ts';
 import { answers, done, hourMs, reasonAsked, takes } from './words.ts';
+
+const milliseconds = z.number().nullable().describe('Moving average; null: nothing was measured.');
+const target = z.object({
+  model: z.string(),
+  circuit: z.enum(['closed', 'open', 'half_open']),
+  opensForMs: z.number(),
+  inFlight: z.number(),
+  recent: z.number().describe('Latest requests that count, at most 32.'),
+  failed: z.number(),
+  firstByteMs: milliseconds,
+  wholeMs: milliseconds,
+  keys: z.array(
+    z.object({ credential: z.string(), answered: z.number(), firstByteMs: milliseconds, wholeMs: milliseconds }),
+  ),
+});
 
 const upstream = z
   .object({
@@ -20,6 +35,11 @@ const upstream = z
         reason: z.string().nullable(),
       }),
     ),
+    room: z
+      .object({ limit: z.number(), inFlight: z.number(), queue: z.number(), waiting: z.number() })
+      .nullable()
+      .describe('Requests at once, and those that wait, in this process; null: no bound is set.'),
+    targets: z.array(target).describe('How its models do in the traffic of this process.'),
     lastHour: requestSums.nullable(),
   })
   .openapi('Upstream');
@@ -110,7 +130,7 @@ function known(hall: Console, name: string, credential: string | undefined): str
   return name;
 }
 
-function tellUpstream({ provider, protocols, disabled, keys }: UpstreamView) {
+function tellUpstream({ provider, protocols, disabled, keys, room, targets = [] }: UpstreamView) {
   return {
     provider,
     protocols: { ...protocols },
@@ -122,5 +142,14 @@ function tellUpstream({ provider, protocols, disabled, keys }: UpstreamView) {
       modelRests: modelRests.map(({ model, restsMs }) => ({ model, restsMs })),
       reason: reason ?? null,
     })),
+    room: room === undefined ? null : { ...room },
+    targets: targets.map(({ keys: own, ...figures }) => ({
+      ...timed(figures),
+      keys: own.map(timed),
+    })),
   };
+}
+
+function timed<Figures extends Pick<TargetView, 'firstByteMs' | 'wholeMs'>>(figures: Figures) {
+  return { ...figures, firstByteMs: figures.firstByteMs ?? null, wholeMs: figures.wholeMs ?? null };
 }

@@ -284,6 +284,26 @@ test('a list is paged to its end without a row twice', async () => {
   assert.equal((await ask('GET /admin/requests?from=yesterday')).json.error.field, 'from');
 });
 
+test('operators see how upstreams do: places, circuits and times, and null where nothing is known', async () => {
+  const { rows } = (await caller(fakeConsole(), 'operator')('GET /admin/upstreams')).json;
+  const of = (name: string) => rows.find(({ provider }: { provider: string }) => provider === name);
+  assert.deepEqual([of('openai').room, of('openai').targets], [null, []]);
+  assert.deepEqual(of('google').room, { limit: 40, inFlight: 12, queue: 100, waiting: 0 });
+  assert.deepEqual(of('google').targets, [
+    {
+      model: 'gemini-3.8-flash',
+      circuit: 'open',
+      opensForMs: 7_500,
+      inFlight: 12,
+      recent: 32,
+      failed: 17,
+      firstByteMs: 420,
+      wholeMs: null,
+      keys: [{ credential: 'google#1', answered: 0.4, firstByteMs: 420, wholeMs: null }],
+    },
+  ]);
+});
+
 test('a gateway that lacks a service says so, and /me tells it before', async () => {
   const hall = fakeConsole({ bare: true });
   const ask = caller(hall, 'operator');

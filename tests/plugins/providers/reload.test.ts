@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { upstreamDesk } from '../../../core/desk.ts';
 import { type Providers, providers } from '../../../core/vocabulary.ts';
 import plugin from '../../../plugins/providers/index.ts';
 import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
@@ -77,4 +78,25 @@ test('whatever the lists of keys are, no two keys ever have one name', async () 
     }),
     { numRuns: 100 },
   );
+});
+
+test('a bound on requests at once holds from the change on; who is under way or waits keeps its place', async () => {
+  const section = (concurrency?: number) => ({
+    a: { keys: 'one', speaks, ...(concurrency === undefined ? {} : { concurrency }) },
+  });
+  const { part, service, host } = await open(section(1));
+  const { gate } = service.find('a')!;
+  assert.ok(gate!.tryEnter());
+  const never = new AbortController().signal;
+  const waiting = [gate!.enter(never), gate!.enter(never)];
+  const commit = await prepare(plugin, part, section(2));
+  const room = () => host.need(upstreamDesk).list()[0]!.room;
+  assert.deepEqual(room(), { limit: 1, queue: 100, inFlight: 1, waiting: 2 }, 'nothing holds before the commit');
+  commit();
+  assert.equal(service.find('a')!.gate, gate);
+  assert.equal(await waiting[0], true);
+  assert.deepEqual(room(), { limit: 2, queue: 100, inFlight: 2, waiting: 1 });
+  (await prepare(plugin, part, section()))();
+  assert.equal(await waiting[1], true);
+  assert.deepEqual([service.find('a')!.gate, room()], [undefined, undefined]);
 });

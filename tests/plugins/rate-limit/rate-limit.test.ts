@@ -15,7 +15,7 @@ import {
   usageReport,
 } from '../../../core/vocabulary.ts';
 import rateLimit from '../../../plugins/rate-limit/index.ts';
-import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, setUp, wordsIn } from '../../helpers/fakes.ts';
 
 const chatCall: Call = {
   protocol: 'chat',
@@ -302,10 +302,7 @@ test('of the limits of plan and key the scarcer one is told, and tokens come bac
 test('the story tells how much is left of plan and key', async () => {
   const { send, refusal } = await limiterOf();
   const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
-  const told = (exchange: FakeExchange) =>
-    exchange
-      .get(story)
-      .map(({ kind, values }) => kind.words(...((typeof values === 'function' ? values() : values) ?? [])));
+  const told = (exchange: FakeExchange) => wordsIn(exchange.get(story));
   const first = request(asked);
   first.set(story, []);
   await send(first);

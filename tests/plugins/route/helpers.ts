@@ -1,18 +1,23 @@
 /** A route plugin with providers of its own and an upstream that answers as a test scripts it. */
-import type { Answer, Exchange } from '../../../core/contract.ts';
+import type { Answer, Exchange, Outcome } from '../../../core/contract.ts';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
 import { flatBook } from '../../../core/prices.ts';
 import {
   type Attempt,
   attempts,
   type Call,
+  type Caller,
   call,
+  caller,
+  conversation,
   type Model,
   type ModelTarget,
   model,
   type Pinned,
   pinned,
   providers,
+  type StoryNote,
+  story,
   type Target,
   target,
 } from '../../../core/vocabulary.ts';
@@ -26,6 +31,10 @@ export interface Step {
   readonly answer?: Answer;
   readonly error?: unknown;
   readonly takesMs?: number;
+  /** It is answered only then. */
+  readonly after?: Promise<void>;
+  /** What is met instead where the attempt went to this provider. */
+  readonly byProvider?: Record<string, Step>;
 }
 
 export const ok: Step = { sent: true, answer: okAnswer };
@@ -64,12 +73,32 @@ export interface Trip {
 
 export interface Bench {
   readonly host: FakeHost;
-  /** Sends one request whose attempts meet the steps in turn. */
-  go(
-    entry: Model,
-    steps: readonly Step[],
-    options?: { protocol?: string; leaveAt?: number; reason?: unknown; pinned?: Pinned },
-  ): Promise<Trip>;
+  /** Sends one request whose attempts meet the steps in turn, and ends it unless it is told to go on. */
+  go(entry: Model, steps: readonly Step[], options?: GoOptions): Promise<Trip>;
+}
+
+export interface GoOptions {
+  readonly protocol?: string;
+  readonly leaveAt?: number;
+  readonly reason?: unknown;
+  readonly pinned?: Pinned;
+  readonly stream?: boolean;
+  /** What its body names, how it began, its headers and length. */
+  readonly session?: string;
+  readonly opening?: string;
+  readonly headers?: Record<string, string>;
+  readonly bodyBytes?: number;
+  readonly account?: string;
+  /** The answer still goes out: the test ends it. */
+  readonly open?: boolean;
+  /** How the answer ends. */
+  readonly outcome?: Partial<Outcome>;
+  /** Lines are told into it. */
+  readonly story?: StoryNote[];
+  /** Told where each attempt goes. */
+  readonly seen?: (provider: string) => void;
+  /** The client's. */
+  readonly controller?: AbortController;
 }
 
 export const vendors = {
@@ -84,23 +113,32 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
   const part = await setUp(routePlugin, host, section);
   return {
     host,
-    async go(entry, steps, { protocol = 'chat', leaveAt, reason, pinned: pin } = {}) {
-      const wanted = { protocol, model: entry.id } as Call;
+    async go(entry, steps, options = {}) {
+      const { protocol = 'chat', leaveAt, reason, stream = false, controller = new AbortController() } = options;
+      const { session: name, opening, headers = {}, bodyBytes = 0, account = 'someone' } = options;
+      const wanted = { protocol, model: entry.id, stream } as Call;
       const base = fakeExchange({
+        request: { headers, bodyBytes },
         facts: [
           [call, wanted],
           [model, entry],
-          [pinned, pin],
+          [pinned, options.pinned],
+          [story, options.story],
+          [caller, { accountId: account } as Caller],
+          [conversation, { name, opening: () => opening }],
         ],
       });
-      const controller = new AbortController();
       const exchange: FakeExchange & Exchange = Object.defineProperty(base, 'signal', { value: controller.signal });
       const targets: Target[] = [];
       const upstream = async (): Promise<Answer> => {
-        const step = steps[targets.length];
-        targets.push(exchange.get(target));
+        const listed = steps[targets.length];
+        const to = exchange.get(target);
+        const step = listed?.byProvider?.[to.provider] ?? listed;
+        targets.push(to);
+        options.seen?.(to.provider);
         if (step === undefined) throw new Error('the test scripted no further attempt');
         if (step.sent === true) await exchange.send();
+        await step.after;
         host.advance(step.takesMs ?? 0);
         if (targets.length === leaveAt) controller.abort(reason);
         if (step.answer !== undefined) return step.answer;
@@ -111,6 +149,8 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
         return { answer: await part.handle!(exchange, upstream), ...made() };
       } catch (error) {
         return { error, ...made() };
+      } finally {
+        if (options.open !== true) await exchange.end(options.outcome);
       }
     },
   };

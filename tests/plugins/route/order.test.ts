@@ -31,7 +31,7 @@ test('weights share out the first tries', async () => {
 
 test('a target without a weight is a fallback of those that have one', async () => {
   const { go } = await bench(
-    {},
+    { breaker: { failures: 32 } },
     {
       a: { keys: 'one', speaks: { chat: 'https://a.example' } },
       b: { keys: 'one', speaks: { chat: 'https://b.example' } },

@@ -249,7 +249,10 @@ test('there are at most as many attempts as configured, and never more than eigh
   const many = {
     a: { keys: Array.from({ length: 20 }, (_, index) => `key-${index}`), speaks: { chat: 'https://a.example' } },
   };
-  const eight = await (await bench({ attempts: 8 }, many)).go(modelWith('a'), new Array(20).fill(unreachable));
+  const eight = await (await bench({ attempts: 8, breaker: { failures: 32 } }, many)).go(
+    modelWith('a'),
+    new Array(20).fill(unreachable),
+  );
   assert.equal(eight.attempts.length, 8);
   assert.equal(new Set(credentials(eight)).size, 8, 'no key twice');
   const one = await (await bench({ attempts: 1 }, many)).go(modelWith('a'), [unreachable]);

@@ -1,6 +1,7 @@
 /** How often and how long is tried again, changed while the gateway serves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { upstreamDesk } from '../../../core/desk.ts';
 import { UpstreamError } from '../../../core/errors.ts';
 import { attempts, type Call, call, model } from '../../../core/vocabulary.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
@@ -36,4 +37,33 @@ test('a request goes by the rules that it came in with', async () => {
   assert.deepEqual([await tries(part.handle!), await tries(old)], [1, 2]);
   await assert.rejects(prepare(plugin, part, { attempts: 9 }));
   assert.equal(await tries(part.handle!), 1);
+});
+
+test('what was learned of targets stays when the settings change; the new ones hold from then on', async () => {
+  const host = fakeHost();
+  await setUp(providersPlugin, host, { a: { keys: 'k', speaks } });
+  const part = await setUp(plugin, host, {});
+  const send = async () => {
+    const exchange = fakeExchange({
+      facts: [
+        [call, asked],
+        [model, modelWith('a')],
+      ],
+    });
+    await assert.rejects(
+      part.handle!(exchange, async () => {
+        throw new UpstreamError('connect', 'nobody there');
+      }),
+    );
+    await exchange.end();
+    return exchange.get(attempts).length;
+  };
+  const [circuit, failed] = [() => target().circuit, () => target().failed];
+  const target = () => host.need(upstreamDesk).list()[0]!.targets![0]!;
+  for (let round = 0; round < 2; round++) await send();
+  (await prepare(plugin, part, { breaker: { failures: 3, all_open: 'refuse' } }))();
+  assert.deepEqual([circuit(), failed()], ['closed', 2]);
+  await send();
+  assert.deepEqual([circuit(), await send()], ['open', 0]);
+  await assert.rejects(prepare(plugin, part, { breaker: { open: '2m' } }), /max_open/);
 });

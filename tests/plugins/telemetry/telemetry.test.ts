@@ -41,7 +41,10 @@ async function startMeasured(
     otlp: { endpoint: origin, headers: { authorization: 'Bearer c' } },
     ...more,
   };
-  const house = await startHouse({ more: { telemetry } });
+  const house = await startHouse({
+    providers: ({ sandbox }) => ({ bounded: { keys: 'k', speaks: { chat: `${sandbox}/v1` }, concurrency: 3 } }),
+    more: { telemetry },
+  });
   t.after(() => house.stop());
   return { house, port, collected };
 }
@@ -66,6 +69,9 @@ test('Prometheus is told what went through, on a port of its own', async (t) => 
     /^gen_ai_client_token_usage_sum\{.*gateway_stream="true".*gen_ai_token_type="output".*\} 20$/m,
     /^gateway_requests_total\{.*operation="chat".*status="401".*\} 1$/m,
     /^gateway_upstream_attempts_total\{.*gen_ai_provider_name="sandbox".*result="answered".*\} 2$/m,
+    /^gateway_upstream_circuit\{.*gen_ai_provider_name="sandbox".*model="sandbox".*\} 0$/m,
+    /^gateway_upstream_in_flight\{.*gen_ai_provider_name="sandbox".*\} 0$/m,
+    /^gateway_upstream_queue\{.*gen_ai_provider_name="bounded".*\} 0$/m,
     /^gateway_database_healthy(\{.*\})? 1$/m,
     /^process_cpu_time_total\{/m,
     /^nodejs_eventloop_delay_p99(\{.*\})? /m,
@@ -120,7 +126,10 @@ test('a caller that does not sample is not traced, and with a ratio of 0 nobody 
 
 test('a collector that is away costs neither requests nor the stop', async () => {
   const telemetry = { otlp: { endpoint: `http://127.0.0.1:${await freePort()}` } };
-  const house = await startHouse({ more: { telemetry } });
+  const house = await startHouse({
+    providers: ({ sandbox }) => ({ bounded: { keys: 'k', speaks: { chat: `${sandbox}/v1` }, concurrency: 3 } }),
+    more: { telemetry },
+  });
   const customer = await house.customer();
   assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'x' })).status, 200);
   const gaveUp = pause(25_000, 'gave up', { ref: false });

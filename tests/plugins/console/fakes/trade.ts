@@ -281,7 +281,23 @@ export function fakeUpstreams(): UpstreamDesk {
     upstream('anthropic', 'messages', 'https://api.anthropic.example', [
       key('anthropic#1', { modelRests: [{ model: 'claude-sonnet-5', restsMs: 9_000 }], reason: '529: overloaded' }),
     ]),
-    upstream('google', 'gemini', 'https://generativelanguage.example/v1beta', [key('google#1')]),
+    {
+      ...upstream('google', 'gemini', 'https://generativelanguage.example/v1beta', [key('google#1'), key('google#2')]),
+      room: { limit: 40, inFlight: 12, queue: 100, waiting: 0 },
+      targets: [
+        {
+          model: 'gemini-3.8-flash',
+          circuit: 'open' as const,
+          opensForMs: 7_500,
+          inFlight: 12,
+          recent: 32,
+          failed: 17,
+          firstByteMs: 420,
+          wholeMs: undefined,
+          keys: [{ credential: 'google#1', answered: 0.4, firstByteMs: 420, wholeMs: undefined }],
+        },
+      ],
+    },
     upstream('xai', 'xai-videos', 'https://api.x.example/v1', [key('xai#1', { disabled: true })]),
   ];
   const change = (provider: string, more: (row: UpstreamView) => UpstreamView) => {

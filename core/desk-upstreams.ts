@@ -1,0 +1,66 @@
+/** The desk of upstreams: what state providers, their keys and their models are in, and the switches. Types alone. */
+import { defineService } from './contract.ts';
+
+export interface UpstreamView {
+  readonly provider: string;
+  readonly protocols: Readonly<Record<string, string>>;
+  readonly disabled: boolean;
+  readonly keys: readonly {
+    readonly credential: string;
+    readonly disabled: boolean;
+    /** Milliseconds it still rests for every model, and for single ones; why it was put to rest last. */
+    readonly restsMs: number;
+    readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
+    readonly reason: string | undefined;
+  }[];
+  /** How many requests it takes at once, has and keeps waiting, in this process; absent: no bound is set. */
+  readonly room?: UpstreamRoom;
+  /** How its models do, as far as they were asked for in this process; absent: nobody watches. */
+  readonly targets?: readonly TargetView[];
+}
+export interface UpstreamRoom {
+  readonly limit: number;
+  readonly inFlight: number;
+  readonly queue: number;
+  readonly waiting: number;
+}
+/** `open`: it fails and is passed over; `half_open`: one request may try it, or does. */
+export type CircuitState = 'closed' | 'open' | 'half_open';
+/** A provider's model in the traffic of this process. Times are moving averages; undefined: nothing was measured. */
+export interface TargetView {
+  /** The provider's name of it. */
+  readonly model: string;
+  readonly circuit: CircuitState;
+  /** How long it stays open; 0 when it is not. */
+  readonly opensForMs: number;
+  readonly inFlight: number;
+  /** Of the latest requests, at most 32: how many there were, and how many failed by the target's fault. */
+  readonly recent: number;
+  readonly failed: number;
+  /** Until the first byte of streamed answers, and until the others were whole. */
+  readonly firstByteMs: number | undefined;
+  readonly wholeMs: number | undefined;
+  /** The same by key, where the provider has several. */
+  readonly keys: readonly {
+    readonly credential: string;
+    /** Moving share of attempts that were answered. */
+    readonly answered: number;
+    readonly firstByteMs: number | undefined;
+    readonly wholeMs: number | undefined;
+  }[];
+}
+/** Whoever chooses targets tells how they do; the upstream desk shows it. */
+export interface UpstreamHealth {
+  targets(provider: string): readonly TargetView[];
+  /** Closes the circuits of a provider. */
+  reset(provider: string): void;
+}
+export const upstreamHealth = defineService<UpstreamHealth>('upstream health');
+export interface UpstreamDesk {
+  list(): readonly UpstreamView[];
+  /** Takes a provider, or one of its keys, out of use until it is enabled again; every process obeys within a second. */
+  setDisabled(provider: string, credential: string | undefined, disabled: boolean): Promise<void>;
+  /** Ends the rests of a provider's keys and closes its circuits. */
+  wake(provider: string): void;
+}
+export const upstreamDesk = defineService<UpstreamDesk>('upstream desk');

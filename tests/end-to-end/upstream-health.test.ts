@@ -1,0 +1,255 @@
+/** The whole gateway in front of vendors that fail, are slow and are many: circuits, places, sessions, and what is told of them. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type RequestView, requestDesk, type TargetView, type UpstreamView, upstreamDesk } from '../../core/desk.ts';
+import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
+import { dialectNames, dialects } from './dialects.ts';
+import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
+
+let house: House;
+let customer: Customer;
+let sick: Vendor;
+let narrow: Vendor;
+let many: Vendor;
+const manyKeys = ['many-1', 'many-2', 'many-3', 'many-4'];
+
+before(async () => {
+  [sick, narrow, many] = await Promise.all([startVendor(), startVendor(), startVendor()]);
+  house = await startHouse({
+    providers: () => ({
+      sick: { keys: 'sick-key', speaks: speaks(sick.origin) },
+      narrow: {
+        keys: 'narrow-key',
+        speaks: speaks(narrow.origin),
+        concurrency: 2,
+        queue: { length: 2, wait: '5s' },
+      },
+      many: { keys: manyKeys, speaks: speaks(many.origin) },
+    }),
+    models: {
+      pair: modelAt('sick/their-pair', 'sandbox'),
+      alone: modelAt('sick/their-alone'),
+      other: modelAt('sick/their-other'),
+      narrow: modelAt('narrow'),
+      wide: modelAt('narrow', 'sandbox'),
+      many: modelAt('many'),
+    },
+    more: { route: { breaker: { open: '8s', max_open: '8s' } } },
+  });
+  customer = await house.customer();
+});
+after(async () => {
+  await house.stop();
+  await Promise.all([sick.stop(), narrow.stop(), many.stop()]);
+});
+
+const body = JSON.stringify({
+  id: 'c1',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
+});
+const well: Script = { body };
+const unavailable: Script = { status: 503, body: '{"error":{"message":"down","type":"server_error"}}' };
+const ask = (model: string, init?: RequestInit) => house.call(customer, 'chat', { model, prompt: 'Hello' }, init);
+
+const viewOf = (provider: string): UpstreamView =>
+  house.gateway.gateway
+    .find(upstreamDesk)!
+    .list()
+    .find((view) => view.provider === provider)!;
+const targetOf = (provider: string, model: string): TargetView =>
+  viewOf(provider).targets!.find((target) => target.model === model)!;
+
+async function rowOf(id: string): Promise<RequestView> {
+  let row: RequestView | undefined;
+  await until('its row is there', async () => {
+    row = await house.gateway.gateway.find(requestDesk)!.find(id, undefined);
+    return row !== undefined;
+  });
+  return row!;
+}
+
+test('a vendor that fails is left alone, tried by one request, and taken up again; no client sees any of it', async () => {
+  sick.play(unavailable);
+  for (let round = 0; round < 5; round++) assert.equal((await ask('pair')).status, 200);
+  assert.equal(targetOf('sick', 'their-pair').circuit, 'open');
+  const before = sick.requests.length;
+  for (const dialect of dialectNames) {
+    const told = await house.call(customer, dialect, { model: 'pair', prompt: 'Hello', stream: true });
+    assert.equal(told.status, 200);
+    assert.match(told.text, dialects[dialect].terminal);
+  }
+  assert.equal(sick.requests.length, before);
+  const { story } = await rowOf((await ask('pair')).id);
+  const lines = story.filter(({ by }) => by === 'route').map(({ text }) => text);
+  assert.match(lines[0]!, /^targets in this order: sick\/their-pair \(chat\), sandbox\/pair \(chat\); as listed$/);
+  assert.match(lines[1]!, /^sick\/their-pair was passed over: it has failed, and it is left alone for \d\.\d s more$/);
+  assert.match(lines[2]!, /^attempt 1 goes to sandbox/);
+
+  let answer!: () => void;
+  const untilThen = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  sick.play({ ...well, after: untilThen });
+  await until('it may be tried', () => targetOf('sick', 'their-pair').circuit === 'half_open', 12_000);
+  const all = Array.from({ length: 8 }, () => ask('pair'));
+  await until('one of them tries it', () => sick.requests.length === before + 1);
+  await until('the others are served elsewhere', () =>
+    viewOf('sandbox').targets!.every(({ inFlight }) => inFlight === 0),
+  );
+  await pause(50);
+  assert.equal(sick.requests.length, before + 1, 'one at a time');
+  answer();
+  for (const told of await Promise.all(all)) assert.equal(told.status, 200);
+  assert.equal(targetOf('sick', 'their-pair').circuit, 'closed');
+  sick.play(well);
+  await ask('pair');
+  assert.equal(sick.requests.length, before + 2);
+});
+
+test('a model without another target is asked for all the same, and is well with the first answer', async () => {
+  sick.play(unavailable);
+  for (let round = 0; round < 6; round++) assert.equal((await ask('alone')).status, 503);
+  assert.equal(targetOf('sick', 'their-alone').circuit, 'open');
+  sick.play(well);
+  assert.equal((await ask('alone')).status, 200);
+  assert.equal(targetOf('sick', 'their-alone').circuit, 'closed');
+});
+
+test('a 429 of one model rests the key for this model alone, and is nobody’s failure', async () => {
+  sick.play({ status: 429, headers: { 'retry-after': '20' }, body: '{"error":{"message":"slow down"}}' });
+  assert.equal((await ask('alone')).status, 429);
+  sick.play(well);
+  const told = await ask('alone');
+  assert.deepEqual([told.status, Number(told.headers.get('retry-after')) > 15], [503, true]);
+  assert.equal((await ask('other')).status, 200);
+  assert.equal(targetOf('sick', 'their-alone').failed, 0);
+});
+
+test('a stream that breaks off counts against its target', async () => {
+  sick.play({
+    headers: { 'content-type': 'text/event-stream' },
+    body: 'data: {"id":"c","choices":[]}\n\n',
+    dieAfter: 30,
+  });
+  const { failed, recent } = targetOf('sick', 'their-other');
+  await house.call(customer, 'chat', { model: 'other', prompt: 'Hello', stream: true });
+  await until('it was counted', () => targetOf('sick', 'their-other').failed === failed + 1);
+  assert.equal(targetOf('sick', 'their-other').recent, recent + 1);
+});
+
+test('no more requests are under way than a vendor takes; the others wait and are served in turn', async () => {
+  let answer!: () => void;
+  const after = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  narrow.play({ ...well, after });
+  const all = Array.from({ length: 4 }, () => ask('narrow'));
+  await until('two wait', () => viewOf('narrow').room!.waiting === 2 && narrow.requests.length === 2);
+  assert.deepEqual([narrow.requests.length, viewOf('narrow').room!.inFlight], [2, 2]);
+
+  for (const dialect of dialectNames) {
+    const told = await house.call(customer, dialect, { model: 'narrow', prompt: 'Hello' });
+    assert.equal(told.status, 503, dialect);
+    assert.ok(Number(told.headers.get('retry-after')) >= 1);
+    assert.ok(dialects[dialect].errorType(JSON.parse(told.text)), told.text);
+  }
+  const { status } = await ask('wide');
+  assert.equal(status, 200, 'who has another target goes there');
+  answer();
+  for (const told of await Promise.all(all)) assert.equal(told.status, 200);
+  await until('all places are free', () => viewOf('narrow').room!.inFlight === 0);
+  assert.equal(narrow.requests.length, 4);
+});
+
+test('a client that leaves the queue was never there for the vendor, and pays nothing', async () => {
+  let answer!: () => void;
+  const after = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  narrow.play({ ...well, after });
+  const before = narrow.requests.length;
+  const served = [ask('narrow'), ask('narrow')];
+  await until('both are under way', () => narrow.requests.length === before + 2);
+  const leaver = await house.customer();
+  const controller = new AbortController();
+  const left = house.call(leaver, 'messages', { model: 'narrow', prompt: 'Hello' }, { signal: controller.signal });
+  await until('it waits', () => viewOf('narrow').room!.waiting === 1);
+  controller.abort();
+  await assert.rejects(left);
+  await until('it has left', () => viewOf('narrow').room!.waiting === 0);
+  assert.deepEqual((await house.books(leaver)).ends, ['VOID not_sent']);
+  answer();
+  for (const told of await Promise.all(served)) assert.equal(told.status, 200);
+  assert.equal(narrow.requests.length, before + 2);
+});
+
+test('however clients leave, and however answers end, all places come free again', async () => {
+  const sse = { 'content-type': 'text/event-stream' };
+  const chunk = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\n';
+  const stream = { headers: sse, body: `${chunk.repeat(4)}data: [DONE]\n\n` };
+  const cuts = [1, 2, 3, 4].map((count) => count * chunk.length);
+  const scripts: Script[] = Array.from({ length: 60 }, (_, index) => {
+    if (index % 7 === 3) return { dieAtOnce: true };
+    if (index % 7 === 5) return { ...stream, dieAfter: 2 * chunk.length };
+    return { ...stream, cuts, pauseMs: 5 };
+  });
+  narrow.play(...scripts);
+  const rounds = Array.from({ length: 10 }, (_, round) => round);
+  for (const round of rounds) {
+    const calls = Array.from({ length: 6 }, async (_, index) => {
+      const controller = new AbortController();
+      const dialect = dialectNames[index % 4]!;
+      if (index % 3 === 0) setTimeout(() => controller.abort(), (round * 7 + index * 3) % 40);
+      const question = { model: index % 2 === 0 ? 'narrow' : 'wide', prompt: 'Hello', stream: true };
+      await house.call(customer, dialect, question, { signal: controller.signal }).catch(() => {});
+    });
+    while ((await Promise.race([Promise.all(calls), pause(2, 'running')])) === 'running')
+      assert.ok(viewOf('narrow').room!.inFlight <= 2);
+  }
+  await until('all places are free', () => viewOf('narrow').room!.inFlight === 0);
+  assert.equal(viewOf('narrow').room!.waiting, 0);
+  for (const provider of ['narrow', 'sandbox'])
+    for (const { inFlight, model } of viewOf(provider).targets!) assert.equal(inFlight, 0, model);
+});
+
+test('the requests of a session are made with one key: by its cache key, its metadata, its header, its opening', async () => {
+  many.play(well);
+  const long = 'All of this is said at the beginning of a conversation. '.repeat(100);
+  const opening = (number: number) => ({ messages: [{ role: 'user', content: `${number} ${long}` }] });
+  const kinds: Record<string, (number: number, round: number) => Promise<unknown>> = {
+    chat: (number) =>
+      house.call(customer, 'chat', { model: 'many', prompt: 'x', more: { prompt_cache_key: `${number}` } }),
+    header: (number) => ask('many', { headers: { 'x-session-id': `header ${number}` } }),
+    opening: (number, round) => {
+      const later = [
+        { role: 'assistant', content: 'Well' },
+        { role: 'user', content: `and then ${round}` },
+      ];
+      const messages = [
+        { role: 'system', content: 'Be brief.' },
+        ...opening(number).messages,
+        ...later.slice(0, 2 * round),
+      ];
+      return house.call(customer, 'chat', { model: 'many', prompt: 'x', more: { messages } });
+    },
+    messages: (number) => {
+      const more = { metadata: { user_id: `user_a_session_${number}` } };
+      return house.call(customer, 'messages', { model: 'many', prompt: 'x', more });
+    },
+  };
+  for (const [kind, send] of Object.entries(kinds)) {
+    const seen = new Set<string>();
+    for (let number = 0; number < 8; number++) {
+      const before = many.requests.length;
+      for (let round = 0; round < 3; round++) await send(number, round);
+      const keys = many.requests.slice(before).map(({ headers }) => headers.authorization ?? headers['x-api-key']);
+      assert.deepEqual([keys.length, new Set(keys).size], [3, 1], kind);
+      seen.add(String(keys[0]));
+    }
+    assert.ok(seen.size > 1, `${kind}: sessions are spread`);
+  }
+});
+
+test('the books are in order after all that', () => house.audit());

@@ -1,0 +1,79 @@
+/** What a request tells of its conversation: the name that its client gave it, and how it began. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Call } from '../../../core/vocabulary.ts';
+import { openingOf, ToldConversation } from '../../../plugins/protocol-convert/conversation.ts';
+import { type Opened, opened } from '../../../plugins/protocol-convert/protocol.ts';
+import { fakeExchange } from '../../helpers/fakes.ts';
+
+function told(protocol: string, json: Opened['json']) {
+  const request = { json, call: { protocol } as Call } as Opened;
+  const exchange = fakeExchange({ facts: [[opened, request]] });
+  return { exchange, conversation: new ToldConversation(exchange, request) };
+}
+const nameIn = (protocol: string, json: Opened['json']) => told(protocol, json).conversation.name;
+
+test('chat and responses name it by their cache key, messages by the user of their metadata', () => {
+  assert.equal(nameIn('chat', { prompt_cache_key: 'k' }), 'k');
+  assert.equal(nameIn('responses', { prompt_cache_key: 'k', metadata: { user_id: 'u' } }), 'k');
+  assert.equal(nameIn('messages', { metadata: { user_id: 'u' } }), 'u');
+  for (const json of [{}, { prompt_cache_key: '' }, { prompt_cache_key: 7 }, { metadata: { user_id: 'u' } }])
+    assert.equal(nameIn('chat', json), undefined);
+  for (const json of [{ metadata: null }, { metadata: { user_id: {} } }, { prompt_cache_key: 'k' }])
+    assert.equal(nameIn('messages', json), undefined);
+  assert.equal(nameIn('chat', { prompt_cache_key: 'k'.repeat(5_000) })!.length, 1_000);
+});
+
+test('it began with the first words of the user, in each protocol', () => {
+  const system = { role: 'system', content: 'Be brief.' };
+  const image = { type: 'image_url', image_url: { url: 'data:,' } };
+  for (const json of [
+    { messages: [system, { role: 'user', content: 'Hello' }, { role: 'user', content: 'Later' }] },
+    { messages: [{ role: 'user', content: [image, { type: 'text', text: 'Hello' }] }] },
+    {
+      messages: [
+        { role: 'user', content: [image] },
+        { role: 'user', content: 'Hello' },
+      ],
+    },
+    { input: 'Hello' },
+    {
+      input: [
+        { role: 'developer', content: 'x' },
+        { role: 'user', content: [{ type: 'input_text', text: 'Hello' }] },
+      ],
+    },
+    { contents: [{ parts: [{ text: 'Hello' }] }] },
+    {
+      contents: [
+        { role: 'model', parts: [{ text: 'x' }] },
+        { role: 'user', parts: [{ text: 'Hello' }] },
+      ],
+    },
+  ])
+    assert.equal(openingOf(json), 'Hello', JSON.stringify(json));
+  for (const json of [
+    {},
+    { messages: [] },
+    { messages: [system] },
+    { input: '' },
+    { messages: 'x'.slice(1) },
+    { input: [7, null] },
+  ])
+    assert.equal(openingOf(json), undefined, JSON.stringify(json));
+});
+
+test('of a long opening both ends and the length count', () => {
+  const long = (middle: string, end: string) =>
+    openingOf({ input: `${'a'.repeat(3_000)}${middle}${end.repeat(3_000)}` })!;
+  assert.ok(long('', 'b').length < 4_200);
+  assert.notEqual(long('', 'b'), long('', 'c'));
+  assert.notEqual(long('', 'b'), long('x', 'b'));
+});
+
+test('once the answer has begun nothing is told any more, and nothing of the prompt is kept for it', () => {
+  const { exchange, conversation } = told('chat', { input: 'Hello', prompt_cache_key: 'k' });
+  assert.equal(conversation.opening(), 'Hello');
+  exchange.set(opened, { ...exchange.get(opened), json: {} });
+  assert.deepEqual([conversation.opening(), conversation.name], [undefined, 'k']);
+});

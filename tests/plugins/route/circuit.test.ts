@@ -1,0 +1,211 @@
+/** Targets that fail are passed over, tried by one request, and taken up again; rests of keys stay what they are. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { TargetView } from '../../../core/desk.ts';
+import { upstreamDesk } from '../../../core/desk.ts';
+import { GatewayError, UpstreamError } from '../../../core/errors.ts';
+import type { StoryNote } from '../../../core/vocabulary.ts';
+import { wordsIn } from '../../helpers/fakes.ts';
+import { type Bench, bench, credentials, modelWith, ok, refusal, reset, type Trip, unreachable } from './helpers.ts';
+
+const single = {
+  a: { keys: 'a-one', speaks: { chat: 'https://a.example/v1' } },
+  b: { keys: 'b-one', speaks: { chat: 'https://b.example/v1' } },
+};
+const both = modelWith('a', 'b');
+const onlyA = modelWith('a');
+
+const circuitOf = ({ host }: Bench, provider = 'a'): TargetView =>
+  host
+    .need(upstreamDesk)
+    .list()
+    .find((view) => view.provider === provider)!.targets![0]!;
+const told = ({ error }: Trip) => error as GatewayError;
+
+async function breakDown(house: Bench, entry = both): Promise<void> {
+  for (let round = 0; round < 5; round++) await house.go(entry, [unreachable, ok]);
+}
+
+test('a target that fails again and again is passed over until its time is up', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  const { circuit, opensForMs, failed } = circuitOf(house);
+  assert.deepEqual([circuit, failed], ['open', 5]);
+  assert.ok(opensForMs >= 1_000 && opensForMs <= 2_000, `${opensForMs}`);
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
+  house.host.advance(2_000);
+  assert.equal(circuitOf(house).circuit, 'half_open');
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
+  assert.equal(circuitOf(house).circuit, 'closed');
+  assert.ok(house.host.lines.some(({ level, message }) => level === 'warn' && /passed over/.test(message)));
+  assert.ok(house.host.lines.some(({ message }) => /answers again/.test(message)));
+});
+
+for (const [what, step, counts] of [
+  ['a refused connection', unreachable, true],
+  ['a reset after the request was sent', reset, true],
+  ['silence', { sent: true, error: new UpstreamError('sent', 'headers timeout', { timedOut: true }) }, true],
+  ['a 500', refusal(500, { mayRun: true }), true],
+  ['a 503', refusal(503), true],
+  ['a 529', refusal(529), true],
+  ['a page in place of an answer', refusal(200), true],
+  ['a 429', refusal(429), false],
+  ['a 401', refusal(401, { keyAtFault: true }), false],
+  ['a 403', refusal(403, { keyAtFault: true }), false],
+  ['a 400', refusal(400), false],
+  ['a request that the target cannot take', { error: cannotTake() }, false],
+  ['a fault of the gateway', { error: new Error('a bug') }, false],
+] as const) {
+  test(`${what} ${counts ? 'counts' : 'does not count'} against the target`, async () => {
+    const house = await bench({ rest: { rate_limited: '1s', unauthorized: '1s' } }, single);
+    for (let round = 0; round < 8; round++) {
+      await house.go(onlyA, [step]);
+      house.host.advance(1_000);
+    }
+    assert.deepEqual([circuitOf(house).failed > 0, circuitOf(house).inFlight], [counts, 0]);
+  });
+}
+
+function cannotTake(): GatewayError {
+  return new GatewayError('unsupported', 'no images', { code: 'unsupported_by_model' });
+}
+
+test('an answer that breaks off on its way counts, one whose client leaves or whose money is used up does not', async () => {
+  for (const [outcome, failed] of [
+    [{ kind: 'failed', error: new GatewayError('upstream_failed', 'broke off') }, 1],
+    [{ kind: 'failed', error: new GatewayError('overloaded', 'broke off') }, 1],
+    [{ kind: 'failed', error: new GatewayError('insufficient_balance', 'used up') }, 0],
+    [{ kind: 'client_left' }, 0],
+    [{ kind: 'complete' }, 0],
+  ] as const) {
+    const house = await bench({}, single);
+    await house.go(onlyA, [ok], { outcome });
+    const { recent, failed: seen, inFlight } = circuitOf(house);
+    assert.deepEqual([recent, seen, inFlight], [1, failed, 0], JSON.stringify(outcome));
+  }
+});
+
+test('a client that leaves tells nothing of the target; the time of the exchange being up does', async () => {
+  for (const [reason, failed] of [
+    [new GatewayError('client_left', 'left'), 0],
+    [new GatewayError('upstream_timeout', 'too long'), 1],
+  ] as const) {
+    const house = await bench({}, single);
+    await house.go(onlyA, [reset], { leaveAt: 1, reason });
+    assert.deepEqual([circuitOf(house).failed, circuitOf(house).inFlight], [failed, 0]);
+  }
+});
+
+test('one request at a time tests a target; the others go elsewhere meanwhile', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  house.host.advance(2_000);
+  let answer!: () => void;
+  const waits = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const testing = house.go(both, [{ ...ok, after: waits }]);
+  for (let round = 0; round < 3; round++) assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
+  answer();
+  assert.deepEqual(credentials(await testing), ['a#1']);
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
+});
+
+test('a test that fails goes on to the next target and leaves the target alone for longer', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  house.host.advance(2_000);
+  assert.deepEqual(credentials(await house.go(both, [unreachable, ok])), ['a#1', 'b#1']);
+  const { circuit, opensForMs } = circuitOf(house);
+  assert.ok(circuit === 'open' && opensForMs >= 2_000 && opensForMs <= 4_000, `${opensForMs}`);
+});
+
+test('a test whose client leaves, or whose key rests, is left to the next request', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  house.host.advance(2_000);
+  await house.go(both, [reset], { leaveAt: 1, reason: new GatewayError('client_left', 'left') });
+  assert.equal(circuitOf(house).circuit, 'half_open');
+  await house.go(both, [refusal(429, { retryAfterMs: 5_000 }), ok]);
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1'], 'its key rests');
+  house.host.advance(5_000);
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
+  assert.equal(circuitOf(house).circuit, 'closed');
+});
+
+test('when all are passed over, the one whose time ends first is asked all the same', async () => {
+  const house = await bench({}, single);
+  for (let round = 0; round < 5; round++) await house.go(modelWith('b'), [unreachable]);
+  house.host.advance(500);
+  for (let round = 0; round < 5; round++) await house.go(onlyA, [unreachable]);
+  const [a, b] = [circuitOf(house).opensForMs, circuitOf(house, 'b').opensForMs];
+  const first = a <= b ? 'a#1' : 'b#1';
+  assert.deepEqual(credentials(await house.go(both, [unreachable])), [first], 'and nobody else');
+  assert.deepEqual(credentials(await house.go(both, [ok])), [first]);
+  assert.equal(circuitOf(house, first[0]).circuit, 'closed');
+});
+
+test('with all_open: refuse the client is told when the first time ends, and nobody is asked', async () => {
+  const house = await bench({ breaker: { all_open: 'refuse' } }, single);
+  await breakDown(house, onlyA);
+  const { opensForMs } = circuitOf(house);
+  const trip = await house.go(onlyA, []);
+  assert.deepEqual([told(trip).status, told(trip).retryAfterMs], [503, opensForMs]);
+  house.host.advance(2_000);
+  assert.deepEqual(credentials(await house.go(onlyA, [ok])), ['a#1']);
+});
+
+test('a rest that a vendor asked for is kept even when all else is passed over', async () => {
+  const house = await bench({}, single);
+  for (let round = 0; round < 5; round++) await house.go(modelWith('b'), [unreachable]);
+  await house.go(onlyA, [refusal(429, { retryAfterMs: 9_000 })]);
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['b#1']);
+});
+
+test('a request that continues what a target keeps goes there whatever its circuit says', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  const pinned = { provider: 'a', credential: 'a#1', protocol: 'chat' };
+  assert.deepEqual(credentials(await house.go(both, [ok], { pinned })), ['a#1']);
+  assert.equal(circuitOf(house).circuit, 'closed');
+});
+
+test('an operator who wakes a provider closes its circuits', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  house.host.need(upstreamDesk).wake('a');
+  assert.equal(circuitOf(house).circuit, 'closed');
+  assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
+});
+
+test('the desk tells how targets and keys do', async () => {
+  const house = await bench();
+  await house.go(onlyA, [{ ...ok, takesMs: 80 }], { stream: true });
+  await house.go(onlyA, [{ ...ok, takesMs: 400 }]);
+  await house.go(onlyA, [refusal(503), { ...ok, takesMs: 160 }], { stream: true });
+  assert.deepEqual(circuitOf(house), {
+    model: 'a-m',
+    circuit: 'closed',
+    opensForMs: 0,
+    inFlight: 0,
+    recent: 4,
+    failed: 1,
+    firstByteMs: 90,
+    wholeMs: 400,
+    keys: [
+      { credential: 'a#1', answered: 0.875, firstByteMs: 80, wholeMs: undefined },
+      { credential: 'a#2', answered: 1, firstByteMs: 160, wholeMs: 400 },
+    ],
+  });
+});
+
+test('the story says who was passed over and why', async () => {
+  const house = await bench({}, single);
+  await breakDown(house);
+  const notes: StoryNote[] = [];
+  await house.go(both, [ok], { story: notes });
+  const lines = wordsIn(notes);
+  assert.match(lines[0]!, /^targets in this order: a\/a-m \(chat\), b\/b-m \(chat\); as listed$/);
+  assert.match(lines[1]!, /^a\/a-m was passed over: it has failed, and it is left alone for [12]\.\d s more$/);
+  assert.ok(notes[1]!.kind.operator);
+});
