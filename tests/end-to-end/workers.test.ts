@@ -76,7 +76,10 @@ test(
     // It takes connections no more, and does not say so.
     process.kill(first!, 'SIGSTOP');
     const asked = Array.from({ length: 6 }, () =>
-      fetch(`http://127.0.0.1:${stage.port}/healthz`, { headers: { connection: 'close' } }),
+      fetch(`http://127.0.0.1:${stage.port}/healthz`, {
+        headers: { connection: 'close' },
+        signal: AbortSignal.timeout(20_000),
+      }),
     );
     await pause(500);
     process.kill(first!, 'SIGKILL');
@@ -112,6 +115,40 @@ test('files that do not fit are refused before any worker hears of them, and rep
   assert.deepEqual(stage.workerIds, workers);
   await stage.reload();
   assert.equal(stage.count('the changed files are in force'), 2);
+});
+
+/** What the console's page of the configuration does, without its people. */
+const saver = `
+import { definePlugin } from '${process.cwd()}/core/contract.ts';
+import { configDesk } from '${process.cwd()}/core/desk.ts';
+import { z } from '${process.cwd()}/core/schema.ts';
+export default definePlugin({
+  name: 'saver',
+  config: z.strictObject({}),
+  uses: [configDesk],
+  setup: (host) => ({
+    endpoints: [{
+      method: 'POST', path: '/save', operation: 'save', keyless: true, body: 'none',
+      async handle() {
+        const desk = host.find(configDesk);
+        const [{ name, text }] = (await desk.view()).files;
+        const { changes } = await desk.save(name, text.replace('max_output: 4k', 'max_output: 3k'), text);
+        return { status: 200, headers: {}, body: JSON.stringify(changes) };
+      },
+    }],
+  }),
+});
+`;
+
+test('a file that somebody saves through one worker is in force in all', options, async (t) => {
+  const stage = await Stage.build({ workers: 3, database: databaseUrl!, plugin: saver });
+  t.after(() => stage.close());
+  await stage.start();
+  const saved = await fetch(`http://127.0.0.1:${stage.port}/save`, { method: 'POST' });
+  assert.equal(saved.status, 200, await saved.text());
+  await stage.until(() => stage.count('the changed files are in force') === 3, 'all have taken it up');
+  await pause(300);
+  assert.equal(stage.count('the files say nothing new'), 0);
 });
 
 test('SIGTERM lets the streams of all workers end', options, async (t) => {

@@ -19,8 +19,8 @@ export interface StageOptions {
   readonly workers: number;
   /** `postgres://…`, or `embedded`. */
   readonly database: string;
-  /** Further lines of the gateway's file. */
-  readonly more?: string;
+  /** The module of one more plugin. */
+  readonly plugin?: string;
 }
 
 export class Stage {
@@ -47,6 +47,7 @@ export class Stage {
     const stage = new Stage(await freePort(), options);
     stage.#vendor = spawnNode(['plugins/sandbox/main.ts']);
     stage.#vendorOrigin = String((await once(stage.#vendor.stdout!, 'data'))[0]).trim();
+    if (options.plugin !== undefined) writeFileSync(join(stage.directory, 'more.mts'), options.plugin);
     stage.write();
     return stage;
   }
@@ -75,7 +76,7 @@ export class Stage {
 schema: ${this.#schema}
 listen: 127.0.0.1:${this.port}
 data: ${this.directory}
-plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, welcome]
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, welcome${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
 storage: { database: "${this.#options.database}" }
 request-log: { lines: false }
 plans:
@@ -86,7 +87,6 @@ plans:
 providers: { vendor: { keys: key, speaks: { chat: "${this.#vendorOrigin}/v1" } } }
 models: { m: { owned_by: vendor, targets: [vendor], context: 100k, max_output: 4k, price: { input: ${version}, cache_read: 0.1, output: ${2 * version} } } }
 welcome: { account: welcomed }
-${this.#options.more ?? ''}
 ${broken}`,
     );
   }
