@@ -1,13 +1,14 @@
 /** Sockets to exchanges to answers to sockets: accepts, bounds, routes, runs the chain, and sees every end. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
-import { checkHead, refuseBrokenRequest } from './head.ts';
+import { checkHead, hasArrived, refuseBrokenRequest } from './head.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
 import { SocketDoor, socketEndpoints } from './sockets.ts';
 import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
@@ -131,7 +132,7 @@ export class GatewayServer {
       Reflect.apply(SocketServer.prototype.close, this.#server, [() => resolve()]);
     });
     const hungUp = this.#door.close(keepAliveMs);
-    await before(emptied, keepAliveMs);
+    await Promise.race([emptied, pause(keepAliveMs, undefined, { ref: false })]);
     await hungUp;
   }
 
@@ -234,7 +235,7 @@ export class GatewayServer {
       ({ answer, error: told } = rendered);
     }
     try {
-      await writeAnswer(exchange, answer, progress, clock, this.#closing);
+      await writeAnswer(exchange, answer, progress, clock, this.#closing && hasArrived(exchange.incoming));
       return exchange.failure ?? told;
     } catch (thrown) {
       // The head is out: all that can be said is said by a connection that breaks.
@@ -262,7 +263,7 @@ export class GatewayServer {
     outgoing.writeHead(answer.status, {
       ...answer.headers,
       'content-length': Buffer.byteLength(body),
-      ...(this.#closing ? { connection: 'close' } : {}),
+      ...(this.#closing && hasArrived(outgoing.req) ? { connection: 'close' } : {}),
     });
     outgoing.end(body);
   }
@@ -331,18 +332,4 @@ function matched(found: ReturnType<Router['find']>, method: string, path: string
   throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
     headers: { allow: found.join(', ') },
   });
-}
-
-/** Resolves with the promise, or when the time is over. */
-async function before(promise: Promise<void>, milliseconds: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
-  });
-  await Promise.race([promise, over]);
-  clearTimeout(timer);
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, milliseconds));
 }

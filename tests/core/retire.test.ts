@@ -95,3 +95,18 @@ test('one that retires stops at once where it is told to', async () => {
   await retiring;
   assert(performance.now() - toldAt < 2_000);
 });
+
+test('whoever still sends a body that nobody waits for is answered without a reset, and may go on sending', async () => {
+  const gateway = await start();
+  const { socket, text } = await open(gateway);
+  const retiring = gateway.gateway.retire();
+  socket.write('POST /healthz/nothing HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: 5\r\n\r\n12');
+  await until(() => text().includes('HTTP/1.1 400'));
+  assert.match(text(), /\r\nconnection: keep-alive\r\n/i);
+  const seen = text().length;
+  socket.write('345');
+  ask(socket, '/a');
+  await once(socket, 'end');
+  assert.match(text().slice(seen), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
+  await retiring;
+});
