@@ -37,7 +37,7 @@ test(
   'a worker killed under load costs those who were connected to it, and nobody an error; its successor has its journal',
   options,
   async (t) => {
-    const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+    const stage = await Stage.build({ workers: 2, database: databaseUrl!, lines: true });
     t.after(() => stage.close());
     await stage.openAccounts(4);
     await stage.start();
@@ -62,6 +62,10 @@ test(
     );
     assert(clients.drops.length <= kills * clientCount, JSON.stringify(clients.drops));
     assert.deepEqual(stage.places().sort(), ['journal', 'worker-2']);
+    // They write to one output, and tear no line of one another's.
+    const lines = stage.output.split('\n').filter((line) => line.includes('"msg":"'));
+    assert(lines.length > clients.acknowledged.length / 2, `${lines.length} lines`);
+    for (const line of lines) assert.doesNotThrow(() => JSON.parse(line), line);
   },
 );
 

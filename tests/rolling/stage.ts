@@ -19,6 +19,8 @@ export interface StageOptions {
   readonly workers: number;
   /** `postgres://…`, or `embedded`. */
   readonly database: string;
+  /** Whether a line is logged of each request. */
+  readonly lines?: boolean;
   /** The module of one more plugin. */
   readonly plugin?: string;
 }
@@ -78,7 +80,7 @@ listen: 127.0.0.1:${this.port}
 data: ${this.directory}
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, welcome${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
 storage: { database: "${this.#options.database}" }
-request-log: { lines: false }
+request-log: { lines: ${this.#options.lines === true} }
 plans:
   default: free
   offers:
