@@ -31,6 +31,10 @@ async function serveAlone(files: readonly string[]): Promise<void> {
     reload: () => serving.reload(),
     kill: () => {},
   });
+  // Left to itself the signal would end the process without a word.
+  process.on('SIGUSR2', () => {
+    createLog('warn').warn({}, 'SIGUSR2 replaces workers: this process was started without --workers');
+  });
   await serving.begin(files);
 }
 
