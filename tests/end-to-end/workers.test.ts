@@ -96,6 +96,25 @@ test(
   },
 );
 
+test('what three workers left when all were killed, one worker brings to its end', options, async (t) => {
+  const stage = await Stage.build({ workers: 3, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.openAccounts(4);
+  await stage.start();
+  const clients = new RollingClients(stage.port, stage.keys, clientCount);
+  await pause(1_500);
+  for (const id of stage.workerIds) process.kill(id, 'SIGKILL');
+  await stage.stop('SIGKILL');
+  await clients.stop();
+  stage.launch('1');
+  await stage.until(() => stage.count('a worker serves') === 3 + 1 + 2, 'all journals have been taken up');
+  await stage.until(() => stage.workerIds.length === 1, 'who took up the further ones has left');
+  assert.equal(await stage.stop(), 0);
+  const { violations, account } = await stage.judge(clients, clientCount);
+  for (const line of account) t.diagnostic(line);
+  assert.deepEqual(violations, []);
+});
+
 test('what is told once is told once, by however many workers', options, async (t) => {
   const stage = await Stage.build({ workers: 3, database: databaseUrl! });
   t.after(() => stage.close());
