@@ -1,7 +1,7 @@
 /** The primary: keeps so many workers serving, replaces them, and passes on what it is told. It answers nobody itself. */
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readGatewayFile } from './config.ts';
 import type { Log } from './contract.ts';
@@ -35,6 +35,7 @@ export class Primary {
   readonly #files: readonly string[];
   readonly #count: number;
   readonly #log: Log;
+  readonly #directories: ReadonlySet<string>;
   readonly #members = new Set<Member>();
   /** Places whose directories somebody uses, or is about to use. */
   readonly #places = new Set<number>();
@@ -50,7 +51,9 @@ export class Primary {
   constructor(files: readonly string[], count: number) {
     this.#files = files;
     this.#count = count;
-    this.#log = createLog(readGatewayFile(files[0]!).settings.log);
+    const read = files.map((file) => readGatewayFile(file));
+    this.#log = createLog(read[0]!.settings.log);
+    this.#directories = new Set(read.map(({ directory }) => directory));
   }
 
   /** Rejects when the gateways cannot be served, now or later; otherwise the process ends with `stop`. */
@@ -118,11 +121,8 @@ export class Primary {
 
   /** Places that were used when there were more workers, or while they were replaced; their journals may hold something. */
   #leftPlaces(): Set<number> {
-    const names = this.#files.flatMap((file) => {
-      const { directory } = readGatewayFile(file);
-      return readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    });
-    return new Set(placesOf(names.map(({ name }) => name)));
+    // Whoever keeps nothing has no directory.
+    return new Set([...this.#directories].filter(existsSync).flatMap((directory) => placesOf(readdirSync(directory))));
   }
 
   /** Somebody takes the place's journal up, brings it to its end, and leaves again. */
