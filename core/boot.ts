@@ -12,6 +12,8 @@ import { checkFacts, checkServices } from './wiring.ts';
 
 export interface BootOptions extends HouseOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Called when the files were changed, and taken up, by somebody who uses this gateway. */
+  readonly onSaved?: () => void;
 }
 
 /** A gateway that is set up. `serve` starts it; `stop` ends it, started or not. */
@@ -32,6 +34,8 @@ export interface Gateway {
   reload(): Promise<ConfigCheck>;
   /** Lets exchanges end within the configured times (or `deadlineMs`), then stops every part in reverse order. */
   stop(deadlineMs?: number): Promise<void>;
+  /** Stops accepting at once and then, when nobody is connected who would be hung up on, as `stop`: for whom others serve already. */
+  retire(): Promise<void>;
 }
 
 /** Sets a gateway up. Throws a ConfigError that lists every problem in the file or in the plugins' order. */
@@ -42,6 +46,7 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     read: (drafts) => readGatewayFile(path, options.environment, drafts),
     check: (file) => lookOver(file, options),
     known: () => new Set(builtInNames()),
+    onSaved: options.onSaved,
   });
   if (options.mode === 'serve') house.provide(configDesk, new FileDesk(house, reloader));
   await fill(house);
@@ -66,6 +71,10 @@ export async function boot(path: string, options: BootOptions): Promise<Gateway>
     stop(deadlineMs) {
       reloader.close();
       return house.stop(deadlineMs);
+    },
+    retire() {
+      reloader.close();
+      return house.retire();
     },
   };
 }

@@ -9,6 +9,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Command } from './commands.ts';
+import type { Crew } from './crew.ts';
 import type { GatewayError } from './errors.ts';
 
 export type { Command, CommandResult } from './commands.ts';
@@ -289,8 +290,12 @@ export interface Host {
   readonly gateway: string;
   /** Database schema that is this gateway's alone. */
   readonly schema: string;
-  /** Absolute path under which everything that must survive is kept. */
+  /** Absolute path under which this process keeps what must survive; no other process that serves has the same. */
   readonly directory: string;
+  /** The same for all processes of this machine that serve the gateway together. */
+  readonly commonDirectory: string;
+  /** The others that serve it with this process on this machine. */
+  readonly crew: Crew;
   /**
    * `serve`: requests will come. `command`: one command runs, perhaps beside a serving process.
    * `check`: nothing may be opened, written or sent; only the configuration is looked at.

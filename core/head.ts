@@ -20,6 +20,15 @@ export function checkHead(incoming: IncomingMessage, maxHeaders: number): void {
   if (hosts > 1) throw new GatewayError('invalid_request', 'The request carries two Host headers.', { field: 'host' });
 }
 
+/**
+ * Whether all of the request is here. To close a connection on which more of it is coming resets it, and the client may
+ * never read the answer: such a connection ends with a later one.
+ */
+export function hasArrived({ complete, headers }: IncomingMessage): boolean {
+  // Of a request without a body Node says that it is complete a moment after it has handed it out.
+  return complete || ((headers['content-length'] ?? '0') === '0' && headers['transfer-encoding'] === undefined);
+}
+
 const parserErrors: Record<string, GatewayError> = {
   HPE_HEADER_OVERFLOW: new GatewayError('headers_too_large', 'The request headers are too large.'),
   ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),

@@ -5,6 +5,7 @@ import { trustedProxies } from './client-address.ts';
 import { systemClock } from './clock.ts';
 import { type GatewayFile, type GatewaySettings, schemaOf } from './config.ts';
 import type { Clock, Endpoint, Host, Log, Part, Plugin, Random, Service } from './contract.ts';
+import { alone, type Crew, ownDirectory } from './crew.ts';
 import { createForward, type Forward } from './forward.ts';
 import { createLog, type LevelledLog } from './log.ts';
 import { systemRandom, uuidMaker } from './random.ts';
@@ -17,6 +18,8 @@ export interface HouseOptions {
   readonly log?: Log;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Absent: this process serves alone. */
+  readonly crew?: Crew;
 }
 
 /** What serving stands on; made once, so that limits hold across reloads. */
@@ -34,6 +37,7 @@ export class House {
   readonly #ownLog: LevelledLog | undefined;
   readonly #mode: Host['mode'];
   readonly #random: Random;
+  readonly #crew: Crew;
   readonly #services = new Map<Service<unknown>, unknown>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #file: GatewayFile;
@@ -48,6 +52,7 @@ export class House {
     this.log = options.log ?? this.#ownLog!;
     this.clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
+    this.#crew = options.crew ?? alone;
   }
 
   /** What runs: the file as it was read last, with the old values of what waits for a restart. */
@@ -82,7 +87,9 @@ export class House {
     return {
       gateway: settings.gateway,
       schema: schemaOf(settings),
-      directory,
+      directory: ownDirectory(directory, this.#crew.place),
+      commonDirectory: directory,
+      crew: this.#crew,
       mode: this.#mode,
       log: this.log,
       clock: this.clock,
@@ -173,6 +180,12 @@ export class House {
   stop(deadlineMs: number | undefined): Promise<void> {
     this.#stopping ??= this.#stop(deadlineMs);
     return this.#stopping;
+  }
+
+  /** Like `stop`, while others serve at the same address already: nobody is hung up on, whoever asks on is told to go there. */
+  async retire(): Promise<void> {
+    await this.#running?.server.letGo();
+    await this.stop(this.#file.settings.server.drain.deadline);
   }
 
   async #stop(deadlineMs: number | undefined): Promise<void> {

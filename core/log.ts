@@ -1,4 +1,5 @@
 /** The process's log: pino, with everything that looks like a credential masked before it is written. */
+import cluster from 'node:cluster';
 import { write, writeSync } from 'node:fs';
 import pino from 'pino';
 import type { Log } from './contract.ts';
@@ -74,7 +75,7 @@ class PagedOutput {
   /** A pipe may take a part, or nothing for now; a reader that is gone is no reason to stop serving. */
   #put(): void {
     const page = this.#unwritten!;
-    write(1, page, 0, page.length, null, (error, written) => {
+    write(1, page, 0, cluster.isWorker ? pieceOf(page) : page.length, null, (error, written) => {
       if (error?.code === 'EAGAIN') {
         setTimeout(() => this.#put(), retryMs).unref();
       } else if (error === null && written < page.length) {
@@ -86,6 +87,17 @@ class PagedOutput {
       }
     });
   }
+}
+
+/** What a pipe takes as a whole or not at all (POSIX, PIPE_BUF; Linux has 4,096): several processes write to it. */
+const pieceBytes = 4_096;
+const lineEnd = 0x0a;
+
+/** How much of the page to write at once so that no other process's lines come in between a line. A longer one may be torn. */
+function pieceOf(page: Buffer): number {
+  if (page.length <= pieceBytes) return page.length;
+  const whole = page.lastIndexOf(lineEnd, pieceBytes - 1) + 1;
+  return whole > 0 ? whole : page.indexOf(lineEnd) + 1 || page.length;
 }
 
 let output: PagedOutput | undefined;

@@ -1,82 +1,18 @@
 /** The command line: serves gateways, checks their files, and runs the commands that their plugins bring. */
-import { closeSync, openSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Command } from 'commander';
-import { boot, type Gateway } from './boot.ts';
-import { ConfigError, readGatewayFile, schemaOf } from './config.ts';
+import { boot } from './boot.ts';
+import { ConfigError } from './config.ts';
 import type { CommandResult, Command as PluginCommand } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { configSchema } from './json-schema.ts';
 import { createLog, describeError } from './log.ts';
 import { maskSecrets } from './secret.ts';
+import { serve } from './serve.ts';
 
 const defaultConfig = 'config/demo.yaml';
 const schemaFile = new URL('../config/schema.json', import.meta.url);
-
-async function serve(files: readonly string[]): Promise<void> {
-  const gateways: Gateway[] = [];
-  const serving: Gateway[] = [];
-  let stopping = false;
-  const stop = async (signal: string) => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    gateways[0]?.log.info({ signal }, 'stopping; running requests may end, a second signal ends them');
-    await Promise.all(gateways.map((gateway) => gateway.stop()));
-    process.exit(0);
-  };
-  const hasTerminal = process.stdin.isTTY === true;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
-  process.on('SIGHUP', () => {
-    if (hasTerminal && isTerminalGone()) void stop('SIGHUP');
-    else if (!stopping) for (const gateway of serving) reload(gateway);
-  });
-  process.on('uncaughtException', (error) => {
-    createLog('error').error({ error }, 'a bug ended the process; what was charged is in the journal');
-    process.exit(1);
-  });
-  refuseTwins(files);
-  try {
-    // All are set up before any is called: a mistake in one file is told before another's clients are served.
-    for (const file of files) gateways.push(await boot(file, { mode: 'serve' }));
-    for (const gateway of gateways) {
-      const port = await gateway.serve();
-      serving.push(gateway);
-      gateway.log.info({ port }, 'listening');
-    }
-  } catch (error) {
-    await Promise.all(gateways.map((gateway) => gateway.stop(0)));
-    throw error;
-  }
-}
-
-/** Each by itself: what is wrong with one file keeps no other from being taken up. */
-function reload(gateway: Gateway): void {
-  gateway.reload().catch((error: unknown) => gateway.log.error({ error }, 'the files could not be read again'));
-}
-
-/** Whoever closes the window wants an end of it; whoever sends the signal by hand, or from a service, a reload. */
-function isTerminalGone(): boolean {
-  try {
-    closeSync(openSync('/dev/tty', 'r'));
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-/** Two gateways with one schema would be one gateway with two opinions. */
-function refuseTwins(files: readonly string[]): void {
-  const places = new Map<string, string>();
-  for (const file of files) {
-    const { directory, settings } = readGatewayFile(file);
-    const schema = schemaOf(settings);
-    const twin = places.get(`${directory} ${schema}`);
-    if (twin !== undefined)
-      throw new GatewayError('conflict', `${twin} and ${file} have the same schema "${schema}": give each its own.`);
-    places.set(`${directory} ${schema}`, file);
-  }
-}
 
 /** Dry run: nothing is opened, written or sent. */
 async function check(files: readonly string[]): Promise<CommandResult> {
@@ -161,8 +97,9 @@ async function main(words: readonly string[]): Promise<void> {
   program
     .command('serve')
     .argument('<files...>', 'gateway files')
+    .option('--workers <count>', 'processes behind one address: a number, or auto for one on each core; on PostgreSQL')
     .description('serve one or several gateways')
-    .action(serve);
+    .action((files: string[], { workers }: { workers?: string }) => serve(files, workers));
   program
     .command('check')
     .argument('<files...>', 'gateway files')

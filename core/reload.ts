@@ -19,6 +19,8 @@ export interface ReloaderOptions {
   readonly check: (file: GatewayFile) => Promise<readonly Notice[]>;
   /** Names of the plugins of the house. */
   readonly known: () => ReadonlySet<string>;
+  /** Called when a saved text is in force. */
+  readonly onSaved?: (() => void) | undefined;
 }
 
 /** Everything that stands before a take-up, which cannot fail. */
@@ -95,7 +97,9 @@ export class Reloader {
       const outcome = await this.#prepare(this.#drafted(file, text));
       if (outcome instanceof ConfigError) throw unfit(outcome);
       await write();
-      return this.#takeUp(outcome);
+      const taken = this.#takeUp(outcome);
+      this.#options.onSaved?.();
+      return taken;
     });
   }
 

@@ -1,13 +1,14 @@
 /** Sockets to exchanges to answers to sockets: accepts, bounds, routes, runs the chain, and sees every end. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, BlockList } from 'node:net';
+import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { renderError } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
-import { checkHead, refuseBrokenRequest } from './head.ts';
+import { checkHead, hasArrived, refuseBrokenRequest } from './head.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
 import { SocketDoor, socketEndpoints } from './sockets.ts';
 import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
@@ -51,6 +52,8 @@ interface Flight extends BagMember {
 }
 
 const sweepIntervalMs = 1_000;
+/** How long an idle connection is kept; clients are told it, and most close theirs earlier. */
+const keepAliveMs = 75_000;
 
 export class GatewayServer {
   readonly #options: ServerOptions;
@@ -61,6 +64,8 @@ export class GatewayServer {
   readonly #door: SocketDoor;
   #sweeper: NodeJS.Timeout | undefined;
   #draining = false;
+  /** Whoever is answered is told to come by another connection. */
+  #closing = false;
   #emptied: (() => void) | undefined;
 
   constructor(options: ServerOptions) {
@@ -73,7 +78,7 @@ export class GatewayServer {
       headersTimeout: headersTimeoutMs(limits),
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: 2_000,
-      keepAliveTimeout: 75_000,
+      keepAliveTimeout: keepAliveMs,
       noDelay: true,
     });
     // Node would drop headers past its own count in silence; ours are counted and refused.
@@ -116,11 +121,28 @@ export class GatewayServer {
   }
 
   /**
+   * For whom others serve already: accepts no more, and resolves when nobody is connected any longer. Idle connections are
+   * not closed, as their clients may be sending a request at this moment; who does is served, and told that the connection
+   * ends with the answer. They are idle for as long as any connection may be, at most.
+   */
+  async letGo(): Promise<void> {
+    this.#closing = true;
+    // Of http's server it would close the idle connections too.
+    const emptied = new Promise<void>((resolve) => {
+      Reflect.apply(SocketServer.prototype.close, this.#server, [() => resolve()]);
+    });
+    const hungUp = this.#door.close(keepAliveMs);
+    await Promise.race([emptied, pause(keepAliveMs, undefined, { ref: false })]);
+    await hungUp;
+  }
+
+  /**
    * Lets every exchange end: `/readyz` fails at once, new connections are refused and WebSockets are ended after `graceMs`,
    * and what still runs at `deadlineMs` is told in its own protocol that the gateway stops. Resolves when nothing is in flight.
    */
   async drain(graceMs: number, deadlineMs: number): Promise<void> {
     this.#draining = true;
+    this.#closing = true;
     this.#door.shut();
     await pause(graceMs);
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
@@ -213,7 +235,7 @@ export class GatewayServer {
       ({ answer, error: told } = rendered);
     }
     try {
-      await writeAnswer(exchange, answer, progress, clock, this.#draining);
+      await writeAnswer(exchange, answer, progress, clock, this.#closing && hasArrived(exchange.incoming));
       return exchange.failure ?? told;
     } catch (thrown) {
       // The head is out: all that can be said is said by a connection that breaks.
@@ -241,7 +263,7 @@ export class GatewayServer {
     outgoing.writeHead(answer.status, {
       ...answer.headers,
       'content-length': Buffer.byteLength(body),
-      ...(this.#draining ? { connection: 'close' } : {}),
+      ...(this.#closing && hasArrived(outgoing.req) ? { connection: 'close' } : {}),
     });
     outgoing.end(body);
   }
@@ -310,8 +332,4 @@ function matched(found: ReturnType<Router['find']>, method: string, path: string
   throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
     headers: { allow: found.join(', ') },
   });
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, milliseconds));
 }

@@ -87,7 +87,7 @@ function refuse(): never {
 
 /** Somebody must be the first; whoever reads the terminal may be. */
 async function greet(host: Host, links: Links, origin: string, isMissing: () => Promise<boolean>): Promise<void> {
-  if (!(await isMissing())) return;
+  if (!host.crew.isFirst || !(await isMissing())) return;
   const path = firstPath(await links.make('first_operator'));
   process.stdout.write(`
   The console of the gateway "${host.gateway}" has no operator yet. Whoever opens this first, within 24 hours, is it:

@@ -32,7 +32,7 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<Part> {
   await db.migrate('files', new URL('./migrations/', import.meta.url));
   const rows = new FileRows(db);
   const key = await loadKey(host, rows, config.secret);
-  const directory = join(host.directory, 'files', host.schema);
+  const directory = join(host.commonDirectory, 'files', host.schema);
   const store = await openStore(directory, config);
   const incoming = new Incoming(directory, incomingOptions(config), host.random);
   if (host.mode !== 'check') await incoming.open();

@@ -49,7 +49,8 @@ export default definePlugin<ProtocolConvertConfig>({
     const secret = config.seal_secret === '' ? undefined : config.seal_secret;
     const tools: Tools = {
       clock: host.clock,
-      sealer: host.mode === 'serve' ? await Sealer.open(host.directory, secret, host.random) : Sealer.idle(host.random),
+      sealer:
+        host.mode === 'serve' ? await Sealer.open(host.commonDirectory, secret, host.random) : Sealer.idle(host.random),
       memory: new KeepsakeMemory(host.clock),
       keeper: state.keeper,
       config,

@@ -57,7 +57,12 @@ export default definePlugin({
     const memory = new MemoryLimiter(host.clock);
     host.every(sweepIntervalMs, 'forget idle rate limits', () => memory.sweep());
     const limiter = limiterOf(host, memory);
-    const part = { start: () => nameUnmatched(host, settings.endpoints) };
+    const part = {
+      start() {
+        nameUnmatched(host, settings.endpoints);
+        warnOfSeparateCounts(host);
+      },
+    };
     return reloadable(part, settings, ({ endpoints, reserve }) => ({
       applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
 
@@ -122,6 +127,15 @@ function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, recei
       return limiter.adjust(demand, receipt, report === undefined ? 0 : totalTokens(report.usage));
     });
   }
+}
+
+/** What each counts by itself can be had from each. */
+function warnOfSeparateCounts({ crew, find, log }: Host): void {
+  if (crew.size === 1 || !crew.isFirst || find(counters) !== undefined) return;
+  log.warn(
+    { processes: crew.size },
+    'each of these processes counts the limits by itself: set storage.counters to a redis:// URL to have them counted together',
+  );
 }
 
 /** A misspelt rule would leave an endpoint unlimited in silence. */

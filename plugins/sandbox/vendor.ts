@@ -50,7 +50,9 @@ export async function startVendor(options: VendorOptions = {}): Promise<RunningV
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port ?? 0, host, resolve);
+    const port = options.port ?? 0;
+    // Workers that share a listener would be given one free port all together, and be each other's vendor.
+    server.listen({ port, host, exclusive: port === 0 }, resolve);
   });
   const { port } = server.address() as AddressInfo;
   return {

@@ -11,7 +11,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { definePlugin } from '../../core/contract.ts';
+import { definePlugin, type Host } from '../../core/contract.ts';
 import { moneyDesk, upstreamDesk } from '../../core/desk.ts';
 import { database } from '../../core/vocabulary.ts';
 import { type TelemetryConfig, telemetrySchema } from './config.ts';
@@ -36,7 +36,7 @@ export default definePlugin<TelemetryConfig>({
     const page =
       listen === undefined
         ? undefined
-        : new PrometheusExporter({ ...listen, preventServerStart: true, withoutScopeInfo: true });
+        : new PrometheusExporter({ ...pageOf(listen, host.crew), preventServerStart: true, withoutScopeInfo: true });
     const meterProvider = new MeterProvider({ resource, readers: readersOf(config, page) });
     const meters = createMeters(meterProvider.getMeter(scope), host);
     const tracerProvider = otlp.endpoint === '' ? undefined : tracersOf(config, resource);
@@ -65,6 +65,11 @@ export default definePlugin<TelemetryConfig>({
 });
 
 const stopWithinMs = 5_000;
+
+/** Each process of a machine has a page of its own: the first the port that is configured, the others those that follow. */
+function pageOf({ host, port }: { host: string; port: number }, { place }: Host['crew']) {
+  return { host, port: port === 0 ? 0 : port + place - 1 };
+}
 
 function readersOf({ otlp }: TelemetryConfig, page: PrometheusExporter | undefined): IMetricReader[] {
   const readers: IMetricReader[] = page === undefined ? [] : [page];

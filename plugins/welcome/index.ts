@@ -22,7 +22,7 @@ export default definePlugin({
     const people = host.need(accounts);
     return {
       async listening(origin) {
-        if ((await people.list()).length > 0) return;
+        if (!host.crew.isFirst || (await people.list()).length > 0) return;
         const account = await people.create(config.account, host.find(plans)?.default ?? 'default');
         await host.find(ledger)?.credit(account.id, config.credit, {
           kind: 'promotion',

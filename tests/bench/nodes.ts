@@ -1,7 +1,8 @@
 /**
- * `TEST_DATABASE_URL=postgres://… node --import tsx tests/bench/nodes.ts [--seconds 6] [--connections 16] [--delay 25]`: the
- * throughput of one, two and four gateway processes on one PostgreSQL that spend four rich accounts, and whether any of
- * these was spent beyond its balance. Each process has as many clients as the others, whatever their number, and the
+ * `TEST_DATABASE_URL=postgres://… node --import tsx tests/bench/nodes.ts [--seconds 6] [--connections 16] [--delay 25] [--workers]`:
+ * the throughput of one, two and four gateway processes on one PostgreSQL that spend four rich accounts, and whether any of
+ * these was spent beyond its balance. Each process has an address of its own, or, with `--workers`, all are workers of one
+ * primary behind one address. Each process has as many clients as the others, whatever their number, and the
  * vendor takes its time: so the load doubles with the processes, and it is seen whether they hinder one another. With
  * `--delay 0` they take all the processor there is, and on a few cores it is seen how these are shared, no more.
  */
@@ -12,7 +13,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { type Fleet, gather } from '../end-to-end/fleet.ts';
-import { type Customer, modelAt } from '../end-to-end/house.ts';
+import { type Customer, modelAt, until } from '../end-to-end/house.ts';
 import { type LoadResult, run as load } from './load.ts';
 
 const { values } = parseArgs({
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '6' },
     connections: { type: 'string', default: '16' },
     delay: { type: 'string', default: '25' },
+    workers: { type: 'boolean', default: false },
   },
 });
 const seconds = Number(values.seconds);
@@ -81,14 +83,16 @@ async function measure(count: number): Promise<Run> {
       providers: { bench: { keys: 'bench-key', speaks: { chat: `http://127.0.0.1:${upstreamPort}/v1` } } },
       models: { m: modelAt('bench') },
     },
-    count,
+    values.workers ? 1 : count,
+    values.workers ? count : undefined,
   );
   try {
     for (const node of fleet.nodes) await node.start();
+    await until('all of them serve', async () => (await living(fleet)) === count, 60_000);
     const customers = await fleet.atTheDesk(({ customer }) => Promise.all([1, 2, 3, 4].map(() => customer())));
-    await drive(fleet, customers, 2);
+    await drive(fleet, customers, count, 2);
     const before = processorMs(fleet);
-    const counts = await drive(fleet, customers, seconds);
+    const counts = await drive(fleet, customers, count, seconds);
     const used = processorMs(fleet) - before;
     const requests = counts.reduce((sum, each) => sum + each.requests, 0);
     for (const node of fleet.nodes) await node.end('SIGTERM');
@@ -103,25 +107,45 @@ async function measure(count: number): Promise<Run> {
   }
 }
 
-/** Each account on each process. */
-async function drive(fleet: Fleet, customers: readonly Customer[], forSeconds: number): Promise<LoadResult[]> {
+/** Each account on each process, or so many times on the address that they share. */
+async function drive(
+  { nodes }: Fleet,
+  customers: readonly Customer[],
+  count: number,
+  forSeconds: number,
+): Promise<LoadResult[]> {
   const each = Math.max(1, Math.floor(connections / customers.length));
-  const loads = fleet.nodes.flatMap(({ origin }) =>
+  const loads = Array.from({ length: count }, (_, index) =>
     customers.map(({ key }) => {
-      const options = { port: Number(new URL(origin).port), key, body, path: '/v1/chat/completions' };
+      const port = Number(new URL(nodes[index % nodes.length]!.origin).port);
+      const options = { port, key, body, path: '/v1/chat/completions' };
       return load({ ...options, connections: each, seconds: forSeconds });
     }),
   );
-  return Promise.all(loads);
+  return Promise.all(loads.flat());
+}
+
+/** Processes that serve. */
+async function living(fleet: Fleet): Promise<number> {
+  const [row] = await fleet.rows<{ count: number }>(
+    sql`select count(*)::int as count from ${fleet.table('journal_cursor')} where updated_at > clock_timestamp() - interval '15 seconds'`,
+  );
+  return row!.count;
 }
 
 function processorMs(fleet: Fleet): number {
   let ticks = 0;
-  for (const { pid } of fleet.nodes) {
+  for (const pid of fleet.nodes.flatMap((node) => [node.pid, ...childrenOf(node.pid)])) {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
     ticks += Number(fields[11]) + Number(fields[12]);
   }
   return ticks * 10;
+}
+
+/** A primary's workers. */
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return text === '' ? [] : text.split(' ').map(Number);
 }

@@ -73,6 +73,12 @@ test('SIGHUP takes up what is good, refuses what is broken, and neither ends the
   assert.equal(await ask('second'), '1');
 });
 
+test('SIGUSR2, which is for those who have workers, does not end it', async () => {
+  child.kill('SIGUSR2');
+  await until(() => output.includes('without --workers'));
+  assert.equal(await ask('second'), '1');
+});
+
 test('SIGTERM still ends it in order', async () => {
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');

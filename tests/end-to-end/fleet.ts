@@ -38,13 +38,13 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-/** Nothing runs yet. `sections` are those of the gateways' file. */
-export async function gather(sections: Record<string, unknown>, count: number): Promise<Fleet> {
+/** Nothing runs yet. `sections` are those of the gateways' file; with `workers` each node is a primary with so many of them. */
+export async function gather(sections: Record<string, unknown>, count: number, workers?: number): Promise<Fleet> {
   const schema = `fleet_${randomBytes(6).toString('hex')}`;
   const directory = await mkdtemp(join(tmpdir(), 'fleet-'));
   const children = new Set<ChildProcess>();
   const nodes = await Promise.all(
-    Array.from({ length: count }, (_, index) => newNode({ directory, schema, index, sections, children })),
+    Array.from({ length: count }, (_, index) => newNode({ directory, schema, index, sections, children, workers })),
   );
   const [first] = nodes;
   const environment = { DATA_DIR: join(directory, 'desk'), DATABASE_URL: databaseUrl! };
@@ -85,9 +85,10 @@ interface NodeParts {
   readonly index: number;
   readonly sections: Record<string, unknown>;
   readonly children: Set<ChildProcess>;
+  readonly workers: number | undefined;
 }
 
-async function newNode({ directory, schema, index, sections, children }: NodeParts): Promise<Node> {
+async function newNode({ directory, schema, index, sections, children, workers }: NodeParts): Promise<Node> {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, `node-${index}.yaml`);
@@ -109,7 +110,8 @@ async function newNode({ directory, schema, index, sections, children }: NodePar
       return child!.pid!;
     },
     async start() {
-      child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
+      const words = workers === undefined ? [file] : ['--workers', String(workers), file];
+      child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', ...words], {
         env: { ...process.env, DATA_DIR: join(directory, `node-${index}`), DATABASE_URL: databaseUrl },
         stdio: ['ignore', 'ignore', 'inherit'],
       });

@@ -11,6 +11,7 @@ import type {
   Plugin,
   Service,
 } from '../../core/contract.ts';
+import { alone } from '../../core/crew.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { StoryNote } from '../../core/vocabulary.ts';
 
@@ -36,6 +37,8 @@ export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'dir
     gateway: 'test',
     schema: 'test',
     directory: '/nonexistent',
+    commonDirectory: options.directory ?? '/nonexistent',
+    crew: alone,
     mode: 'serve',
     ...options,
     log: {

@@ -1,6 +1,7 @@
 /** One gateway process: the real limiter, billing, providers and routes on a simulated clock, disk and database. */
 import { compileChain, type Run, type Seat } from '../../core/chain.ts';
 import type { Endpoint, Fact, Host, Log, Part, Plugin, Service } from '../../core/contract.ts';
+import { alone } from '../../core/crew.ts';
 import type { LiveExchange } from '../../core/exchange.ts';
 import { uuidMaker } from '../../core/random.ts';
 import { call, type Database, database, type Ledger, ledger } from '../../core/vocabulary.ts';
@@ -116,6 +117,8 @@ export class Process {
       gateway: 'main',
       schema: 'main',
       directory,
+      commonDirectory: directory,
+      crew: alone,
       mode: 'serve',
       log: silent,
       clock: {

@@ -1,0 +1,42 @@
+/** Makes `dist/`, what the npm package consists of: the same tree as JavaScript, since Node strips no types below node_modules. */
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const out = join(root, 'dist');
+const pages = 'plugins/console/web';
+const bin = `#!/usr/bin/env node
+import './core/main.js';
+`;
+
+if (!existsSync(join(root, pages, 'dist'))) {
+  console.error('the web app is not built: npm run build:console');
+  process.exit(1);
+}
+rmSync(out, { recursive: true, force: true });
+for (const file of globSync(['core/**', 'plugins/**', 'config/*'], { cwd: root, withFileTypes: true })) {
+  if (!file.isFile()) continue;
+  const path = join(file.parentPath, file.name).slice(root.length);
+  // Of the web app its pages alone.
+  if (path.startsWith(`${pages}/`) && !path.startsWith(`${pages}/dist/`)) continue;
+  if (path.endsWith('.ts')) put(path.replace(/ts$/, 'js'), inJavaScript(readFileSync(join(root, path), 'utf8')));
+  else copy(path);
+}
+put('bin.js', bin);
+
+/** Types become spaces, so that lines and columns stay; modules are named by the ending that they have now. */
+function inJavaScript(text) {
+  return stripTypeScriptTypes(text).replace(/(['"`])((?:\.{1,2}|\$\{[\w.]+\})\/[\w./-]+)\.ts\1/g, '$1$2.js$1');
+}
+
+function put(path, text) {
+  mkdirSync(dirname(join(out, path)), { recursive: true });
+  writeFileSync(join(out, path), text, { mode: path === 'bin.js' ? 0o755 : 0o644 });
+}
+
+function copy(path) {
+  mkdirSync(dirname(join(out, path)), { recursive: true });
+  copyFileSync(join(root, path), join(out, path));
+}

@@ -1,0 +1,112 @@
+/** A gateway that others have taken over from: nobody is hung up on, whoever asks on is served once more and told to go. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+
+let vendor: Server;
+before(async () => {
+  vendor = createServer(async (request, response) => {
+    response.write('first');
+    if (request.url === '/slow') await pause(400);
+    response.end('last');
+  });
+  await once(vendor.listen(0, '127.0.0.1'), 'listening');
+});
+after(() => vendor.close());
+
+function start(): Promise<TestGateway> {
+  const { port } = vendor.address() as AddressInfo;
+  return startGateway(
+    `gateway: retiring\nlisten: 127.0.0.1:0\nplugins: [passthrough]\npassthrough: { upstream: "http://127.0.0.1:${port}" }\n`,
+  );
+}
+
+async function open({ origin }: TestGateway): Promise<{ socket: Socket; text: () => string }> {
+  let text = '';
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+  socket.on('data', (data) => {
+    text += data;
+  });
+  await once(socket, 'connect');
+  return { socket, text: () => text };
+}
+
+const ask = (socket: Socket, path: string) => void socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo(); tries++) {
+    assert(tries < 500);
+    await pause(10);
+  }
+}
+
+test('idle connections stay, are served once more, and end with that answer; new ones are refused', async () => {
+  const gateway = await start();
+  const [used, unused, prober] = await Promise.all([open(gateway), open(gateway), open(gateway)]);
+  ask(used.socket, '/a');
+  await until(() => used.text().endsWith('0\r\n\r\n'));
+  assert.match(used.text(), /keep-alive/i);
+  let retired = false;
+  const retiring = gateway.gateway.retire().then(() => {
+    retired = true;
+  });
+  await pause(200);
+  assert.deepEqual(
+    [used, unused, prober].map(({ socket }) => socket.readableEnded),
+    [false, false, false],
+  );
+  await assert.rejects(fetch(`${gateway.origin}/a`));
+  ask(used.socket, '/b');
+  ask(unused.socket, '/c');
+  ask(prober.socket, '/readyz');
+  const seen = used.text().length;
+  await Promise.all([used, unused, prober].map(({ socket }) => once(socket, 'end')));
+  for (const text of [used.text().slice(seen), unused.text(), prober.text()]) {
+    assert.match(text, /^HTTP\/1\.1 200 /);
+    assert.match(text, /\r\nconnection: close\r\n/i);
+  }
+  assert.match(unused.text(), /last\r\n0\r\n\r\n$/);
+  await retiring;
+  assert(retired);
+});
+
+test('what runs goes on to its end, and only then the gateway has retired', async () => {
+  const gateway = await start();
+  const { socket, text } = await open(gateway);
+  ask(socket, '/slow');
+  await until(() => text().includes('first'));
+  const retiring = gateway.gateway.retire().then(() => text());
+  await until(() => text().endsWith('0\r\n\r\n'));
+  socket.end();
+  assert.match(await retiring, /last/);
+});
+
+test('one that retires stops at once where it is told to', async () => {
+  const gateway = await start();
+  await open(gateway);
+  const retiring = gateway.gateway.retire();
+  await pause(50);
+  const toldAt = performance.now();
+  await gateway.gateway.stop(0);
+  await retiring;
+  assert(performance.now() - toldAt < 2_000);
+});
+
+test('whoever still sends a body that nobody waits for is answered without a reset, and may go on sending', async () => {
+  const gateway = await start();
+  const { socket, text } = await open(gateway);
+  const retiring = gateway.gateway.retire();
+  socket.write('POST /healthz/nothing HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: 5\r\n\r\n12');
+  await until(() => text().includes('HTTP/1.1 400'));
+  assert.match(text(), /\r\nconnection: keep-alive\r\n/i);
+  const seen = text().length;
+  socket.write('345');
+  ask(socket, '/a');
+  await once(socket, 'end');
+  assert.match(text().slice(seen), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
+  await retiring;
+});

@@ -1,0 +1,219 @@
+/** Several workers behind one address: they are replaced, reloaded, killed and stopped under load, and nobody is dropped. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { databaseUrl } from '../helpers/database.ts';
+import { RollingClients } from '../rolling/clients.ts';
+import { roll } from '../rolling/rolling.ts';
+import { Stage } from '../rolling/stage.ts';
+
+/** Workers need a database that several processes may open. */
+const options = { skip: databaseUrl === undefined && 'needs TEST_DATABASE_URL', timeout: 240_000 };
+const clientCount = 8;
+
+test(
+  'three rolling restarts and five reloads under load: 0 dropped, and three bills that agree',
+  options,
+  async (t) => {
+    const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+    t.after(() => stage.close());
+    await stage.openAccounts(4);
+    await stage.start();
+    const { drops, violations, answers, farewells, account } = await roll(stage, {
+      restarts: 3,
+      reloads: 5,
+      clients: clientCount,
+    });
+    for (const line of account) t.diagnostic(line);
+    assert.deepEqual(drops, []);
+    assert.deepEqual(violations, []);
+    assert(answers > 100, `${answers} answers`);
+    assert(farewells >= clientCount, `${farewells} connections were told to end`);
+  },
+);
+
+test(
+  'a worker killed under load costs those who were connected to it, and nobody an error; its successor has its journal',
+  options,
+  async (t) => {
+    const stage = await Stage.build({ workers: 2, database: databaseUrl!, lines: true });
+    t.after(() => stage.close());
+    await stage.openAccounts(4);
+    await stage.start();
+    const clients = new RollingClients(stage.port, stage.keys, clientCount);
+    const kills = 3;
+    for (let turn = 0; turn < kills; turn++) {
+      await pause(800);
+      const served = stage.count('a worker serves');
+      process.kill(stage.workerIds[turn % 2]!, 'SIGKILL');
+      await stage.until(() => stage.count('a worker serves') > served, 'the dead one has a successor');
+    }
+    await pause(500);
+    await clients.stop();
+    assert.equal(await stage.stop(), 0);
+    const { violations, account } = await stage.judge(clients, kills * clientCount);
+    for (const line of account) t.diagnostic(line);
+    t.diagnostic(`${clients.drops.length} answers were cut off by ${kills} kills`);
+    assert.deepEqual(violations, []);
+    assert.deepEqual(
+      clients.drops.filter(({ what }) => what.includes('status')),
+      [],
+    );
+    assert(clients.drops.length <= kills * clientCount, JSON.stringify(clients.drops));
+    assert.deepEqual(stage.places().sort(), ['journal', 'worker-2']);
+    // They write to one output, and tear no line of one another's.
+    const lines = stage.output.split('\n').filter((line) => line.includes('"msg":"'));
+    assert(lines.length > clients.acknowledged.length / 2, `${lines.length} lines`);
+    for (const line of lines) assert.doesNotThrow(() => JSON.parse(line), line);
+  },
+);
+
+test(
+  'a worker that takes a connection to its death loses no client: the connection goes to another',
+  options,
+  async (t) => {
+    const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+    t.after(() => stage.close());
+    await stage.start();
+    const [first] = stage.workerIds;
+    // It takes connections no more, and does not say so.
+    process.kill(first!, 'SIGSTOP');
+    const asked = Array.from({ length: 6 }, () =>
+      fetch(`http://127.0.0.1:${stage.port}/healthz`, {
+        headers: { connection: 'close' },
+        signal: AbortSignal.timeout(20_000),
+      }),
+    );
+    await pause(500);
+    process.kill(first!, 'SIGKILL');
+    const answers = await Promise.all(asked);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 200, 200, 200],
+    );
+    await stage.until(() => stage.count('a worker serves') === 3, 'the dead one has a successor');
+  },
+);
+
+test('what three workers left when all were killed, one worker brings to its end', options, async (t) => {
+  const stage = await Stage.build({ workers: 3, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.openAccounts(4);
+  await stage.start();
+  const clients = new RollingClients(stage.port, stage.keys, clientCount);
+  await pause(1_500);
+  for (const id of stage.workerIds) process.kill(id, 'SIGKILL');
+  await stage.stop('SIGKILL');
+  await clients.stop();
+  stage.launch('1');
+  await stage.until(() => stage.count('a worker serves') === 3 + 1 + 2, 'all journals have been taken up');
+  await stage.until(() => stage.workerIds.length === 1, 'who took up the further ones has left');
+  assert.equal(await stage.stop(), 0);
+  const { violations, account } = await stage.judge(clients, clientCount);
+  for (const line of account) t.diagnostic(line);
+  assert.deepEqual(violations, []);
+});
+
+test('what is told once is told once, by however many workers', options, async (t) => {
+  const stage = await Stage.build({ workers: 3, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.start();
+  await stage.restart();
+  assert.equal(stage.count('It is shown only now'), 1);
+  assert.equal(stage.count('each of these processes counts the limits by itself'), 1);
+});
+
+test('files that do not fit are refused before any worker hears of them, and replace no worker', options, async (t) => {
+  const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.start();
+  const workers = stage.workerIds;
+  stage.write(2, 'rate-limit: { no_such_setting: 1 }');
+  stage.primary.kill('SIGHUP');
+  await stage.until(() => stage.count('what ran goes on') === 1, 'it is refused');
+  assert.match(stage.output, /gateway\.yaml:\d+.*no_such_setting/);
+  stage.primary.kill('SIGUSR2');
+  await stage.until(() => stage.count('what ran goes on') === 2, 'it is refused');
+  assert.deepEqual(stage.workerIds, workers);
+  await stage.reload();
+  assert.equal(stage.count('the changed files are in force'), 2);
+});
+
+/** What the console's page of the configuration does, without its people. */
+const saver = `
+import { definePlugin } from '${process.cwd()}/core/contract.ts';
+import { configDesk } from '${process.cwd()}/core/desk.ts';
+import { z } from '${process.cwd()}/core/schema.ts';
+export default definePlugin({
+  name: 'saver',
+  config: z.strictObject({}),
+  uses: [configDesk],
+  setup: (host) => ({
+    endpoints: [{
+      method: 'POST', path: '/save', operation: 'save', keyless: true, body: 'none',
+      async handle() {
+        const desk = host.find(configDesk);
+        const [{ name, text }] = (await desk.view()).files;
+        const { changes } = await desk.save(name, text.replace('max_output: 4k', 'max_output: 3k'), text);
+        return { status: 200, headers: {}, body: JSON.stringify(changes) };
+      },
+    }],
+  }),
+});
+`;
+
+test('a file that somebody saves through one worker is in force in all', options, async (t) => {
+  const stage = await Stage.build({ workers: 3, database: databaseUrl!, plugin: saver });
+  t.after(() => stage.close());
+  await stage.start();
+  const saved = await fetch(`http://127.0.0.1:${stage.port}/save`, { method: 'POST' });
+  assert.equal(saved.status, 200, await saved.text());
+  await stage.until(() => stage.count('the changed files are in force') === 3, 'all have taken it up');
+  await pause(300);
+  assert.equal(stage.count('the files say nothing new'), 0);
+});
+
+test('SIGTERM lets the streams of all workers end', options, async (t) => {
+  const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.openAccounts(2);
+  await stage.start();
+  const body = JSON.stringify({
+    model: 'm',
+    stream: true,
+    messages: [{ role: 'user', content: '[[sandbox: tokens=60 chunks=60 chunk_delay=40ms]]' }],
+  });
+  const streams = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const headers = { authorization: `Bearer ${stage.keys[0]}`, 'content-type': 'application/json' };
+      return fetch(`http://127.0.0.1:${stage.port}/v1/chat/completions`, { method: 'POST', headers, body });
+    }),
+  );
+  const exit = stage.stop();
+  for (const stream of streams) assert.match(await stream.text(), /data: \[DONE\]\s*$/);
+  assert.equal(await exit, 0);
+});
+
+test('workers that cannot start end the primary, which says so', options, async (t) => {
+  const stage = await Stage.build({ workers: 2, database: 'postgres://nobody@127.0.0.1:9/nowhere' });
+  t.after(() => stage.close());
+  stage.launch();
+  const [code] = await once(stage.primary, 'exit');
+  assert.equal(code, 1);
+  assert.match(stage.output, /No worker can be started: 5 in a row have ended at their start/);
+});
+
+test('the embedded store is refused with a reason', async (t) => {
+  const stage = await Stage.build({ workers: 2, database: 'embedded' });
+  t.after(() => stage.close());
+  for (const [workers, reason] of [
+    ['2', /embedded database belongs to one process.*DATABASE_URL/],
+    ['none', /--workers must be "auto" or a number/],
+  ] as const) {
+    stage.launch(workers);
+    const [code] = await once(stage.primary, 'exit');
+    assert.equal(code, 1);
+    assert.match(stage.output, reason);
+  }
+});
