@@ -89,7 +89,9 @@ const node = z
     name: z.string(),
     self: z.boolean(),
     version: z.string().nullable(),
-    seenAt: instant,
+    startedAt: instant.nullable(),
+    seenAt: instant.describe('Its last sign of life.'),
+    silentMs: z.number().describe('Milliseconds since then.'),
     journalPending: z.number().nullable(),
     leases: z.number(),
     leased: usd,
@@ -169,11 +171,14 @@ export function moneyRoutes(hall: Console) {
       return csvAnswer('ledger', ledgerColumns, (page) => pageOfLedger(hall, undefined, query, page));
     })
     .openapi(nodes, async (ask) => {
+      const now = hall.clock.now();
       const rows = (await need(hall, moneyDesk).nodes()).map((view) => ({
         name: view.name,
         self: view.self,
         version: view.version ?? null,
+        startedAt: isoOrNull(view.startedAt),
         seenAt: iso(view.seenAt),
+        silentMs: Math.max(0, now - view.seenAt),
         journalPending: view.journalPending ?? null,
         leases: view.leases,
         leased: usdText(view.leased),

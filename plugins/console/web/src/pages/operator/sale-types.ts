@@ -72,7 +72,10 @@ export interface NodeRow {
   readonly name: string;
   readonly self: boolean;
   readonly version: string | null;
+  readonly startedAt: Moment | null;
+  /** Its last sign of life, and how long ago that was when the gateway told. */
   readonly seenAt: Moment;
+  readonly silentMs: number;
   readonly journalPending: number | null;
   readonly leases: number;
   readonly leased: Usd;
