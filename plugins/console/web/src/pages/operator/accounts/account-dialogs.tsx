@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
+import { ledgerPath } from '../money/ledger-table.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
 import { toIso } from '../parts/moment-input.ts';
@@ -18,11 +19,7 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 const pathOf = ({ id }: Account) => `/admin/accounts/${encodeURIComponent(id)}`;
-const staleFor = (account: Account) => [
-  answerKey(pathOf(account)),
-  listKey('/admin/accounts'),
-  listKey(`${pathOf(account)}/ledger`),
-];
+const staleFor = (account: Account) => [answerKey(pathOf(account)), listKey('/admin/accounts'), listKey(ledgerPath)];
 
 export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly verb: 'credit' | 'debit' }) {
   const { t } = useTranslation();
