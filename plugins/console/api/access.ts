@@ -72,6 +72,7 @@ export const access: Readonly<Record<string, Access>> = {
   'GET /admin/codes.csv': 'read',
   'POST /admin/codes/revoke': 'act',
   'GET /admin/prices': 'read',
+  'GET /admin/prices/versions': 'read',
   'POST /admin/prices/quote': 'read',
   'GET /admin/tasks': 'read',
   'GET /admin/tasks.csv': 'read',

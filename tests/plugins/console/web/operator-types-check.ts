@@ -31,6 +31,7 @@ export type Checked = [
   Fits<Told<Admin['codes']['$post']>, sale.MadeCodes>,
   Fits<Told<Admin['codes']['batches']['$get']>, Rows<sale.Batch>>,
   Fits<Told<Admin['prices']['$get']>, Rows<sale.PricedModel>>,
+  Fits<Told<Admin['prices']['versions']['$get']>, sale.PriceVersions>,
   Fits<Told<Admin['prices']['quote']['$post']>, sale.Quote>,
   Fits<Told<Admin['money']['$get']>, sale.MoneyTotals>,
   Fits<Told<Admin['money']['reconcile']['$post']>, sale.Reconciliation>,

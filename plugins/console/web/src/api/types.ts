@@ -261,7 +261,7 @@ export interface PriceSheet {
   readonly lines: readonly PriceLine[];
   readonly tiers: readonly { readonly name: string; readonly lines: readonly PriceLine[] }[];
 }
-export interface ModelRow {
+export interface CatalogueEntry {
   readonly id: string;
   readonly ownedBy: string;
   readonly displayName: string;
@@ -269,6 +269,8 @@ export interface ModelRow {
   readonly contextTokens: number | null;
   readonly maxOutputTokens: number | null;
   readonly modalities: readonly string[];
+}
+export interface ModelRow extends CatalogueEntry {
   readonly allowed: boolean;
   readonly prices: PriceSheet | null;
   readonly lastHour: {

@@ -108,6 +108,16 @@ export default {
     empty: 'No model fits',
     emptyHint: 'Models stand in the catalogue; clear the search, or add one in the configuration.',
     kind: { chat: 'Chat', image: 'Image', video: 'Video' },
+    versions: 'Versions',
+    versionsHint:
+      'Every version that is written down, the latest first. A later one takes the place of an earlier one at its time.',
+    versionState: { past: 'before', now: 'in force', later: 'later' },
+    validFrom: 'Valid from',
+    validUntil: 'Valid until',
+    always: 'always',
+    changes: 'Changes',
+    moreTiers_one: '+ {{count}} tier',
+    moreTiers_other: '+ {{count}} tiers',
     nothing: 'Write at least one count.',
   },
   money: {

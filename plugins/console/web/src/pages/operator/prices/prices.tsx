@@ -6,6 +6,7 @@ import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
 import { Word } from '../parts/badges.tsx';
 import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
 import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
@@ -177,7 +178,22 @@ function Name({ of: { id, displayName } }: { readonly of: PricedModel }) {
   );
 }
 
-function StateWord({ of: { prices, cost } }: { readonly of: PricedModel }) {
+/** Whether it is sold, and whether that is about to change. */
+function StateWord({ of: model }: { readonly of: PricedModel }) {
+  const { t } = useTranslation();
+  return (
+    <span>
+      <SoldWord of={model} />{' '}
+      {model.changesAt !== null && (
+        <Text span fz="xs" c="dimmed">
+          {t('operator.sales.prices.changes')} <Time at={model.changesAt} relative />
+        </Text>
+      )}
+    </span>
+  );
+}
+
+function SoldWord({ of: { prices, cost } }: { readonly of: PricedModel }) {
   const { t } = useTranslation();
   if (prices === null) return <Word color="red">{t('operator.sales.prices.unpriced')}</Word>;
   if (sellsBelowCost(prices, cost)) return <Word color="orange">{t('operator.sales.prices.belowCost')}</Word>;
