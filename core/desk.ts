@@ -1,5 +1,5 @@
 /** Services by which people look at a gateway and steer it: what the console and its API stand on. Types alone. */
-import { defineService } from './contract.ts';
+import { type Answer, defineService, type UpstreamRequest } from './contract.ts';
 import type { Money } from './money.ts';
 import type { Limits, PlanOffer } from './pool.ts';
 import type { PriceBook } from './prices.ts';
@@ -262,6 +262,45 @@ export interface UpstreamDesk {
   wake(provider: string): void;
 }
 export const upstreamDesk = defineService<UpstreamDesk>('upstream desk');
+
+/** One call that an operator makes to see whether an upstream answers: by this key, resting or disabled as it may be. */
+export interface Probe {
+  readonly provider: string;
+  readonly credential: string;
+  /** As the catalogue names it. */
+  readonly model: string;
+  /** One of those that the provider speaks; undefined: the first that serves. */
+  readonly protocol?: string | undefined;
+}
+/** What a provider can be asked for. */
+export interface ProbeChoice {
+  readonly model: string;
+  readonly upstreamModel: string;
+  readonly protocols: readonly string[];
+}
+export interface ProbeResult {
+  readonly ok: boolean;
+  readonly protocol: string;
+  readonly upstreamModel: string;
+  /** Of the upstream's answer; undefined: none came. */
+  readonly status: number | undefined;
+  /** From the sending to the first byte of the answer's body (of a refusal: to its head), and to the end. */
+  readonly firstByteMs: number | undefined;
+  readonly totalMs: number;
+  /** What went wrong in the upstream's own words, without keys and addresses. */
+  readonly error: string | undefined;
+  /** The beginning of what it said. */
+  readonly text: string;
+  readonly usage: Readonly<Record<string, number>>;
+}
+/** Tries upstreams out. Such a call is the operator's: no account is charged for it, no key rests for it, no row is kept. */
+export interface ProbeDesk {
+  /** Models of the catalogue that this provider serves in a way that can be tried out; `not_found` for an unknown provider. */
+  choices(provider: string): readonly ProbeChoice[];
+  /** `send` puts the one request on the wire. Failures of the upstream are results; `not_found` names what is not configured. */
+  probe(wanted: Probe, send: (request: UpstreamRequest) => Promise<Answer>): Promise<ProbeResult>;
+}
+export const probeDesk = defineService<ProbeDesk>('probe desk');
 
 // --------------------------------------------------------------------------------------------------------------- prices
 

@@ -43,6 +43,8 @@ export const access: Readonly<Record<string, Access>> = {
   'POST /admin/upstreams/:provider/enable': 'act',
   'POST /admin/upstreams/:provider/disable': 'act',
   'POST /admin/upstreams/:provider/wake': 'act',
+  'GET /admin/upstreams/:provider/choices': 'read',
+  'POST /admin/upstreams/:provider/test': 'act',
   'GET /admin/accounts': 'read',
   'GET /admin/accounts/:id': 'read',
   'GET /admin/accounts/:id/ledger': 'read',

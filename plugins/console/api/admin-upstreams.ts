@@ -1,10 +1,11 @@
-/** The vendors behind the gateway: their keys' health, and taking them out of use. */
+/** The vendors behind the gateway: their keys' health, taking them out of use, and testing whether they answer. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { UpstreamView } from '../../../core/desk.ts';
-import { requestDesk, upstreamDesk } from '../desks.ts';
+import type { ProbeResult, UpstreamView } from '../../../core/desk.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { probeDesk, requestDesk, upstreamDesk } from '../desks.ts';
 import { requestSums, tellSums } from './request-rows.ts';
 import { audited, type Console, need, nothingHere, router } from './router.ts';
-import { answers, done, hourMs, reasonAsked, takes } from './words.ts';
+import { answers, done, hourMs, reasonAsked, takes, usage } from './words.ts';
 
 const upstream = z
   .object({
@@ -23,6 +24,20 @@ const upstream = z
     lastHour: requestSums.nullable(),
   })
   .openapi('Upstream');
+
+const tested = z
+  .object({
+    ok: z.boolean(),
+    protocol: z.string(),
+    upstreamModel: z.string(),
+    status: z.number().nullable().describe('Of the vendor; null: no answer came.'),
+    firstByteMs: z.number().nullable(),
+    totalMs: z.number(),
+    error: z.string().nullable().describe('What went wrong, in the words of the vendor, without keys and addresses.'),
+    text: z.string().describe('The beginning of what it said.'),
+    usage,
+  })
+  .openapi('UpstreamTest');
 
 const provider = z.object({ provider: z.string().min(1).max(100) });
 const change = z.strictObject({
@@ -57,6 +72,37 @@ const wake = createRoute({
   request: { params: provider, body: takes(z.strictObject({ reason: reasonAsked })) },
   responses: answers(done),
 });
+
+const choices = createRoute({
+  method: 'get',
+  path: '/admin/upstreams/{provider}/choices',
+  summary: 'Models of the catalogue by which a vendor can be tested',
+  request: { params: provider },
+  responses: answers(
+    z.object({
+      rows: z.array(z.object({ model: z.string(), upstreamModel: z.string(), protocols: z.array(z.string()) })),
+    }),
+  ),
+});
+const test = createRoute({
+  method: 'post',
+  path: '/admin/upstreams/{provider}/test',
+  summary: 'Make the smallest real call to a vendor, by one of its keys, charged to no account',
+  request: {
+    params: provider,
+    body: takes(
+      z.strictObject({
+        credential: z.string().min(1).max(120),
+        model: z.string().min(1).max(200).describe('As the catalogue names it.'),
+        protocol: z.string().min(1).max(40).optional().describe('One that the vendor speaks; by default the first.'),
+      }),
+    ),
+  },
+  responses: answers(tested),
+});
+
+/** Each costs the operator a few tokens. */
+const testsPerMinute = 30;
 
 export function upstreamRoutes(hall: Console) {
   return router()
@@ -97,7 +143,33 @@ export function upstreamRoutes(hall: Console) {
         need(hall, upstreamDesk).wake(name),
       );
       return ask.json({ ok: true } as const, 200);
+    })
+    .openapi(choices, (ask) => {
+      const rows = need(hall, probeDesk).choices(ask.req.valid('param').provider);
+      return ask.json({ rows: rows.map((row) => ({ ...row, protocols: [...row.protocols] })) }, 200);
+    })
+    .openapi(test, async (ask) => {
+      const wanted = { ...ask.req.valid('json'), provider: ask.req.valid('param').provider };
+      const desk = need(hall, probeDesk);
+      const retryAfterMs = hall.throttle.take('test upstreams', testsPerMinute, 60_000);
+      if (retryAfterMs > 0)
+        throw new GatewayError('rate_limited', 'Many tests were made in this minute; wait a little.', { retryAfterMs });
+      const { credential, model } = wanted;
+      const change = { action: 'upstream.test', subject: credential, reason: model };
+      const outcomeOf = ({ ok }: ProbeResult) => (ok ? 'done' : 'failed');
+      const result = await audited(hall, ask, change, () => desk.probe(wanted, ask.env.send), outcomeOf);
+      return ask.json(tellTest(result), 200);
     });
+}
+
+function tellTest({ status, firstByteMs, error, usage, ...told }: ProbeResult): z.infer<typeof tested> {
+  return {
+    ...told,
+    status: status ?? null,
+    firstByteMs: firstByteMs ?? null,
+    error: error ?? null,
+    usage: { ...usage },
+  };
 }
 
 function known(hall: Console, name: string, credential: string | undefined): string {

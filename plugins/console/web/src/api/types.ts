@@ -21,6 +21,7 @@ export type Feature =
   | 'codes'
   | 'tasks'
   | 'upstreams'
+  | 'tests'
   | 'prices'
   | 'plans'
   | 'config'
