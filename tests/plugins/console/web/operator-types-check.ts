@@ -19,6 +19,8 @@ export type Checked = [
   Fits<Told<Admin['requests']['$get']>, web.Page<web.OperatorRequest>>,
   Fits<Told<Admin['requests'][':id']['$get']>, web.OperatorStory>,
   Fits<Told<Admin['upstreams']['$get']>, Rows<web.Upstream>>,
+  Fits<Told<Admin['upstreams'][':provider']['choices']['$get']>, Rows<web.TestChoice>>,
+  Fits<Told<Admin['upstreams'][':provider']['test']['$post']>, web.TestResult>,
   Fits<Told<Admin['accounts']['$get']>, web.Page<web.AccountRow>>,
   Fits<Told<Admin['accounts'][':id']['$get']>, web.AccountDetail>,
   Fits<Told<Admin['accounts'][':id']['keys']['$get']>, web.Page<web.AccountKey>>,

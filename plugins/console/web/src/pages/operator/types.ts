@@ -82,6 +82,25 @@ export interface Upstream {
   readonly lastHour: RequestSums | null;
 }
 
+/** What a vendor can be tested by. */
+export interface TestChoice {
+  readonly model: string;
+  readonly upstreamModel: string;
+  readonly protocols: readonly string[];
+}
+export interface TestResult {
+  readonly ok: boolean;
+  readonly protocol: string;
+  readonly upstreamModel: string;
+  /** null: no answer came. */
+  readonly status: number | null;
+  readonly firstByteMs: number | null;
+  readonly totalMs: number;
+  readonly error: string | null;
+  readonly text: string;
+  readonly usage: Readonly<Record<string, number>>;
+}
+
 export interface Account {
   readonly id: string;
   readonly name: string;
