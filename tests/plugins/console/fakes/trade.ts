@@ -233,7 +233,7 @@ export function fakeTasks(world: World, accountId: string): TaskDesk {
   const tasks = [
     task(1, { state: 'queued', progress: 0, completedAt: undefined, cancellable: true }),
     task(2, { kind: 'video', model: 'grok-imagine-video', state: 'running', progress: 42, completedAt: undefined }),
-    task(3, { results: [{ url: '/console/favicon.svg', mediaType: 'image/svg+xml' }] }),
+    task(3, { results: [{ url: '/console/mark.svg', mediaType: 'image/svg+xml' }] }),
     task(4, { state: 'failed', error: { code: 'content_policy', message: 'The vendor refused this prompt.' } }),
     task(5, { accountId: other, prompt: 'A fox in a library' }),
   ];

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import type { ModelRow, PriceLine } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { countText } from '../../parts/format.ts';
+import { useModalities } from '../../parts/known-words.ts';
 import { Money } from '../../parts/money.tsx';
 import { ModelHealth } from './model-health.tsx';
 
@@ -85,9 +86,10 @@ function Details({ model }: { readonly model: ModelRow }) {
 
 function Facts({ model }: { readonly model: ModelRow }) {
   const { t, i18n } = useTranslation();
+  const modalitiesText = useModalities();
   const tokens = (count: number | null) => (count === null ? '–' : countText(count, i18n.language));
   const facts = [
-    [t('client.models.takes'), model.modalities.join(', ') || '–'],
+    [t('client.models.takes'), modalitiesText(model.modalities)],
     [t('client.models.context'), tokens(model.contextTokens)],
     [t('client.models.output'), tokens(model.maxOutputTokens)],
   ] as const;

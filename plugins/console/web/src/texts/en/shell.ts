@@ -34,6 +34,8 @@ export default {
     once: 'It is shown this once. Keep it where you keep passwords.',
     saved: 'I have saved it',
   },
+  modality: { text: 'text', image: 'image', document: 'document', audio: 'audio', video: 'video' },
+  grantKind: { plan: 'plan', 'top-up': 'top-up', promotion: 'promotion', code: 'code' },
   ledger: {
     kind: 'Movement',
     everyKind: 'Every movement',

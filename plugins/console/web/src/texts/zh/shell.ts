@@ -36,6 +36,8 @@ const texts: Part<'shell'> = {
     once: '只显示这一次。请像保存密码一样保存它。',
     saved: '我已保存',
   },
+  modality: { text: '文本', image: '图像', document: '文档', audio: '音频', video: '视频' },
+  grantKind: { plan: '套餐', 'top-up': '充值', promotion: '赠送', code: '兑换码' },
   ledger: {
     kind: '变动',
     everyKind: '所有变动',

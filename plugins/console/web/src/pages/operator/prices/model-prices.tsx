@@ -3,6 +3,7 @@ import { Alert, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { countText } from '../../../parts/format.ts';
+import { useModalities } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
@@ -66,6 +67,7 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
     multiplier,
     changesAt,
   } = model;
+  const modalitiesText = useModalities();
   const count = (tokens: number) => countText(tokens, i18n.language);
   return (
     <Facts
@@ -96,11 +98,11 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
           t('operator.sales.prices.ratio'),
           `${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`,
         ],
-        changesAt !== null && [t('operator.sales.prices.changes'), <Time key="changes" at={changesAt} relative />],
+        changesAt !== null && [t('operator.sales.prices.changes'), <Time key="changes" at={changesAt} />],
         source !== null && [t('operator.sales.prices.source'), source],
         contextTokens !== null && [t('operator.sales.prices.context'), count(contextTokens)],
         maxOutputTokens !== null && [t('operator.sales.prices.maxOutput'), count(maxOutputTokens)],
-        modalities.length > 0 && [t('operator.sales.prices.modalities'), modalities.join(', ')],
+        modalities.length > 0 && [t('operator.sales.prices.modalities'), modalitiesText(modalities)],
       ]}
     />
   );

@@ -131,7 +131,11 @@ function useColumns(): CsvColumn<PricedModel>[] {
     title,
     right: true,
     ...(minor ? { minor } : {}),
-    cell: ({ prices }) => <Money of={listPrice(prices, name)} />,
+    // Nothing where it has no such price: small screens leave out what is empty.
+    cell: ({ prices }) => {
+      const amount = listPrice(prices, name);
+      return amount === undefined ? null : <Money of={amount} />;
+    },
     plain: ({ prices }) => listPrice(prices, name),
   });
   return [
@@ -145,8 +149,8 @@ function useColumns(): CsvColumn<PricedModel>[] {
     price('input', t('operator.sales.prices.input')),
     price('cache_read', t('operator.sales.prices.cacheRead'), true),
     price('output', t('operator.sales.prices.output')),
-    price('image', t('operator.sales.prices.kind.image'), true),
-    price('second', t('operator.sales.prices.second'), true),
+    price('image', t('operator.sales.prices.kind.image')),
+    price('second', t('operator.sales.prices.second')),
     {
       key: 'ratio',
       title: t('operator.sales.prices.ratio'),
@@ -186,7 +190,7 @@ function StateWord({ of: model }: { readonly of: PricedModel }) {
       <SoldWord of={model} />{' '}
       {model.changesAt !== null && (
         <Text span fz="xs" c="dimmed">
-          {t('operator.sales.prices.changes')} <Time at={model.changesAt} relative />
+          {t('operator.sales.prices.changes')} <Time at={model.changesAt} />
         </Text>
       )}
     </span>

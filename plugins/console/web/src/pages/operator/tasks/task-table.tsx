@@ -35,7 +35,7 @@ export function TaskTable({ query, empty }: TaskTableProps) {
     },
     { key: 'model', title: t('operator.column.model'), cell: ({ model }) => model },
     { key: 'state', title: t('operator.column.state'), cell: ({ state }) => <TaskWord state={state} /> },
-    { key: 'progress', title: t('operator.traffic.tasks.progress'), cell: progressCell },
+    { key: 'progress', title: t('operator.traffic.tasks.progress'), right: true, cell: progressCell },
     {
       key: 'prompt',
       title: t('operator.traffic.tasks.prompt'),
