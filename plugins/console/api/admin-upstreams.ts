@@ -4,7 +4,7 @@ import type { ProbeResult, UpstreamView } from '../../../core/desk.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { probeDesk, requestDesk, upstreamDesk } from '../desks.ts';
 import { requestSums, tellSums } from './request-rows.ts';
-import { audited, type Console, need, nothingHere, router } from './router.ts';
+import { type Ask, audited, type Console, need, nothingHere, router } from './router.ts';
 import { answers, done, hourMs, reasonAsked, takes, usage } from './words.ts';
 
 const upstream = z
@@ -119,21 +119,11 @@ export function upstreamRoutes(hall: Console) {
       return ask.json({ rows }, 200);
     })
     .openapi(enable, async (ask) => {
-      const { credential, reason } = ask.req.valid('json');
-      const name = known(hall, ask.req.valid('param').provider, credential);
-      const subject = credential ?? name;
-      await audited(hall, ask, { action: 'upstream.enable', subject, reason }, () =>
-        need(hall, upstreamDesk).setDisabled(name, credential, false),
-      );
+      await setDisabled(hall, ask, { ...ask.req.valid('param'), ...ask.req.valid('json') }, false);
       return ask.json({ ok: true } as const, 200);
     })
     .openapi(disable, async (ask) => {
-      const { credential, reason } = ask.req.valid('json');
-      const name = known(hall, ask.req.valid('param').provider, credential);
-      const subject = credential ?? name;
-      await audited(hall, ask, { action: 'upstream.disable', subject, reason }, () =>
-        need(hall, upstreamDesk).setDisabled(name, credential, true),
-      );
+      await setDisabled(hall, ask, { ...ask.req.valid('param'), ...ask.req.valid('json') }, true);
       return ask.json({ ok: true } as const, 200);
     })
     .openapi(wake, async (ask) => {
@@ -170,6 +160,19 @@ function tellTest({ status, firstByteMs, error, usage, ...told }: ProbeResult): 
     error: error ?? null,
     usage: { ...usage },
   };
+}
+
+async function setDisabled(
+  hall: Console,
+  ask: Ask,
+  { provider: named, credential, reason }: z.output<typeof provider> & z.output<typeof change>,
+  disabled: boolean,
+): Promise<void> {
+  const name = known(hall, named, credential);
+  const action = disabled ? 'upstream.disable' : 'upstream.enable';
+  await audited(hall, ask, { action, subject: credential ?? name, reason }, () =>
+    need(hall, upstreamDesk).setDisabled(name, credential, disabled),
+  );
 }
 
 function known(hall: Console, name: string, credential: string | undefined): string {
