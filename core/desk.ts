@@ -1,11 +1,12 @@
 /** Services by which people look at a gateway and steer it: what the console and its API stand on. Types alone. */
-import { type Answer, defineService, type UpstreamRequest } from './contract.ts';
+import { defineService } from './contract.ts';
 import type { Money } from './money.ts';
 import type { Limits, PlanOffer } from './pool.ts';
 import type { PriceBook } from './prices.ts';
 import type { KeyCap } from './vocabulary.ts';
 
 export * from './desk-money.ts';
+export * from './desk-upstreams.ts';
 
 // All times are wall-clock milliseconds. Whoever asks says for which account; undefined: for all of them.
 
@@ -238,69 +239,6 @@ export interface TaskDesk {
   cancel(id: string, accountId: string | undefined, signal: AbortSignal): Promise<void>;
 }
 export const taskDesk = defineService<TaskDesk>('task desk');
-
-// ------------------------------------------------------------------------------------------------------------ upstreams
-
-export interface UpstreamView {
-  readonly provider: string;
-  readonly protocols: Readonly<Record<string, string>>;
-  readonly disabled: boolean;
-  readonly keys: readonly {
-    readonly credential: string;
-    readonly disabled: boolean;
-    /** Milliseconds it still rests for every model, and for single ones; why it was put to rest last. */
-    readonly restsMs: number;
-    readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
-    readonly reason: string | undefined;
-  }[];
-}
-export interface UpstreamDesk {
-  list(): readonly UpstreamView[];
-  /** Takes a provider, or one of its keys, out of use until it is enabled again; every process obeys within a second. */
-  setDisabled(provider: string, credential: string | undefined, disabled: boolean): Promise<void>;
-  /** Ends the rests of a provider's keys. */
-  wake(provider: string): void;
-}
-export const upstreamDesk = defineService<UpstreamDesk>('upstream desk');
-
-/** One call that an operator makes to see whether an upstream answers: by this key, resting or disabled as it may be. */
-export interface Probe {
-  readonly provider: string;
-  readonly credential: string;
-  /** As the catalogue names it. */
-  readonly model: string;
-  /** One of those that the provider speaks; undefined: the first that serves. */
-  readonly protocol?: string | undefined;
-}
-/** What a provider can be asked for. */
-export interface ProbeChoice {
-  readonly model: string;
-  readonly upstreamModel: string;
-  readonly protocols: readonly string[];
-}
-export interface ProbeResult {
-  readonly ok: boolean;
-  readonly protocol: string;
-  readonly upstreamModel: string;
-  /** Of the upstream's answer; undefined: none came. */
-  readonly status: number | undefined;
-  /** From the sending to the first byte of the answer's body (of a refusal: to its head), and to the end. */
-  readonly firstByteMs: number | undefined;
-  readonly totalMs: number;
-  /** What went wrong in the upstream's own words, without keys and addresses. */
-  readonly error: string | undefined;
-  /** The beginning of what it said. */
-  readonly text: string;
-  readonly usage: Readonly<Record<string, number>>;
-}
-/** Tries upstreams out. Such a call is the operator's: no account is charged for it, no key rests for it, no row is kept. */
-export interface ProbeDesk {
-  /** Models of the catalogue that this provider serves in a way that can be tried out; `not_found` for an unknown provider. */
-  choices(provider: string): readonly ProbeChoice[];
-  /** `send` puts the one request on the wire. Failures of the upstream are results; `not_found` names what is not configured. */
-  probe(wanted: Probe, send: (request: UpstreamRequest) => Promise<Answer>): Promise<ProbeResult>;
-}
-export const probeDesk = defineService<ProbeDesk>('probe desk');
 
 // --------------------------------------------------------------------------------------------------------------- prices
 

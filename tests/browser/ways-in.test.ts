@@ -125,6 +125,8 @@ test('a top-up is paid on the page of the payment service, and the balance rises
   await page.route('https://pay.example/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>Payment service</title><link rel=icon href=data:,>' }),
   );
+  await page.getByRole('button', { name: '$10.00' }).click();
+  assert.equal(await page.getByRole('textbox', { name: 'Amount in USD' }).inputValue(), '10.00');
   await page.getByRole('textbox', { name: 'Amount in USD' }).fill('12.50');
   await page.getByRole('button', { name: 'Go to payment' }).click();
   await page.waitForURL('https://pay.example/**');

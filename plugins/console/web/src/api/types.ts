@@ -135,6 +135,8 @@ export interface Payment {
 export interface PaymentPage extends Page<Payment> {
   readonly least: Usd;
   readonly most: Usd;
+  /** To choose from; others between the bounds can be paid too. */
+  readonly amounts: readonly Usd[];
 }
 
 // ------------------------------------------------------------------------------------------------------------------- keys
