@@ -82,7 +82,11 @@ export interface Reconciliation {
 export interface NodeView {
   readonly name: string;
   readonly self: boolean;
+  /** Of the gateway that it runs; undefined: one that did not tell yet. */
   readonly version: string | undefined;
+  /** When its present run began. */
+  readonly startedAt?: number | undefined;
+  /** Its last sign of life. */
   readonly seenAt: number;
   /** Journal records that the ledger does not have yet; undefined: another process knows. */
   readonly journalPending: number | undefined;

@@ -1,5 +1,5 @@
-/** The desk of upstreams: what state providers, their keys and their models are in, and the switches. Types alone. */
-import { defineService } from './contract.ts';
+/** The desk of upstreams: what state providers, their keys and their models are in, the switches, and trials. Types alone. */
+import { type Answer, defineService, type UpstreamRequest } from './contract.ts';
 
 export interface UpstreamView {
   readonly provider: string;
@@ -64,3 +64,42 @@ export interface UpstreamDesk {
   wake(provider: string): void;
 }
 export const upstreamDesk = defineService<UpstreamDesk>('upstream desk');
+
+/** One call that an operator makes to see whether an upstream answers: by this key, resting or disabled as it may be. */
+export interface Probe {
+  readonly provider: string;
+  readonly credential: string;
+  /** As the catalogue names it. */
+  readonly model: string;
+  /** One of those that the provider speaks; undefined: the first that serves. */
+  readonly protocol?: string | undefined;
+}
+/** What a provider can be asked for. */
+export interface ProbeChoice {
+  readonly model: string;
+  readonly upstreamModel: string;
+  readonly protocols: readonly string[];
+}
+export interface ProbeResult {
+  readonly ok: boolean;
+  readonly protocol: string;
+  readonly upstreamModel: string;
+  /** Of the upstream's answer; undefined: none came. */
+  readonly status: number | undefined;
+  /** From the sending to the first byte of the answer's body (of a refusal: to its head), and to the end. */
+  readonly firstByteMs: number | undefined;
+  readonly totalMs: number;
+  /** What went wrong in the upstream's own words, without keys and addresses. */
+  readonly error: string | undefined;
+  /** The beginning of what it said. */
+  readonly text: string;
+  readonly usage: Readonly<Record<string, number>>;
+}
+/** Tries upstreams out. Such a call is the operator's: no account is charged for it, no key rests for it, no row is kept. */
+export interface ProbeDesk {
+  /** Models of the catalogue that this provider serves in a way that can be tried out; `not_found` for an unknown provider. */
+  choices(provider: string): readonly ProbeChoice[];
+  /** `send` puts the one request on the wire. Failures of the upstream are results; `not_found` names what is not configured. */
+  probe(wanted: Probe, send: (request: UpstreamRequest) => Promise<Answer>): Promise<ProbeResult>;
+}
+export const probeDesk = defineService<ProbeDesk>('probe desk');

@@ -66,14 +66,26 @@ function accountStatements(orm: Orm, { accounts }: AuthTables) {
     /** false: the name is another account's. */
     async rename(accountId: string, name: string): Promise<boolean> {
       const taken = sql`exists (select 1 from ${accounts} as other where other.name = ${name} and other.id <> ${accountId}::uuid)`;
-      const changed = await orm
-        .update(accounts)
-        .set({ name })
-        .where(and(eq(accounts.id, accountId), sql`not ${taken}`))
-        .returning({ id: accounts.id });
-      return changed.length > 0;
+      try {
+        const changed = await orm
+          .update(accounts)
+          .set({ name })
+          .where(and(eq(accounts.id, accountId), sql`not ${taken}`))
+          .returning({ id: accounts.id });
+        return changed.length > 0;
+      } catch (error) {
+        // Another statement took the name while this one ran.
+        if (isTwin(error)) return false;
+        throw error;
+      }
     },
   };
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: unique_violation. The driver's error is the cause of drizzle's. */
+function isTwin(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (error as { code?: unknown }).code === '23505' || isTwin(error.cause);
 }
 
 function keyStatements(orm: Orm, { keys }: AuthTables) {

@@ -2,6 +2,7 @@
 
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
+import { version } from '../../core/version.ts';
 import type { Database, Ledger } from '../../core/vocabulary.ts';
 import { applyBatch, type Cursor } from './batch.ts';
 import { readEnd } from './ends.ts';
@@ -44,8 +45,10 @@ export function sqlStore({ orm, schema }: Database): Store {
     claim: async (journal, owner, epoch) => {
       const claimed = await rowsOf(
         orm,
-        sql`insert into ${cursors} as known (journal, owner, epoch, updated_at) values (${journal}, ${owner}, ${epoch}, now())
-            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, asked = 0, updated_at = now()
+        sql`insert into ${cursors} as known (journal, owner, epoch, updated_at, version, started_at)
+              values (${journal}, ${owner}, ${epoch}, now(), ${version}, now())
+            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, asked = 0, updated_at = now(),
+              version = excluded.version, started_at = now()
             where known.epoch < excluded.epoch returning 1 as one`,
       );
       return claimed.length === 1;

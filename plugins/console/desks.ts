@@ -4,6 +4,7 @@ export {
   configDesk,
   moneyDesk,
   priceDesk,
+  probeDesk,
   requestDesk,
   shopDesk,
   taskDesk,

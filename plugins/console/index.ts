@@ -29,6 +29,7 @@ export default definePlugin<ConsoleConfig>({
     desks.shopDesk,
     desks.taskDesk,
     desks.upstreamDesk,
+    desks.probeDesk,
     desks.catalog,
     desks.priceDesk,
     desks.multipliers,
@@ -52,7 +53,7 @@ export default definePlugin<ConsoleConfig>({
     const { openConsole, reloads } = await import('./open.ts');
     const opened = await openConsole({ host, store, settings, links });
     return {
-      endpoints: endpointsFor((exchange) => opened.site(exchange)),
+      endpoints: endpointsFor((exchange, forward) => opened.site(exchange, forward)),
       sockets: [opened.live.endpoint],
       commands,
       prepare: (changed) => opened.prepare(changed),
@@ -73,7 +74,7 @@ export default definePlugin<ConsoleConfig>({
   },
 });
 
-function endpointsFor(handle: (exchange: Exchange) => ReturnType<NonNullable<Endpoint['handle']>>): Endpoint[] {
+function endpointsFor(handle: NonNullable<Endpoint['handle']>): Endpoint[] {
   return methods.flatMap((method) =>
     paths.map(
       (path) => ({ method, path, operation, keyless: true, unlogged: true, timeoutMs: 60_000, handle }) as const,

@@ -49,7 +49,7 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
   const { people } = furniture.hall;
   const live = new Live({ host: parts.host, clock: parts.host.clock, people, origin });
   return {
-    site: (exchange) => furniture.site(exchange),
+    site: (exchange, forward) => furniture.site(exchange, forward),
     live,
     refuseLarge,
     firstOperatorMissing: () => people.firstOperatorMissing(),

@@ -1,5 +1,5 @@
 /** Everything under `/console`: an exchange of the gateway becomes a web request for API or sign-in, or gets a file. */
-import type { Answer, Exchange } from '../../core/contract.ts';
+import { type Answer, type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
 import { GatewayError, toGatewayError } from '../../core/errors.ts';
 import { createApi } from './api/index.ts';
 import type { Console } from './api/router.ts';
@@ -23,11 +23,12 @@ export interface SiteParts {
   readonly origin: string;
 }
 
-export type Site = (exchange: Exchange) => Promise<Answer>;
+/** `forward` is the gateway's centre: an operator's trial of an upstream goes the way of every call. */
+export type Site = (exchange: Exchange, forward: Next) => Promise<Answer>;
 
 export function createSite({ hall, signIn, files, origin: configured }: SiteParts): Site {
   const api = createApi(hall);
-  return async function site(exchange) {
+  return async function site(exchange, forward) {
     const { request } = exchange;
     let answer: Answer;
     try {
@@ -38,7 +39,8 @@ export function createSite({ hall, signIn, files, origin: configured }: SitePart
         answer = await toAnswer(await signIn(toRequest(exchange, origin, path), origin));
       else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
-        answer = await toAnswer(await api.fetch(web, { origin, address: plainAddress(request.remoteAddress) }));
+        const address = plainAddress(request.remoteAddress);
+        answer = await toAnswer(await api.fetch(web, { origin, address, send: sender(exchange, forward) }));
       } else answer = await pageOrFile(exchange, files, path);
     } catch (error) {
       answer = errorAnswer(error);
@@ -49,6 +51,13 @@ export function createSite({ hall, signIn, files, origin: configured }: SitePart
       ...answer.headers,
     };
     return request.method === 'HEAD' ? { ...answer, body: '' } : answer;
+  };
+}
+
+function sender(exchange: Exchange, forward: Next): (request: UpstreamRequest) => Promise<Answer> {
+  return (request) => {
+    exchange.set(upstreamRequest, request);
+    return forward();
   };
 }
 

@@ -1,8 +1,10 @@
 /** The four chat protocols: their endpoints; answers relayed byte for byte where both sides speak the same, translated where not. */
 import { type Answer, definePlugin, type Endpoint, type Part, upstreamRequest } from '../../core/contract.ts';
+import { probeDesk } from '../../core/desk.ts';
 import {
   call,
   caller,
+  catalog,
   conversation,
   database,
   dropped,
@@ -20,6 +22,7 @@ import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import { ToldConversation } from './conversation.ts';
 import { countCall, mustCount } from './count-call.ts';
 import { KeepsakeMemory } from './keepsake-memory.ts';
+import { openProbes } from './probe.ts';
 import { opened, type Protocol, type ProtocolEndpoint } from './protocol.ts';
 import { protocolNamed, protocols } from './protocols/index.ts';
 import { relayCall } from './relay-call.ts';
@@ -32,13 +35,14 @@ import { mustTranslate, translateCall } from './translate-call.ts';
 export default definePlugin<ProtocolConvertConfig>({
   name: 'protocol-convert',
   config: configSchema,
-  uses: [database, errorShape, providers],
-  provides: [translations],
+  uses: [database, errorShape, providers, catalog],
+  provides: [translations, probeDesk],
   reads: [call, opened, target],
   finds: [meter, caller, model],
   writes: [upstreamRequest, usageReport, dropped],
   async setup(host, config) {
     host.provide(translations, { can: (from, to) => [from, to].every((name) => protocolNamed(name) !== undefined) });
+    host.provide(probeDesk, openProbes(host));
     const exposed = protocols.filter((protocol) => config.expose.some((name) => name === protocol.name));
     const keeping = exposed.find((protocol) => protocol.name === 'responses');
     const state = openState(host, config.state, keeping ?? protocolNamed('responses')!);

@@ -6,7 +6,7 @@ import type { Prepared, Protocol } from './protocol.ts';
 /** Every header that leaves is named here, by the protocol or by the provider's configuration; nothing else of the client's passes. */
 export function wordUpstreamRequest(
   protocol: Protocol,
-  request: ClientRequest,
+  request: Pick<ClientRequest, 'headers'>,
   prepared: Prepared,
   target: Target,
   stream: boolean,

@@ -1,7 +1,7 @@
 /**
  * Pictures of pages for people to look at: `node --import tsx tests/browser/screenshots.ts --out DIR [--pages /,/keys]`.
  * Light, dark and a screen of 380 pixels; `CONSOLE_URL` names the console (http://localhost:8099/console), `--as` the role
- * of the stand-in. Says which pages are wider than the screen, and what the browser complained about.
+ * of the stand-in, `--language` that of the browser. Says which pages are wider than the screen, and what the browser complained about.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     pages: { type: 'string', default: '/' },
     as: { type: 'string', default: 'client' },
     only: { type: 'string' },
+    language: { type: 'string', default: 'en' },
   },
 });
 const base = process.env['CONSOLE_URL'] ?? 'http://localhost:8099/console';
@@ -30,7 +31,7 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', arg
 try {
   for (const [look, options] of Object.entries(looks)) {
     if (values.only !== undefined && values.only !== look) continue;
-    const context = await browser.newContext(options);
+    const context = await browser.newContext({ ...options, locale: values.language });
     const page = await context.newPage();
     page.on('console', (message) => {
       if (message.type() === 'error') console.log(`${look}: ${message.text()}`);

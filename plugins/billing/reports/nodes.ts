@@ -1,4 +1,4 @@
-/** The processes that keep journals of this database: when each was seen last, what it has leased, what its journal still owes. */
+/** The processes that keep journals of this database: version, when each began and was seen last, leases, what its journal still owes. */
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import type { NodeView } from '../../../core/desk.ts';
@@ -24,6 +24,8 @@ export interface Self {
 interface Row {
   readonly name: string;
   readonly seen_at: string | null;
+  readonly started_at: string | null;
+  readonly version: string | null;
   readonly leases: number;
   readonly leased: string;
 }
@@ -35,6 +37,7 @@ export async function listNodes(runner: Runner, schema: string, self: Self): Pro
   const rows = await rowsOf<Row>(
     runner,
     sql`select journal as name, case when isfinite(updated_at) then ${millisecondsOf(sql`updated_at`)} end as seen_at,
+          ${millisecondsOf(sql`started_at`)} as started_at, version,
           coalesce(held.leases, 0)::int as leases, coalesce(held.leased, 0)::text as leased
         from ${table('journal_cursor')} as cursors left join (
           select node, count(*) as leases, sum(greatest(amount, 0)) as leased from ${table('leases')} group by node
@@ -43,12 +46,13 @@ export async function listNodes(runner: Runner, schema: string, self: Self): Pro
           or updated_at > now() - ${goneMs}::bigint * interval '1 millisecond'
         order by journal = ${own} desc, updated_at desc, journal limit ${listed}::int`,
   );
-  return rows.map(({ name, seen_at: seenAt, leases, leased }) => {
+  return rows.map(({ name, version, seen_at: seenAt, started_at: startedAt, leases, leased }) => {
     const isSelf = name === own;
     return {
       name,
       self: isSelf,
-      version: undefined,
+      version: version ?? undefined,
+      startedAt: startedAt === null ? undefined : Number.parseInt(startedAt, 10),
       seenAt: isSelf ? self.at : Number.parseInt(seenAt ?? '0', 10),
       journalPending: isSelf ? self.pending : undefined,
       leases,

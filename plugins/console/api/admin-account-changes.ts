@@ -14,6 +14,12 @@ import { answers, done, id, instantAsked, reasonAsked, takes, usd, usdAsked, usd
 const one = z.object({ id });
 const balance = answers(z.object({ balance: usd }));
 
+const moneyAsked = {
+  params: one,
+  headers: idempotencyAsked,
+  body: takes(z.strictObject({ amount: usdAsked, reason: reasonAsked })),
+};
+
 const credit = createRoute({
   method: 'post',
   path: '/admin/accounts/{id}/credit',
@@ -36,22 +42,14 @@ const debit = createRoute({
   method: 'post',
   path: '/admin/accounts/{id}/debit',
   summary: 'Take money from an account',
-  request: {
-    params: one,
-    headers: idempotencyAsked,
-    body: takes(z.strictObject({ amount: usdAsked, reason: reasonAsked })),
-  },
+  request: moneyAsked,
   responses: balance,
 });
 const refund = createRoute({
   method: 'post',
   path: '/admin/requests/{id}/refund',
   summary: 'Give back what a request has cost, or a part of it',
-  request: {
-    params: one,
-    headers: idempotencyAsked,
-    body: takes(z.strictObject({ amount: usdAsked, reason: reasonAsked })),
-  },
+  request: moneyAsked,
   responses: balance,
 });
 const setPlan = createRoute({

@@ -1,13 +1,12 @@
-/** What keeps the house in order: everybody's tasks, money as a whole, nodes, the audit log, tokens for scripts. */
+/** What keeps the house in order: money as a whole, nodes, the audit log, tokens for scripts. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { money } from '../../../core/money.ts';
 import { roles } from '../actor.ts';
-import { moneyDesk, taskDesk } from '../desks.ts';
+import { moneyDesk } from '../desks.ts';
 import type { AuditRow, TokenView } from '../people.ts';
 import { csvAnswer } from './csv.ts';
 import { ledgerAsked, ledgerColumns, ledgerRow, pageOfLedger } from './ledger-rows.ts';
 import { actorOf, audited, type Console, need, router } from './router.ts';
-import { hostOf, operatorTaskRow, taskFilter, tasksAsked, tellOperatorTask } from './tasks.ts';
 import {
   answers,
   answersCsv,
@@ -22,7 +21,6 @@ import {
   listed,
   pageAsked,
   pageOf,
-  reasonAsked,
   spanAsked,
   spanOf,
   takes,
@@ -31,41 +29,6 @@ import {
 } from './words.ts';
 
 const one = z.object({ id });
-
-const tasks = createRoute({
-  method: 'get',
-  path: '/admin/tasks',
-  summary: "Everybody's tasks",
-  request: { query: tasksAsked.extend({ accountId: id.optional() }) },
-  responses: answers(pageOf(operatorTaskRow)),
-});
-const cancelTask = createRoute({
-  method: 'delete',
-  path: '/admin/tasks/{id}',
-  summary: 'Cancel a task that has not begun',
-  request: { params: one, body: takes(z.strictObject({ reason: reasonAsked })) },
-  responses: answers(done),
-});
-
-export function operatorTaskRoutes(hall: Console) {
-  return router()
-    .openapi(tasks, async (ask) => {
-      const query = ask.req.valid('query');
-      const filter = taskFilter(query, query.accountId);
-      return ask.json(
-        listed(await need(hall, taskDesk).list(filter, asked(query), hostOf(ask)), tellOperatorTask),
-        200,
-      );
-    })
-    .openapi(cancelTask, async (ask) => {
-      const taskId = ask.req.valid('param').id;
-      const { reason } = ask.req.valid('json');
-      await audited(hall, ask, { action: 'task.cancel', subject: taskId, reason }, () =>
-        need(hall, taskDesk).cancel(taskId, undefined, ask.req.raw.signal),
-      );
-      return ask.json({ ok: true } as const, 200);
-    });
-}
 
 const totals = z
   .object({
@@ -89,7 +52,9 @@ const node = z
     name: z.string(),
     self: z.boolean(),
     version: z.string().nullable(),
-    seenAt: instant,
+    startedAt: instant.nullable(),
+    seenAt: instant.describe('Its last sign of life.'),
+    silentMs: z.number().describe('Milliseconds since then.'),
     journalPending: z.number().nullable(),
     leases: z.number(),
     leased: usd,
@@ -109,18 +74,19 @@ const reconcile = createRoute({
   summary: 'Check the whole ledger',
   responses: answers(reconciliation),
 });
+const ledgerOfAll = ledgerAsked.extend({ accountId: id.optional() });
 const ledger = createRoute({
   method: 'get',
   path: '/admin/ledger',
-  summary: "Everybody's ledger",
-  request: { query: ledgerAsked.extend(pageAsked.shape) },
+  summary: "The ledger, everybody's or an account's",
+  request: { query: ledgerOfAll.extend(pageAsked.shape) },
   responses: answers(pageOf(ledgerRow)),
 });
 const ledgerCsv = createRoute({
   method: 'get',
   path: '/admin/ledger.csv',
   summary: "Everybody's ledger as CSV",
-  request: { query: ledgerAsked },
+  request: { query: ledgerOfAll },
   responses: answersCsv,
 });
 const nodes = createRoute({
@@ -161,19 +127,22 @@ export function moneyRoutes(hall: Console) {
     })
     .openapi(ledger, async (ask) => {
       const query = ask.req.valid('query');
-      return ask.json(await pageOfLedger(hall, undefined, query, asked(query)), 200);
+      return ask.json(await pageOfLedger(hall, query.accountId, query, asked(query)), 200);
     })
     .openapi(ledgerCsv, (ask) => {
       const query = ask.req.valid('query');
       need(hall, moneyDesk);
-      return csvAnswer('ledger', ledgerColumns, (page) => pageOfLedger(hall, undefined, query, page));
+      return csvAnswer('ledger', ledgerColumns, (page) => pageOfLedger(hall, query.accountId, query, page));
     })
     .openapi(nodes, async (ask) => {
+      const now = hall.clock.now();
       const rows = (await need(hall, moneyDesk).nodes()).map((view) => ({
         name: view.name,
         self: view.self,
         version: view.version ?? null,
+        startedAt: isoOrNull(view.startedAt),
         seenAt: iso(view.seenAt),
+        silentMs: Math.max(0, now - view.seenAt),
         journalPending: view.journalPending ?? null,
         leases: view.leases,
         leased: usdText(view.leased),

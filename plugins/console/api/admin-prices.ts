@@ -1,24 +1,20 @@
 /** The catalogue with own cost and sale price, and what a request would cost. */
 import { createRoute, z } from '@hono/zod-openapi';
+import type { PricedModel } from '../../../core/desk.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { one, parseRatio } from '../../../core/money.ts';
 import { usageClasses } from '../../../core/usage.ts';
 import { multipliers, plans, priceDesk } from '../desks.ts';
-import { priceSheet, ratioText, sheetOf } from './price-sheet.ts';
+import { catalogueEntry, tellEntry } from './catalogue-entry.ts';
+import { nextChange, priceSheet, priceVersion, ratioText, sheetOf, versionsOf } from './price-sheet.ts';
 import { type Console, need, nothingHere, router } from './router.ts';
-import { answers, takes, usd, usdOrNull, usdText } from './words.ts';
+import { answers, instant, isoOrNull, takes, usd, usdOrNull, usdText } from './words.ts';
 
-const priced = z
-  .object({
-    id: z.string(),
-    ownedBy: z.string(),
-    displayName: z.string(),
-    kind: z.enum(['chat', 'image', 'video']),
-    contextTokens: z.number().nullable(),
-    maxOutputTokens: z.number().nullable(),
-    modalities: z.array(z.string()),
+const priced = catalogueEntry
+  .extend({
     prices: priceSheet.nullable().describe('null: not sold. `yours`: with the ratio of the default plan.'),
     cost: priceSheet.nullable().describe('What the operator pays; null: not known.'),
+    changesAt: instant.nullable().describe('When sale price or own cost change next; null: not as far as is written.'),
     multiplier: z.string().nullable(),
     source: z.string().nullable(),
     providers: z.array(z.string()),
@@ -30,6 +26,13 @@ const list = createRoute({
   path: '/admin/prices',
   summary: 'Every model with sale price and own cost',
   responses: answers(z.object({ rows: z.array(priced) })),
+});
+const versions = createRoute({
+  method: 'get',
+  path: '/admin/prices/versions',
+  summary: "Every version of a model's sale price and own cost, the latest first",
+  request: { query: z.object({ model: z.string().min(1).max(200) }) },
+  responses: answers(z.object({ prices: z.array(priceVersion), cost: z.array(priceVersion) })),
 });
 const count = z.number().int().min(0).max(1_000_000_000);
 const quote = createRoute({
@@ -59,25 +62,25 @@ export function priceRoutes(hall: Console) {
       const rows = need(hall, priceDesk)
         .list()
         .map((row) => ({
-          id: row.id,
-          ownedBy: row.ownedBy,
-          displayName: row.displayName,
-          kind: row.kind,
-          contextTokens: row.contextTokens ?? null,
-          maxOutputTokens: row.maxOutputTokens ?? null,
-          modalities: [...row.modalities],
+          ...tellEntry(row, row.modalities),
           prices: sheetOf(row.prices, now, usualRatio(hall, row.id)) ?? null,
           cost: sheetOf(row.cost, now, one) ?? null,
+          changesAt: isoOrNull(nextChange([row.prices, row.cost], now)),
           multiplier: row.multiplier ?? null,
           source: row.source ?? null,
           providers: [...row.providers],
         }));
       return ask.json({ rows }, 200);
     })
+    .openapi(versions, (ask) => {
+      const { id, prices, cost } = knownModel(hall, ask.req.valid('query').model);
+      const now = hall.clock.now();
+      return ask.json({ prices: versionsOf(prices, now, usualRatio(hall, id)), cost: versionsOf(cost, now, one) }, 200);
+    })
     .openapi(quote, (ask) => {
       const { model, usage, ratio } = ask.req.valid('json');
       const desk = need(hall, priceDesk);
-      if (!desk.list().some((row) => row.id === model)) throw nothingHere('model', 'model');
+      knownModel(hall, model);
       const counted = Object.fromEntries(Object.entries(usage).filter(([, units]) => units !== undefined)) as Record<
         string,
         number
@@ -86,6 +89,14 @@ export function priceRoutes(hall: Console) {
       const { cost, ownCost, formula } = desk.quote(model, counted, used);
       return ask.json({ cost: usdText(cost), ownCost: usdOrNull(ownCost), ratio: used, formula }, 200);
     });
+}
+
+function knownModel(hall: Console, id: string): PricedModel {
+  const found = need(hall, priceDesk)
+    .list()
+    .find((row) => row.id === id);
+  if (found === undefined) throw nothingHere('model', 'model');
+  return found;
 }
 
 /** What accounts on the default plan pay, without the model's own ratio where a plugin knows better. */

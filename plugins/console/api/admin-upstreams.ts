@@ -1,10 +1,11 @@
-/** The vendors behind the gateway: their keys' health, and taking them out of use. */
+/** The vendors behind the gateway: their keys' health, taking them out of use, and testing whether they answer. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { TargetView, UpstreamView } from '../../../core/desk.ts';
-import { requestDesk, upstreamDesk } from '../desks.ts';
+import type { ProbeResult, TargetView, UpstreamView } from '../../../core/desk.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { probeDesk, requestDesk, upstreamDesk } from '../desks.ts';
 import { requestSums, tellSums } from './request-rows.ts';
-import { audited, type Console, need, nothingHere, router } from './router.ts';
-import { answers, done, hourMs, reasonAsked, takes } from './words.ts';
+import { type Ask, audited, type Console, need, nothingHere, router } from './router.ts';
+import { answers, done, hourMs, reasonAsked, takes, usage } from './words.ts';
 
 const milliseconds = z.number().nullable().describe('Moving average; null: nothing was measured.');
 const target = z.object({
@@ -44,6 +45,20 @@ const upstream = z
   })
   .openapi('Upstream');
 
+const tested = z
+  .object({
+    ok: z.boolean(),
+    protocol: z.string(),
+    upstreamModel: z.string(),
+    status: z.number().nullable().describe('Of the vendor; null: no answer came.'),
+    firstByteMs: z.number().nullable(),
+    totalMs: z.number(),
+    error: z.string().nullable().describe('What went wrong, in the words of the vendor, without keys and addresses.'),
+    text: z.string().describe('The beginning of what it said.'),
+    usage,
+  })
+  .openapi('UpstreamTest');
+
 const provider = z.object({ provider: z.string().min(1).max(100) });
 const change = z.strictObject({
   credential: z.string().min(1).max(120).optional().describe('One key of it; without, the whole provider.'),
@@ -78,6 +93,37 @@ const wake = createRoute({
   responses: answers(done),
 });
 
+const choices = createRoute({
+  method: 'get',
+  path: '/admin/upstreams/{provider}/choices',
+  summary: 'Models of the catalogue by which a vendor can be tested',
+  request: { params: provider },
+  responses: answers(
+    z.object({
+      rows: z.array(z.object({ model: z.string(), upstreamModel: z.string(), protocols: z.array(z.string()) })),
+    }),
+  ),
+});
+const test = createRoute({
+  method: 'post',
+  path: '/admin/upstreams/{provider}/test',
+  summary: 'Make the smallest real call to a vendor, by one of its keys, charged to no account',
+  request: {
+    params: provider,
+    body: takes(
+      z.strictObject({
+        credential: z.string().min(1).max(120),
+        model: z.string().min(1).max(200).describe('As the catalogue names it.'),
+        protocol: z.string().min(1).max(40).optional().describe('One that the vendor speaks; by default the first.'),
+      }),
+    ),
+  },
+  responses: answers(tested),
+});
+
+/** Each costs the operator a few tokens. */
+const testsPerMinute = 30;
+
 export function upstreamRoutes(hall: Console) {
   return router()
     .openapi(list, async (ask) => {
@@ -93,21 +139,11 @@ export function upstreamRoutes(hall: Console) {
       return ask.json({ rows }, 200);
     })
     .openapi(enable, async (ask) => {
-      const { credential, reason } = ask.req.valid('json');
-      const name = known(hall, ask.req.valid('param').provider, credential);
-      const subject = credential ?? name;
-      await audited(hall, ask, { action: 'upstream.enable', subject, reason }, () =>
-        need(hall, upstreamDesk).setDisabled(name, credential, false),
-      );
+      await setDisabled(hall, ask, { ...ask.req.valid('param'), ...ask.req.valid('json') }, false);
       return ask.json({ ok: true } as const, 200);
     })
     .openapi(disable, async (ask) => {
-      const { credential, reason } = ask.req.valid('json');
-      const name = known(hall, ask.req.valid('param').provider, credential);
-      const subject = credential ?? name;
-      await audited(hall, ask, { action: 'upstream.disable', subject, reason }, () =>
-        need(hall, upstreamDesk).setDisabled(name, credential, true),
-      );
+      await setDisabled(hall, ask, { ...ask.req.valid('param'), ...ask.req.valid('json') }, true);
       return ask.json({ ok: true } as const, 200);
     })
     .openapi(wake, async (ask) => {
@@ -117,7 +153,46 @@ export function upstreamRoutes(hall: Console) {
         need(hall, upstreamDesk).wake(name),
       );
       return ask.json({ ok: true } as const, 200);
+    })
+    .openapi(choices, (ask) => {
+      const rows = need(hall, probeDesk).choices(ask.req.valid('param').provider);
+      return ask.json({ rows: rows.map((row) => ({ ...row, protocols: [...row.protocols] })) }, 200);
+    })
+    .openapi(test, async (ask) => {
+      const wanted = { ...ask.req.valid('json'), provider: ask.req.valid('param').provider };
+      const desk = need(hall, probeDesk);
+      const retryAfterMs = hall.throttle.take('test upstreams', testsPerMinute, 60_000);
+      if (retryAfterMs > 0)
+        throw new GatewayError('rate_limited', 'Many tests were made in this minute; wait a little.', { retryAfterMs });
+      const { credential, model } = wanted;
+      const change = { action: 'upstream.test', subject: credential, reason: model };
+      const outcomeOf = ({ ok }: ProbeResult) => (ok ? 'done' : 'failed');
+      const result = await audited(hall, ask, change, () => desk.probe(wanted, ask.env.send), outcomeOf);
+      return ask.json(tellTest(result), 200);
     });
+}
+
+function tellTest({ status, firstByteMs, error, usage, ...told }: ProbeResult): z.infer<typeof tested> {
+  return {
+    ...told,
+    status: status ?? null,
+    firstByteMs: firstByteMs ?? null,
+    error: error ?? null,
+    usage: { ...usage },
+  };
+}
+
+async function setDisabled(
+  hall: Console,
+  ask: Ask,
+  { provider: named, credential, reason }: z.output<typeof provider> & z.output<typeof change>,
+  disabled: boolean,
+): Promise<void> {
+  const name = known(hall, named, credential);
+  const action = disabled ? 'upstream.disable' : 'upstream.enable';
+  await audited(hall, ask, { action, subject: credential ?? name, reason }, () =>
+    need(hall, upstreamDesk).setDisabled(name, credential, disabled),
+  );
 }
 
 function known(hall: Console, name: string, credential: string | undefined): string {

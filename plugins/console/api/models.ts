@@ -4,19 +4,13 @@ import type { RequestSums } from '../../../core/desk.ts';
 import { one, parseRatio, type Ratio, timesRatio } from '../../../core/money.ts';
 import type { Model } from '../../../core/vocabulary.ts';
 import { accountDesk, catalog, multipliers, plans, priceDesk, requestDesk } from '../desks.ts';
+import { catalogueEntry, tellEntry } from './catalogue-entry.ts';
 import { priceSheet, sheetOf } from './price-sheet.ts';
 import { type Ask, actorOf, type Console, need, router } from './router.ts';
 import { answers, hourMs } from './words.ts';
 
-const model = z
-  .object({
-    id: z.string(),
-    ownedBy: z.string(),
-    displayName: z.string(),
-    kind: z.enum(['chat', 'image', 'video']),
-    contextTokens: z.number().nullable(),
-    maxOutputTokens: z.number().nullable(),
-    modalities: z.array(z.string()),
+const model = catalogueEntry
+  .extend({
     allowed: z.boolean().describe('Whether the plan of whoever asks includes it.'),
     prices: priceSheet.nullable().describe('null: not sold at the moment.'),
     lastHour: z
@@ -51,13 +45,7 @@ export function modelRoutes(hall: Console) {
     const rows = need(hall, catalog)
       .list()
       .map((entry) => ({
-        id: entry.id,
-        ownedBy: entry.ownedBy,
-        displayName: entry.displayName,
-        kind: entry.kind,
-        contextTokens: entry.contextTokens ?? null,
-        maxOutputTokens: entry.maxOutputTokens ?? null,
-        modalities: [...(modalities.get(entry.id) ?? [])],
+        ...tellEntry(entry, modalities.get(entry.id) ?? []),
         allowed: buyer.models === undefined || buyer.models.has(entry.id),
         prices: sheetOf(entry.prices, now, ratioFor(hall, buyer, entry)) ?? null,
         lastHour: tellTraffic(traffic.get(entry.id)),

@@ -1,9 +1,9 @@
-/** A price book as a person reads it: what is charged now, class by class, and under which conditions it differs. */
+/** A price book as a person reads it: what is charged class by class, under which conditions it differs, and its versions in time. */
 import { z } from '@hono/zod-openapi';
 import { cost, formatUsd, one, type Ratio, timesExactly } from '../../../core/money.ts';
-import { type PriceBook, versionAt } from '../../../core/prices.ts';
+import { changesFrom, type PriceBook, type PriceVersion, versionAt } from '../../../core/prices.ts';
 import { type Price, tokenClasses, type UsageClass, usageClasses } from '../../../core/usage.ts';
-import { usd, usdText } from './words.ts';
+import { instant, iso, usd, usdText } from './words.ts';
 
 const line = z.object({
   class: z.string().describe('input, cache_read, output, image …'),
@@ -22,6 +22,14 @@ export const priceSheet = z
   })
   .openapi('PriceSheet');
 export type PriceSheet = z.infer<typeof priceSheet>;
+export const priceVersion = z
+  .object({
+    validFrom: instant.nullable().describe('null: always.'),
+    validUntil: instant.nullable().describe('null: without end; a later version takes its place all the same.'),
+    state: z.enum(['past', 'now', 'later']).describe('Whether it has held, holds now, or will hold (again).'),
+    sheet: priceSheet,
+  })
+  .openapi('PriceVersion');
 
 const mostTiers = 24;
 const perMillion = 1_000_000;
@@ -29,7 +37,36 @@ const perMillion = 1_000_000;
 /** undefined: it is not sold now. */
 export function sheetOf(book: PriceBook | undefined, at: number, ratio: Ratio): PriceSheet | undefined {
   const version = book === undefined ? undefined : versionAt(book, at);
-  if (version === undefined) return undefined;
+  return version === undefined ? undefined : sheetOfVersion(version, ratio);
+}
+
+/** Every version of a book, the one that begins last first. */
+export function versionsOf(book: PriceBook | undefined, at: number, ratio: Ratio): z.infer<typeof priceVersion>[] {
+  if (book === undefined) return [];
+  const inForce = versionAt(book, at);
+  const coming = new Set(changesFrom(book, at).map((moment) => versionAt(book, moment)));
+  return book
+    .toSorted((left, right) => (left.from < right.from ? 1 : -1))
+    .map((version) => ({
+      validFrom: finiteIso(version.from),
+      validUntil: finiteIso(version.until),
+      state: version === inForce ? 'now' : coming.has(version) ? 'later' : 'past',
+      sheet: sheetOfVersion(version, ratio),
+    }));
+}
+
+/** The first time after `at` at which another version of one of these books comes into force, or none. */
+export function nextChange(books: readonly (PriceBook | undefined)[], at: number): number | undefined {
+  const moments = books.flatMap((book = []) => {
+    const inForce = versionAt(book, at);
+    return changesFrom(book, at).find((moment) => versionAt(book, moment) !== inForce) ?? [];
+  });
+  return moments.length === 0 ? undefined : Math.min(...moments);
+}
+
+const finiteIso = (at: number) => (Number.isFinite(at) ? iso(at) : null);
+
+function sheetOfVersion(version: PriceVersion, ratio: Ratio): PriceSheet {
   const tiers = version
     .all()
     .filter(({ tier }) => tier !== '')

@@ -1,7 +1,7 @@
 /** What handlers stand on: the services of the gateway, who asks, and how a change is written down. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { Clock, Host, Service } from '../../../core/contract.ts';
+import type { Answer, Clock, Host, Service, UpstreamRequest } from '../../../core/contract.ts';
 import { GatewayError, toGatewayError } from '../../../core/errors.ts';
 import type { Actor } from '../actor.ts';
 import type { Throttle } from '../people/throttle.ts';
@@ -33,6 +33,8 @@ export interface Setting {
     address: string;
     /** `https://gateway.example`: where the asking browser reaches this gateway. */
     origin: string;
+    /** Puts a request to an upstream on the wire. */
+    send: (request: UpstreamRequest) => Promise<Answer>;
   };
 }
 export type Ask = Context<Setting>;
@@ -77,12 +79,13 @@ export async function audited<T>(
   ask: Ask,
   change: { readonly action: string; readonly subject: string; readonly reason?: string | undefined },
   work: () => Promise<T>,
+  outcomeOf: (value: T) => string = () => 'done',
 ): Promise<T> {
   const { action, subject, reason } = change;
   const end = await hall.audit.begin({ actor: actorOf(ask), action, subject, reason, address: ask.env.address });
   try {
     const value = await work();
-    await end('done');
+    await end(outcomeOf(value));
     return value;
   } catch (error) {
     const { code, kind } = toGatewayError(error);

@@ -1,9 +1,24 @@
 /** Images and videos that are made in the background: a client's own, and everybody's for operators. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { TaskView } from '../../../core/desk.ts';
+import type { TaskDesk, TaskView } from '../../../core/desk.ts';
 import { moneyDesk, taskDesk } from '../desks.ts';
+import { csvAnswer } from './csv.ts';
 import { type Ask, audited, type Console, need, nothingHere, ownAccount, router } from './router.ts';
-import { answers, asked, done, id, instant, iso, isoOrNull, pageAsked, pageOf, usd, usdOrNull } from './words.ts';
+import {
+  answers,
+  answersCsv,
+  asked,
+  done,
+  id,
+  instant,
+  iso,
+  isoOrNull,
+  listed,
+  pageAsked,
+  pageOf,
+  usd,
+  usdOrNull,
+} from './words.ts';
 
 const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const;
 const kinds = ['image', 'video'] as const;
@@ -51,12 +66,36 @@ export const tasksAsked = pageAsked.extend({
 const oneAsked = z.object({ id });
 
 /** What the desk is asked, as far as the query says it. */
-export function taskFilter({ kind, state }: z.output<typeof tasksAsked>, accountId: string | undefined) {
+export function taskFilter(
+  { kind, state }: Pick<z.output<typeof tasksAsked>, 'kind' | 'state'>,
+  accountId: string | undefined,
+) {
   const states = state === undefined ? undefined : Array.isArray(state) ? state : [state];
   return { accountId, kind, states };
 }
 /** Result addresses are made for the host that the browser reached. */
 export const hostOf = (ask: Ask) => new URL(ask.env.origin).host;
+
+/** Cells of a task that client and operator are told alike. What was made stands behind addresses that expire: it is counted. */
+export const taskCells = ['kind', 'model', 'state', 'progress', 'prompt', 'errorCode', 'error', 'results'] as const;
+type TaskColumn = 'id' | 'requestId' | 'accountId' | 'createdAt' | 'completedAt' | (typeof taskCells)[number];
+
+/** Every task that the filter finds, as CSV. */
+export function csvOfTasks(
+  hall: Console,
+  ask: Ask,
+  columns: readonly TaskColumn[],
+  filter: Parameters<TaskDesk['list']>[0],
+): Response {
+  const desk = need(hall, taskDesk);
+  const host = hostOf(ask);
+  return csvAnswer('tasks', columns, async (page) => listed(await desk.list(filter, page, host), cellsOf));
+}
+
+function cellsOf(view: TaskView) {
+  const { error, results, ...cells } = tellOperatorTask(view);
+  return { ...cells, errorCode: error?.code, error: error?.message, results: results.length };
+}
 
 const list = createRoute({
   method: 'get',
@@ -64,6 +103,13 @@ const list = createRoute({
   summary: 'Own tasks',
   request: { query: tasksAsked },
   responses: answers(pageOf(taskRow)),
+});
+const csv = createRoute({
+  method: 'get',
+  path: '/tasks.csv',
+  summary: 'Own tasks as CSV',
+  request: { query: tasksAsked.omit({ limit: true, after: true }) },
+  responses: answersCsv,
 });
 const one = createRoute({
   method: 'get',
@@ -87,6 +133,10 @@ export function taskRoutes(hall: Console) {
       const filter = taskFilter(query, await ownAccount(hall, ask));
       const { rows, next } = await need(hall, taskDesk).list(filter, asked(query), hostOf(ask));
       return ask.json({ rows: rows.map(tellTask), next: next ?? null }, 200);
+    })
+    .openapi(csv, async (ask) => {
+      const filter = taskFilter(ask.req.valid('query'), await ownAccount(hall, ask));
+      return csvOfTasks(hall, ask, ['createdAt', 'completedAt', 'id', 'requestId', ...taskCells], filter);
     })
     .openapi(one, async (ask) => {
       const accountId = await ownAccount(hall, ask);

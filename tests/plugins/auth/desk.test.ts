@@ -118,6 +118,45 @@ test('an account is renamed, disabled and given a ratio; what is not there is no
   await store.close();
 });
 
+test('of two accounts that take the same name at the same moment one gets it, and the other is told of a conflict', async () => {
+  const { desk, account, store } = await openDesk();
+  const [first, second] = [await account('first'), await account('second')];
+  const accountRows = sql`${sql.identifier(store.schema)}.${sql.identifier('accounts')}`;
+  let late: Promise<void> | undefined;
+  await store.orm.transaction(async (transaction) => {
+    await transaction.execute(sql`update ${accountRows} set name = 'wanted' where id = ${first}`);
+    late = desk.rename(second, 'wanted');
+    late.catch(() => undefined);
+    // On a server it has found the name free by now, and waits for this transaction.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  });
+  await assert.rejects(late!, { kind: 'conflict', field: 'name' });
+  assert.deepEqual([(await desk.find(first))!.name, (await desk.find(second))!.name], ['wanted', 'second']);
+  for (let round = 0; round < 10; round++) {
+    const name = `round ${round}`;
+    const told = await Promise.allSettled([first, second].map((id) => desk.rename(id, name)));
+    const lost = told.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as GatewayError).kind);
+    assert.deepEqual(lost, ['conflict'], name);
+  }
+  await store.close();
+});
+
+test('of two changes of one key at the same moment the later holds, whole, and a revoked key stays revoked', async () => {
+  const { desk, account, store } = await openDesk();
+  const id = await account('acme');
+  const made = await desk.createKey(id, everything);
+  const wanted: KeyTerms[] = [
+    { name: 'one', limits: { rpm: 1 } },
+    { name: 'two', limits: { rpm: 2 } },
+  ];
+  await Promise.all(wanted.map((terms) => desk.updateKey(id, made.id, terms)));
+  const [row] = (await desk.keys(id, { limit: 1 })).rows;
+  assert.ok(wanted.some(({ name, limits }) => row!.name === name && row!.limits!.rpm === limits!.rpm));
+  await Promise.allSettled([desk.revokeKey(id, made.id), desk.updateKey(id, made.id, wanted[0]!)]);
+  assert.notEqual((await desk.keys(id, { limit: 1 })).rows[0]!.revokedAt, undefined);
+  await store.close();
+});
+
 test('a key is made with all of its terms, told once, and listed without itself or its hash', async () => {
   const { desk, account, store, send } = await openDesk();
   const id = await account('acme');

@@ -5,43 +5,9 @@ import { parseUsd } from '../../../core/money.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
 import { access, mayAsk } from '../../../plugins/console/api/access.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
+import { caller, everybody, type Told, type Who } from './caller.ts';
 import { type FakeConsole, fakeConsole } from './fake-desks.ts';
 import { clientAccount } from './fakes/world.ts';
-
-const environment = { origin: 'http://gateway.test', address: '203.0.113.7' };
-
-type Who = 'nobody' | 'token' | Role;
-const everybody: readonly Who[] = ['nobody', 'client', 'auditor', 'operator', 'token'];
-
-interface Told {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-  readonly json: any;
-}
-
-/** One caller of one console. */
-function caller(hall: FakeConsole, who: Who) {
-  const api = createApi(hall);
-  return async (route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Told> => {
-    const [method, path] = route.split(' ') as [string, string];
-    const request = new Request(`http://gateway.test${path}`, {
-      method,
-      headers: {
-        ...(who === 'nobody' ? {} : who === 'token' ? { authorization: 'Bearer fake-token' } : { 'x-fake': who }),
-        ...(method === 'GET' || who === 'token' ? {} : { 'x-console': '1', origin: 'http://gateway.test' }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    const response = await api.fetch(request, environment);
-    const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
-    return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
-  };
-}
 
 /** What is written down here by hand, so that a slip in the table is seen: who is let in. */
 const expected: Readonly<Record<string, readonly Who[]>> = {

@@ -1,9 +1,8 @@
 /** Ways in that lead through others: invitations, mails, and a provider that vouches for people. */
 import assert from 'node:assert/strict';
-import { createHash, createSign, generateKeyPairSync } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net';
 import { after, before, test } from 'node:test';
+import { type FakeProvider, startProvider } from '../../helpers/fake-oidc.ts';
 import type { Browser } from './browser.ts';
 import { operator, operatorOf, startConsole, type TestConsole } from './house.ts';
 
@@ -30,8 +29,7 @@ oidc:
 after(async () => {
   await house.stop();
   smtp.close();
-  provider.server.closeAllConnections();
-  provider.server.close();
+  provider.close();
 });
 
 test('who is not invited cannot sign up, and an invitation is for one address, once', async () => {
@@ -177,69 +175,10 @@ function smtpSink(received: string[]): TcpServer {
   });
 }
 
-function listen(server: Server | TcpServer): Promise<number> {
+function listen(server: TcpServer): Promise<number> {
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-interface FakeProvider {
-  readonly server: Server;
-  readonly issuer: string;
-  /** What the next code stands for. */
-  claims: Record<string, unknown>;
-  nonce: string | undefined;
-  challenge: string | undefined;
-  isDown: boolean;
-}
-
-/** OpenID Connect: discovery, keys, and the token endpoint; the person's part is played by the test. */
-async function startProvider(): Promise<FakeProvider> {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
-  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' };
-  const made: FakeProvider = {
-    server: createServer(
-      (incoming, outgoing) =>
-        void answer(incoming).then((body) => {
-          outgoing.writeHead(body === undefined || made.isDown ? 500 : 200, { 'content-type': 'application/json' });
-          outgoing.end(JSON.stringify(body ?? {}));
-        }),
-    ),
-    issuer: '',
-    claims: {},
-    nonce: undefined,
-    challenge: undefined,
-    isDown: false,
-  };
-  const issuer = `http://127.0.0.1:${await listen(made.server)}`;
-  Object.assign(made, { issuer });
-  return made;
-
-  async function answer(incoming: IncomingMessage): Promise<object | undefined> {
-    let body = '';
-    for await (const chunk of incoming) body += chunk;
-    if (incoming.url === '/.well-known/openid-configuration')
-      return {
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-        userinfo_endpoint: `${issuer}/userinfo`,
-        jwks_uri: `${issuer}/keys`,
-        id_token_signing_alg_values_supported: ['RS256'],
-      };
-    if (incoming.url === '/keys') return { keys: [jwk] };
-    if (incoming.url === '/userinfo') return made.claims;
-    if (incoming.url !== '/token') return undefined;
-    const verifier = new URLSearchParams(body).get('code_verifier') ?? '';
-    if (createHash('sha256').update(verifier).digest('base64url') !== made.challenge) return undefined;
-    const now = Math.floor(Date.now() / 1_000);
-    const claims = { ...made.claims, iss: issuer, aud: 'house', iat: now, exp: now + 300, nonce: made.nonce };
-    const head = [{ alg: 'RS256', kid: 'one', typ: 'JWT' }, claims]
-      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-      .join('.');
-    const signature = createSign('RSA-SHA256').update(head).sign(privateKey, 'base64url');
-    return { access_token: 'access', token_type: 'Bearer', expires_in: 300, id_token: `${head}.${signature}` };
-  }
 }
 
 /** Leaves for the provider and comes back as whoever it vouches for. */

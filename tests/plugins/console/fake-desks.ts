@@ -3,6 +3,7 @@ import {
   accountDesk,
   configDesk,
   priceDesk,
+  probeDesk,
   requestDesk,
   shopDesk,
   taskDesk,
@@ -17,7 +18,8 @@ import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
 import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
-import { fakePlans, fakePool, fakeShop, fakeTasks, fakeUpstreams } from './fakes/trade.ts';
+import { fakePlans, fakePool, fakeShop, fakeTasks } from './fakes/trade.ts';
+import { fakeProbes, fakeUpstreams } from './fakes/upstreams.ts';
 import { clientAccount, makeWorld, type World } from './fakes/world.ts';
 
 export interface FakeConsole extends Console {
@@ -75,6 +77,7 @@ export function provideDesks(host: FakeHost, world: World): void {
   host.provide(shopDesk, trade.desk);
   host.provide(taskDesk, fakeTasks(world, clientAccount));
   host.provide(upstreamDesk, fakeUpstreams());
+  host.provide(probeDesk, fakeProbes());
   host.provide(catalog, fakeCatalog());
   host.provide(priceDesk, fakePrices());
   host.provide(configDesk, fakeConfig(world.now));

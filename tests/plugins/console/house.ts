@@ -27,18 +27,20 @@ plans: { default: free, offers: { free: { price: 0 } } }
 console:
 ${section.replace(/^/gm, '  ')}
 ${more}`;
-  return startOn(yaml, directory, /^origin: (\S+)$/m.exec(section)?.[1]);
+  return startOn(yaml, directory, originIn(section));
 }
 
-/** The whole demo gateway, with the sandbox in place of every vendor. */
-export async function startDemo(file = 'demo'): Promise<TestConsole> {
+/** The whole demo gateway, with the sandbox in place of every vendor. `more`: further lines of its file. */
+export async function startDemo(file = 'demo', more = '', port = 0): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
   if (databaseUrl === undefined) await fillDirectory(directory);
-  return startOn(`include: config/${file}.yaml\n`, directory, undefined);
+  return startOn(`include: config/${file}.yaml\n${more}`, directory, originIn(more), port);
 }
 
+const originIn = (lines: string) => /^ *origin: (\S+)$/m.exec(lines)?.[1];
+
 /** `page`: where browsers take their pages to come from; by default where the gateway listens. */
-async function startOn(yaml: string, directory: string, page: string | undefined): Promise<TestConsole> {
+async function startOn(yaml: string, directory: string, page: string | undefined, port = 0): Promise<TestConsole> {
   const printed: string[] = [];
   const write = process.stdout.write;
   // The greeting goes to whoever stands at the terminal, not into the log.
@@ -46,7 +48,7 @@ async function startOn(yaml: string, directory: string, page: string | undefined
     printed.push(String(text));
     return true;
   }) as typeof process.stdout.write;
-  const gateway = await startGateway(yaml, { directory }).finally(() => {
+  const gateway = await startGateway(yaml, { directory, environment: { PORT: String(port) } }).finally(() => {
     process.stdout.write = write;
   });
   return {

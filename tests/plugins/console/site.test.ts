@@ -22,6 +22,8 @@ writeFileSync(join(folder, 'dist/assets/app-1a2b.js'), 'plain');
 writeFileSync(join(folder, 'dist/assets/app-1a2b.js.br'), 'brotli');
 writeFileSync(join(folder, 'dist/assets/app-1a2b.js.gz'), 'gzip');
 
+const nowhere = () => assert.fail('nothing is sent to an upstream');
+
 function siteOf(origin = '', pages = 'dist/') {
   const hall = fakeConsole({ role: 'operator' });
   const files = new Files({
@@ -36,6 +38,7 @@ function siteOf(origin = '', pages = 'dist/') {
       fakeExchange({
         request: { method: 'GET', path, headers: { host: 'gateway.test:8080' }, ...request },
       }),
+      nowhere,
     );
 }
 const bodyOf = async ({ body }: Answer): Promise<string> => {
@@ -166,6 +169,7 @@ test('the API is asked with the client’s address, whatever the client says of 
         remoteAddress: '198.51.100.4',
       },
     }),
+    nowhere,
   );
   assert.equal(seen?.get('x-console-address'), '198.51.100.4');
 });

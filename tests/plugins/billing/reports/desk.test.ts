@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { type LedgerRow, type MoneyDesk, moneyDesk, type Page, type PageAsk } from '../../../../core/desk.ts';
 import type { GatewayError } from '../../../../core/errors.ts';
 import { flatBook } from '../../../../core/prices.ts';
+import { version } from '../../../../core/version.ts';
 import { pool } from '../../../../core/vocabulary.ts';
 import { answer, attemptOf, closeEngine, enter, newCall, newWorld, price, send, usd, type World } from '../world.ts';
 
@@ -200,6 +201,10 @@ test('the nodes are told with what their journals owe and have leased; this one 
     nodes.slice(1).map(({ name }) => name),
     ['other', 'dead'],
   );
+  const [self, other] = nodes;
+  assert.equal(self!.version, version, 'the version that runs');
+  assert.ok(self!.startedAt! <= Date.now() && self!.startedAt! > Date.now() - 60_000, 'by the clock of the database');
+  assert.deepEqual([other!.version, other!.startedAt], [undefined, undefined], 'a node of an earlier version');
 });
 
 const calls = fc.record({

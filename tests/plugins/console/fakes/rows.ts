@@ -146,7 +146,7 @@ export function fakeMoney(world: World): MoneyDesk {
     balances: async (accountIds) => new Map(accountIds.map((id) => [id, balanceOf(world, id)])),
     reconcile: async () => ({ checkedAt: world.now(), ok: true, findings: [], rows: world.ledger.length }),
     async nodes() {
-      const base = { version: '0.1.0', leases: 4, leased: money(8_000_000_000n) };
+      const base = { version: '0.1.0', startedAt: world.now() - 3 * dayMs, leases: 4, leased: money(8_000_000_000n) };
       return [
         { name: 'node-a', self: true, seenAt: world.now(), journalPending: 3, ...base },
         { name: 'node-b', self: false, seenAt: world.now() - 900, journalPending: undefined, ...base },

@@ -10,13 +10,19 @@ import { type FakeModel, models } from './world.ts';
 const bookOf = ({ price, kind }: FakeModel) =>
   kind === 'chat'
     ? [
+        new PriceVersion({ name: '2026-01', base: times(price, 2n) }),
+        new PriceVersion({ name: '2099-01', from: Date.UTC(2099, 0, 1), base: times(price, 3n) }),
         new PriceVersion({
           name: '2026-09',
+          from: Date.UTC(2020, 8, 1),
           base: price,
           tiers: [{ name: '>200k', above: 200_000, times: { numerator: 2n, denominator: 1n } }],
         }),
       ]
     : flatBook(price, '2026-09');
+
+const times = (price: FakeModel['price'], factor: bigint) =>
+  Object.fromEntries(Object.entries(price).map(([name, amount]) => [name, amount * factor]));
 
 const ownBook = ({ price }: FakeModel) =>
   flatBook(Object.fromEntries(Object.entries(price).map(([name, amount]) => [name, (amount * 7n) / 10n])), '2026-09');

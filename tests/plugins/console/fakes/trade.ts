@@ -1,5 +1,5 @@
-/** Pool, ledger, plans, shop, codes, tasks and upstreams over the fake world. */
-import type { CodeView, ShopDesk, TaskDesk, TaskView, UpstreamDesk, UpstreamView } from '../../../../core/desk.ts';
+/** Pool, ledger, plans, shop, codes and tasks over the fake world. */
+import type { CodeView, ShopDesk, TaskDesk, TaskView } from '../../../../core/desk.ts';
 import { GatewayError } from '../../../../core/errors.ts';
 import { type Money, money, parseUsd } from '../../../../core/money.ts';
 import type { Ledger, PlanOffer, Plans, Pool, Shop } from '../../../../core/pool.ts';
@@ -233,7 +233,7 @@ export function fakeTasks(world: World, accountId: string): TaskDesk {
   const tasks = [
     task(1, { state: 'queued', progress: 0, completedAt: undefined, cancellable: true }),
     task(2, { kind: 'video', model: 'grok-imagine-video', state: 'running', progress: 42, completedAt: undefined }),
-    task(3, { results: [{ url: '/console/favicon.svg', mediaType: 'image/svg+xml' }] }),
+    task(3, { results: [{ url: '/console/mark.svg', mediaType: 'image/svg+xml' }] }),
     task(4, { state: 'failed', error: { code: 'content_policy', message: 'The vendor refused this prompt.' } }),
     task(5, { accountId: other, prompt: 'A fox in a library' }),
   ];
@@ -255,64 +255,5 @@ export function fakeTasks(world: World, accountId: string): TaskDesk {
       if (!row.cancellable) throw new GatewayError('conflict', 'This task has begun already.', { field: 'id' });
       tasks[index] = { ...row, state: 'cancelled', cancellable: false, completedAt: world.now() };
     },
-  };
-}
-
-export function fakeUpstreams(): UpstreamDesk {
-  const key = (credential: string, more = {}) => ({
-    credential,
-    disabled: false,
-    restsMs: 0,
-    modelRests: [],
-    reason: undefined,
-    ...more,
-  });
-  const upstream = (provider: string, protocol: string, url: string, keys: UpstreamView['keys']): UpstreamView => ({
-    provider,
-    protocols: { [protocol]: url },
-    disabled: false,
-    keys,
-  });
-  const rows = [
-    upstream('openai', 'chat', 'https://api.openai.example/v1', [
-      key('openai#1'),
-      key('openai#2', { restsMs: 42_000, reason: '429: rate limited' }),
-    ]),
-    upstream('anthropic', 'messages', 'https://api.anthropic.example', [
-      key('anthropic#1', { modelRests: [{ model: 'claude-sonnet-5', restsMs: 9_000 }], reason: '529: overloaded' }),
-    ]),
-    {
-      ...upstream('google', 'gemini', 'https://generativelanguage.example/v1beta', [key('google#1'), key('google#2')]),
-      room: { limit: 40, inFlight: 12, queue: 100, waiting: 0 },
-      targets: [
-        {
-          model: 'gemini-3.8-flash',
-          circuit: 'open' as const,
-          opensForMs: 7_500,
-          inFlight: 12,
-          recent: 32,
-          failed: 17,
-          firstByteMs: 420,
-          wholeMs: undefined,
-          keys: [{ credential: 'google#1', answered: 0.4, firstByteMs: 420, wholeMs: undefined }],
-        },
-      ],
-    },
-    upstream('xai', 'xai-videos', 'https://api.x.example/v1', [key('xai#1', { disabled: true })]),
-  ];
-  const change = (provider: string, more: (row: UpstreamView) => UpstreamView) => {
-    const index = rows.findIndex((row) => row.provider === provider);
-    if (index >= 0) rows[index] = more(rows[index]!);
-  };
-  return {
-    list: () => rows,
-    setDisabled: async (provider, credential, disabled) =>
-      change(provider, (row) =>
-        credential === undefined
-          ? { ...row, disabled }
-          : { ...row, keys: row.keys.map((one) => (one.credential === credential ? { ...one, disabled } : one)) },
-      ),
-    wake: (provider) =>
-      change(provider, (row) => ({ ...row, keys: row.keys.map((one) => ({ ...one, restsMs: 0, modelRests: [] })) })),
   };
 }

@@ -57,8 +57,9 @@ test('counts, shares and spans are short', () => {
   );
   assert.deepEqual(
     [countdownText(187_200_000), countdownText(11_520_000), countdownText(249_000), countdownText(-5)],
-    ['2 d 4 h', '3 h 12 m', '4 m 09 s', '0 m 00 s'],
+    ['2d 4h', '3h 12m', '4m 09s', '0m 00s'],
   );
+  assert.equal(countdownText(11_520_000, 'zh'), '3小时 12分钟');
 });
 
 test('a moment of today shows the time, another day too, another year that as well', () => {

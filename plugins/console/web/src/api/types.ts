@@ -21,6 +21,7 @@ export type Feature =
   | 'codes'
   | 'tasks'
   | 'upstreams'
+  | 'tests'
   | 'prices'
   | 'plans'
   | 'config'
@@ -134,6 +135,8 @@ export interface Payment {
 export interface PaymentPage extends Page<Payment> {
   readonly least: Usd;
   readonly most: Usd;
+  /** To choose from; others between the bounds can be paid too. */
+  readonly amounts: readonly Usd[];
 }
 
 // ------------------------------------------------------------------------------------------------------------------- keys
@@ -261,7 +264,7 @@ export interface PriceSheet {
   readonly lines: readonly PriceLine[];
   readonly tiers: readonly { readonly name: string; readonly lines: readonly PriceLine[] }[];
 }
-export interface ModelRow {
+export interface CatalogueEntry {
   readonly id: string;
   readonly ownedBy: string;
   readonly displayName: string;
@@ -269,6 +272,8 @@ export interface ModelRow {
   readonly contextTokens: number | null;
   readonly maxOutputTokens: number | null;
   readonly modalities: readonly string[];
+}
+export interface ModelRow extends CatalogueEntry {
   readonly allowed: boolean;
   readonly prices: PriceSheet | null;
   readonly lastHour: {

@@ -56,17 +56,26 @@ export function durationText(milliseconds: number | undefined | null): string {
   return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
 }
 
-/** What is left of a span: `2 d 4 h`, `3 h 12 m`, `4 m 09 s`. */
-export function countdownText(milliseconds: number): string {
+/** What is left of a span, in two units: `2d 4h`, `3h 12m`, `4m 09s`. */
+export function countdownText(milliseconds: number, language = 'en'): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
-  const [days, hours, minutes] = [
-    Math.floor(seconds / 86_400),
-    Math.floor(seconds / 3600) % 24,
-    Math.floor(seconds / 60) % 60,
-  ];
-  if (days > 0) return `${days} d ${hours} h`;
-  if (hours > 0) return `${hours} h ${minutes} m`;
-  return `${minutes} m ${String(seconds % 60).padStart(2, '0')} s`;
+  const units = [
+    ['day', Math.floor(seconds / 86_400)],
+    ['hour', Math.floor(seconds / 3600) % 24],
+    ['minute', Math.floor(seconds / 60) % 60],
+    ['second', seconds % 60],
+  ] as const;
+  const largest = units.findIndex(([, count]) => count > 0);
+  const first = largest === -1 ? 2 : Math.min(largest, 2);
+  return units
+    .slice(first, first + 2)
+    .map(([unit, count]) => {
+      // Seconds run: they keep their width.
+      const digits = unit === 'second' ? 2 : 1;
+      const format = { style: 'unit', unit, unitDisplay: 'narrow', minimumIntegerDigits: digits } as const;
+      return new Intl.NumberFormat(language, format).format(count);
+    })
+    .join(' ');
 }
 
 /** `1.5 KB`; bytes are counted in thousands. */

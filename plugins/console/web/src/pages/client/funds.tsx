@@ -5,6 +5,7 @@ import type { Grant, Pool, SpendWindow } from '../../api/types.ts';
 import { Meter } from '../../parts/bars.tsx';
 import { Countdown } from '../../parts/countdown.tsx';
 import { chartNumber, moneyText } from '../../parts/format.ts';
+import { useGrantKind } from '../../parts/known-words.ts';
 import { Money } from '../../parts/money.tsx';
 import { Time } from '../../parts/time.tsx';
 
@@ -59,13 +60,14 @@ export function Grants({ of }: { readonly of: readonly Grant[] }) {
 
 function OneGrant({ grant }: { readonly grant: Grant }) {
   const { t, i18n } = useTranslation();
+  const kindText = useGrantKind();
   const words = { spent: moneyText(grant.remaining, i18n.language), limit: moneyText(grant.amount, i18n.language) };
   return (
     <div>
       <Group justify="space-between" gap="xs" mb={4} wrap="nowrap">
         <Group gap={8} wrap="nowrap" miw={0}>
           <Badge size="sm" variant="light" radius="sm" className="nowrap">
-            {grant.kind}
+            {kindText(grant.kind)}
           </Badge>
           <Text fz="sm" truncate title={grant.reason}>
             {grant.reason}

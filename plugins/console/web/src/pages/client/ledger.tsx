@@ -1,54 +1,21 @@
 /** Every movement of a client's money, with the balance after it. */
-import { Anchor, Select, Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { IconListDetails } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import type { LedgerRow } from '../../api/types.ts';
 import { DataTable } from '../../parts/data-table.tsx';
-import { Money } from '../../parts/money.tsx';
+import { KindFilter, useLedgerColumns } from '../../parts/ledger.tsx';
 import { Panel } from '../../parts/page.tsx';
-import type { Column } from '../../parts/rows-table.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { EmptyState } from '../../parts/states.tsx';
-import { Time } from '../../parts/time.tsx';
-
-export const ledgerKinds = [
-  'CREDIT',
-  'DEBIT',
-  'PURCHASE',
-  'REFUND',
-  'PAYOUT',
-  'LAPSE',
-  'HOLD',
-  'EXTEND',
-  'SETTLE',
-  'VOID',
-  'EXPIRE',
-] as const;
-type Kind = (typeof ledgerKinds)[number];
 
 export function Ledger() {
   const { t } = useTranslation();
-  const [search, change] = useSearchState();
-  const columns = useColumns();
+  const [search] = useSearchState();
+  const columns = useLedgerColumns({ why: (row) => <Note row={row} /> });
   return (
-    <Panel
-      flush
-      title={t('client.wallet.ledger')}
-      hint={t('client.wallet.ledgerHint')}
-      actions={
-        <Select
-          size="xs"
-          w={170}
-          clearable
-          aria-label={t('client.wallet.kind')}
-          placeholder={t('client.wallet.everyKind')}
-          data={ledgerKinds.map((value) => ({ value, label: t(`client.wallet.kinds.${value}`) }))}
-          value={search['kind'] ?? null}
-          onChange={(kind) => change({ kind: kind ?? undefined })}
-        />
-      }
-    >
+    <Panel flush title={t('client.wallet.ledger')} hint={t('client.wallet.ledgerHint')} actions={<KindFilter />}>
       <DataTable
         label={t('client.wallet.ledger')}
         path="/wallet/ledger"
@@ -68,24 +35,6 @@ export function Ledger() {
   );
 }
 
-function useColumns(): readonly Column<LedgerRow>[] {
-  const { t } = useTranslation();
-  const kindText = (kind: string) =>
-    (ledgerKinds as readonly string[]).includes(kind) ? t(`client.wallet.kinds.${kind as Kind}`) : kind;
-  return [
-    { key: 'time', title: t('client.wallet.time'), cell: ({ at }) => <Time at={at} /> },
-    { key: 'kind', title: t('client.wallet.kind'), cell: ({ kind }) => kindText(kind) },
-    { key: 'note', title: t('client.wallet.note'), cell: (row) => <Note row={row} /> },
-    { key: 'change', title: t('client.wallet.change'), right: true, cell: (row) => <Change row={row} /> },
-    {
-      key: 'after',
-      title: t('client.wallet.after'),
-      right: true,
-      cell: ({ balanceAfter }) => <Money of={balanceAfter} />,
-    },
-  ];
-}
-
 function Note({ row }: { readonly row: LedgerRow }) {
   const { t } = useTranslation();
   return (
@@ -99,18 +48,6 @@ function Note({ row }: { readonly row: LedgerRow }) {
           {t('client.usage.request')}
         </Anchor>
       )}
-    </Text>
-  );
-}
-
-/** A hold moves nothing of the balance: what it sets aside is shown instead. */
-function Change({ row }: { readonly row: LedgerRow }) {
-  const { t } = useTranslation();
-  if (/[1-9]/.test(row.amount)) return <Money of={row.amount} signed />;
-  if (!/[1-9]/.test(row.held)) return <Money of={row.amount} />;
-  return (
-    <Text span fz="sm" c="dimmed" title={t('client.wallet.held')}>
-      (<Money of={row.held} signed />)
     </Text>
   );
 }

@@ -1,11 +1,13 @@
 /** Everything about one model: all prices, official and yours, and what to do with it. */
-import { Badge, Button, Code, DataList, Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Badge, Button, Code, Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { IconChartBar, IconMessage2 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import type { ModelRow, PriceLine } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { FactList } from '../../parts/fact-list.tsx';
 import { countText } from '../../parts/format.ts';
+import { useModalities } from '../../parts/known-words.ts';
 import { Money } from '../../parts/money.tsx';
 import { ModelHealth } from './model-health.tsx';
 
@@ -85,22 +87,14 @@ function Details({ model }: { readonly model: ModelRow }) {
 
 function Facts({ model }: { readonly model: ModelRow }) {
   const { t, i18n } = useTranslation();
+  const modalitiesText = useModalities();
   const tokens = (count: number | null) => (count === null ? '–' : countText(count, i18n.language));
   const facts = [
-    [t('client.models.takes'), model.modalities.join(', ') || '–'],
+    [t('client.models.takes'), modalitiesText(model.modalities)],
     [t('client.models.context'), tokens(model.contextTokens)],
     [t('client.models.output'), tokens(model.maxOutputTokens)],
   ] as const;
-  return (
-    <DataList size="sm" gap={6} labelWidth={130}>
-      {facts.map(([label, value]) => (
-        <DataList.Item key={label}>
-          <DataList.ItemLabel>{label}</DataList.ItemLabel>
-          <DataList.ItemValue>{value}</DataList.ItemValue>
-        </DataList.Item>
-      ))}
-    </DataList>
-  );
+  return <FactList facts={facts} />;
 }
 
 function Lines({ of }: { readonly of: readonly PriceLine[] }) {

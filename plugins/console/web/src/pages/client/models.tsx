@@ -7,6 +7,7 @@ import { modelsQuery } from '../../api/models.ts';
 import type { ModelRow, PriceSheet } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { countText, moneyText } from '../../parts/format.ts';
+import { useModalities } from '../../parts/known-words.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { type Column, RowsTable } from '../../parts/rows-table.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
@@ -72,6 +73,7 @@ function matches({ id, displayName, ownedBy, kind }: ModelRow, text = '', wanted
 
 function useColumns(): readonly Column<ModelRow>[] {
   const { t, i18n } = useTranslation();
+  const modalitiesText = useModalities();
   const tokens = (count: number | null) => (count === null ? '–' : countText(count, i18n.language));
   return [
     {
@@ -86,7 +88,7 @@ function useColumns(): readonly Column<ModelRow>[] {
       minor: true,
       cell: ({ modalities }) => (
         <Text fz="xs" c="dimmed">
-          {modalities.join(', ') || '–'}
+          {modalitiesText(modalities)}
         </Text>
       ),
     },

@@ -1,5 +1,5 @@
 /** One call from end to end: how its cost is made up, how long it took, what was tried, what was left out. */
-import { Alert, Badge, Code, DataList, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
+import { Alert, Badge, Code, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
 import { IconInfoCircle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import type { Charge, RequestStory } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { FactList } from '../../parts/fact-list.tsx';
 import { bytesText, durationText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
@@ -158,14 +159,5 @@ function Facts({ story: { request } }: { readonly story: RequestStory }) {
       </Group>,
     ],
   ];
-  return (
-    <DataList size="sm" gap={6} labelWidth={130}>
-      {facts.map(([label, value]) => (
-        <DataList.Item key={label}>
-          <DataList.ItemLabel>{label}</DataList.ItemLabel>
-          <DataList.ItemValue>{value}</DataList.ItemValue>
-        </DataList.Item>
-      ))}
-    </DataList>
-  );
+  return <FactList facts={facts} />;
 }

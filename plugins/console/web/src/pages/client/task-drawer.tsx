@@ -1,5 +1,5 @@
 /** One task whole: pictures and player, prompt, cost, what went wrong. */
-import { Alert, Anchor, Button, Code, DataList, Drawer, Group, Progress, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Code, Drawer, Group, Progress, Stack, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -7,6 +7,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import type { TaskDetail } from '../../api/types.ts';
+import { FactList } from '../../parts/fact-list.tsx';
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -72,14 +73,7 @@ function Details({ task }: { readonly task: TaskDetail }) {
       <Text fz="sm" className="breaks">
         {task.prompt}
       </Text>
-      <DataList size="sm" gap={6} labelWidth={150}>
-        {facts.map(([label, value]) => (
-          <DataList.Item key={label}>
-            <DataList.ItemLabel>{label}</DataList.ItemLabel>
-            <DataList.ItemValue>{value}</DataList.ItemValue>
-          </DataList.Item>
-        ))}
-      </DataList>
+      <FactList facts={facts} labelWidth={150} />
     </Stack>
   );
 }

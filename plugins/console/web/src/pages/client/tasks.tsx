@@ -5,11 +5,12 @@ import { IconPhoto } from '@tabler/icons-react';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { get, send } from '../../api/client.ts';
+import { addressOf, get, send } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import type { Page as Rows, TaskRow, TaskState } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Page } from '../../parts/page.tsx';
+import { CsvButton } from '../../parts/pager.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
 import { TaskCard } from './task-card.tsx';
@@ -29,7 +30,11 @@ export default function Tasks() {
     await queries.invalidateQueries({ queryKey: tasksKey });
   };
   return (
-    <Page title={t('client.tasks.title')} hint={t('client.tasks.hint')}>
+    <Page
+      title={t('client.tasks.title')}
+      hint={t('client.tasks.hint')}
+      actions={<CsvButton address={addressOf('/tasks.csv', { kind: search['kind'], state: search['state'] })} />}
+    >
       <Filters />
       <Gallery onOpen={({ id }) => change({ open: id })} onCancel={setCancelled} />
       <TaskDrawer id={search['open']} onClose={() => change({ open: undefined })} />

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, newAttempt, send } from '../../api/client.ts';
-import type { PaymentPage } from '../../api/types.ts';
+import type { PaymentPage, Usd } from '../../api/types.ts';
 import { moneyText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Panel } from '../../parts/page.tsx';
@@ -37,7 +37,7 @@ export function TopUp() {
             {t('client.wallet.left')}
           </Alert>
         )}
-        <AmountForm />
+        <AmountForm amounts={payments.data?.amounts ?? []} />
         {(payments.data?.rows ?? []).map((payment) => (
           <Group key={payment.id} justify="space-between" gap="xs">
             <Text fz="sm" c="dimmed" component="div">
@@ -51,14 +51,18 @@ export function TopUp() {
   );
 }
 
-function AmountForm() {
-  const { t } = useTranslation();
+function AmountForm({ amounts }: { readonly amounts: readonly Usd[] }) {
+  const { t, i18n } = useTranslation();
   const textOf = useErrorText();
   const [amount, setAmount] = useState('20');
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
   // The same attempt until the amount changes: pressing twice begins one payment.
   const attempt = useRef(newAttempt());
+  const choose = (wanted: string) => {
+    setAmount(wanted);
+    attempt.current = newAttempt();
+  };
   const begin = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
@@ -78,6 +82,21 @@ function AmountForm() {
   };
   return (
     <form onSubmit={(event) => void begin(event)}>
+      {amounts.length > 0 && (
+        <Group gap={6} mb="xs" role="group" aria-label={t('client.wallet.amount')}>
+          {amounts.map((sum) => (
+            <Button
+              key={sum}
+              size="compact-sm"
+              variant={sum === amount ? 'light' : 'default'}
+              aria-pressed={sum === amount}
+              onClick={() => choose(sum)}
+            >
+              {moneyText(sum, i18n.language)}
+            </Button>
+          ))}
+        </Group>
+      )}
       <Group gap="xs" align="flex-start" wrap="nowrap">
         <TextInput
           className="grow"
@@ -87,10 +106,7 @@ function AmountForm() {
           required
           value={amount}
           error={problem}
-          onChange={({ currentTarget }) => {
-            setAmount(currentTarget.value);
-            attempt.current = newAttempt();
-          }}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
         />
         <Button type="submit" loading={busy} leftSection={<IconCreditCard size={16} />}>
           {t('client.wallet.topUpButton')}

@@ -99,12 +99,16 @@ function OtherWays({ onDone }: { readonly onDone: () => Promise<void> }) {
   const next = useNext();
   const textOf = useErrorText();
   const [problem, setProblem] = useState<string>();
+  const wordsOf = (error: unknown) => {
+    if (!(error instanceof ApiError)) return t('entry.signIn.cancelled');
+    return error.code === 'passkey_not_found' ? t('entry.signIn.unknownPasskey') : textOf(error);
+  };
   const attempt = async (work: () => Promise<unknown>) => {
     setProblem(undefined);
     try {
       await work();
     } catch (error) {
-      setProblem(error instanceof ApiError ? textOf(error) : t('entry.signIn.cancelled'));
+      setProblem(wordsOf(error));
     }
   };
   const providers = info?.providers ?? [];

@@ -1,5 +1,5 @@
 /** What the API answers operators about codes, prices, money, nodes, the audit log, tokens and the configuration, as JSON. */
-import type { Moment, PriceSheet, Role, Usd } from '../../api/types.ts';
+import type { CatalogueEntry, Moment, PriceSheet, Role, Usd } from '../../api/types.ts';
 
 export type Gift =
   | { readonly kind: 'balance'; readonly amount: Usd; readonly lastsDays: number | null }
@@ -28,20 +28,27 @@ export interface MadeCodes {
   readonly codes: readonly string[];
 }
 
-export interface PricedModel {
-  readonly id: string;
-  readonly ownedBy: string;
-  readonly displayName: string;
-  readonly kind: 'chat' | 'image' | 'video';
-  readonly contextTokens: number | null;
-  readonly maxOutputTokens: number | null;
-  readonly modalities: readonly string[];
+export interface PricedModel extends CatalogueEntry {
   /** null: not sold. `yours`: with the ratio of the default plan. */
   readonly prices: PriceSheet | null;
   readonly cost: PriceSheet | null;
+  /** When one of them changes next, as far as is written. */
+  readonly changesAt: Moment | null;
   readonly multiplier: string | null;
   readonly source: string | null;
   readonly providers: readonly string[];
+}
+export interface PriceVersion {
+  /** null: always. */
+  readonly validFrom: Moment | null;
+  readonly validUntil: Moment | null;
+  readonly state: 'past' | 'now' | 'later';
+  readonly sheet: PriceSheet;
+}
+/** The latest first. */
+export interface PriceVersions {
+  readonly prices: readonly PriceVersion[];
+  readonly cost: readonly PriceVersion[];
 }
 export interface Quote {
   readonly cost: Usd;
@@ -72,7 +79,10 @@ export interface NodeRow {
   readonly name: string;
   readonly self: boolean;
   readonly version: string | null;
+  readonly startedAt: Moment | null;
+  /** Its last sign of life, and how long ago that was when the gateway told. */
   readonly seenAt: Moment;
+  readonly silentMs: number;
   readonly journalPending: number | null;
   readonly leases: number;
   readonly leased: Usd;

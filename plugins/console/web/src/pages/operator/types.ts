@@ -1,5 +1,6 @@
 /** What the API answers operators about traffic and accounts, as JSON: money is decimal USD text, times are ISO 8601, absent things are null. */
 import type {
+  Charge,
   KeyRow,
   LedgerRow,
   Moment,
@@ -52,17 +53,9 @@ export interface OperatorAttempt {
   readonly absorbed: Usd;
   readonly borneBy: 'client' | 'operator' | null;
 }
-export interface OperatorCharge extends MoneySums {
-  readonly at: Moment;
-  readonly cost: Usd;
-  readonly refunded: Usd;
-  readonly held: Usd;
-  readonly usage: Readonly<Record<string, number>>;
-  readonly estimated: boolean;
-  readonly ratio: string;
-  readonly priceVersion: string;
-  readonly tier: string | null;
-  readonly formula: string;
+export interface OperatorCharge extends Charge {
+  /** null: not known. */
+  readonly ownCost: Usd | null;
 }
 export interface OperatorStory {
   readonly request: OperatorRequest;
@@ -87,6 +80,25 @@ export interface Upstream {
     readonly reason: string | null;
   }[];
   readonly lastHour: RequestSums | null;
+}
+
+/** What a vendor can be tested by. */
+export interface TestChoice {
+  readonly model: string;
+  readonly upstreamModel: string;
+  readonly protocols: readonly string[];
+}
+export interface TestResult {
+  readonly ok: boolean;
+  readonly protocol: string;
+  readonly upstreamModel: string;
+  /** null: no answer came. */
+  readonly status: number | null;
+  readonly firstByteMs: number | null;
+  readonly totalMs: number;
+  readonly error: string | null;
+  readonly text: string;
+  readonly usage: Readonly<Record<string, number>>;
 }
 
 export interface Account {

@@ -23,6 +23,7 @@ const texts: Part<'entry'> = {
     throttled: '尝试次数过多。请等一分钟再试。',
     unverified: '请先打开发送给您的邮件中的链接。',
     cancelled: '未使用通行密钥。',
+    unknownPasskey: '此通行密钥在这里已不再有效。请用其他方式登录，并在个人资料中重新添加。',
   },
   second: {
     title: '第二验证',

@@ -2,10 +2,11 @@
 import { Select, TextInput } from '@mantine/core';
 import { DateTimePicker } from '@mantine/dates';
 import '@mantine/dates/styles.css';
-import { useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
+import { ledgerPath } from '../money/ledger-table.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
 import { toIso } from '../parts/moment-input.ts';
@@ -18,11 +19,48 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 const pathOf = ({ id }: Account) => `/admin/accounts/${encodeURIComponent(id)}`;
-const staleFor = (account: Account) => [
-  answerKey(pathOf(account)),
-  listKey('/admin/accounts'),
-  listKey(`${pathOf(account)}/ledger`),
-];
+const staleFor = (account: Account) => [answerKey(pathOf(account)), listKey('/admin/accounts'), listKey(ledgerPath)];
+
+/** A change of an account: what it makes old is asked for again. */
+function AccountAct({
+  account,
+  ...act
+}: { readonly account: Account } & Omit<ComponentProps<typeof Act>, 'opened' | 'stale'>) {
+  return <Act opened stale={staleFor(account)} {...act} />;
+}
+
+interface DecimalProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly required?: boolean;
+  readonly value: string;
+  /** What is wrong with it. */
+  readonly wrong: string | undefined;
+  readonly onChange: (text: string) => void;
+}
+
+function DecimalField({ wrong, onChange, ...field }: DecimalProps) {
+  return (
+    <TextInput
+      {...field}
+      inputMode="decimal"
+      data-autofocus
+      error={wrong}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+    />
+  );
+}
+
+interface EndProps {
+  readonly label: string;
+  readonly hint: string;
+  readonly value: string | null;
+  readonly onChange: (moment: string | null) => void;
+}
+
+function EndField({ hint, ...field }: EndProps) {
+  return <DateTimePicker {...field} description={hint} clearable minDate={new Date()} />;
+}
 
 export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly verb: 'credit' | 'debit' }) {
   const { t } = useTranslation();
@@ -31,42 +69,37 @@ export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly
   const { name } = account;
   const done = verb === 'credit' ? 'credited' : 'debited';
   return (
-    <Act
-      opened
+    <AccountAct
+      account={account}
       onClose={onClose}
       title={t(`operator.people.accounts.${verb}Title`, { name })}
       text={t(`operator.people.accounts.${verb}Text`)}
       action={t(`operator.people.accounts.${verb}`)}
       danger={verb === 'debit'}
       missing={!isAmount(amount)}
-      stale={staleFor(account)}
       act={async (reason, once) => {
         const body = { amount: amount.trim(), reason, ...(verb === 'credit' ? { expiresAt: toIso(expires) } : {}) };
         const { balance } = await send<{ balance: string }>('POST', `${pathOf(account)}/${verb}`, body, once);
         return t(`operator.people.accounts.${done}`, { amount: `$${amount.trim()}`, balance: `$${balance}` });
       }}
     >
-      <TextInput
+      <DecimalField
         label={t('operator.ask.amountLabel')}
         placeholder="12.50"
-        inputMode="decimal"
         required
-        data-autofocus
         value={amount}
-        error={amount === '' || isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
-        onChange={({ currentTarget }) => setAmount(currentTarget.value)}
+        wrong={amount === '' || isAmount(amount) ? undefined : t('operator.ask.amountWrong')}
+        onChange={setAmount}
       />
       {verb === 'credit' && (
-        <DateTimePicker
+        <EndField
           label={t('operator.people.accounts.creditExpires')}
-          description={t('operator.people.accounts.creditExpiresHint')}
-          clearable
-          minDate={new Date()}
+          hint={t('operator.people.accounts.creditExpiresHint')}
           value={expires}
           onChange={setExpires}
         />
       )}
-    </Act>
+    </AccountAct>
   );
 }
 
@@ -77,14 +110,13 @@ export function PlanDialog({ account, onClose }: DialogProps) {
   const [endsAt, setEndsAt] = useState<string | null>(null);
   const { name } = account;
   return (
-    <Act
-      opened
+    <AccountAct
+      account={account}
       onClose={onClose}
       title={t('operator.people.accounts.planTitle', { name })}
       text={t('operator.people.accounts.planText')}
       action={t('operator.people.accounts.changePlan')}
       missing={plan === null}
-      stale={staleFor(account)}
       act={async (reason) => {
         await send('POST', `${pathOf(account)}/plan`, { plan, endsAt: toIso(endsAt), reason });
         return t('operator.people.accounts.planChanged', { name, plan });
@@ -98,15 +130,13 @@ export function PlanDialog({ account, onClose }: DialogProps) {
         value={plan}
         onChange={setPlan}
       />
-      <DateTimePicker
+      <EndField
         label={t('operator.people.accounts.planEnds')}
-        description={t('operator.people.accounts.planEndsHint')}
-        clearable
-        minDate={new Date()}
+        hint={t('operator.people.accounts.planEndsHint')}
         value={endsAt}
         onChange={setEndsAt}
       />
-    </Act>
+    </AccountAct>
   );
 }
 
@@ -116,30 +146,27 @@ export function MultiplierDialog({ account, onClose }: DialogProps) {
   const { name } = account;
   const isFine = ratio.trim() === '' || isRatio(ratio);
   return (
-    <Act
-      opened
+    <AccountAct
+      account={account}
       onClose={onClose}
       title={t('operator.people.accounts.multiplierTitle', { name })}
       text={t('operator.people.accounts.multiplierText')}
       action={t('shell.save')}
       missing={!isFine}
-      stale={staleFor(account)}
       act={async (reason) => {
         const multiplier = ratio.trim() === '' ? null : ratio.trim();
         await send('POST', `${pathOf(account)}/multiplier`, { multiplier, reason });
         return t('operator.people.accounts.multiplierChanged', { name, ratio: multiplier ?? '1' });
       }}
     >
-      <TextInput
+      <DecimalField
         label={t('operator.people.accounts.multiplierLabel')}
         placeholder="1"
-        inputMode="decimal"
-        data-autofocus
         value={ratio}
-        error={isFine ? undefined : t('operator.ask.ratioWrong')}
-        onChange={({ currentTarget }) => setRatio(currentTarget.value)}
+        wrong={isFine ? undefined : t('operator.ask.ratioWrong')}
+        onChange={setRatio}
       />
-    </Act>
+    </AccountAct>
   );
 }
 
@@ -148,14 +175,13 @@ export function AdmissionDialog({ account, onClose }: DialogProps) {
   const verb = account.disabled ? 'enable' : 'disable';
   const { name } = account;
   return (
-    <Act
-      opened
+    <AccountAct
+      account={account}
       onClose={onClose}
       title={t(`operator.people.accounts.${verb}Title`, { name })}
       text={t(`operator.people.accounts.${verb}Text`)}
       action={t(`operator.people.accounts.${verb}`)}
       danger={verb === 'disable'}
-      stale={staleFor(account)}
       act={async (reason) => {
         await send('POST', `${pathOf(account)}/${verb}`, { reason });
         return t(`operator.people.accounts.${verb}dDone`, { name });

@@ -14,14 +14,12 @@ import { TaskTable } from '../tasks/task-table.tsx';
 interface OfAccount {
   readonly id: string;
 }
-const pathOf = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
 const spanNames = ['24h', '7d', '30d', '90d'] as const;
 
 export function AccountLedger({ id }: OfAccount) {
   const { t } = useTranslation();
   return (
     <LedgerTable
-      path={`${pathOf(id)}/ledger`}
       accountId={id}
       empty={
         <EmptyState
@@ -46,8 +44,7 @@ export function AccountRequests({ id }: OfAccount) {
       </FilterBar>
       <RequestTable
         ofOne
-        path={`${pathOf(id)}/requests`}
-        query={{ ...span.query, result: search['result'], model: search['model'] }}
+        query={{ ...span.query, accountId: id, result: search['result'], model: search['model'] }}
         empty={
           <EmptyState
             icon={IconArrowsExchange}
@@ -65,8 +62,7 @@ export function AccountTasks({ id }: OfAccount) {
   return (
     <Panel flush>
       <TaskTable
-        path={`${pathOf(id)}/tasks`}
-        query={{}}
+        query={{ accountId: id }}
         empty={
           <EmptyState
             icon={IconPhotoCog}

@@ -3,6 +3,7 @@ import { Group, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { countText } from '../../../parts/format.ts';
+import { useGrantKind } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { Stat, StatRow } from '../../../parts/stat.tsx';
@@ -79,6 +80,7 @@ function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null
 
 function Grants({ pool }: { readonly pool: Pool }) {
   const { t } = useTranslation();
+  const kindText = useGrantKind();
   return (
     <Panel title={t('operator.people.accounts.grants')}>
       {pool.grants.length === 0 && (
@@ -91,13 +93,18 @@ function Grants({ pool }: { readonly pool: Pool }) {
           <div key={id}>
             <Group justify="space-between" wrap="nowrap" gap="xs">
               <Text fz="sm" truncate title={reason}>
-                {reason || kind}
+                {reason || kindText(kind)}
               </Text>
               <Text fz="sm" fw={600} className="number">
                 <Money of={remaining} />
               </Text>
             </Group>
-            <Progress value={percentOf(remaining, amount) ?? 0} size="sm" my={4} aria-label={reason || kind} />
+            <Progress
+              value={percentOf(remaining, amount) ?? 0}
+              size="sm"
+              my={4}
+              aria-label={reason || kindText(kind)}
+            />
             <Text fz="xs" c="dimmed">
               <Money of={remaining} /> / <Money of={amount} /> ·{' '}
               {expiresAt === null ? (

@@ -46,8 +46,6 @@ export default function MoneyPage() {
         </Tabs.Panel>
         <Tabs.Panel value="ledger">
           <LedgerTable
-            path="/admin/ledger"
-            csv="/admin/ledger.csv"
             empty={
               <EmptyState
                 icon={IconCoins}

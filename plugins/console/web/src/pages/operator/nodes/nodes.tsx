@@ -1,4 +1,4 @@
-/** The processes that serve this gateway: version, journal, leases, and when they were last seen. */
+/** The processes that serve this gateway: version, since when, last sign of life, journal, leases. */
 import { Text } from '@mantine/core';
 import { IconServer } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
@@ -18,7 +18,7 @@ const lateMs = 60_000;
 export default function Nodes() {
   const { t } = useTranslation();
   const nodes = useAnswer<{ rows: readonly NodeRow[] }>('/admin/nodes', {}, 5_000);
-  const columns = useColumns();
+  const columns = useColumns(nodes.dataUpdatedAt);
   return (
     <Page title={t('operator.traffic.nodes.title')} hint={t('operator.traffic.nodes.intro')}>
       <Panel flush>
@@ -45,7 +45,7 @@ export default function Nodes() {
   );
 }
 
-function useColumns(): CsvColumn<NodeRow>[] {
+function useColumns(toldAt: number): CsvColumn<NodeRow>[] {
   const { t, i18n } = useTranslation();
   const journal = ({ journalPending }: NodeRow) => {
     if (journalPending === null) return t('operator.traffic.nodes.journalUnknown');
@@ -61,9 +61,15 @@ function useColumns(): CsvColumn<NodeRow>[] {
       plain: ({ version }) => version,
     },
     {
+      key: 'startedAt',
+      title: t('operator.traffic.nodes.started'),
+      cell: ({ startedAt }) => <Time at={startedAt} relative />,
+      plain: ({ startedAt }) => startedAt,
+    },
+    {
       key: 'seenAt',
       title: t('operator.traffic.nodes.seen'),
-      cell: (node) => <Seen of={node} />,
+      cell: (node) => <Seen of={node} toldAt={toldAt} />,
       plain: ({ seenAt }) => seenAt,
     },
     {
@@ -98,13 +104,18 @@ function Name({ of: { name, self } }: { readonly of: NodeRow }) {
   );
 }
 
-/** A node that was not seen for a while is marked while one looks. */
-function Seen({ of: { seenAt } }: { readonly of: NodeRow }) {
+/** Its heartbeat's age by the gateway's own clock, growing while one looks; one that was silent for a while is marked. */
+function Seen({ of: { seenAt, silentMs }, toldAt }: { readonly of: NodeRow; readonly toldAt: number }) {
   const { t } = useTranslation();
-  const isLate = useNow(5_000) - Date.parse(seenAt) > lateMs;
+  const ageMs = silentMs + Math.max(0, useNow(1_000) - toldAt);
+  const isLate = ageMs > lateMs;
   return (
     <span title={isLate ? t('operator.traffic.nodes.lateHint') : undefined}>
-      <Time at={seenAt} relative /> {isLate && <Word color="red">{t('operator.traffic.nodes.late')}</Word>}
+      <Time at={neverSeen(seenAt) ? null : seenAt} relative absent={t('operator.traffic.nodes.left')} />{' '}
+      {isLate && <Word color="red">{t('operator.traffic.nodes.late')}</Word>}
     </span>
   );
 }
+
+/** It left in good order, and something is still leased to it. */
+const neverSeen = (seenAt: string) => Date.parse(seenAt) === 0;

@@ -1,13 +1,11 @@
 /** A whole list as CSV, for those that the API has no file of: asks page after page and tells how far it is. */
-import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { IconDownload } from '@tabler/icons-react';
 import { useState } from 'react';
-import { useTranslation } from 'react-i18next';
 import { get, type Query } from '../../../api/client.ts';
 import { useErrorText } from '../../../parts/states.tsx';
 import { type Cell, toCsv } from '../sums/rows-csv.ts';
 import type { Page } from '../types.ts';
+import { SaveCsv } from './save-csv.tsx';
 import { saveText } from './save-text.ts';
 
 const pageRows = 500;
@@ -23,7 +21,6 @@ interface AllRowsCsvProps {
 }
 
 export function AllRowsCsv({ path, query = {}, file, columns }: AllRowsCsvProps) {
-  const { t } = useTranslation();
   const errorText = useErrorText();
   const [told, setTold] = useState<number>();
   const save = async () => {
@@ -37,19 +34,7 @@ export function AllRowsCsv({ path, query = {}, file, columns }: AllRowsCsvProps)
       setTold(undefined);
     }
   };
-  return (
-    <Button
-      size="compact-xs"
-      variant="subtle"
-      color="gray"
-      leftSection={<IconDownload size={14} />}
-      title={t('shell.csvLabel')}
-      disabled={told !== undefined}
-      onClick={() => void save()}
-    >
-      {told === undefined ? t('shell.csv') : `${told} …`}
-    </Button>
-  );
+  return <SaveCsv told={told} onSave={() => void save()} />;
 }
 
 type AnyRow = Readonly<Record<string, unknown>>;

@@ -1,10 +1,9 @@
 /** A table of rows that are all in the page, with its CSV. */
-import { Button, Group } from '@mantine/core';
-import { IconDownload } from '@tabler/icons-react';
+import { Group } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { useTranslation } from 'react-i18next';
 import { type Column, RowsTable } from '../../../parts/rows-table.tsx';
 import { type Cell, toCsv } from '../sums/rows-csv.ts';
+import { SaveCsv } from './save-csv.tsx';
 import { saveText } from './save-text.ts';
 
 export interface CsvColumn<Row> extends Column<Row> {
@@ -37,7 +36,6 @@ export function CsvTable<Row>({ label, columns, rows, rowKey, file, empty, onOpe
 }
 
 function RowsCsv<Row>({ columns, rows, file }: Pick<CsvTableProps<Row>, 'columns' | 'rows' | 'file'>) {
-  const { t } = useTranslation();
   const save = () => {
     const told = columns.filter(({ plain }) => plain !== undefined);
     const lines = rows.map((row) => told.map(({ plain }) => plain!(row)));
@@ -50,16 +48,5 @@ function RowsCsv<Row>({ columns, rows, file }: Pick<CsvTableProps<Row>, 'columns
       ),
     );
   };
-  return (
-    <Button
-      size="compact-xs"
-      variant="subtle"
-      color="gray"
-      leftSection={<IconDownload size={14} />}
-      title={t('shell.csvLabel')}
-      onClick={save}
-    >
-      {t('shell.csv')}
-    </Button>
-  );
+  return <SaveCsv onSave={save} />;
 }

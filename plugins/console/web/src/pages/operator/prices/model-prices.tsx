@@ -1,14 +1,17 @@
-/** One model: every class and tier with own cost and sale price. */
+/** One model: every class and tier with own cost and sale price, now and in its other versions. */
 import { Alert, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { countText } from '../../../parts/format.ts';
+import { useModalities } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
+import { Time } from '../../../parts/time.tsx';
 import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { RowLink } from '../parts/names.tsx';
 import type { PricedModel } from '../sale-types.ts';
 import { type PriceRow, priceRows, sellsBelowCost } from '../sums/price-rows.ts';
+import { Versions } from './versions.tsx';
 
 export function ModelPrices({ model }: { readonly model: PricedModel }) {
   const { t } = useTranslation();
@@ -44,14 +47,27 @@ export function ModelPrices({ model }: { readonly model: PricedModel }) {
         file={`prices-${id.replaceAll(/[^\w.-]/g, '_')}`}
         empty={<Text c="dimmed">{t('operator.sales.prices.unpriced')}</Text>}
       />
+      <Versions model={id} />
     </Stack>
   );
 }
 
 function ModelFacts({ model }: { readonly model: PricedModel }) {
   const { t, i18n } = useTranslation();
-  const { id, ownedBy, prices, cost, contextTokens, maxOutputTokens, modalities, providers, source, multiplier } =
-    model;
+  const {
+    id,
+    ownedBy,
+    prices,
+    cost,
+    contextTokens,
+    maxOutputTokens,
+    modalities,
+    providers,
+    source,
+    multiplier,
+    changesAt,
+  } = model;
+  const modalitiesText = useModalities();
   const count = (tokens: number) => countText(tokens, i18n.language);
   return (
     <Facts
@@ -82,10 +98,11 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
           t('operator.sales.prices.ratio'),
           `${prices.ratio}${multiplier === null ? '' : ` (${multiplier})`}`,
         ],
+        changesAt !== null && [t('operator.sales.prices.changes'), <Time key="changes" at={changesAt} />],
         source !== null && [t('operator.sales.prices.source'), source],
         contextTokens !== null && [t('operator.sales.prices.context'), count(contextTokens)],
         maxOutputTokens !== null && [t('operator.sales.prices.maxOutput'), count(maxOutputTokens)],
-        modalities.length > 0 && [t('operator.sales.prices.modalities'), modalities.join(', ')],
+        modalities.length > 0 && [t('operator.sales.prices.modalities'), modalitiesText(modalities)],
       ]}
     />
   );

@@ -6,6 +6,7 @@ import { Money } from '../../../parts/money.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
+import { Time } from '../../../parts/time.tsx';
 import { Word } from '../parts/badges.tsx';
 import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
 import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
@@ -130,7 +131,11 @@ function useColumns(): CsvColumn<PricedModel>[] {
     title,
     right: true,
     ...(minor ? { minor } : {}),
-    cell: ({ prices }) => <Money of={listPrice(prices, name)} />,
+    // Nothing where it has no such price: small screens leave out what is empty.
+    cell: ({ prices }) => {
+      const amount = listPrice(prices, name);
+      return amount === undefined ? null : <Money of={amount} />;
+    },
     plain: ({ prices }) => listPrice(prices, name),
   });
   return [
@@ -144,8 +149,8 @@ function useColumns(): CsvColumn<PricedModel>[] {
     price('input', t('operator.sales.prices.input')),
     price('cache_read', t('operator.sales.prices.cacheRead'), true),
     price('output', t('operator.sales.prices.output')),
-    price('image', t('operator.sales.prices.kind.image'), true),
-    price('second', t('operator.sales.prices.second'), true),
+    price('image', t('operator.sales.prices.kind.image')),
+    price('second', t('operator.sales.prices.second')),
     {
       key: 'ratio',
       title: t('operator.sales.prices.ratio'),
@@ -177,7 +182,22 @@ function Name({ of: { id, displayName } }: { readonly of: PricedModel }) {
   );
 }
 
-function StateWord({ of: { prices, cost } }: { readonly of: PricedModel }) {
+/** Whether it is sold, and whether that is about to change. */
+function StateWord({ of: model }: { readonly of: PricedModel }) {
+  const { t } = useTranslation();
+  return (
+    <span>
+      <SoldWord of={model} />{' '}
+      {model.changesAt !== null && (
+        <Text span fz="xs" c="dimmed">
+          {t('operator.sales.prices.changes')} <Time at={model.changesAt} />
+        </Text>
+      )}
+    </span>
+  );
+}
+
+function SoldWord({ of: { prices, cost } }: { readonly of: PricedModel }) {
   const { t } = useTranslation();
   if (prices === null) return <Word color="red">{t('operator.sales.prices.unpriced')}</Word>;
   if (sellsBelowCost(prices, cost)) return <Word color="orange">{t('operator.sales.prices.belowCost')}</Word>;

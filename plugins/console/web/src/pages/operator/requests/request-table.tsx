@@ -14,15 +14,13 @@ import type { OperatorRequest } from '../types.ts';
 import { Story } from './story.tsx';
 
 interface RequestTableProps {
-  readonly path: string;
   readonly query: Query;
   readonly empty: ReactNode;
-  readonly csv?: string;
   /** Of one account: its name is not repeated in each row. */
   readonly ofOne?: boolean;
 }
 
-export function RequestTable({ path, query, empty, csv, ofOne = false }: RequestTableProps) {
+export function RequestTable({ query, empty, ofOne = false }: RequestTableProps) {
   const { t } = useTranslation();
   const columns = useColumns(ofOne);
   const [search, change] = useSearchState();
@@ -32,14 +30,14 @@ export function RequestTable({ path, query, empty, csv, ofOne = false }: Request
     <>
       <DataTable<OperatorRequest>
         label={t('operator.traffic.requests.title')}
-        path={path}
+        path="/admin/requests"
         query={query}
         columns={columns}
         rowKey={({ id }) => id}
         empty={empty}
         onOpen={({ id }) => change({ ...stay, open: id })}
         refetchMs={15_000}
-        {...(csv === undefined ? {} : { csv })}
+        csv="/admin/requests.csv"
       />
       <Drawer
         opened={search['open'] !== undefined}

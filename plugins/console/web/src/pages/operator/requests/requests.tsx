@@ -37,9 +37,7 @@ export default function Requests() {
           <OpenById />
         </FilterBar>
         <RequestTable
-          path="/admin/requests"
           query={{ ...span.query, ...filters }}
-          csv="/admin/requests.csv"
           empty={
             <EmptyState
               icon={IconArrowsExchange}

@@ -14,12 +14,13 @@ import { AccountLink, RequestLink, shortId } from '../parts/names.tsx';
 import type { OperatorTask } from '../types.ts';
 
 interface TaskTableProps {
-  readonly path: string;
   readonly query: Query;
   readonly empty: ReactNode;
 }
 
-export function TaskTable({ path, query, empty }: TaskTableProps) {
+const path = '/admin/tasks';
+
+export function TaskTable({ query, empty }: TaskTableProps) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState<OperatorTask>();
   useLiveRefresh('tasks', listKey(path));
@@ -34,7 +35,7 @@ export function TaskTable({ path, query, empty }: TaskTableProps) {
     },
     { key: 'model', title: t('operator.column.model'), cell: ({ model }) => model },
     { key: 'state', title: t('operator.column.state'), cell: ({ state }) => <TaskWord state={state} /> },
-    { key: 'progress', title: t('operator.traffic.tasks.progress'), cell: progressCell },
+    { key: 'progress', title: t('operator.traffic.tasks.progress'), right: true, cell: progressCell },
     {
       key: 'prompt',
       title: t('operator.traffic.tasks.prompt'),
@@ -52,6 +53,7 @@ export function TaskTable({ path, query, empty }: TaskTableProps) {
         label={t('operator.traffic.tasks.title')}
         path={path}
         query={query}
+        csv={`${path}.csv`}
         columns={columns}
         rowKey={({ id }) => id}
         empty={empty}
@@ -59,7 +61,7 @@ export function TaskTable({ path, query, empty }: TaskTableProps) {
         refetchMs={10_000}
       />
       <Drawer opened={opened !== undefined} onClose={() => setOpened(undefined)} title={opened?.id}>
-        {opened !== undefined && <Detail task={opened} path={path} onDone={() => setOpened(undefined)} />}
+        {opened !== undefined && <Detail task={opened} onDone={() => setOpened(undefined)} />}
       </Drawer>
     </>
   );
@@ -77,11 +79,10 @@ function progressCell({ progress, state }: OperatorTask) {
 
 interface DetailProps {
   readonly task: OperatorTask;
-  readonly path: string;
   readonly onDone: () => void;
 }
 
-function Detail({ task, path, onDone }: DetailProps) {
+function Detail({ task, onDone }: DetailProps) {
   const { t } = useTranslation();
   const [asks, setAsks] = useState(false);
   const acts = useActs();

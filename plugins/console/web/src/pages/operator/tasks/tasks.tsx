@@ -29,7 +29,6 @@ export default function Tasks() {
           />
         </FilterBar>
         <TaskTable
-          path="/admin/tasks"
           query={{ kind: search['kind'], state: search['state'] }}
           empty={
             <EmptyState

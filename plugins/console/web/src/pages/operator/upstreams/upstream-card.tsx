@@ -1,8 +1,9 @@
 /** One vendor: state and why, traffic of the last hour, its keys, and what an operator can do. */
 import { Button, Group, SimpleGrid, Stack, Text, Title, Tooltip } from '@mantine/core';
-import { IconAlarm, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
+import { IconAlarm, IconPlayerPause, IconPlayerPlay, IconTestPipe } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { has, useMe } from '../../../api/session.ts';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { Panel } from '../../../parts/page.tsx';
 import { useActs } from '../parts/act.tsx';
@@ -11,6 +12,7 @@ import { RowLink } from '../parts/names.tsx';
 import { reasonsOf, type UpstreamState } from '../sums/upstream-state.ts';
 import type { Upstream } from '../types.ts';
 import { KeyPool } from './key-pool.tsx';
+import { TestDialog } from './test-dialog.tsx';
 import { type UpstreamAct, UpstreamDialog } from './upstream-dialog.tsx';
 
 interface CardProps {
@@ -101,6 +103,7 @@ function Traffic({ upstream: { provider, lastHour } }: { readonly upstream: Upst
 function Actions({ upstream, state }: Omit<CardProps, 'elapsedMs'>) {
   const { t } = useTranslation();
   const [act, setAct] = useState<UpstreamAct>();
+  const me = useMe();
   if (!useActs()) return null;
   const { provider, disabled } = upstream;
   const rests = state === 'cooling' || state === 'broken';
@@ -125,7 +128,21 @@ function Actions({ upstream, state }: Omit<CardProps, 'elapsedMs'>) {
           {t('operator.traffic.upstreams.wake')}
         </Button>
       )}
+      {has(me, 'tests') && <TestButton upstream={upstream} />}
       <UpstreamDialog act={act} onClose={() => setAct(undefined)} />
     </Group>
+  );
+}
+
+function TestButton({ upstream }: { readonly upstream: Upstream }) {
+  const { t } = useTranslation();
+  const [tests, setTests] = useState(false);
+  return (
+    <>
+      <Button size="xs" variant="default" leftSection={<IconTestPipe size={14} />} onClick={() => setTests(true)}>
+        {t('operator.traffic.upstreams.test.open')}
+      </Button>
+      <TestDialog upstream={upstream} opened={tests} onClose={() => setTests(false)} />
+    </>
   );
 }

@@ -1,0 +1,29 @@
+/** What everybody is told of a model of the catalogue, whoever asks. */
+import { z } from '@hono/zod-openapi';
+import type { PricedModel } from '../../../core/desk.ts';
+import type { Model } from '../../../core/vocabulary.ts';
+
+export const catalogueEntry = z.object({
+  id: z.string(),
+  ownedBy: z.string(),
+  displayName: z.string(),
+  kind: z.enum(['chat', 'image', 'video']),
+  contextTokens: z.number().nullable(),
+  maxOutputTokens: z.number().nullable(),
+  modalities: z.array(z.string()),
+});
+
+export function tellEntry(
+  { id, ownedBy, displayName, kind, contextTokens, maxOutputTokens }: Model | PricedModel,
+  modalities: readonly string[],
+): z.infer<typeof catalogueEntry> {
+  return {
+    id,
+    ownedBy,
+    displayName,
+    kind,
+    contextTokens: contextTokens ?? null,
+    maxOutputTokens: maxOutputTokens ?? null,
+    modalities: [...modalities],
+  };
+}

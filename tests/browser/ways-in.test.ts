@@ -1,0 +1,170 @@
+/** What a browser and others outside must do together: passkeys, a provider that vouches for people, money that is paid in; and an upstream's test. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
+import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
+import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { buildPages, cannotRun } from './operator-stage.ts';
+
+const skip = cannotRun;
+const password = 'a long enough password';
+let house: TestConsole;
+let origin: string;
+let provider: FakeProvider;
+let stripe: FakeStripe;
+let browser: Browser;
+let page: Page;
+const complaints: string[] = [];
+
+before(async () => {
+  if (cannotRun !== false) return;
+  buildPages();
+  const port = await freePort();
+  origin = `http://localhost:${port}`;
+  [provider, stripe] = await Promise.all([startProvider(), startFakeStripe(Date.now)]);
+  house = await startDemo('demo', sections(), port);
+  const link = { token: firstToken(house), ...operator };
+  assert.equal((await house.browser().ask('/first-operator', { body: link })).status, 200);
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  page = await open();
+});
+after(async () => {
+  await browser?.close();
+  await house?.stop();
+  await stripe?.close();
+  provider?.close();
+});
+
+/** Payments, and one address that passkeys, the provider and payers come back to. */
+const sections = () => `
+plugins: [storage, request-log, files, auth, plans, rate-limit, sandbox, providers, models, idempotency, billing, shop, route, protocol-convert, task-store, payments, console]
+payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base: "${stripe.origin}" }
+console:
+  origin: ${origin}
+  oidc: [{ id: acme, name: Acme, issuer: "${provider.issuer}", client_id: house, client_secret: shared }]
+`;
+
+async function open(): Promise<Page> {
+  const opened = await browser.newPage({ baseURL: origin, locale: 'en-US' });
+  opened.setDefaultTimeout(15_000);
+  opened.on('pageerror', ({ message }) => complaints.push(message));
+  opened.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+  });
+  return opened;
+}
+
+async function signUp(as: Page, name: string): Promise<void> {
+  const answer = await as.request.post(`${origin}/console/api/auth/sign-up/email`, {
+    headers: { origin, 'x-console': '1' },
+    data: { name, email: `${name.toLowerCase()}@example.test`, password },
+  });
+  assert.ok(answer.ok(), await answer.text());
+}
+
+async function signOut(name: string): Promise<void> {
+  await page.getByRole('button', { name, exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Use a passkey' }).waitFor();
+}
+
+test('a passkey is registered, and signs its owner in without a word', { skip }, async () => {
+  const devices = await page.context().newCDPSession(page);
+  await devices.send('WebAuthn.enable');
+  const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await signUp(page, 'Ada');
+  await page.goto('/console/profile');
+  await page.getByRole('textbox', { name: 'Name of the passkey' }).fill('Laptop');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByText('Laptop', { exact: true }).waitFor();
+  const { credentials } = await devices.send('WebAuthn.getCredentials', { authenticatorId });
+  assert.deepEqual(
+    credentials.map(({ rpId, isResidentCredential }) => [rpId, isResidentCredential]),
+    [['localhost', true]],
+  );
+  await signOut('Ada');
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Ada', exact: true }).waitFor();
+
+  await page.goto('/console/profile');
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('Laptop', { exact: true }).waitFor({ state: 'detached' });
+  await signOut('Ada');
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByText('This passkey is not known here any more.').waitFor();
+});
+
+test('a provider vouches for somebody, who comes back signed in to the page that they wanted', { skip }, async () => {
+  provider.claims = { sub: '7', email: 'pat@example.test', email_verified: true, name: 'Pat' };
+  await page.goto('/console/wallet');
+  await page.getByRole('button', { name: 'Continue with Acme' }).click();
+  await page.getByRole('link', { name: 'Continue as Pat' }).click();
+  await page.getByRole('heading', { name: 'Wallet', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Pat', exact: true }).waitFor();
+  assert.equal(new URL(page.url()).origin, origin);
+});
+
+test('a top-up is paid on the page of the payment service, and the balance rises while one looks', {
+  skip,
+}, async () => {
+  const chip = page.locator('.balance-chip');
+  await chip.getByText('$0.00').waitFor();
+  await page.route('https://pay.example/**', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<title>Payment service</title><link rel=icon href=data:,>' }),
+  );
+  await page.getByRole('button', { name: '$10.00' }).click();
+  assert.equal(await page.getByRole('textbox', { name: 'Amount in USD' }).inputValue(), '10.00');
+  await page.getByRole('textbox', { name: 'Amount in USD' }).fill('12.50');
+  await page.getByRole('button', { name: 'Go to payment' }).click();
+  await page.waitForURL('https://pay.example/**');
+  const [session] = stripe.sessions.values();
+  assert.deepEqual([session!.amount_total, session!.currency], [1_250, 'usd']);
+  await page.goto(session!.success_url);
+  await chip.getByText('$0.00').waitFor();
+  const paid = stripe.pay(session!.id);
+  const told = await fetch(`${origin}/payments/webhook`, { method: 'POST', body: paid.body, headers: paid.headers });
+  assert.equal(told.status, 200);
+  await chip.getByText('$12.50').waitFor();
+  const again = await fetch(`${origin}/payments/webhook`, { method: 'POST', body: paid.body, headers: paid.headers });
+  assert.equal(again.status, 200);
+  await page.reload();
+  await page.getByRole('row', { name: /Credit.*\+\$12\.50/ }).waitFor();
+  await chip.getByText('$12.50').waitFor();
+});
+
+test('an operator tests a model of an upstream and sees how it answered', { skip }, async () => {
+  await signOut('Pat');
+  await page.getByLabel('E-mail address').fill(operator.email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('link', { name: 'Upstreams' }).click();
+  await page.getByTestId('upstream-anthropic').getByRole('button', { name: 'Test a model' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Test anthropic' });
+  await dialog.getByRole('button', { name: 'Send the test' }).click();
+  const outcome = dialog.getByTestId('test-outcome');
+  await outcome.getByText('It answers').waitFor();
+  assert.match(await outcome.innerText(), /Status\s+200[\s\S]+ ms[\s\S]+messages/);
+  assert.deepEqual(complaints, []);
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,87 @@
+/** A stand-in for an OpenID Connect provider: discovery, keys, a page that asks the person, and the token endpoint with PKCE. */
+import { createHash, createSign, generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface FakeProvider {
+  readonly issuer: string;
+  /** Whom the next code stands for. */
+  claims: Record<string, unknown>;
+  /** Of the flow that is under way: the page at `/authorize` takes them; who plays the person without it sets them. */
+  nonce: string | undefined;
+  challenge: string | undefined;
+  /** While it is, everything is answered with 500. */
+  isDown: boolean;
+  close(): void;
+}
+
+/** It knows one client, `house`. */
+export async function startProvider(): Promise<FakeProvider> {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256', use: 'sig' };
+  const server = createServer(
+    (incoming, outgoing) =>
+      void answer(incoming).then((body) => {
+        const status = body === undefined || made.isDown ? 500 : 200;
+        const isPage = typeof body === 'string';
+        outgoing.writeHead(status, { 'content-type': isPage ? 'text/html; charset=utf-8' : 'application/json' });
+        outgoing.end(isPage ? body : JSON.stringify(body ?? {}));
+      }),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const made: FakeProvider = {
+    issuer,
+    claims: {},
+    nonce: undefined,
+    challenge: undefined,
+    isDown: false,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  return made;
+
+  async function answer(incoming: IncomingMessage): Promise<object | string | undefined> {
+    let body = '';
+    for await (const chunk of incoming) body += chunk;
+    const url = new URL(incoming.url!, issuer);
+    if (url.pathname === '/.well-known/openid-configuration')
+      return {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        userinfo_endpoint: `${issuer}/userinfo`,
+        jwks_uri: `${issuer}/keys`,
+        id_token_signing_alg_values_supported: ['RS256'],
+      };
+    if (url.pathname === '/keys') return { keys: [jwk] };
+    if (url.pathname === '/userinfo') return made.claims;
+    if (url.pathname === '/authorize') return page(url.searchParams);
+    return url.pathname === '/token' ? token(new URLSearchParams(body)) : undefined;
+  }
+
+  /** Asks the person, who goes on by a link. */
+  function page(query: URLSearchParams): string {
+    made.nonce = query.get('nonce') ?? undefined;
+    made.challenge = query.get('code_challenge') ?? undefined;
+    const back = new URL(query.get('redirect_uri')!);
+    back.searchParams.set('code', 'one');
+    back.searchParams.set('state', query.get('state')!);
+    return `<!doctype html><title>Provider</title><link rel=icon href=data:,><a href="${back.href.replaceAll('&', '&amp;')}">Continue as ${made.claims['name']}</a>`;
+  }
+
+  function token(form: URLSearchParams): object | undefined {
+    const verifier = form.get('code_verifier') ?? '';
+    if (createHash('sha256').update(verifier).digest('base64url') !== made.challenge) return undefined;
+    const now = Math.floor(Date.now() / 1_000);
+    const claims = { ...made.claims, iss: issuer, aud: 'house', iat: now, exp: now + 300, nonce: made.nonce };
+    const head = [{ alg: 'RS256', kid: 'one', typ: 'JWT' }, claims]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+    const signature = createSign('RSA-SHA256').update(head).sign(privateKey, 'base64url');
+    return { access_token: 'access', token_type: 'Bearer', expires_in: 300, id_token: `${head}.${signature}` };
+  }
+}

@@ -1,0 +1,39 @@
+/** Asks the API as somebody: nobody, a client, an auditor, an operator or a script with a token. */
+import type { Role } from '../../../plugins/console/actor.ts';
+import { createApi } from '../../../plugins/console/api/index.ts';
+import type { FakeConsole } from './fake-desks.ts';
+
+const environment = { origin: 'http://gateway.test', address: '203.0.113.7' };
+
+export type Who = 'nobody' | 'token' | Role;
+export const everybody: readonly Who[] = ['nobody', 'client', 'auditor', 'operator', 'token'];
+
+export interface Told {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any;
+}
+
+/** One caller of one console. */
+export function caller(hall: FakeConsole, who: Who) {
+  const api = createApi(hall);
+  return async (route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Told> => {
+    const [method, path] = route.split(' ') as [string, string];
+    const request = new Request(`http://gateway.test${path}`, {
+      method,
+      headers: {
+        ...(who === 'nobody' ? {} : who === 'token' ? { authorization: 'Bearer fake-token' } : { 'x-fake': who }),
+        ...(method === 'GET' || who === 'token' ? {} : { 'x-console': '1', origin: 'http://gateway.test' }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const response = await api.fetch(request, environment);
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
+  };
+}

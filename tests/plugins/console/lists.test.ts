@@ -1,0 +1,73 @@
+/** Lists as CSV and for one account: tasks and ledger, a client's own and everybody's. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { taskDesk } from '../../../core/desk.ts';
+import { caller } from './caller.ts';
+import { fakeConsole } from './fake-desks.ts';
+import { fakeTasks } from './fakes/trade.ts';
+import { clientAccount } from './fakes/world.ts';
+
+const linesOf = (csv: string) => csv.trimEnd().split('\r\n');
+
+test('a client’s tasks as CSV are their own alone, by the filters of the list, without accounts and addresses', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'client');
+  const { status, headers, text } = await ask(`GET /tasks.csv?accountId=${hall.world.accounts[1]!.id}`);
+  assert.equal(status, 200);
+  assert.equal(headers.get('content-disposition'), 'attachment; filename="tasks.csv"');
+  const [head, ...rows] = linesOf(text);
+  assert.equal(head, 'createdAt,completedAt,id,requestId,kind,model,state,progress,prompt,errorCode,error,results');
+  assert.deepEqual(
+    rows.map((row) => row.split(',')[2]),
+    ['task_1', 'task_2', 'task_3', 'task_4'],
+  );
+  assert.match(rows[3]!, /,failed,100,"A lighthouse.*",content_policy,The vendor refused this prompt\.,0$/);
+  assert.match(rows[2]!, /,1$/, 'what was made is counted, its address expires');
+  const failed = linesOf((await ask('GET /tasks.csv?state=failed&kind=image')).text);
+  assert.equal(failed.length, 2);
+});
+
+test('operators get everybody’s tasks as CSV, or an account’s', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'auditor');
+  const [head, ...rows] = linesOf((await ask('GET /admin/tasks.csv')).text);
+  assert.equal(head!.split(',')[4], 'accountId');
+  assert.deepEqual(new Set(rows.map((row) => row.split(',')[4])), new Set([clientAccount, hall.world.accounts[1]!.id]));
+  const other = linesOf((await ask(`GET /admin/tasks.csv?accountId=${hall.world.accounts[1]!.id}`)).text);
+  assert.equal(other.length, 2);
+  assert.match(other[1]!, /,A fox in a library,/);
+});
+
+test('a prompt that a spreadsheet would run is quoted', async () => {
+  const hall = fakeConsole();
+  const desk = fakeTasks(hall.world, clientAccount);
+  const evil = ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)', '\t=1'];
+  hall.host.provide(taskDesk, {
+    ...desk,
+    list: async (filter, page, host) => {
+      const { rows, next } = await desk.list(filter, page, host);
+      return { rows: evil.map((prompt) => ({ ...rows[0]!, prompt })), next };
+    },
+  });
+  for (const [who, path] of [
+    ['client', '/tasks.csv'],
+    ['operator', '/admin/tasks.csv'],
+  ] as const) {
+    const { text } = await caller(hall, who)(`GET ${path}`);
+    assert.ok(text.includes(`"'=HYPERLINK(""http://evil.example"")"`), text);
+    for (const cell of [",'+1+2,", ",'-2+3,", ",'@SUM(A1),", ",'\t=1,"]) assert.ok(text.includes(cell), cell);
+    assert.equal(/(^|,)"?[=+@\t]/m.test(text), false);
+  }
+});
+
+test('the ledger can be asked for of one account, as rows and as CSV', async () => {
+  const hall = fakeConsole();
+  const ask = caller(hall, 'operator');
+  const { rows } = (await ask(`GET /admin/ledger?limit=500&accountId=${clientAccount}`)).json;
+  assert.ok(rows.length > 5);
+  for (const { accountId } of rows) assert.equal(accountId, clientAccount);
+  const csv = linesOf((await ask(`GET /admin/ledger.csv?accountId=${clientAccount}`)).text);
+  const all = linesOf((await ask('GET /admin/ledger.csv')).text);
+  for (const line of csv.slice(1)) assert.equal(line.split(',')[2], clientAccount);
+  assert.ok(csv.length > 6 && csv.length < all.length, `${csv.length} of ${all.length}`);
+});
