@@ -38,19 +38,34 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
+export interface FleetOptions {
+  /** Another server than that of all tests; it is the caller's to clear away. */
+  readonly database?: string;
+  /** Further variables that all processes see. */
+  readonly environment?: Record<string, string>;
+}
+
 /** Nothing runs yet. `sections` are those of the gateways' file. */
-export async function gather(sections: Record<string, unknown>, count: number): Promise<Fleet> {
+export async function gather(
+  sections: Record<string, unknown>,
+  count: number,
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const database = options.database ?? databaseUrl!;
+  const served = { ...options.environment, DATABASE_URL: database };
   const schema = `fleet_${randomBytes(6).toString('hex')}`;
   const directory = await mkdtemp(join(tmpdir(), 'fleet-'));
   const children = new Set<ChildProcess>();
   const nodes = await Promise.all(
-    Array.from({ length: count }, (_, index) => newNode({ directory, schema, index, sections, children })),
+    Array.from({ length: count }, (_, index) =>
+      newNode({ directory, schema, index, sections, children, environment: served }),
+    ),
   );
   const [first] = nodes;
-  const environment = { DATA_DIR: join(directory, 'desk'), DATABASE_URL: databaseUrl! };
+  const environment = { ...options.environment, DATA_DIR: join(directory, 'desk'), DATABASE_URL: database };
   const settle = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
   await settle.stop(0);
-  const store = await openDatabase({ schema });
+  const store = await openDatabase({ schema, url: database });
   return {
     nodes,
     store,
@@ -74,7 +89,7 @@ export async function gather(sections: Record<string, unknown>, count: number): 
         if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
       }
       await rm(directory, { recursive: true, force: true });
-      await dropSchema(schema);
+      if (options.database === undefined) await dropSchema(schema);
     },
   };
 }
@@ -85,9 +100,10 @@ interface NodeParts {
   readonly index: number;
   readonly sections: Record<string, unknown>;
   readonly children: Set<ChildProcess>;
+  readonly environment: Record<string, string>;
 }
 
-async function newNode({ directory, schema, index, sections, children }: NodeParts): Promise<Node> {
+async function newNode({ directory, schema, index, sections, children, environment }: NodeParts): Promise<Node> {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, `node-${index}.yaml`);
@@ -110,7 +126,7 @@ async function newNode({ directory, schema, index, sections, children }: NodePar
     },
     async start() {
       child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
-        env: { ...process.env, DATA_DIR: join(directory, `node-${index}`), DATABASE_URL: databaseUrl },
+        env: { ...process.env, ...environment, DATA_DIR: join(directory, `node-${index}`) },
         stdio: ['ignore', 'ignore', 'inherit'],
       });
       children.add(child);
