@@ -145,7 +145,8 @@ function assemble(assembly: Assembly): Books {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
       const sentAt = clock.monotonic();
-      const balances = await store.apply(text, accountIds, { ...written, applied: reached, number: countUp() });
+      const known = flusher.appliedSequence;
+      const balances = await store.apply(text, accountIds, { ...written, applied: reached, known, number: countUp() });
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);

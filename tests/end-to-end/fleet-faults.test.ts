@@ -7,7 +7,7 @@ import { hasPostgres, startPostgres, type TestPostgres } from '../helpers/postgr
 import { hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
 import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts';
 import { type Fleet, gather } from './fleet.ts';
-import { assertBillsAgree, type Load, startLoad } from './fleet-load.ts';
+import { assertBillsAgree, type Load, type LoadOptions, startLoad } from './fleet-load.ts';
 import { type Customer, modelAt, speaks, until } from './house.ts';
 
 const backlog = 800;
@@ -19,6 +19,7 @@ if (hasPostgres && hasRedis) {
     let postgres: TestPostgres;
     let network: TcpProxy;
     let fleet: Fleet;
+    const loads: Load[] = [];
 
     before(async () => {
       [vendor, redis, postgres] = await Promise.all([startVendor({ key: 'key' }), startRedis(), startPostgres()]);
@@ -36,6 +37,7 @@ if (hasPostgres && hasRedis) {
       await Promise.all(fleet.nodes.map((node) => node.start()));
     });
     after(async () => {
+      await Promise.all(loads.map((load) => load.stop()));
       postgres.thaw();
       redis.resume();
       await fleet.close();
@@ -43,14 +45,20 @@ if (hasPostgres && hasRedis) {
       await Promise.all([postgres.close(), redis.stop(), vendor.close()]);
     });
 
+    function begin(customers: readonly Customer[], options: LoadOptions = {}): Load {
+      vendor.resetBill();
+      const load = startLoad(fleet, customers, options);
+      loads.push(load);
+      return load;
+    }
+
     /** A load of customers with money, known to both processes, while `fault` happens and goes; then the bills. */
     async function during(
       fault: (load: Load, customers: readonly Customer[]) => Promise<void>,
-      expected: { readonly mayGuess?: boolean; readonly served?: readonly number[]; readonly workers?: number } = {},
+      expected: { readonly mayGuess?: boolean; readonly served?: readonly number[] } = {},
     ): Promise<void> {
       const customers = await fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
-      vendor.resetBill();
-      const load = startLoad(fleet, customers, expected.workers === undefined ? {} : { workers: expected.workers });
+      const load = begin(customers);
       try {
         await load.more(80);
         await fault(load, customers);
@@ -140,8 +148,7 @@ if (hasPostgres && hasRedis) {
 
     test('a database that hangs: who has money is served until the backlog is full, then 503; all recovers alone', async () => {
       const customers = await fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
-      vendor.resetBill();
-      const load = startLoad(fleet, customers, { workers: 12, pauseMs: 0 });
+      const load = begin(customers, { workers: 12, pauseMs: 0 });
       await load.more(300);
       const from = load.answers.length;
       postgres.freeze();
@@ -163,21 +170,49 @@ if (hasPostgres && hasRedis) {
       await bothReady();
     });
 
+    /** The address leads to the follower from now on; the one before is gone. */
+    async function takeOver(next: TestPostgres): Promise<void> {
+      next.promote();
+      network.lead(next.port);
+      network.cut();
+      await postgres.close();
+      postgres = next;
+    }
+
     test('another server takes over at the same address: nobody with money notices', async () => {
       const next = await postgres.follower(true);
-      try {
-        await during(async (load) => {
-          await postgres.crash();
-          await load.more(20);
-          next.promote();
-          network.lead(next.port);
-          network.cut();
-          await load.more(20);
-          await until('the new one is written', () => /^t$/.test(next.sql('select not pg_is_in_recovery()')));
-        });
-      } finally {
-        await next.close();
-      }
+      await during(async (load) => {
+        await postgres.crash();
+        await load.more(20);
+        await takeOver(next);
+        await load.more(20);
+      });
+      await bothReady();
     });
+
+    test('one takes over without the last commits: nothing is written to it before the journals are read again, and nothing is lost', async () => {
+      const next = await postgres.follower(false);
+      const customers = await fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
+      const [customer] = customers;
+      await until('it has the customers', () => next.sql(rowsOf(customer!)) === '1');
+      next.sql("alter system set primary_conninfo = ''");
+      next.sql('select pg_reload_conf()');
+      const load = begin(customers);
+      await load.more(200);
+      await postgres.crash();
+      await takeOver(next);
+      await until('both are out of service', async () => (await ready(0)) === 503 && (await ready(1)) === 503, 20_000);
+      await load.stop();
+      assert.deepEqual(
+        load.refused().filter(({ status }) => status !== 503),
+        [],
+      );
+      for (const node of fleet.nodes) await node.end('SIGTERM');
+      await Promise.all(fleet.nodes.map((node) => node.start()));
+      await assertBillsAgree(fleet, customers, vendor, load);
+    });
+
+    const rowsOf = ({ accountId }: Customer) =>
+      `select count(*) from "${fleet.store.schema}".balances where account_id = '${accountId}'`;
   });
 }
