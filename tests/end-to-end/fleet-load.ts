@@ -44,7 +44,11 @@ export async function ask(origin: string, { key }: Customer, tokens = 10): Promi
 }
 
 /** Each worker asks one node after the other, for one customer after the other. */
-export function startLoad(fleet: Fleet, customers: readonly Customer[], options: LoadOptions = {}): Load {
+export function startLoad(
+  fleet: Pick<Fleet, 'nodes'>,
+  customers: readonly Customer[],
+  options: LoadOptions = {},
+): Load {
   const { workers = 4, pauseMs = 15 } = options;
   const answers: Answer[] = [];
   let running = true;

@@ -53,7 +53,7 @@ function directoryOfServer(): string {
   return directory;
 }
 
-const execute = (program: string, words: readonly string[], as = owner) =>
+const execute = (program: string, words: readonly string[], as: object = owner ?? {}) =>
   execFileSync(join(programs!, program), words, {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -112,7 +112,8 @@ async function launch(directory: string, options: readonly string[]): Promise<Te
     crash,
     start,
     sql,
-    run: (program, ...more) => execute(program, [...address, ...more]),
+    // As who asks, so that it may write where they may.
+    run: (program, ...more) => execute(program, [...address, ...more], {}),
     async follower(synchronous) {
       const copy = directoryOfServer();
       execute('pg_basebackup', [...address, '-D', join(copy, 'data'), '-R', '-X', 'stream', '-c', 'fast', '--no-sync']);
