@@ -12,7 +12,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { definePlugin } from '../../core/contract.ts';
-import { moneyDesk } from '../../core/desk.ts';
+import { moneyDesk, upstreamDesk } from '../../core/desk.ts';
 import { database } from '../../core/vocabulary.ts';
 import { type TelemetryConfig, telemetrySchema } from './config.ts';
 import { createMeters } from './meters.ts';
@@ -23,7 +23,7 @@ const scope = 'model-gateway';
 export default definePlugin<TelemetryConfig>({
   name: 'telemetry',
   config: telemetrySchema,
-  uses: [database, moneyDesk],
+  uses: [database, moneyDesk, upstreamDesk],
 
   setup(host, config) {
     const { listen, otlp } = config;

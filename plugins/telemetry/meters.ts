@@ -1,9 +1,9 @@
 /** The instruments: what is counted and measured, each under one name and unit. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Meter } from '@opentelemetry/api';
+import type { Counter, Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract.ts';
-import { moneyDesk } from '../../core/desk.ts';
-import { attempts, call, database, usageReport } from '../../core/vocabulary.ts';
+import { moneyDesk, upstreamDesk } from '../../core/desk.ts';
+import { attempts, call, database, model, meter as moneyMeter, usageReport } from '../../core/vocabulary.ts';
 import { requestAttributes, tokensIn, tokensOut } from './attributes.ts';
 
 /** Seconds and tokens: the bounds that the conventions advise. */
@@ -45,7 +45,14 @@ export function createMeters(meter: Meter, host: Host): Meters {
     'gen_ai.client.token.usage',
     histogram('{token}', tokenBounds, 'Tokens that an answer used, in and out.'),
   );
+  const charged = meter.createCounter('gateway.charged.nano_usd', {
+    description: 'What calls were charged, in billionths of a US dollar; tasks are in the ledger alone.',
+  });
+  const ownCost = meter.createCounter('gateway.own_cost.nano_usd', {
+    description: 'What these calls cost the operator, as far as catalogue and price book know it.',
+  });
   observeHouse(meter, host);
+  observeKeys(meter, host);
 
   return {
     begun() {
@@ -61,12 +68,49 @@ export function createMeters(meter: Meter, host: Host): Meters {
       const attributes = requestAttributes(exchange, outcome);
       duration.record(totalMs / 1_000, attributes);
       if (firstByteMs !== undefined && exchange.get(call).stream) firstToken.record(firstByteMs / 1_000, attributes);
+      countMoney(exchange, { charged, ownCost });
       const usage = exchange.find(usageReport)?.usage;
       if (usage === undefined) return;
       tokens.record(tokensIn(usage), { ...attributes, 'gen_ai.token.type': 'input' });
       tokens.record(tokensOut(usage), { ...attributes, 'gen_ai.token.type': 'output' });
     },
   };
+}
+
+interface MoneyCounters {
+  readonly charged: Counter;
+  readonly ownCost: Counter;
+}
+
+/** By model and upstream, not by account: accounts are without number. */
+function countMoney(exchange: Exchange, { charged, ownCost }: MoneyCounters): void {
+  const amounts = exchange.find(moneyMeter)?.charged?.();
+  if (amounts === undefined) return;
+  const labels = {
+    'gen_ai.request.model': exchange.find(model)?.id ?? 'unknown',
+    'gen_ai.provider.name': exchange.find(attempts)?.at(-1)?.provider ?? 'none',
+  };
+  charged.add(Number(amounts.cost), labels);
+  if (amounts.own !== undefined) ownCost.add(Number(amounts.own), labels);
+}
+
+/** Keys of upstreams: how many serve, rest for all models, rest for some, or were taken out of use. */
+function observeKeys(meter: Meter, host: Host): void {
+  meter
+    .createObservableGauge('gateway.upstream.keys', { description: 'Keys of each upstream, by their state here.' })
+    .addCallback((result) => {
+      for (const { provider, disabled, keys } of host.find(upstreamDesk)?.list() ?? []) {
+        const counts = { ready: 0, resting: 0, resting_for_models: 0, disabled: 0 };
+        for (const key of keys) {
+          if (disabled || key.disabled) counts.disabled += 1;
+          else if (key.restsMs > 0) counts.resting += 1;
+          else if (key.modelRests.length > 0) counts.resting_for_models += 1;
+          else counts.ready += 1;
+        }
+        for (const [state, count] of Object.entries(counts))
+          result.observe(count, { 'gen_ai.provider.name': provider, state });
+      }
+    });
 }
 
 /** What is true of the process, looked at when the metrics are asked for. */
