@@ -1,4 +1,4 @@
-/** A stretch of network before a database: it can be slow, break, lead elsewhere, or lose the answer to a commit. */
+/** A stretch of network: it can be slow, break, lead elsewhere, to several in turn, or lose a database's answer to a commit. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -6,8 +6,8 @@ export interface TcpProxy {
   readonly port: number;
   /** How late whatever the server says arrives. */
   delayMs: number;
-  /** Where connections lead from now on; those that there are stay. */
-  lead(port: number): void;
+  /** Where connections lead from now on, to one after the other; those that there are stay. */
+  lead(...ports: number[]): void;
   /** Breaks every connection. */
   cut(): void;
   /** The next connections on which a transaction is committed break once it is, before their client hears of it. */
@@ -23,11 +23,12 @@ const commit = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 /** Listens on a free port of this machine and leads to another. */
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const pairs = new Set<{ near: Socket; far: Socket }>();
-  let leadsTo = target;
+  let ways = [target];
+  let turn = 0;
   let toLose = 0;
   let lost = 0;
   const server = createServer((near) => {
-    const far = connect(leadsTo, '127.0.0.1');
+    const far = connect(ways[turn++ % ways.length]!, '127.0.0.1');
     const pair = { near, far };
     pairs.add(pair);
     let loses = false;
@@ -57,8 +58,8 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const proxy = {
     port: (server.address() as { port: number }).port,
     delayMs: 0,
-    lead(port: number) {
-      leadsTo = port;
+    lead(...ports: number[]) {
+      ways = ports;
     },
     cut() {
       for (const { near, far } of pairs) {
