@@ -38,6 +38,11 @@ export interface BooksOptions {
 
 /** An audit that reads the journal after the rows finds the holds that ended in between. */
 const keepSegmentsMs = 300_000;
+/**
+ * A connection can be dead without anybody saying so. Whoever waited as long as the pool does would let leases end. So a
+ * statement is given up after this long, as one whose answer was lost, and sent again by another connection.
+ */
+const answerMs = 10_000;
 const forgetPursesMs = 60_000;
 
 export interface Books {
@@ -146,7 +151,8 @@ function assemble(assembly: Assembly): Books {
       await journal.secure(reached);
       const sentAt = clock.monotonic();
       const known = flusher.appliedSequence;
-      const balances = await store.apply(text, accountIds, { ...written, applied: reached, known, number: countUp() });
+      const numbered = { ...written, applied: reached, known, number: countUp() };
+      const balances = await answered(store.apply(text, accountIds, numbered));
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);
@@ -190,6 +196,14 @@ function assemble(assembly: Assembly): Books {
   };
 }
 
+/** The answer, or an error when there is none in time; what comes later is heard by nobody. */
+function answered<T>(answer: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(new Error('the database has not answered in time')), answerMs);
+  answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  return promise;
+}
+
 interface LessorParts {
   readonly host: Host;
   readonly database: Database;
@@ -208,7 +222,7 @@ function lessorOf({ host: { clock, log }, database, leases, purses, flusher, nod
     flusher,
     clock,
     log,
-    takeSlices: (asks) => leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() }),
+    takeSlices: (asks) => answered(leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() })),
     announce: database.announce,
   });
 }

@@ -20,6 +20,7 @@ if (hasPostgres && hasRedis) {
     let network: TcpProxy;
     let fleet: Fleet;
     const loads: Load[] = [];
+    let chargedBefore = 0;
 
     before(async () => {
       [vendor, redis, postgres] = await Promise.all([startVendor({ key: 'key' }), startRedis(), startPostgres()]);
@@ -47,6 +48,7 @@ if (hasPostgres && hasRedis) {
 
     function begin(customers: readonly Customer[], options: LoadOptions = {}): Load {
       vendor.resetBill();
+      chargedBefore = Number(postgres.sql(`select count(*) from "${fleet.store.schema}".usage`));
       const load = startLoad(fleet, customers, options);
       loads.push(load);
       return load;
@@ -146,6 +148,17 @@ if (hasPostgres && hasRedis) {
       });
     });
 
+    test('a connection that dies in silence at a commit: the ledger goes on by another before leases end', async () => {
+      await during(async (load) => {
+        const lost = network.lost;
+        network.silenceCommit();
+        await until('a commit got no answer', () => network.lost > lost);
+        // Journals of both reach the ledger again: nothing that was answered by now is missing there.
+        const answered = load.answers.length;
+        await until('the ledger has caught up', async () => (await chargesSince()) >= answered, 20_000);
+      });
+    });
+
     test('a database that hangs: who has money is served until the backlog is full, then 503; all recovers alone', async () => {
       const customers = await fleet.atTheDesk((desk) => Promise.all([desk.customer(), desk.customer()]));
       const load = begin(customers, { workers: 12, pauseMs: 0 });
@@ -211,6 +224,11 @@ if (hasPostgres && hasRedis) {
       await Promise.all(fleet.nodes.map((node) => node.start()));
       await assertBillsAgree(fleet, customers, vendor, load);
     });
+
+    /** Calls that were charged since the vendor's bill was begun. */
+    async function chargesSince(): Promise<number> {
+      return Number(postgres.sql(`select count(*) from "${fleet.store.schema}".usage`)) - chargedBefore;
+    }
 
     const rowsOf = ({ accountId }: Customer) =>
       `select count(*) from "${fleet.store.schema}".balances where account_id = '${accountId}'`;

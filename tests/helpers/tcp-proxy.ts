@@ -12,6 +12,8 @@ export interface TcpProxy {
   cut(): void;
   /** The next connections on which a transaction is committed break once it is, before their client hears of it. */
   loseCommits(count: number): void;
+  /** The next connection on which a transaction is committed says nothing any more from then on, and stays. */
+  silenceCommit(): void;
   /** Answers to commits that were lost so far. */
   readonly lost: number;
   close(): void;
@@ -27,11 +29,13 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   let turn = 0;
   let toLose = 0;
   let lost = 0;
+  let silences = false;
   const server = createServer((near) => {
     const far = connect(ways[turn++ % ways.length]!, '127.0.0.1');
     const pair = { near, far };
     pairs.add(pair);
     let loses = false;
+    let isSilent = false;
     const end = () => {
       pairs.delete(pair);
       near.destroy();
@@ -43,10 +47,15 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
         toLose -= 1;
         loses = true;
       }
+      if (silences && chunk.includes(commit)) {
+        silences = false;
+        isSilent = true;
+      }
       far.write(chunk);
     });
     far.on('data', (chunk: Buffer) => {
-      if (loses) {
+      if (isSilent) lost += 1;
+      else if (loses) {
         lost += 1;
         end();
       } else if (proxy.delayMs === 0) near.write(chunk);
@@ -69,6 +78,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     },
     loseCommits(count: number) {
       toLose = count;
+    },
+    silenceCommit() {
+      silences = true;
     },
     get lost() {
       return lost;
