@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -84,7 +85,9 @@ export async function gather(
     },
     async close() {
       await store.close();
-      for (const child of children) {
+      const left = [...children];
+      children.clear();
+      for (const child of left) {
         child.kill('SIGKILL');
         if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
       }
@@ -109,7 +112,16 @@ async function newNode({ directory, schema, index, sections, children, environme
   const file = join(directory, `node-${index}.yaml`);
   const yaml = yamlOf({ gateway: 'fleet', schema, listen: `127.0.0.1:${port}`, log: 'error', ...sections });
   await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
+  const log = join(directory, `node-${index}.log`);
   let child: ChildProcess | undefined;
+  let isAsked = false;
+  /** What a test sees of it otherwise is that nobody answers. */
+  const tellEnd = (code: number | null, signal: NodeJS.Signals | null) => {
+    if (isAsked || !children.has(child!)) return;
+    process.stderr.write(
+      `node ${index} ended by itself (${signal ?? code}):\n${readFileSync(log, 'utf8').slice(-2_000)}\n`,
+    );
+  };
   const isReady = async () => {
     assert.equal(child!.exitCode, null, 'the gateway ended at its start');
     return (await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200;
@@ -125,17 +137,24 @@ async function newNode({ directory, schema, index, sections, children, environme
       return child!.pid!;
     },
     async start() {
+      isAsked = false;
+      const lines = openSync(log, 'a');
       child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
         env: { ...process.env, ...environment, DATA_DIR: join(directory, `node-${index}`) },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
+        stdio: ['ignore', lines, 'inherit'],
+      }).once('exit', tellEnd);
+      closeSync(lines);
       children.add(child);
       await until('the gateway is ready', isReady, 40_000);
     },
-    signal: (signal) => void child!.kill(signal),
+    signal(signal) {
+      isAsked = true;
+      child!.kill(signal);
+    },
     ended,
     async end(signal) {
       const began = performance.now();
+      isAsked = true;
       child!.kill(signal);
       await ended();
       return performance.now() - began;
