@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
+import { Answers } from './answers.ts';
 import { Backlog } from './backlog.ts';
 import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
@@ -38,11 +39,6 @@ export interface BooksOptions {
 
 /** An audit that reads the journal after the rows finds the holds that ended in between. */
 const keepSegmentsMs = 300_000;
-/**
- * A connection can be dead without anybody saying so. Whoever waited as long as the pool does would let leases end. So a
- * statement is given up after this long, as one whose answer was lost, and sent again by another connection.
- */
-const answerMs = 10_000;
 const forgetPursesMs = 60_000;
 
 export interface Books {
@@ -138,6 +134,7 @@ function assemble(assembly: Assembly): Books {
   const lease = shared ? (purse: Purse, need: Money) => lessor!.open(purse, need) : undefined;
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
   const written = { ...cursor, leaseMs: shared && leaseMs };
+  const answers = new Answers(clock);
   let statements = 0;
   const countUp = () => ++statements;
   const flusher: Flusher = new Flusher({
@@ -152,7 +149,7 @@ function assemble(assembly: Assembly): Books {
       const sentAt = clock.monotonic();
       const known = flusher.appliedSequence;
       const numbered = { ...written, applied: reached, known, number: countUp() };
-      const balances = await answered(store.apply(text, accountIds, numbered));
+      const balances = await answers.await(store.apply(text, accountIds, numbered));
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);
@@ -161,7 +158,8 @@ function assemble(assembly: Assembly): Books {
     fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
   const lessor =
-    shared && lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, countUp });
+    shared &&
+    lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, answers, countUp });
   const funding = lessor ?? wholeBalances(flusher);
   const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
@@ -184,7 +182,10 @@ function assemble(assembly: Assembly): Books {
     flusher,
     journal,
     lettings,
-    tick: () => journal.tick(),
+    tick: () => {
+      answers.tick();
+      return journal.tick();
+    },
     apply,
     close: async () => {
       journal.write();
@@ -196,14 +197,6 @@ function assemble(assembly: Assembly): Books {
   };
 }
 
-/** The answer, or an error when there is none in time; what comes later is heard by nobody. */
-function answered<T>(answer: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => reject(new Error('the database has not answered in time')), answerMs);
-  answer.then(resolve, reject).finally(() => clearTimeout(timer));
-  return promise;
-}
-
 interface LessorParts {
   readonly host: Host;
   readonly database: Database;
@@ -211,18 +204,29 @@ interface LessorParts {
   readonly purses: Purses;
   readonly flusher: Flusher;
   readonly node: Node;
+  readonly answers: Answers;
   /** Counts the statements that move this node's leases. */
   readonly countUp: () => number;
 }
 
-function lessorOf({ host: { clock, log }, database, leases, purses, flusher, node, countUp }: LessorParts): Lessor {
+function lessorOf({
+  host: { clock, log },
+  database,
+  leases,
+  purses,
+  flusher,
+  node,
+  answers,
+  countUp,
+}: LessorParts): Lessor {
   return new Lessor({
     node: node.journal,
     purses,
     flusher,
     clock,
     log,
-    takeSlices: (asks) => answered(leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() })),
+    takeSlices: (asks) =>
+      answers.await(leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() })),
     announce: database.announce,
   });
 }
