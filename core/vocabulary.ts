@@ -207,6 +207,8 @@ export const dropped = defineFact<readonly string[]>('dropped');
 export interface Meter {
   /** `outputTokens` seen so far, estimated. false: the hold is used up and the pool is empty; end the stream with an error. */
   observe(outputTokens: number): boolean;
+  /** What was charged, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
+  charged?(): { readonly cost: Money; readonly own: Money | undefined } | undefined;
 }
 export const meter = defineFact<Meter>('meter');
 

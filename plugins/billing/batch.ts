@@ -11,13 +11,18 @@ export interface Cursor {
   readonly journal: string;
   readonly owner: string;
   readonly applied: number;
+  /** How far the database has said that it had applied it. One that has less has lost what it had acknowledged. */
+  readonly known?: number | undefined;
   /** How long a lease lasts from here on of which rows are applied; undefined: balances are not shared out. */
   readonly leaseMs?: number | undefined;
   /** Number of this statement among those of the run that move its leases: earlier asks for slices no longer count. */
   readonly number?: number | undefined;
 }
 
-/** Another process has taken this journal over: nothing that this one still applies would be true. */
+/**
+ * Another process has taken this journal over, or the database has gone back behind what it had acknowledged (a follower
+ * that took over without the last commits): nothing that this run still applies would be true.
+ */
 export class ShutOutError extends Error {
   override readonly name = 'ShutOutError';
 }
@@ -57,13 +62,18 @@ async function postText(
     accountIds.length === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, accountIds);
   const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, locked, cursor));
   if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
-  if (result!.owned !== 1) throw new ShutOutError(`journal ${cursor?.journal} now belongs to another process`);
+  if (result!.owned !== 1) throw new ShutOutError(shutOutOf(cursor?.journal));
   if (result!.charged !== null) await drawCharges(transaction, schema, result!.charged, unchargedIn(locked));
   const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
   for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
     balances.set(accountId, money(BigInt(balance)));
   }
   return balances;
+}
+
+/** Why nothing of a journal was applied, and what ends that. */
+export function shutOutOf(journal: string | undefined): string {
+  return `journal ${journal} now belongs to another process, or the database has gone back to an earlier time: restart, so that the journal is read again`;
 }
 
 /** An account's row, which nobody else can change while this transaction runs. */
@@ -173,11 +183,12 @@ function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, lea
     ),`;
 }
 
-function movedCursor(table: (name: string) => SQL, { journal, owner, applied, number = 0 }: Cursor): SQL {
+function movedCursor(table: (name: string) => SQL, cursor: Cursor): SQL {
+  const { journal, owner, applied, known = 0, number = 0 } = cursor;
   return sql`
     update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint),
       asked = greatest(asked, ${number}::bigint), updated_at = now()
-    where journal = ${journal} and owner = ${owner} returning 1`;
+    where journal = ${journal} and owner = ${owner} and applied >= ${known}::bigint returning 1`;
 }
 
 /** The new charges that grants which expire may have to pay. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
 import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
+import { Answers } from './answers.ts';
 import { Backlog } from './backlog.ts';
 import { claimJournal } from './claim.ts';
 import { Desk } from './desk.ts';
@@ -133,6 +134,7 @@ function assemble(assembly: Assembly): Books {
   const lease = shared ? (purse: Purse, need: Money) => lessor!.open(purse, need) : undefined;
   const purses = new Purses({ clock, limit: accountLimit, idleMs: forgetPursesMs, fundsOf: fundsOfOne, lease });
   const written = { ...cursor, leaseMs: shared && leaseMs };
+  const answers = new Answers(clock);
   let statements = 0;
   const countUp = () => ++statements;
   const flusher: Flusher = new Flusher({
@@ -145,7 +147,9 @@ function assemble(assembly: Assembly): Books {
       // A power cut must not leave the database with a hold of which the journal has lost the record.
       await journal.secure(reached);
       const sentAt = clock.monotonic();
-      const balances = await store.apply(text, accountIds, { ...written, applied: reached, number: countUp() });
+      const known = flusher.appliedSequence;
+      const numbered = { ...written, applied: reached, known, number: countUp() };
+      const balances = await answers.await(store.apply(text, accountIds, numbered));
       if (lessor === undefined) return balances;
       // What a batch takes it takes from balance and lease alike: what is left to spend here does not change.
       lessor.renewed(accountIds, sentAt);
@@ -154,7 +158,8 @@ function assemble(assembly: Assembly): Books {
     fundsOf: (accountIds) => lessor?.exchange(accountIds) ?? fundsOf(accountIds),
   });
   const lessor =
-    shared && lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, countUp });
+    shared &&
+    lessorOf({ host, database: shared, leases: store.leases, purses, flusher, node: cursor, answers, countUp });
   const funding = lessor ?? wholeBalances(flusher);
   const desk = new Desk({ journal, backlog, flusher, purses, funding, clock, log, stepTokens, backlogLimit, upkeep });
   const retention = new Retention(() => ({ applied: flusher.appliedSequence, oldest: desk.oldestSequence }));
@@ -177,7 +182,10 @@ function assemble(assembly: Assembly): Books {
     flusher,
     journal,
     lettings,
-    tick: () => journal.tick(),
+    tick: () => {
+      answers.tick();
+      return journal.tick();
+    },
     apply,
     close: async () => {
       journal.write();
@@ -196,18 +204,29 @@ interface LessorParts {
   readonly purses: Purses;
   readonly flusher: Flusher;
   readonly node: Node;
+  readonly answers: Answers;
   /** Counts the statements that move this node's leases. */
   readonly countUp: () => number;
 }
 
-function lessorOf({ host: { clock, log }, database, leases, purses, flusher, node, countUp }: LessorParts): Lessor {
+function lessorOf({
+  host: { clock, log },
+  database,
+  leases,
+  purses,
+  flusher,
+  node,
+  answers,
+  countUp,
+}: LessorParts): Lessor {
   return new Lessor({
     node: node.journal,
     purses,
     flusher,
     clock,
     log,
-    takeSlices: (asks) => leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() }),
+    takeSlices: (asks) =>
+      answers.await(leases.take(node, { number: countUp(), asks, lastsMs: leaseMs, at: clock.now() })),
     announce: database.announce,
   });
 }

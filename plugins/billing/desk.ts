@@ -218,6 +218,7 @@ export class Desk {
       const { told, charge } = this.#charged(hold, verdict, shares);
       spent = charge.cost;
       hold.spent = spent;
+      hold.own = charge.own;
       journal.append(settleRecord(hold, at, told, charge, shares));
     }
     this.#open.delete(hold);

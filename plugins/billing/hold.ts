@@ -71,6 +71,8 @@ export interface Hold {
   ended: boolean;
   /** What it has cost; undefined: nothing, or it runs still. */
   spent: Money | undefined;
+  /** What that cost the operator, as far as it is known. */
+  own: Money | undefined;
   /** Its neighbours among the open holds. */
   older: Hold | undefined;
   newer: Hold | undefined;
@@ -93,6 +95,7 @@ export function newHold(terms: Terms, amount: Money, purse: Purse | undefined): 
     record: undefined,
     ended: false,
     spent: undefined,
+    own: undefined,
     older: undefined,
     newer: undefined,
   };

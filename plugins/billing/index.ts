@@ -266,4 +266,9 @@ class HoldMeter implements Meter {
   observe(outputTokens: number): boolean {
     return this.#desk.observe(this.#hold, outputTokens);
   }
+
+  charged(): ReturnType<NonNullable<Meter['charged']>> {
+    const { spent, own } = this.#hold;
+    return spent === undefined ? undefined : { cost: spent, own };
+  }
 }

@@ -1,9 +1,10 @@
 /** One database row and one log line for each request, written in batches, off the client's path. */
 import { sql } from 'drizzle-orm';
 import { definePlugin } from '../../core/contract.ts';
-import { requestDesk } from '../../core/desk.ts';
+import { moneyDesk, requestDesk } from '../../core/desk.ts';
 import { duration, z } from '../../core/schema.ts';
 import { database, story } from '../../core/vocabulary.ts';
+import { commandsOf } from './commands.ts';
 import { openDesk } from './desk.ts';
 import { RowQueue } from './queue.ts';
 import { rowOf } from './row.ts';
@@ -22,13 +23,15 @@ export default definePlugin({
       .describe('Keep with each row what was decided on the way: limit, price, route, conversion, charge.'),
   }),
   needs: [database],
+  uses: [moneyDesk],
   provides: [requestDesk],
   writes: [story],
   async setup(host, written) {
     let config = written;
     const store = host.need(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    host.provide(requestDesk, openDesk(store));
+    const desk = openDesk(store);
+    host.provide(requestDesk, desk);
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(sql`insert into ${schema}.requests
@@ -40,6 +43,7 @@ export default definePlugin({
       await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
+      commands: commandsOf(host, desk),
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         if (config.story) exchange.set(story, []);

@@ -2,6 +2,7 @@
 import { definePlugin } from '../../core/contract.ts';
 import { count, duration, z } from '../../core/schema.ts';
 import { counters, database } from '../../core/vocabulary.ts';
+import { commandsOf } from './commands.ts';
 import { isCountersUrl, openCounters } from './counters.ts';
 import { closedDatabase, openDatabase } from './database.ts';
 
@@ -50,6 +51,7 @@ export default definePlugin({
     host.provide(database, opened);
     if (shared !== undefined) host.provide(counters, shared);
     return {
+      commands: commandsOf(opened),
       ready: () => opened.healthy(),
       async stop() {
         await opened.close();

@@ -1,10 +1,20 @@
 /** Applies numbered SQL files, each once and in order, however many processes start at the same time. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../core/vocabulary.ts';
 
 const fileName = /^(\d{3})-[a-z0-9]+(?:-[a-z0-9]+)*\.sql$/;
+
+/**
+ * Whoever waits for a table's lock makes all wait that come later. So a migration that finds a table in use (by a dump, say)
+ * gives way after this long, and tries again.
+ */
+const tableLockMs = 2_000;
+const betweenTriesMs = 500;
+const mostTries = 120;
+const lockNotAvailable = '55P03';
 
 interface Migration {
   readonly number: number;
@@ -52,7 +62,21 @@ export async function prepareSchema(orm: Orm, schema: string): Promise<void> {
 export async function migrate(orm: Orm, schema: string, plugin: string, directory: URL): Promise<void> {
   const migrations = await readMigrations(directory);
   const pending = pendingOf(migrations, await appliedOf(orm, schema, plugin), plugin);
-  for (const migration of pending) await applyOnce(orm, schema, plugin, migration, migrations);
+  for (const migration of pending) await applyPatiently(orm, schema, plugin, migration, migrations);
+}
+
+/** Every migration of this schema, in the order in which they were applied. */
+export function migrationsIn(orm: Orm, schema: string): Promise<AppliedMigration[]> {
+  return rowsOf<AppliedMigration>(
+    orm,
+    sql`select plugin, name, applied_at as "appliedAt" from ${migrationsOf(schema)} order by applied_at, plugin, number`,
+  );
+}
+
+export interface AppliedMigration {
+  readonly plugin: string;
+  readonly name: string;
+  readonly appliedAt: string;
 }
 
 async function readMigrations(directory: URL): Promise<Migration[]> {
@@ -93,6 +117,18 @@ function pendingOf(migrations: readonly Migration[], applied: readonly Applied[]
   });
 }
 
+/** Gives way to whoever has the tables, and tries again. */
+async function applyPatiently(...given: Parameters<typeof applyOnce>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await applyOnce(...given);
+    } catch (error) {
+      if (tries === mostTries || codeOf(error) !== lockNotAvailable) throw error;
+    }
+    await pause(betweenTriesMs);
+  }
+}
+
 /** Looks again under the lock: another process may have applied it meanwhile. */
 async function applyOnce(
   orm: Orm,
@@ -105,6 +141,7 @@ async function applyOnce(
   await locked(orm, schema, async (runner) => {
     const pending = pendingOf(all, await appliedOf(runner, schema, plugin), plugin);
     if (!pending.includes(migration)) return;
+    await runner.execute(sql.raw(`set local lock_timeout = ${tableLockMs}`));
     try {
       await runner.execute(sql.raw(text.replaceAll('{schema}', quoted(schema))));
     } catch (error) {
@@ -140,6 +177,15 @@ async function rowsOf<Row>(runner: Runner, statement: SQL): Promise<Row[]> {
 
 function quoted(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;
+}
+
+/** The database's own code of an error, however often it was wrapped. */
+function codeOf(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code } = at as { code?: unknown };
+    if (typeof code === 'string') return code;
+  }
+  return undefined;
 }
 
 /** drizzle wraps what the database said in an error that repeats the whole statement. */

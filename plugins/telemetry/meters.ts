@@ -1,9 +1,9 @@
 /** The instruments: what is counted and measured, each under one name and unit. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Meter } from '@opentelemetry/api';
+import type { Counter, Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract.ts';
 import { moneyDesk } from '../../core/desk.ts';
-import { attempts, call, database, usageReport } from '../../core/vocabulary.ts';
+import { attempts, call, database, model, meter as moneyMeter, usageReport } from '../../core/vocabulary.ts';
 import { requestAttributes, tokensIn, tokensOut } from './attributes.ts';
 import { observeUpstreams } from './upstreams.ts';
 
@@ -46,6 +46,12 @@ export function createMeters(meter: Meter, host: Host): Meters {
     'gen_ai.client.token.usage',
     histogram('{token}', tokenBounds, 'Tokens that an answer used, in and out.'),
   );
+  const charged = meter.createCounter('gateway.charged.nano_usd', {
+    description: 'What calls were charged, in billionths of a US dollar; tasks are in the ledger alone.',
+  });
+  const ownCost = meter.createCounter('gateway.own_cost.nano_usd', {
+    description: 'What these calls cost the operator, as far as catalogue and price book know it.',
+  });
   observeHouse(meter, host);
   observeUpstreams(meter, host);
 
@@ -63,12 +69,30 @@ export function createMeters(meter: Meter, host: Host): Meters {
       const attributes = requestAttributes(exchange, outcome);
       duration.record(totalMs / 1_000, attributes);
       if (firstByteMs !== undefined && exchange.get(call).stream) firstToken.record(firstByteMs / 1_000, attributes);
+      countMoney(exchange, { charged, ownCost });
       const usage = exchange.find(usageReport)?.usage;
       if (usage === undefined) return;
       tokens.record(tokensIn(usage), { ...attributes, 'gen_ai.token.type': 'input' });
       tokens.record(tokensOut(usage), { ...attributes, 'gen_ai.token.type': 'output' });
     },
   };
+}
+
+interface MoneyCounters {
+  readonly charged: Counter;
+  readonly ownCost: Counter;
+}
+
+/** By model and upstream, not by account: accounts are without number. */
+function countMoney(exchange: Exchange, { charged, ownCost }: MoneyCounters): void {
+  const amounts = exchange.find(moneyMeter)?.charged?.();
+  if (amounts === undefined) return;
+  const labels = {
+    'gen_ai.request.model': exchange.find(model)?.id ?? 'unknown',
+    'gen_ai.provider.name': exchange.find(attempts)?.at(-1)?.provider ?? 'none',
+  };
+  charged.add(Number(amounts.cost), labels);
+  if (amounts.own !== undefined) ownCost.add(Number(amounts.own), labels);
 }
 
 /** What is true of the process, looked at when the metrics are asked for. */

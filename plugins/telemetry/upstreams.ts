@@ -1,7 +1,7 @@
-/** The instruments of upstreams: circuits, requests under way and waiting, looked at when the metrics are asked for. */
+/** The instruments of upstreams: circuits, requests under way and waiting, keys, looked at when the metrics are asked for. */
 import type { Meter } from '@opentelemetry/api';
 import type { Host } from '../../core/contract.ts';
-import { type TargetView, upstreamDesk } from '../../core/desk.ts';
+import { type TargetView, type UpstreamView, upstreamDesk } from '../../core/desk.ts';
 
 const circuits: Readonly<Record<TargetView['circuit'], number>> = { closed: 0, half_open: 1, open: 2 };
 
@@ -11,22 +11,38 @@ export function observeUpstreams(meter: Meter, host: Host): void {
   const circuit = gauge('circuit', 'How a model of a provider does: 0 closed, 1 may be tried, 2 open.');
   const inFlight = gauge('in_flight', 'Requests under way at a provider, from this process.');
   const queue = gauge('queue', 'Requests that wait for a place at a provider that has a bound.');
+  const keys = gauge('keys', 'Keys of each upstream, by their state here.');
 
-  // One look for all three.
+  // One look for all of them.
   meter.addBatchObservableCallback(
     (result) => {
-      for (const { provider, room, targets = [] } of host.find(upstreamDesk)?.list() ?? []) {
+      for (const view of host.find(upstreamDesk)?.list() ?? []) {
+        const { provider, room, targets = [] } = view;
         const attributes = { 'gen_ai.provider.name': provider };
         result.observe(inFlight, sum(targets), attributes);
         if (room !== undefined) result.observe(queue, room.waiting, attributes);
         for (const { model, circuit: state } of targets)
           result.observe(circuit, circuits[state], { ...attributes, model });
+        for (const [state, count] of Object.entries(keysOf(view)))
+          result.observe(keys, count, { ...attributes, state });
       }
     },
-    [circuit, inFlight, queue],
+    [circuit, inFlight, queue, keys],
   );
 }
 
 function sum(targets: readonly TargetView[]): number {
   return targets.reduce((total, { inFlight }) => total + inFlight, 0);
+}
+
+/** How many serve, rest for all models, rest for some, or were taken out of use. */
+function keysOf({ disabled, keys }: UpstreamView): Record<string, number> {
+  const counts = { ready: 0, resting: 0, resting_for_models: 0, disabled: 0 };
+  for (const key of keys) {
+    if (disabled || key.disabled) counts.disabled += 1;
+    else if (key.restsMs > 0) counts.resting += 1;
+    else if (key.modelRests.length > 0) counts.resting_for_models += 1;
+    else counts.ready += 1;
+  }
+  return counts;
 }

@@ -84,7 +84,7 @@ async function measure(count: number): Promise<Run> {
       models: { m: modelAt('bench') },
     },
     values.workers ? 1 : count,
-    values.workers ? count : undefined,
+    values.workers ? { workers: count } : {},
   );
   try {
     for (const node of fleet.nodes) await node.start();

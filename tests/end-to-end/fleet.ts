@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -38,19 +39,36 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-/** Nothing runs yet. `sections` are those of the gateways' file; with `workers` each node is a primary with so many of them. */
-export async function gather(sections: Record<string, unknown>, count: number, workers?: number): Promise<Fleet> {
+export interface FleetOptions {
+  /** Another server than that of all tests; it is the caller's to clear away. */
+  readonly database?: string;
+  /** Further variables that all processes see. */
+  readonly environment?: Record<string, string>;
+  /** Each node is a primary with so many of them. */
+  readonly workers?: number;
+}
+
+/** Nothing runs yet. `sections` are those of the gateways' file. */
+export async function gather(
+  sections: Record<string, unknown>,
+  count: number,
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const database = options.database ?? databaseUrl!;
+  const served = { ...options.environment, DATABASE_URL: database };
   const schema = `fleet_${randomBytes(6).toString('hex')}`;
   const directory = await mkdtemp(join(tmpdir(), 'fleet-'));
   const children = new Set<ChildProcess>();
   const nodes = await Promise.all(
-    Array.from({ length: count }, (_, index) => newNode({ directory, schema, index, sections, children, workers })),
+    Array.from({ length: count }, (_, index) =>
+      newNode({ directory, schema, index, sections, children, environment: served, workers: options.workers }),
+    ),
   );
   const [first] = nodes;
-  const environment = { DATA_DIR: join(directory, 'desk'), DATABASE_URL: databaseUrl! };
+  const environment = { ...options.environment, DATA_DIR: join(directory, 'desk'), DATABASE_URL: database };
   const settle = await boot(first!.file, { mode: 'command', environment, log: createLog('silent') });
   await settle.stop(0);
-  const store = await openDatabase({ schema });
+  const store = await openDatabase({ schema, url: database });
   return {
     nodes,
     store,
@@ -69,12 +87,14 @@ export async function gather(sections: Record<string, unknown>, count: number, w
     },
     async close() {
       await store.close();
-      for (const child of children) {
+      const left = [...children];
+      children.clear();
+      for (const child of left) {
         child.kill('SIGKILL');
         if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
       }
       await rm(directory, { recursive: true, force: true });
-      await dropSchema(schema);
+      if (options.database === undefined) await dropSchema(schema);
     },
   };
 }
@@ -85,16 +105,34 @@ interface NodeParts {
   readonly index: number;
   readonly sections: Record<string, unknown>;
   readonly children: Set<ChildProcess>;
+  readonly environment: Record<string, string>;
   readonly workers: number | undefined;
 }
 
-async function newNode({ directory, schema, index, sections, children, workers }: NodeParts): Promise<Node> {
+async function newNode({
+  directory,
+  schema,
+  index,
+  sections,
+  children,
+  environment,
+  workers,
+}: NodeParts): Promise<Node> {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, `node-${index}.yaml`);
   const yaml = yamlOf({ gateway: 'fleet', schema, listen: `127.0.0.1:${port}`, log: 'error', ...sections });
   await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
+  const log = join(directory, `node-${index}.log`);
   let child: ChildProcess | undefined;
+  let isAsked = false;
+  /** What a test sees of it otherwise is that nobody answers. */
+  const tellEnd = (code: number | null, signal: NodeJS.Signals | null) => {
+    if (isAsked || !children.has(child!)) return;
+    process.stderr.write(
+      `node ${index} ended by itself (${signal ?? code}):\n${readFileSync(log, 'utf8').slice(-2_000)}\n`,
+    );
+  };
   const isReady = async () => {
     assert.equal(child!.exitCode, null, 'the gateway ended at its start');
     return (await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200;
@@ -110,18 +148,25 @@ async function newNode({ directory, schema, index, sections, children, workers }
       return child!.pid!;
     },
     async start() {
+      isAsked = false;
+      const lines = openSync(log, 'a');
       const words = workers === undefined ? [file] : ['--workers', String(workers), file];
       child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', ...words], {
-        env: { ...process.env, DATA_DIR: join(directory, `node-${index}`), DATABASE_URL: databaseUrl },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
+        env: { ...process.env, ...environment, DATA_DIR: join(directory, `node-${index}`) },
+        stdio: ['ignore', lines, 'inherit'],
+      }).once('exit', tellEnd);
+      closeSync(lines);
       children.add(child);
       await until('the gateway is ready', isReady, 40_000);
     },
-    signal: (signal) => void child!.kill(signal),
+    signal(signal) {
+      isAsked = true;
+      child!.kill(signal);
+    },
     ended,
     async end(signal) {
       const began = performance.now();
+      isAsked = true;
       child!.kill(signal);
       await ended();
       return performance.now() - began;

@@ -17,6 +17,8 @@ type Desk = ReturnType<typeof faces>;
 
 export interface Establishment {
   readonly origin: string;
+  /** All that it must not lose. */
+  readonly directory: string;
   readonly customers: readonly Customer[];
   readonly sandbox: RunningVendor;
   /** Starts the process and waits until it is ready. */
@@ -59,6 +61,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
 
   return {
     origin,
+    directory,
     sandbox,
     customers: await atTheDesk((desk) => Promise.all(Array.from({ length: customerCount }, () => desk.customer()))),
     atTheDesk,

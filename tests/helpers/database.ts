@@ -28,14 +28,17 @@ export interface TestDatabaseOptions {
   pool?: number;
   /** Mixes into the host that the plugin sees. */
   host?: FakeHost;
+  /** Another server than that of all tests. */
+  url?: string;
 }
 
 export async function openDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const schema = options.schema ?? `test_${randomBytes(6).toString('hex')}`;
-  const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
+  const url = options.url ?? databaseUrl;
+  const directory = url === undefined ? await embeddedDirectory() : '/nonexistent';
   const host = options.host ?? fakeHost({ schema, directory });
   const database = await openOfPlugin(host, {
-    database: databaseUrl ?? 'embedded',
+    database: url ?? 'embedded',
     maxConnections: options.pool ?? 5,
   });
   const close = async () => {

@@ -5,23 +5,24 @@ import { priceFor } from '../../core/prices.ts';
 import type { Usage } from '../../core/usage.ts';
 import { accounts, catalog, ledger, localUpstreams } from '../../core/vocabulary.ts';
 import type { BillEntry, BillReport } from '../../plugins/sandbox/bill.ts';
-import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { startGateway } from '../helpers/gateway.ts';
+import { type Ground, startFleet } from './fleet.ts';
 
 /** One request a minute: the second call is refused. */
 const tightPlan = 'tight';
 
-/** The same suite is run before either: the second gateway's files set this and import the first one's. */
+/** The same suite is run before each: the files of the second gateway and of the fleet set this and import the first one's. */
 const isSecond = process.env['SDK_GATEWAY'] === 'demo-alt';
+const isFleet = process.env['SDK_GATEWAY'] === 'fleet';
 /** Errors come as {code, message} whatever the protocol; by their status the clients tell them apart all the same. */
 export const shaped = isSecond;
 const ratio = isSecond ? parseRatio('2') : one;
 const plan = isSecond ? 'payg' : 'free';
 
+const offers = { [tightPlan]: { price: 0, limits: { rpm: 1 } } };
 const yaml = `
 include: config/${isSecond ? 'demo-alt' : 'demo'}.yaml
-plans:
-  offers:
-    ${tightPlan}: { price: 0, limits: { rpm: 1 } }
+plans: { offers: ${JSON.stringify(offers)} }
 `;
 
 export interface Keys {
@@ -76,23 +77,27 @@ export const slowPrompt = 'Take your time. [[sandbox: chunk_delay=20ms tokens=20
 export const longPrompt = 'Every word of this instruction is here to make it long. '.repeat(100);
 
 export async function startDemo(): Promise<Demo> {
-  const running = await startGateway(yaml);
+  const running = isFleet ? await startFleet(offers) : await startOne();
   const keys = await openAccounts(running);
-  const vendor = running.gateway.find(localUpstreams)!.origin('sandbox')!;
-  const bill = async () => (await (await fetch(`${vendor}/bill`)).json()) as BillReport;
   const command = async (name: string, values: Record<string, string>) =>
     (await running.gateway.commands.find((one) => one.name === name)!.run(values)).json;
   return {
     origin: running.origin,
     keys,
-    settled: (call, media) => settled(running, bill, command, call, media),
-    billed: async () => (await bill()).requests,
+    settled: (call, media) => settled(running, command, call, media),
+    billed: async () => (await running.bill()).requests,
     audit: async () => (await command('audit', {})) as Awaited<ReturnType<Demo['audit']>>,
     stop: () => running.stop(),
   };
 }
 
-async function openAccounts({ gateway }: TestGateway): Promise<Keys> {
+async function startOne(): Promise<Ground> {
+  const running = await startGateway(yaml);
+  const vendor = running.gateway.find(localUpstreams)!.origin('sandbox')!;
+  return { ...running, bill: async () => (await (await fetch(`${vendor}/bill`)).json()) as BillReport };
+}
+
+async function openAccounts({ gateway }: Ground): Promise<Keys> {
   const open = async (name: keyof Keys, plan: string, usd: string, models?: readonly string[]) => {
     const account = await gateway.find(accounts)!.create(name, plan);
     if (usd !== '0') {
@@ -116,8 +121,7 @@ interface LedgerRow {
 }
 
 async function settled(
-  { gateway }: TestGateway,
-  bill: () => Promise<BillReport>,
+  { gateway, bill }: Ground,
   command: (name: string, values: Record<string, string>) => Promise<unknown>,
   call: () => Promise<unknown>,
   media: readonly string[] = [],

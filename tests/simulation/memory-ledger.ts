@@ -4,7 +4,7 @@
  */
 import { type Money, money } from '../../core/money.ts';
 import type { Orm } from '../../core/vocabulary.ts';
-import { type Cursor, ShutOutError } from '../../plugins/billing/batch.ts';
+import { type Cursor, ShutOutError, shutOutOf } from '../../plugins/billing/batch.ts';
 import { placeDraws } from '../../plugins/billing/draws.ts';
 import { Entries, type Grant } from '../../plugins/billing/entries.ts';
 import type { EntryRow } from '../../plugins/billing/entry-rows.ts';
@@ -130,7 +130,8 @@ export class MemoryLedger implements Store {
     }
     for (const record of given) checkUsage(record);
     const claimed = this.cursors.get(cursor.journal);
-    if (claimed?.owner !== cursor.owner) throw new ShutOutError(`journal ${cursor.journal} belongs to another process`);
+    if (claimed?.owner !== cursor.owner || claimed.applied < (cursor.known ?? 0))
+      throw new ShutOutError(shutOutOf(cursor.journal));
     // From here on nothing can fail: it is the commit.
     for (const [id, balance] of locked) if (!this.accounts.has(id)) this.accounts.set(id, { ...balance });
     const charged: Row[] = [];

@@ -12,6 +12,8 @@ export interface Slice {
   wish: Money;
   grownAt: number;
   full: boolean;
+  /** It is not wished smaller than this, so that calls go on for a while when the database is away. */
+  reserve: Money;
   /** The cheapest of the calls that waited last. */
   unit: Money;
   /** What the calls that wait cost, each. */
@@ -72,6 +74,8 @@ const none = money(0n);
 
 /** A slice begins as so many holds of the call that needs it, and is never wished smaller. */
 const leastHolds = 16n;
+/** Nor, for a rich account, than this part of the node's share: enough for an outage, and little is out of reach when a node dies. */
+const reservePart = 16n;
 const most = 1_000_000_000_000_000_000n;
 /** A slice that is used up sooner was too small; one that lasts longer was too large. */
 const shortMs = 2_000;
@@ -85,6 +89,7 @@ export function newSlice(): Slice {
     wish: none,
     grownAt: never,
     full: false,
+    reserve: none,
     unit: none,
     waiting: [],
     ahead: none,
@@ -148,11 +153,10 @@ function withhold(purse: Purse, slice: Slice, spokenFor: bigint): void {
 }
 
 /** Grows while slices are used up quickly, shrinks while they last. */
-function nextWish({ wish, grownAt, full, unit }: Slice, need: Money, now: number): Money {
+function nextWish({ wish, grownAt, full, unit, reserve }: Slice, need: Money, now: number): Money {
   const lasted = now - grownAt;
   const scaled = full && lasted < shortMs ? wish * 2n : lasted > longMs ? wish / 2n : wish;
-  const least = unit * leastHolds > need ? unit * leastHolds : need;
-  const next = scaled > least ? scaled : least;
+  const next = [unit * leastHolds, need, reserve].reduce((large, least) => (least > large ? least : large), scaled);
   return money(next < most ? next : most);
 }
 
@@ -182,10 +186,12 @@ export function takeAnswer(
   if (ask.leaving) slice.leaving = ask.owing;
   // What was asked for meanwhile is for the next exchange.
   if (slice.ahead <= ask.ahead) slice.ahead = none;
+  slice.reserve = money(answer.allowed / BigInt(answer.nodes) / reservePart);
   slice.full = usable >= slice.wish;
   slice.tight = usable < slice.unit * 4n;
   const aim = usable < slice.wish ? usable : slice.wish;
-  slice.lowWater = money(slice.tight ? 0n : aim / 2n);
+  // Below the reserve more is asked for with the next call: the first answer has told what there is.
+  slice.lowWater = money(slice.tight ? 0n : (aim > slice.reserve ? aim : slice.reserve) / 2n);
   if (!ask.leaving) slice.grownAt = sentAt;
   return excess > 0n && !ask.owing;
 }

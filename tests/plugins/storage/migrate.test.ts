@@ -1,12 +1,14 @@
 /** Migrations: each file once, in order, whole or not at all, and never changed afterwards. */
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'drizzle-orm';
-import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import { databaseUrl, openDatabase, type TestDatabase } from '../../helpers/database.ts';
 
 type Files = Record<string, string>;
 
@@ -129,4 +131,49 @@ test('processes that migrate at the same time apply each file once', async (cont
   await Promise.all([database, ...others].map((through) => migrate({}, through)));
   assert.equal((await rows(sql`select * from ${sql.identifier(database.schema)}.things`)).length, 2);
   await Promise.all(others.map((other) => other.close()));
+});
+
+// An embedded database has one session at a time: nobody else can have a table.
+if (databaseUrl !== undefined) {
+  test('a migration gives way to whoever has its table, so that nobody waits behind it for long, and is applied afterwards', async (context) => {
+    const { database, migrate, rows } = await fixture(context);
+    await migrate({ '001-things.sql': createThings });
+    const things = sql`${sql.identifier(database.schema)}.things`;
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: reading, resolve: begun } = Promise.withResolvers<void>();
+    const dump = database.orm.transaction(async (transaction) => {
+      await transaction.execute(sql`select * from ${things}`);
+      begun();
+      await held;
+    });
+    await reading;
+    const migrated = migrate({ '002-more.sql': 'alter table {schema}.things add column name text;' });
+    await pause(200);
+    const startedAt = performance.now();
+    await rows(sql`insert into ${things} values (2)`);
+    assert.ok(performance.now() - startedAt < 4_000, 'it waited behind a migration that waited');
+    release();
+    await Promise.all([dump, migrated]);
+    assert.deepEqual(await rows(sql`select * from ${things}`), [
+      { id: 1, name: null },
+      { id: 2, name: null },
+    ]);
+  });
+}
+
+/** What was written before processes of two versions ever served from one schema. */
+const before = new Set(['002-pool.sql', '009-lease-asks.sql', '002-stories.sql']);
+
+test('migrations only add, so that the version before goes on serving beside the one that brings them', () => {
+  for (const path of globSync('plugins/*/migrations/*.sql')) {
+    if (before.has(basename(path))) continue;
+    // Bodies of functions are no change to a table.
+    const text = readFileSync(path, 'utf8')
+      .replaceAll(/\$body\$[\s\S]*?\$body\$/g, '')
+      .replaceAll(/--.*$/gm, '');
+    assert.doesNotMatch(text, /\bdrop\s+(table|column|function|type|view|schema|trigger)\b/i, path);
+    assert.doesNotMatch(text, /\brename\b|\bset\s+not\s+null\b|\balter\s+column\s+\w+\s+(set\s+data\s+)?type\b/i, path);
+    for (const [added] of text.matchAll(/\badd\s+column\b[^,;]*/gi))
+      assert.ok(!/\bnot\s+null\b/i.test(added) || /\bdefault\b/i.test(added), `${path}: ${added}`);
+  }
 });

@@ -1,0 +1,163 @@
+/** The dashboard asks for what a running gateway tells, by name and label, and so does what scales the chart. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { type House, startHouse } from '../end-to-end/house.ts';
+import { freePort } from '../helpers/redis.ts';
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[];
+  };
+}
+
+const dashboard = JSON.parse(readFileSync('docker/grafana/dashboard.json', 'utf8')) as Dashboard;
+/** What a Prometheus itself adds to each series. */
+const added = ['instance', 'job'];
+
+let house: House;
+/** Label names by metric. */
+let told: Map<string, Set<string>>;
+let page: string;
+
+before(async () => {
+  const port = await freePort();
+  house = await startHouse({
+    models: {
+      sandbox: {
+        owned_by: 'test',
+        targets: ['sandbox'],
+        context: '100k',
+        price: { input: 1, cache_read: 0.1, output: 2 },
+        cost: { input: 0.5, cache_read: 0.05, output: 1 },
+      },
+    },
+    more: { telemetry: { listen: `127.0.0.1:${port}` } },
+  });
+  const customer = await house.customer();
+  const poor = await house.customer({ nanoUsd: 1n });
+  await house.call(customer, 'chat', { model: 'sandbox', prompt: '[[sandbox: tokens=20]]', stream: true });
+  await house.call(customer, 'messages', { model: 'sandbox', prompt: '[[sandbox: tokens=30]]' });
+  await house.call(poor, 'chat', { model: 'sandbox', prompt: 'Hello' });
+  house.replay.play({ status: 503, body: '{"error":{"message":"busy"}}' });
+  await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
+  await house.books(customer, 3);
+  page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  told = new Map();
+  for (const [, name, labels] of page.matchAll(/^([a-z_][a-z0-9_]*)(?:\{(.*)\})? \S+$/gim)) {
+    const known = told.get(name!) ?? new Set(added);
+    for (const [, label] of (labels ?? '').matchAll(/(?:^|,)([a-z_][a-z0-9_]*)="/gi)) known.add(label!);
+    told.set(name!, known);
+  }
+});
+after(() => house.stop());
+
+/** Metrics with the labels that are chosen by, and labels that are grouped by, of a query. */
+function readQuery(query: string): { metrics: { name: string; labels: string[] }[]; grouped: string[] } {
+  const grouped = Array.from(query.matchAll(/\bby\s*\(([^)]*)\)/g), ([, list]) => list!.split(',')).flat();
+  const rest = query.replaceAll(/\bby\s*\([^)]*\)/g, '').replaceAll(/\[[^\]]*\]/g, '');
+  const metrics = Array.from(rest.matchAll(/([a-z_][a-z0-9_]*)\s*(\{[^}]*\})?(?![a-z0-9_]*\s*\()/gi))
+    .filter(([, name]) => name!.includes('_') && name !== 'histogram_quantile' && name !== 'label_values')
+    .filter(({ index }) => !insideBraces(rest, index))
+    .map(([, name, chosen]) => ({
+      name: name!,
+      labels: Array.from((chosen ?? '').matchAll(/([a-z_][a-z0-9_]*)\s*(?:=~|!~|!=|=)/gi), ([, label]) => label!),
+    }));
+  return { metrics, grouped: grouped.map((label) => label.trim()) };
+}
+
+const insideBraces = (text: string, at: number) => text.lastIndexOf('{', at) > text.lastIndexOf('}', at);
+
+test('queries are read', () => {
+  assert.deepEqual(
+    readQuery(
+      'histogram_quantile(0.5, sum by (le, a_b) (rate(some_bucket{model=~"$m", status!="5.."}[$__rate_interval]))) / 1e9',
+    ),
+    { metrics: [{ name: 'some_bucket', labels: ['model', 'status'] }], grouped: ['le', 'a_b'] },
+  );
+});
+
+for (const { title, targets } of dashboard.panels)
+  test(`panel "${title}": the gateway tells what it asks for`, () => {
+    assert.ok(targets.length > 0);
+    for (const { expr } of targets) {
+      const { metrics, grouped } = readQuery(expr);
+      assert.ok(metrics.length > 0, expr);
+      for (const { name, labels } of metrics) {
+        const known = told.get(name);
+        assert.ok(known !== undefined, `nobody tells ${name}`);
+        assert.deepEqual(
+          labels.filter((label) => !known.has(label)),
+          [],
+          name,
+        );
+        assert.deepEqual(
+          grouped.filter((label) => !known.has(label)),
+          [],
+          name,
+        );
+      }
+    }
+  });
+
+test('the choice of models asks for a metric and a label that are there', () => {
+  for (const { query } of dashboard.templating.list) {
+    const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(typeof query === 'string' ? '' : query.query) ?? [];
+    if (metric !== undefined) assert.ok(told.get(metric)?.has(label!), `${metric} ${label}`);
+  }
+});
+
+test('an operator finds load, errors, first bytes, money and resting keys', () => {
+  const asked = new Set(
+    dashboard.panels
+      .flatMap(({ targets }) => targets.flatMap(({ expr }) => readQuery(expr).metrics))
+      .map(({ name }) => name),
+  );
+  for (const name of [
+    'gateway_requests_in_flight',
+    'gateway_requests_total',
+    'gen_ai_server_time_to_first_token_bucket',
+    'gateway_charged_nano_usd_total',
+    'gateway_own_cost_nano_usd_total',
+    'gateway_upstream_keys',
+    'gateway_journal_pending',
+    'gateway_database_healthy',
+  ])
+    assert.ok(asked.has(name), name);
+});
+
+test("what is charged is counted to the nano-USD, by model and upstream and by nobody's account", async () => {
+  const { usage } = await house.books((await spender())!, 3);
+  const cost = usage.reduce((sum, row) => sum + row.cost, 0n);
+  const samplesOf = (name: string) =>
+    Array.from(page.matchAll(new RegExp(`^${name}\\{(.*)\\} (\\S+)$`, 'gm')), ([, labels, value]) => ({
+      labels: labels!,
+      value: Number(value),
+    }));
+  const charged = samplesOf('gateway_charged_nano_usd_total');
+  assert.ok(cost > 0n);
+  assert.deepEqual(
+    charged.map(({ value }) => BigInt(value)),
+    [cost],
+  );
+  assert.match(charged[0]!.labels, /gen_ai_request_model="sandbox"/);
+  assert.match(charged[0]!.labels, /gen_ai_provider_name="sandbox"/);
+  assert.deepEqual(
+    samplesOf('gateway_own_cost_nano_usd_total').map(({ value }) => value * 2),
+    [Number(cost)],
+  );
+  const states = samplesOf('gateway_upstream_keys').filter(({ value }) => value > 0);
+  assert.ok(states.some(({ labels }) => /state="ready"/.test(labels)));
+});
+
+/** Who has made the calls that were charged. */
+async function spender(): Promise<{ accountId: string; key: string } | undefined> {
+  const [row] = await house.rows<{ account_id: string }>('usage');
+  return row === undefined ? undefined : { accountId: row.account_id, key: '' };
+}
+
+test('the chart scales by a metric that is there', () => {
+  const [, name] = /metric: \{ name: (\w+) \}/.exec(readFileSync('docker/helm/templates/availability.yaml', 'utf8'))!;
+  assert.ok(told.has(name!));
+});

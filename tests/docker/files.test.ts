@@ -1,0 +1,159 @@
+/** What is shipped beside the code, held against the code: files that are named exist, variables are read, probes are answered. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { parse } from 'yaml';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { environmentOf, readDockerfile } from './dockerfile.ts';
+
+const read = (path: string) => readFileSync(path, 'utf8');
+const dockerfile = readDockerfile(read('docker/Dockerfile'));
+const image = dockerfile.at(-1)!.instructions;
+const chart = globSync('docker/helm/templates/*').map(read).join('\n');
+
+/** Variables that the gateway's files and its code read. */
+const variables = new Set(
+  [...globSync('config/*.yaml'), ...globSync('{core,plugins}/**/*.ts')].flatMap((path) =>
+    Array.from(
+      read(path).matchAll(/\$\{([A-Z_][A-Z0-9_]*)|env\['([A-Z_][A-Z0-9_]*)'\]/g),
+      ([, one, other]) => one ?? other!,
+    ),
+  ),
+);
+
+let gateway: TestGateway;
+before(async () => {
+  gateway = await startGateway('gateway: probed\nplugins: [sandbox]\n');
+});
+after(() => gateway.stop());
+
+// ----------------------------------------------------------------------------------------------------------- Dockerfile
+
+test('the Dockerfile copies what exists, as nobody with rights, and starts a file that it has copied', () => {
+  for (const { instructions } of dockerfile)
+    for (const { name, flags, words } of instructions)
+      if (name === 'COPY' && flags['from'] === undefined)
+        for (const source of words.slice(0, -1)) assert.ok(existsSync(source), `COPY ${source}`);
+  const last = (name: string) => image.findLast((instruction) => instruction.name === name)!;
+  assert.equal(last('USER').text, 'node');
+  assert.ok(last('ENTRYPOINT').words.includes('core/main.ts'));
+  for (const path of ['core/main.ts', last('CMD').words[1]!, last('HEALTHCHECK').words[1]!]) {
+    assert.ok(existsSync(path), path);
+    const isCopied = image.some(
+      ({ name, words }) =>
+        name === 'COPY' && words.some((word) => path === word || path.startsWith(`${word.replace(/^\/app\//, '')}/`)),
+    );
+    assert.ok(isCopied, `${path} is not in the image`);
+  }
+  for (const variable of Object.keys(environmentOf(last('ENV'))).filter((name) => name !== 'NODE_ENV'))
+    assert.ok(variables.has(variable), variable);
+  assert.deepEqual(last('VOLUME').words, [environmentOf(last('ENV'))['DATA_DIR']]);
+});
+
+test('what the Dockerfile copies is let through to it', () => {
+  const allowed = read('docker/Dockerfile.dockerignore')
+    .match(/^!.*$/gm)!
+    .map((line) => line.slice(1));
+  for (const { name, flags, words } of dockerfile.flatMap(({ instructions }) => instructions))
+    if (name === 'COPY' && flags['from'] === undefined)
+      for (const source of words.slice(0, -1)) assert.ok(allowed.includes(source), source);
+});
+
+// -------------------------------------------------------------------------------------------------------- compose files
+
+interface Service {
+  readonly build?: { readonly context: string; readonly dockerfile: string };
+  readonly command?: readonly string[];
+  readonly environment?: Record<string, string>;
+  readonly volumes?: readonly string[];
+  readonly depends_on?: readonly string[] | Record<string, unknown>;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly stop_grace_period?: string;
+}
+
+for (const file of globSync('docker/compose*.yaml')) {
+  const { services, volumes = {} } = parse(read(file)) as {
+    services: Record<string, Service>;
+    volumes?: Record<string, unknown>;
+  };
+
+  test(`${file}: files, volumes and services that are named are there`, () => {
+    for (const [name, { build, volumes: mounts = [], depends_on = [] }] of Object.entries(services)) {
+      if (build !== undefined) assert.ok(existsSync(join('docker', build.context, build.dockerfile)), name);
+      for (const needed of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on))
+        assert.ok(needed in services, needed);
+      for (const mount of mounts) {
+        const [source, inside] = mount.split(':');
+        if (source!.startsWith('.')) assert.ok(existsSync(resolve('docker', source!)), source!);
+        else if (inside !== undefined) assert.ok(source! in volumes, `${source} is declared`);
+      }
+    }
+  });
+
+  test(`${file}: the gateway gets variables that it reads, a file that exists, and no rights`, () => {
+    const { command, environment = {}, read_only, cap_drop, stop_grace_period } = services['gateway']!;
+    assert.equal(command![0], 'serve');
+    assert.ok(existsSync(command![1]!), command![1]!);
+    for (const name of Object.keys(environment)) assert.ok(variables.has(name), `nobody reads ${name}`);
+    assert.deepEqual([read_only, cap_drop], [true, ['ALL']]);
+    // Longer than the longest stream, which a drain waits for.
+    assert.equal(stop_grace_period, '11m');
+  });
+}
+
+test('nginx asks the port that the gateway listens on, lets streams through, and repeats nothing that was sent', () => {
+  const text = read('docker/nginx.conf');
+  assert.equal(text.split('{').length, text.split('}').length);
+  const [, host, port] = /server (\w+):(\d+) resolve/.exec(text)!;
+  const { services } = parse(read('docker/compose.scale.yaml')) as { services: Record<string, Service> };
+  assert.ok(host! in services);
+  assert.match(read('config/main.yaml'), new RegExp(`^listen: \\$\\{PORT:-${port}\\}$`, 'm'));
+  assert.match(text, /proxy_buffering off;/);
+  assert.match(text, /proxy_next_upstream error;/);
+});
+
+// ---------------------------------------------------------------------------------------------------------------- chart
+
+test('each value that the chart uses has a default, and each default is used', () => {
+  const values = parse(read('docker/helm/values.yaml')) as Record<string, unknown>;
+  const used = new Set(Array.from(chart.matchAll(/\.Values\.([a-zA-Z.]+)/g), ([, path]) => path!));
+  for (const path of used) {
+    const found = path
+      .split('.')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], values);
+    assert.notEqual(found, undefined, path);
+  }
+  for (const name of Object.keys(values))
+    assert.ok(
+      [...used].some((path) => path.split('.')[0] === name),
+      `${name} is used nowhere`,
+    );
+});
+
+test('what the chart sets is read, and its file is one of the image', () => {
+  for (const [, name] of chart.matchAll(/\{ name: ([A-Z_]+), value:/g)) assert.ok(variables.has(name!), name!);
+  const { config, terminationGracePeriodSeconds } = parse(read('docker/helm/values.yaml')) as Record<string, string>;
+  const { include } = parse(config!) as { include: string };
+  assert.ok(existsSync(include.replace('/app/', '')), String(include));
+  assert.ok(Number(terminationGracePeriodSeconds) > 600);
+});
+
+test('probes and health check ask what is answered', async () => {
+  const probed = Array.from(chart.matchAll(/httpGet: \{ path: (\S+), port/g), ([, path]) => path!);
+  const checked = Array.from(read('docker/health.mjs').matchAll(/\$\{port\}(\/\w+)/g), ([, path]) => path!);
+  assert.deepEqual([probed.length, checked.length], [3, 1]);
+  for (const path of [...probed, ...checked]) assert.equal((await fetch(gateway.origin + path)).status, 200, path);
+});
+
+// ---------------------------------------------------------------------------------------------------------------- words
+
+test('README names each file that is here, and no other', () => {
+  const text = read('docker/README.md');
+  const table = text.slice(0, text.indexOf('```'));
+  const named = Array.from(table.matchAll(/`([\w./-]+)`(?=[^|]*\|[^|]*\|$)/gm), ([, name]) => name!);
+  for (const name of named) assert.ok(existsSync(join('docker', name)), name);
+  for (const path of globSync('docker/*').map((each) => each.slice('docker/'.length)))
+    assert.ok(path === 'README.md' || named.some((name) => name.split('/')[0] === path), `${path} is not explained`);
+});

@@ -1,0 +1,77 @@
+/** A process, the Redis or the PostgreSQL of two gateways fails under a small load: who has money is served, and no bill differs. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { canBreak, Stage } from './fleet-stage.ts';
+
+if (canBreak) {
+  describe('two processes whose PostgreSQL or Redis fails', () => {
+    let stage: Stage;
+    before(async () => {
+      stage = await Stage.open();
+    });
+    after(() => stage.close());
+
+    test('a process that is killed costs the other nothing', async () => {
+      await stage.during(
+        async (load) => {
+          await stage.fleet.nodes[1]!.end('SIGKILL');
+          await load.more(60);
+          await stage.fleet.nodes[1]!.start();
+        },
+        { mayGuess: true, served: [0] },
+      );
+    });
+
+    test('a Redis that hangs, dies, comes back empty and is flushed costs nobody an answer', async () => {
+      await stage.during(async (load) => {
+        stage.redis.pause();
+        await load.more(60);
+        stage.redis.resume();
+        await load.more(30);
+        await stage.redis.kill();
+        await load.more(60);
+        await stage.redis.restart();
+        await pause(500);
+        stage.redis.command('flushall');
+        await load.more(30);
+      });
+    });
+
+    test('a database that crashes and comes back costs nobody with money an answer', async () => {
+      await stage.during(async (load) => {
+        await stage.postgres.crash();
+        await load.more(60);
+        await stage.postgres.start();
+      });
+      await stage.bothReady();
+    });
+
+    test('a read-only database: calls go on, money-in fails cleanly, and the books catch up', async () => {
+      const setting = (value: string) => {
+        stage.postgres.sql(`alter system set default_transaction_read_only = ${value}`);
+        stage.postgres.sql('select pg_reload_conf()');
+      };
+      await stage.during(async (load, [customer]) => {
+        setting('on');
+        await load.more(60);
+        await assert.rejects(stage.fleet.atTheDesk((desk) => desk.credit(customer!, 5n)));
+        setting('off');
+      });
+      await stage.bothReady();
+    });
+
+    test('a database that takes 200 ms for each answer holds up nobody with money', async () => {
+      let slowest = 0;
+      await stage.during(async (load) => {
+        stage.network.delayMs = 200;
+        const from = load.answers.length;
+        await load.more(150);
+        stage.network.delayMs = 0;
+        const took = load.answers.slice(from).map(({ tookMs }) => tookMs);
+        slowest = took.toSorted((one, other) => one - other)[Math.floor(took.length * 0.9)]!;
+      });
+      assert.ok(slowest < 200, `nine in ten were answered within ${slowest} ms`);
+    });
+  });
+}

@@ -1,0 +1,140 @@
+/** A small load on a fleet whose every answer is noted, and the three bills that must agree when it is over. */
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import type { RunningVendor } from '../../plugins/sandbox/vendor.ts';
+import type { Fleet } from './fleet.ts';
+import { type Customer, told, until } from './house.ts';
+
+export interface Answer {
+  /** Index of the node that was asked. */
+  readonly node: number;
+  /** 0: the connection broke. */
+  readonly status: number;
+  readonly tookMs: number;
+  /** What it said, if it was refused. */
+  readonly text: string;
+}
+
+export interface Load {
+  readonly answers: readonly Answer[];
+  /** Answers of these nodes (of all, if none is named) that are not 200. */
+  refused(...nodes: readonly number[]): Answer[];
+  /** Waits until so many more answers have come. */
+  more(count: number, withinMs?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface LoadOptions {
+  readonly workers?: number;
+  readonly pauseMs?: number;
+}
+
+/** One chat call; a model of the sandbox that says so many tokens. */
+export async function ask(origin: string, { key }: Customer, tokens = 10): Promise<{ status: number; text: string }> {
+  const content = `[[sandbox: tokens=${tokens}]] Hello`;
+  const answer = await fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox', messages: [{ role: 'user', content }], max_tokens: 60 }),
+  }).catch(() => undefined);
+  if (answer === undefined) return { status: 0, text: 'no connection' };
+  const { status, text, broken } = await told(answer);
+  return { status: broken ? 0 : status, text: status === 200 ? '' : text };
+}
+
+/** Each worker asks one node after the other, for one customer after the other. */
+export function startLoad(
+  fleet: Pick<Fleet, 'nodes'>,
+  customers: readonly Customer[],
+  options: LoadOptions = {},
+): Load {
+  const { workers = 4, pauseMs = 15 } = options;
+  const answers: Answer[] = [];
+  let running = true;
+  const work = async (worker: number) => {
+    for (let turn = 0; running; turn++) {
+      const node = (worker + turn) % fleet.nodes.length;
+      const startedAt = performance.now();
+      const answer = await ask(fleet.nodes[node]!.origin, customers[worker % customers.length]!, 1 + (turn % 40));
+      answers.push({ node, ...answer, tookMs: performance.now() - startedAt });
+      await pause(pauseMs);
+    }
+  };
+  const done = Array.from({ length: workers }, (_, worker) => work(worker));
+  return {
+    answers,
+    refused: (...nodes) =>
+      answers.filter(({ node, status }) => status !== 200 && (nodes.length === 0 || nodes.includes(node))),
+    async more(count, withinMs = 20_000) {
+      const goal = answers.length + count;
+      await until(`${count} more answers`, () => answers.length >= goal, withinMs);
+    },
+    async stop() {
+      running = false;
+      await Promise.all(done);
+    },
+  };
+}
+
+interface Books {
+  readonly calls: number;
+  readonly estimated: number;
+  readonly unknown: number;
+  readonly input: number;
+  readonly output: number;
+}
+
+/**
+ * Waits until every call is in the ledger with its end, then compares: answers that clients have, the vendor's own bill
+ * since it was reset, usage and ledger; and runs the audit. `mayGuess`: a process was killed, so that calls which it had
+ * sent are settled by estimate.
+ */
+export async function assertBillsAgree(
+  fleet: Fleet,
+  customers: readonly Customer[],
+  vendor: RunningVendor,
+  load: Load,
+  mayGuess = false,
+): Promise<void> {
+  const answered = load.answers.filter(({ status }) => status === 200).length;
+  const accountIds = customers.map(({ accountId }) => sql`${accountId}`);
+  const wanted = sql`account_id in (${sql.join(accountIds, sql`, `)})`;
+  const read = () => readBooks(fleet, wanted);
+  let books: Books | undefined;
+  await until(
+    'all calls are in the books',
+    async () => {
+      const found = await read().catch(() => undefined);
+      books = found === undefined || found.open > 0 || found.calls < answered ? undefined : found;
+      return books !== undefined;
+    },
+    30_000,
+  );
+  const { calls, estimated, unknown, input, output } = books!;
+  const bill = vendor.bill();
+  const billed = bill.totals['sandbox'] ?? {};
+  const said = JSON.stringify({ answered, books, bill: { requests: bill.requests, ...billed } });
+  if (mayGuess) {
+    assert.ok(bill.requests <= calls + unknown, `the vendor ran calls that the books do not know: ${said}`);
+    assert.ok(output >= 0 && calls >= answered, said);
+  } else {
+    assert.deepEqual([estimated, unknown], [0, 0], said);
+    assert.deepEqual([calls, calls], [answered, bill.requests], said);
+    assert.deepEqual([input, output], [billed.input ?? 0, billed.output ?? 0], said);
+  }
+  await fleet.atTheDesk((desk) => desk.audit());
+}
+
+async function readBooks(fleet: Fleet, wanted: ReturnType<typeof sql>): Promise<Books & { readonly open: number }> {
+  const [row] = await fleet.rows<Books & { open: number }>(sql`
+    select
+      (select count(*)::int from ${fleet.table('usage')} where ${wanted}) as calls,
+      (select count(*)::int from ${fleet.table('usage')} where ${wanted} and estimated) as estimated,
+      (select coalesce(sum((classes->>'input')::int), 0)::int from ${fleet.table('usage')} where ${wanted}) as input,
+      (select coalesce(sum((classes->>'output')::int), 0)::int from ${fleet.table('usage')} where ${wanted}) as output,
+      (select count(*)::int from ${fleet.table('attempts')} where ${wanted} and result = 'unknown') as unknown,
+      (select (count(*) filter (where kind = 'HOLD') - count(*) filter (where kind in ('SETTLE', 'VOID')))::int
+        from ${fleet.table('ledger')} where ${wanted}) as open`);
+  return row!;
+}

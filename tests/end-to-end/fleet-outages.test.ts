@@ -1,0 +1,100 @@
+/** Answers that are lost, a PostgreSQL that hangs, another one in its place: who has money is served, and no bill differs. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertBillsAgree } from './fleet-load.ts';
+import { backlog, canBreak, Stage } from './fleet-stage.ts';
+import { until } from './house.ts';
+
+if (canBreak) {
+  describe('two processes whose PostgreSQL answers no more', () => {
+    let stage: Stage;
+    before(async () => {
+      stage = await Stage.open();
+    });
+    after(() => stage.close());
+
+    test('commits whose answers are lost are done once', async () => {
+      await stage.during(async (load) => {
+        stage.network.loseCommits(10);
+        await until('ten commits have lost their answers', () => stage.network.lost >= 10, 15_000);
+        await load.more(20);
+      });
+    });
+
+    test('a connection that dies in silence at a commit: the ledger goes on by another before leases end', async () => {
+      await stage.during(
+        async (load) => {
+          const lost = stage.network.lost;
+          stage.network.silenceCommit();
+          await until('a commit got no answer', () => stage.network.lost > lost);
+          // Journals of both reach the ledger again: nothing that was answered by now is missing there.
+          const answered = load.answers.length;
+          await until('the ledger has caught up', () => stage.chargesSince() >= answered, 20_000);
+          // Slowly, so that the backlog's bound is not what is met.
+        },
+        { pauseMs: 100 },
+      );
+    });
+
+    test('a database that hangs: who has money is served until the backlog is full, then 503; all recovers alone', async () => {
+      const customers = await stage.customers();
+      const load = stage.begin(customers, { workers: 12, pauseMs: 0 });
+      await load.more(300);
+      const from = load.answers.length;
+      stage.postgres.freeze();
+      try {
+        await until('the backlog is full', () => load.refused().length > 20, 25_000);
+      } finally {
+        stage.postgres.thaw();
+      }
+      const served = load.answers.slice(from).filter(({ status }) => status === 200).length;
+      // Each call makes two rows of the ledger; some were waiting when it froze, and those that run are let end.
+      assert.ok(served > backlog / 2 && served <= backlog + 50, `${served} were served meanwhile`);
+      assert.deepEqual(new Set(load.refused().map(({ status }) => status)), new Set([503]));
+      await until('calls are let in again', async () => {
+        const last = load.answers.slice(-30);
+        return last.every(({ status }) => status === 200);
+      });
+      await load.stop();
+      await assertBillsAgree(stage.fleet, customers, stage.vendor, load);
+      await stage.bothReady();
+    });
+
+    test('another server takes over at the same address: nobody with money notices', async () => {
+      const next = await stage.postgres.follower(true);
+      await stage.during(async (load) => {
+        await stage.postgres.crash();
+        await load.more(20);
+        await stage.takeOver(next);
+        await load.more(20);
+      });
+      await stage.bothReady();
+    });
+
+    test('one takes over without the last commits: nothing is written to it before the journals are read again, and nothing is lost', async () => {
+      const next = await stage.postgres.follower(false);
+      const customers = await stage.customers();
+      const [customer] = customers;
+      await until('it has the customers', () => next.sql(stage.balancesOf(customer!)) === '1');
+      next.sql("alter system set primary_conninfo = ''");
+      next.sql('select pg_reload_conf()');
+      const load = stage.begin(customers);
+      await load.more(200);
+      await stage.postgres.crash();
+      await stage.takeOver(next);
+      await until(
+        'both are out of service',
+        async () => (await stage.ready(0)) === 503 && (await stage.ready(1)) === 503,
+        20_000,
+      );
+      await load.stop();
+      assert.deepEqual(
+        load.refused().filter(({ status }) => status !== 503),
+        [],
+      );
+      for (const node of stage.fleet.nodes) await node.end('SIGTERM');
+      await Promise.all(stage.fleet.nodes.map((node) => node.start()));
+      await assertBillsAgree(stage.fleet, customers, stage.vendor, load);
+    });
+  });
+}

@@ -1,0 +1,129 @@
+/** One request that was failed over, converted and given back: its story by id, on the command line and in the console. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { formatUsd } from '../../core/money.ts';
+import { Browser } from '../plugins/console/browser.ts';
+import { type Customer, type House, startHouse, until } from './house.ts';
+
+const operator = { email: 'oscar@example.test', password: 'a long enough password', name: 'Oscar' };
+let house: House;
+let boss: Browser;
+let customer: Customer;
+let id: string;
+let cost: bigint;
+
+before(async () => {
+  const printed: string[] = [];
+  const write = process.stdout.write;
+  // The first operator's link goes to whoever stands at the terminal.
+  process.stdout.write = ((text: string) => {
+    printed.push(String(text));
+    return true;
+  }) as typeof process.stdout.write;
+  house = await startHouse({
+    offers: { limited: { price: 0, limits: { rpm: 10, tpm: 100_000, concurrency: 3 } } },
+    providers: ({ sandbox, replay }) => ({
+      busy: { keys: 'busy-key', speaks: { messages: replay } },
+      chatty: { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } },
+    }),
+    models: {
+      told: {
+        owned_by: 'test',
+        targets: ['busy', 'chatty/sandbox'],
+        context: '100k',
+        price: { input: 1, cache_read: 0.1, output: 2 },
+        cost: { input: 0.5, cache_read: 0.05, output: 1 },
+      },
+    },
+  }).finally(() => {
+    process.stdout.write = write;
+  });
+  boss = new Browser(house.origin, undefined);
+  const token = decodeURIComponent(/\/console\/first\?token=([\w%-]+)/.exec(printed.join(''))![1]!);
+  await boss.ask('/first-operator', { body: { token, ...operator } });
+  await boss.ask('/auth/sign-in/email', { body: { email: operator.email, password: operator.password } });
+
+  customer = await house.customer({ plan: 'limited' });
+  house.replay.play({
+    status: 529,
+    body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+  });
+  const told = await house.call(customer, 'messages', {
+    model: 'told',
+    prompt: 'Hello [[sandbox: tokens=20]]',
+    stream: true,
+    more: { top_k: 5 },
+  });
+  assert.equal(told.status, 200, told.text);
+  id = told.id;
+  const { usage } = await house.books(customer);
+  cost = usage[0]!.cost;
+  await until('its row is written', async () => (await boss.ask(`/admin/requests/${id}`)).status === 200);
+  const account = (await house.rows<{ id: string; name: string }>('accounts')).find(
+    (row) => row.id === customer.accountId,
+  )!;
+  await run('accounts refund', { name: account.name, usd: formatUsd(cost as never), request: id, reason: 'a test' });
+});
+after(() => house.stop());
+
+const run = (name: string, values: Record<string, string>) =>
+  house.gateway.gateway.commands.find((command) => command.name === name)!.run(values);
+
+/** Times and numbers that differ from run to run. */
+const plain = (text: string) => text.replaceAll(/after \d+ ms$/gm, 'after … ms');
+
+test('the command tells it from the plan to the refund, in the order in which it happened', async () => {
+  const { text } = await run('requests show', { id: `req_${id}` });
+  const [first, second, ...lines] = plain(text).split('\n');
+  assert.match(first!, new RegExp(`^${id}  \\d{4}-\\d\\d-\\d\\dT`));
+  assert.match(
+    second!,
+    /^messages told in messages streamed: 200, told to its end; first byte after \d+ ms, \d+ ms in all$/,
+  );
+  const chapters = lines.map((each) => each.replace(/^ *(?:\d+ ms|books) {2}/, '').replace(/ {2,}/, ': '));
+  const usd = formatUsd(cost as never);
+  const expected = [
+    /^plans: on the plan "limited"$/,
+    /^rate-limit: left of the plan: 9 of 10 requests per minute, \d+ of 100000 tokens per minute, 2 of 3 at a time$/,
+    /^billing: [\d.]+ USD set aside for about \d+ tokens of prompt and up to \d+ of answer$/,
+    /^route: targets in this order: busy\/told \(messages\), chatty\/sandbox \(chat\)$/,
+    /^route: attempt 1 goes to busy\/told by busy#1; it failed: the upstream answered 529$/,
+    /^route: attempt 1 was refused with 529 after … ms$/,
+    /^protocol-convert: relayed as messages$/,
+    /^route: attempt 2 goes to chatty\/sandbox by chatty#1$/,
+    /^route: attempt 2 was answered with 200 after … ms$/,
+    /^protocol-convert: translated from messages to chat; left out: top_k$/,
+    new RegExp(`^billing: ${usd} USD charged$`),
+    new RegExp(`^billing: ${usd} USD = .*input × .*output × .*; own cost `),
+    new RegExp(`^billing: ${usd} USD given back$`),
+  ];
+  assert.equal(chapters.length, expected.length, chapters.join('\n'));
+  for (const [index, pattern] of expected.entries()) assert.match(chapters[index]!, pattern, chapters.join('\n'));
+  for (const secret of [customer.key, 'busy-key', 'vendor-key']) assert.ok(!text.includes(secret));
+});
+
+test('the console tells an operator the same chapters, and what was given back', async () => {
+  const { json } = await boss.ask(`/admin/requests/${id}`);
+  const { request, story, charge, attempts, dropped } = json;
+  assert.deepEqual([request.status, request.provider, request.attempts], [200, 'chatty', 2]);
+  assert.deepEqual(
+    attempts.map(({ provider, result, status }: Record<string, unknown>) => [provider, result, status]),
+    [
+      ['busy', 'refused', 529],
+      ['chatty', 'answered', 200],
+    ],
+  );
+  assert.deepEqual(dropped, ['top_k']);
+  assert.equal(charge.refunded, charge.cost);
+  const shown = await run('requests show', { id });
+  for (const { text } of story as { text: string }[]) assert.ok(shown.text.includes(text), text);
+  const who = (story as { by: string }[]).map(({ by }) => by);
+  for (const by of ['plans', 'rate-limit', 'billing', 'route', 'protocol-convert']) assert.ok(who.includes(by), by);
+});
+
+test('a request that nobody knows is named', async () => {
+  const unknown = '01a00000-0000-7000-8000-000000000000';
+  await assert.rejects(run('requests show', { id: unknown }), {
+    message: new RegExp(`There is no request ${unknown}`),
+  });
+});
