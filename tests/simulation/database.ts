@@ -62,6 +62,7 @@ export class DatabaseLink implements Store {
       accountsOf: (node) => this.send('leases', () => leases.accountsOf(node)),
       tellAlive: (node, lives) => this.send('alive', () => leases.tellAlive(node, lives)),
       countOthers: (journal) => this.send('others', () => leases.countOthers(journal)),
+      leasedOf: (accountId) => this.send('leased', () => leases.leasedOf(accountId)),
     };
   }
 
