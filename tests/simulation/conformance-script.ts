@@ -40,6 +40,7 @@ export class Script {
       `01a3185c-${seed.toString(16).padStart(4, '0')}-7000-8000-${String(index).padStart(12, '0')}`;
     this.#requests = Array.from({ length: 24 }, (_, index) => id(index));
     this.#claim();
+    for (const [index, account] of accounts.entries()) this.#fill(account, `reference-${index}`);
     for (let step = 0; step < length; step += 1) {
       this.#at += this.#chance.pick([0, 1, 60_000, 7 * 3_600_000, 30 * 3_600_000]);
       this.#chance
@@ -50,6 +51,12 @@ export class Script {
         ])
         .call(this);
     }
+  }
+
+  /** Something to begin with, so that not all that costs is refused. */
+  #fill(account: string, reference: string): void {
+    const [at, grant] = [this.#at, { kind: 'top-up', reason: 'test', reference }];
+    this.steps.push((store) => store.transact(account, at, (entries) => entries.credit(money(20_000n), grant)));
   }
 
   #claim(): void {
