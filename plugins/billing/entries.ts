@@ -8,6 +8,7 @@ import { type EntryRow, type EntryRows, SqlEntryRows } from './entry-rows.ts';
 import type { PoolState } from './funds.ts';
 import { leasedOf } from './leases/store.ts';
 import { draw, type Pot, type WindowsOf } from './pots.ts';
+import { momentOf } from './term-rows.ts';
 
 /** No account is credited more than this at once: balances stay far from the end of a `bigint`. */
 const largestAmount = 1_000_000_000_000_000_000n;
@@ -71,11 +72,12 @@ export class Entries {
     this.leased = leased;
   }
 
-  /** Runs `work` in one transaction that holds the account's lock. */
-  static transact<T>(orm: Orm, schema: string, accountId: string, at: number, work: (entries: Entries) => Promise<T>) {
+  /** Runs `work` in one transaction that holds the account's lock; `now` is what this node's clock says. */
+  static transact<T>(orm: Orm, schema: string, accountId: string, now: number, work: (entries: Entries) => Promise<T>) {
     return orm.transaction(async (transaction) => {
       const { balance, held } = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
       const { leased } = await leasedOf(transaction, schema, accountId);
+      const at = await momentOf(transaction, schema, accountId, now);
       const rows = new SqlEntryRows(transaction, schema, accountId);
       return work(new Entries(transaction as unknown as Orm, schema, rows, { accountId, at, balance, held, leased }));
     });

@@ -27,6 +27,22 @@ export interface TermRows {
   setEnd(termId: string, endsAt: number | undefined): Promise<void>;
 }
 
+/** Clocks of nodes may differ by so much, and may be set back by so much. */
+export const clocksDifferMs = 15 * 60_000;
+
+/**
+ * The account's time, where a node's clock says `at`: it does not run backwards behind the beginning of a term, which another
+ * node may have dated a little later. Else a term could end before it began, and what was paid for it would be lost.
+ */
+export async function momentOf(runner: Runner, schema: string, accountId: string, at: number): Promise<number> {
+  const [row] = await rowsOf<{ latest: string | null }>(
+    runner,
+    sql`select ${millisecondsOf(sql`max(starts_at)`)} as latest from ${tablesOf(schema)('terms')}
+        where account_id = ${accountId} and starts_at > ${time(at)} and starts_at <= ${time(at + clocksDifferMs)}`,
+  );
+  return row?.latest == null ? at : Number.parseInt(row.latest, 10);
+}
+
 interface TermRow {
   readonly id: string;
   readonly plan: string;

@@ -41,8 +41,14 @@ export async function keepUp(
     await onEnded(term);
     term = await terms.last(entries.at);
   }
-  const next = isRunning(term, entries.at) ? await giveByTerm(entries, term) : await giveByPlan(entries, plan);
+  const next = isRunning(term, entries.at) ? await giveByTerm(entries, term) : await giveUnbought(entries, plan, term);
   return Math.min(next, await lapseExpired(entries));
+}
+
+/** A call that began on a plan may come here when its term is over: what that plan brings was for those who had bought it. */
+function giveUnbought(entries: Entries, plan: PlanTerms | undefined, ended: StoredTerm | undefined): Promise<number> {
+  if (plan === undefined || plan.name !== ended?.plan) return giveByPlan(entries, plan);
+  return Promise.resolve(entries.at);
 }
 
 /** The term's periods count from its beginning. */

@@ -7,13 +7,13 @@ import type { PoolState } from '../../plugins/billing/funds.ts';
 import type { GrantRow } from '../../plugins/billing/grant-rows.ts';
 import type { RefundRows } from '../../plugins/billing/refund-rows.ts';
 import type { TermRows } from '../../plugins/billing/term-rows.ts';
-import type { MemoryLedger, Row, StoredGrant } from './memory-ledger.ts';
+import type { MemoryLedger, Row } from './memory-ledger.ts';
 import { makesRow } from './memory-records.ts';
 import { dropFrom, putIn, type Transaction, type Undo } from './memory-undo.ts';
 
 export class MemoryEntryRows implements EntryRows, Transaction {
-  readonly posted: { row: Row; grant: StoredGrant | undefined }[] = [];
   readonly undo: Undo = [];
+  readonly commits: (() => void)[] = [];
   readonly terms: TermRows;
   readonly #ledger: MemoryLedger;
   readonly #account: string;
@@ -63,7 +63,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
       { ...none, account: this.#account, kind, amount, revenue, funding, grantId, reference, at },
       balance,
     );
-    this.posted.push({ row, grant: grantId === undefined ? undefined : this.#ledger.grantsById.get(grantId) });
+    this.#tell(row);
     this.undo.push(() => this.#ledger.unpost(row));
     return String(row.seq);
   }
@@ -105,7 +105,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     return {
       post: async (records) => {
         const { rows, undo } = this.#ledger.postRecords(records.filter(makesRow), this.#account);
-        for (const row of rows) this.posted.push({ row, grant: undefined });
+        for (const row of rows) this.#tell(row);
         this.undo.push(undo);
       },
       add: async (requestId, { held, terms }) => {
@@ -118,5 +118,10 @@ export class MemoryEntryRows implements EntryRows, Transaction {
       },
       remove: async (requestId) => dropFrom(deposits, requestId, this.undo),
     };
+  }
+
+  #tell(row: Row): void {
+    const grant = row.grantId === undefined ? undefined : this.#ledger.grantsById.get(row.grantId);
+    this.commits.push(() => this.#ledger.onEntry(row, grant));
   }
 }

@@ -207,14 +207,14 @@ export class MemoryLedger implements Store {
     const rows = new MemoryEntryRows(this, accountId);
     const given = {
       accountId,
-      at,
+      at: this.terms.momentOf(accountId, at),
       balance: money(balance),
       held: money(held),
       leased: money(this.leases.sumOf(accountId)),
     };
     try {
       const result = await work(new Entries(runnerOf(rows), 'main', rows, given));
-      for (const { row, grant } of rows.posted) this.onEntry(row, grant);
+      for (const work of rows.commits) work();
       this.onCommit(accountId);
       return result;
     } catch (error) {

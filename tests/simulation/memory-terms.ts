@@ -1,5 +1,5 @@
 /** The terms of the database in memory: plans that accounts have bought. */
-import type { StoredTerm, TermRows } from '../../plugins/billing/term-rows.ts';
+import { clocksDifferMs, type StoredTerm, type TermRows } from '../../plugins/billing/term-rows.ts';
 import type { Undo } from './memory-undo.ts';
 
 type Term = { -readonly [Key in keyof StoredTerm]: StoredTerm[Key] };
@@ -12,6 +12,12 @@ export class MemoryTerms {
   /** Names the term that began last, by whatever time. */
   newestOf(account: string): string | undefined {
     return newest(this.byAccount.get(account) ?? [])?.id;
+  }
+
+  /** As the account's time is made of a node's. */
+  momentOf(account: string, at: number): number {
+    const later = (this.byAccount.get(account) ?? []).filter(({ startsAt }) => startsAt <= at + clocksDifferMs);
+    return later.reduce((moment, { startsAt }) => Math.max(moment, startsAt), at);
   }
 
   rowsOf(account: string, undo: Undo): TermRows {

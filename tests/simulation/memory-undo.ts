@@ -7,6 +7,8 @@ export type Undo = (() => unknown)[];
 /** What runs statements inside a transaction here; it understands none. */
 export interface Transaction {
   readonly undo: Undo;
+  /** Run when it is committed. */
+  readonly commits: (() => void)[];
 }
 
 /** The transaction as plugins hand it on to whoever writes in it too. */
@@ -19,6 +21,11 @@ export function undoOf(runner: object): Undo {
   const { undo } = runner as Transaction;
   if (undo === undefined) throw new Error('this is to run inside a transaction');
   return undo;
+}
+
+/** `work` runs when the transaction is committed, if it is. */
+export function atCommit(runner: object, work: () => void): void {
+  (runner as Transaction).commits.push(work);
 }
 
 /** Sets a map's entry so that it can be taken back. */

@@ -19,6 +19,7 @@ import type { Store } from '../../plugins/billing/store.ts';
 import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
+import type { ShopTables } from './memory-shop.ts';
 import { forward } from './visit.ts';
 
 export interface Mutant {
@@ -31,6 +32,8 @@ export interface Mutant {
   readonly store?: (store: Store, chance: Chance) => Store;
   /** A process's way to the database. */
   readonly link?: (store: Store, chance: Chance) => Store;
+  /** The shop's tables. */
+  readonly tables?: (tables: ShopTables) => void;
   /** Changes an exchange that has just been made. */
   readonly exchange?: (exchange: LiveExchange, chance: Chance) => void;
   /** Changes a process's way to the table of keyed calls. */
