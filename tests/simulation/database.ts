@@ -69,7 +69,13 @@ export class DatabaseLink implements Store {
   /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
     const before = this.#leaptMs();
-    const run = () => this.#store.transact(accountId, at + this.#leaptMs() - before, work);
+    const isUndone = this.#faults.faultOneIn > 0 && this.#chance.oneIn(this.#faults.faultOneIn);
+    const run = () =>
+      this.#store.transact(accountId, at + this.#leaptMs() - before, async (entries) => {
+        const result = await work(entries);
+        if (isUndone) throw new Error('the transaction could not be committed');
+        return result;
+      });
     return this.send('entry', run, this.#shared);
   }
 

@@ -20,6 +20,8 @@ import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
+import { opened } from './mutants-tools.ts';
+import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
 
 export interface Mutant {
@@ -43,19 +45,6 @@ export interface Mutant {
 
 /** The gateway as it is. */
 export const sound: Mutant = { summary: 'no fault' };
-
-/** The store's functions as an object that can be spread. */
-function opened(store: Store): Store {
-  return {
-    cursorOf: (journal) => store.cursorOf(journal),
-    claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
-    apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
-    funds: (accountIds, at) => store.funds(accountIds, at),
-    endOf: (requestId) => store.endOf(requestId),
-    transact: (accountId, at, work) => store.transact(accountId, at, work),
-    leases: store.leases,
-  };
-}
 
 /** Journal text with other records in it. */
 function rewritten(text: string, edit: (record: JournalRecord) => JournalRecord): string {
@@ -308,4 +297,5 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
     },
   },
+  ...tradeMutants,
 };

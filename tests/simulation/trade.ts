@@ -26,6 +26,8 @@ export interface TradeOptions {
   readonly oracle: Oracle;
   readonly errands: Errands;
   readonly tables: ShopTables;
+  /** As the ledger has it. */
+  readonly balanceOf: (account: string) => bigint;
   /** Requests of an account that have ended, by their ids. */
   readonly endedOf: (account: string) => readonly string[];
 }
@@ -72,7 +74,9 @@ export class Trade {
   }
 
   #debit({ id }: AccountProfile): void {
-    const amount = this.#amount();
+    const { chance, balanceOf } = this.#options;
+    // Now and then all that the operator sees.
+    const amount = chance.oneIn(4) && balanceOf(id) > 0n ? money(balanceOf(id)) : this.#amount();
     const entry = { reason: 'simulation', reference: this.#reference('debit') };
     const intent = { kind: 'debit', account: id, amount } as const;
     this.#insist(entry.reference, intent, ({ pool }) => pool.debit(id, amount, entry));

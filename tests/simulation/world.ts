@@ -100,7 +100,12 @@ class World {
     const shared = { chance, profile, oracle, tables: this.#tables };
     this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
     const errands = new Errands(this.#schedule, chance, this.#nodes);
-    this.#trade = new Trade({ ...shared, errands, endedOf: (account) => this.#arrivals.endedOf(account) });
+    this.#trade = new Trade({
+      ...shared,
+      errands,
+      endedOf: (account) => this.#arrivals.endedOf(account),
+      balanceOf: (account) => this.#storedOf(account),
+    });
   }
 
   /** Timers of the processes, and the end of a turn of an event loop: anything may happen before. */
