@@ -36,8 +36,11 @@ export class ShopTables {
   #count = 0;
 
   insert({ codes, batch, gift, maxUses, oncePerAccount, expiresAt, createdAt }: NewCodes): void {
+    const isNew = codes.every(({ hash }, index) => {
+      return !this.codes.has(hash) && codes.findIndex((code) => code.hash === hash) === index;
+    });
+    if (!isNew) throw new Error('duplicate key: codes_hash_key');
     for (const { hash, prefix } of codes) {
-      if (this.codes.has(hash)) throw new Error('duplicate key: codes_hash_key');
       this.#count += 1;
       const id = `00000000-0000-4000-a000-${this.#count.toString(16).padStart(12, '0')}`;
       const shared = { batch, gift, maxUses, oncePerAccount, expiresAt, createdAt, revokedAt: undefined };
@@ -78,6 +81,7 @@ export class ShopTables {
 
   addUse(transaction: object, use: Use): void {
     const key = `${use.codeId} ${use.number}`;
+    if (use.number < 1) throw new Error('violates check constraint "redemptions_number_check"');
     if (this.uses.has(key)) throw new Error('duplicate key: redemptions_pkey');
     const undo = undoOf(transaction);
     putIn(this.uses, key, use, undo);
