@@ -281,6 +281,30 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       rows.finish = ({ call }) => rows.free(call);
     },
   },
+  'key-of-the-living': {
+    summary: 'a keyed call whose process was silent for a while is taken for one that came to nothing',
+    keys: (rows) => {
+      const find = rows.find.bind(rows);
+      rows.find = async (call) => {
+        const known = await find(call);
+        return known && { ...known, returned: known.state === 'running', forsaken: known.state === 'running' };
+      };
+      rows.takeOver = async (call, { requestId }) => {
+        await rows.free({ ...call, requestId });
+        return rows.claim(call);
+      };
+    },
+  },
+  'key-of-the-dead': {
+    summary: 'the key of a process that died is free before its journal has been read',
+    keys: (rows) => {
+      const find = rows.find.bind(rows);
+      rows.find = async (call) => {
+        const known = await find(call);
+        return known && { ...known, returned: true };
+      };
+    },
+  },
   'meter-blind': {
     summary: 'a long stream goes on past the end of the money',
     exchange: (exchange) => {

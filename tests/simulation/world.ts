@@ -197,6 +197,8 @@ class World {
   #leap(): void {
     const hours = this.#chance.between(0, this.#chance.pick([1, 6, 30, 200]));
     for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
+    // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
+    this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
   }
 
   // ------------------------------------------------------------------------------------------------------------- rest
