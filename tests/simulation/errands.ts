@@ -24,6 +24,7 @@ export class Errands {
   readonly #schedule: Schedule;
   readonly #chance: Chance;
   readonly #nodes: readonly Node[];
+  #open = 0;
 
   constructor(schedule: Schedule, chance: Chance, nodes: readonly Node[]) {
     this.#schedule = schedule;
@@ -32,6 +33,16 @@ export class Errands {
   }
 
   run<Answer>(errand: Errand<Answer>): void {
+    this.#open += 1;
+    this.#try(errand);
+  }
+
+  /** What is still asked for. */
+  get open(): number {
+    return this.#open;
+  }
+
+  #try<Answer>(errand: Errand<Answer>): void {
     const { serving } = this.#chance.pick(this.#nodes);
     if (serving === undefined) {
       this.#again(errand);
@@ -57,17 +68,22 @@ export class Errands {
     errand.told(answer);
     // Some are told twice; but not what has no name by which it would be known again.
     if (errand.unknown === undefined && this.#chance.oneIn(10)) this.#again(errand);
+    else this.#open -= 1;
   }
 
   #failed<Answer>(errand: Errand<Answer>, error: unknown): void {
     const { refused, unknown } = errand;
     const isFinal = error instanceof GatewayError && finalKinds.has(error.kind);
+    if ((!isFinal || refused === undefined) && unknown === undefined) {
+      this.#again(errand);
+      return;
+    }
+    this.#open -= 1;
     if (isFinal && refused !== undefined) refused(error);
-    else if (unknown !== undefined) unknown();
-    else this.#again(errand);
+    else unknown?.();
   }
 
   #again<Answer>(errand: Errand<Answer>): void {
-    this.#schedule.after(this.#chance.delay(300), undefined, `${errand.label} again`, () => this.run(errand));
+    this.#schedule.after(this.#chance.delay(300), undefined, `${errand.label} again`, () => this.#try(errand));
   }
 }

@@ -65,6 +65,7 @@ class World {
   readonly #nodes: Node[];
   readonly #arrivals: Arrivals;
   readonly #trade: Trade;
+  readonly #errands: Errands;
   readonly #store: Store;
   #crashes = 0;
   #isOpen = true;
@@ -99,10 +100,10 @@ class World {
     const { chance, profile, oracle } = { chance: this.#chance, profile: this.#profile, oracle: this.#oracle };
     const shared = { chance, profile, oracle, tables: this.#tables };
     this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
-    const errands = new Errands(this.#schedule, chance, this.#nodes);
+    this.#errands = new Errands(this.#schedule, chance, this.#nodes);
     this.#trade = new Trade({
       ...shared,
-      errands,
+      errands: this.#errands,
       endedOf: (account) => this.#arrivals.endedOf(account),
       balanceOf: (account) => this.#storedOf(account),
     });
@@ -227,7 +228,11 @@ class World {
   }
 
   #isQuiet(): boolean {
-    return this.#oracle.running === 0 && this.#nodes.every(({ serving }) => serving !== undefined);
+    return (
+      this.#oracle.running === 0 &&
+      this.#errands.open === 0 &&
+      this.#nodes.every(({ serving }) => serving !== undefined)
+    );
   }
 
   async #pass(milliseconds: number): Promise<void> {
