@@ -39,7 +39,8 @@ export class Changes {
     const running = this.#books();
     if (this.#database.shared === true) {
       // Processes spend what they have leased; the transaction sees how much that is.
-      if (atMost > 0n) await callIn(this.#host, this.#database, accountId, atMost);
+      if (atMost > 0n)
+        await callIn({ host: this.#host, database: this.#database, store: this.#store }, accountId, atMost);
       return this.#change(accountId, work, { mayTake: true });
     }
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });

@@ -1,39 +1,26 @@
 /** Money for work that is done later: set aside and ended in the transactions of those who do it. No journal knows of it. */
-import { sql } from 'drizzle-orm';
 import type { Host } from '../../core/contract.ts';
 import { type Money, money } from '../../core/money.ts';
-import {
-  catalog,
-  type Database,
-  type Deposit,
-  type DepositEnd,
-  type Deposits,
-  type Orm,
-} from '../../core/vocabulary.ts';
+import { catalog, type Deposit, type DepositEnd, type Deposits, type Orm } from '../../core/vocabulary.ts';
 import { share } from './absorbed.ts';
-import { postRecords } from './batch.ts';
 import type { Changes } from './changes.ts';
 import { boundOf, type Charge, chargeFor } from './charge.ts';
 import { decodeTerms, encodeTerms } from './deposit-terms.ts';
 import { absurdCost, notCovered } from './desk.ts';
 import type { Entries } from './entries.ts';
-import { time } from './entry-rows.ts';
 import { type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import { bindingWindow, lockedAt } from './pots.ts';
 import type { Departure, EndRecord } from './records.ts';
-import { rowsOf, tablesOf } from './sql.ts';
 
 const nothing = money(0n);
 
 export class Vault implements Deposits {
   readonly #host: Host;
-  readonly #store: Database;
   readonly #changes: Changes;
 
-  constructor(host: Host, store: Database, changes: Changes) {
+  constructor(host: Host, changes: Changes) {
     this.#host = host;
-    this.#store = store;
     this.#changes = changes;
   }
 
@@ -50,31 +37,24 @@ export class Vault implements Deposits {
     if (plan?.grant !== undefined) await this.#changes.upkeep(accountId, plan);
     await this.#changes.change(accountId, amount, async (entries) => {
       await checkCovered(entries, amount);
-      await postRecords(entries.runner, entries.schema, accountId, [
-        holdRecord(newHold(terms, amount, undefined), terms.at),
-      ]);
-      await entries.runner.execute(sql`
-        insert into ${tablesOf(entries.schema)('deposits')} (request_id, account_id, held, terms, created_at)
-        values (${terms.id}::uuid, ${accountId}, ${amount.toString()}::bigint, ${encodeTerms(terms)}::text::json, ${time(terms.at)})`);
+      const { deposits } = entries.tables;
+      await deposits.post([holdRecord(newHold(terms, amount, undefined), terms.at)]);
+      await deposits.add(terms.id, { held: amount, terms: encodeTerms(terms) }, terms.at);
       await work(entries.runner);
     });
   }
 
   end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>): Promise<boolean> {
     return this.#changes.change(accountId, nothing, async (entries) => {
-      const deposits = tablesOf(this.#store.schema)('deposits');
-      const [kept] = await rowsOf<{ held: string; terms: string }>(
-        entries.runner,
-        sql`select held::text as held, terms::text as terms from ${deposits}
-            where request_id = ${id}::uuid and account_id = ${accountId}`,
-      );
+      const { deposits } = entries.tables;
+      const kept = await deposits.find(id);
       const end = kept === undefined ? undefined : await work(entries.runner);
       if (kept === undefined || end === undefined) return false;
       const terms = { ...decodeTerms(kept.terms), id, accountId };
       const entry = this.#host.find(catalog)?.find(terms.model);
-      const hold = newHold({ ...terms, entry }, money(BigInt(kept.held)), undefined);
-      await postRecords(entries.runner, entries.schema, accountId, [this.#recordOf(hold, end)]);
-      await entries.runner.execute(sql`delete from ${deposits} where request_id = ${id}::uuid`);
+      const hold = newHold({ ...terms, entry }, kept.held, undefined);
+      await deposits.post([this.#recordOf(hold, end)]);
+      await deposits.remove(id);
       return true;
     });
   }

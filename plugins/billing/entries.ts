@@ -8,6 +8,7 @@ import { type EntryRow, type EntryRows, SqlEntryRows } from './entry-rows.ts';
 import type { PoolState } from './funds.ts';
 import { leasedOf } from './leases/store.ts';
 import { draw, type Pot, type WindowsOf } from './pots.ts';
+import { momentOf } from './term-rows.ts';
 
 /** No account is credited more than this at once: balances stay far from the end of a `bigint`. */
 const largestAmount = 1_000_000_000_000_000_000n;
@@ -51,7 +52,8 @@ export class Entries {
   readonly at: number;
   /** false: running calls may need what is there; only entries that were made before are not refused. */
   mayTake = true;
-  readonly #store: EntryRows;
+  /** The account's rows, as this transaction reads and writes them. */
+  readonly tables: EntryRows;
   #balance: Money;
   #rows = 0;
   readonly #held: Money;
@@ -62,7 +64,7 @@ export class Entries {
   constructor(runner: Orm, schema: string, rows: EntryRows, { accountId, at, balance, held, leased }: EntriesOf) {
     this.runner = runner;
     this.schema = schema;
-    this.#store = rows;
+    this.tables = rows;
     this.accountId = accountId;
     this.at = at;
     this.#balance = balance;
@@ -70,11 +72,12 @@ export class Entries {
     this.leased = leased;
   }
 
-  /** Runs `work` in one transaction that holds the account's lock. */
-  static transact<T>(orm: Orm, schema: string, accountId: string, at: number, work: (entries: Entries) => Promise<T>) {
+  /** Runs `work` in one transaction that holds the account's lock; `now` is what this node's clock says. */
+  static transact<T>(orm: Orm, schema: string, accountId: string, now: number, work: (entries: Entries) => Promise<T>) {
     return orm.transaction(async (transaction) => {
       const { balance, held } = (await lockBalances(transaction, schema, [accountId])).get(accountId)!;
       const { leased } = await leasedOf(transaction, schema, accountId);
+      const at = await momentOf(transaction, schema, accountId, now);
       const rows = new SqlEntryRows(transaction, schema, accountId);
       return work(new Entries(transaction as unknown as Orm, schema, rows, { accountId, at, balance, held, leased }));
     });
@@ -95,7 +98,7 @@ export class Entries {
   }
 
   async pool(): Promise<PoolState> {
-    return (await this.#store.pool(this.at)) ?? noPool;
+    return (await this.tables.pool(this.at)) ?? noPool;
   }
 
   /** The money that does not expire, as if no call were running; below zero by what was overdrawn. */
@@ -122,7 +125,7 @@ export class Entries {
     if (expiresAt !== undefined && expiresAt <= this.at) {
       throw new GatewayError('invalid_request', 'A grant cannot expire before it is given.', { field: 'expires' });
     }
-    const grantId = await this.#store.addGrant(amount, grant, this.at);
+    const grantId = await this.tables.addGrant(amount, grant, this.at);
     if (grantId === undefined) await this.#checkSameGrant(amount, reference);
     return grantId;
   }
@@ -131,11 +134,11 @@ export class Entries {
   async #openPot(grantId: string, amount: Money, grant: Grant, seq: string, overdrawn: bigint): Promise<void> {
     const { expiresAt, windows } = grant;
     if (expiresAt === undefined) return;
-    await this.#store.openPot(grantId, amount, expiresAt);
+    await this.tables.openPot(grantId, amount, expiresAt);
     const repaid = overdrawn < amount ? overdrawn : amount;
     if (repaid <= 0n) return;
     const pot: Pot = { grantId, remaining: amount, expiresAt, windows };
-    await this.#store.draw([{ pot, amount: money(repaid), seq, heldAt: this.at }]);
+    await this.tables.draw([{ pot, amount: money(repaid), seq, heldAt: this.at }]);
   }
 
   /** Takes money as a call would: from what expires first. 402 when that much is not there. false: the reference is known. */
@@ -156,7 +159,7 @@ export class Entries {
     });
     const draws = draw(pots, spent, wallet, amount, this.at);
     const placed = draws.map((each): PlacedDraw => ({ ...each, seq, heldAt: this.at }));
-    await this.#store.draw(placed);
+    await this.tables.draw(placed);
     return true;
   }
 
@@ -187,30 +190,30 @@ export class Entries {
   async lapse({ grantId, remaining }: Pot): Promise<void> {
     const detail = { reason: 'what was left of a grant expired', grant: grantId };
     await this.post({ kind: 'LAPSE', amount: -remaining, funding: remaining, grantId, detail });
-    await this.#store.emptyPot(grantId);
+    await this.tables.emptyPot(grantId);
   }
 
   /** Writes a row and moves balance and totals with it. Resolves with the row's number. */
   post(row: EntryRow): Promise<string> {
     this.#balance = money(this.#balance + row.amount);
     this.#rows += 1;
-    return this.#store.post(row, this.#balance, this.at);
+    return this.tables.post(row, this.#balance, this.at);
   }
 
   /** Whether an entry of this reference was made; as another one, that is a conflict. */
   async isKnown(kind: EntryRow['kind'], amount: bigint, reference: string): Promise<boolean> {
-    const known = await this.#store.entryOf(reference);
+    const known = await this.tables.entryOf(reference);
     if (known === undefined) return false;
     if (known.accountId === this.accountId && known.kind === kind && known.amount === amount) return true;
     throw usedReference();
   }
 
   async knowsGrant(reference: string): Promise<boolean> {
-    return (await this.#store.grantOf(reference)) !== undefined;
+    return (await this.tables.grantOf(reference)) !== undefined;
   }
 
   async #checkSameGrant(amount: Money, reference: string): Promise<void> {
-    const known = await this.#store.grantOf(reference);
+    const known = await this.tables.grantOf(reference);
     if (known?.accountId !== this.accountId || known.amount !== amount) throw usedReference();
   }
 }

@@ -1,10 +1,14 @@
 /** One account's rows inside one transaction, as its entries beside the calls read and write them. */
 import { sql } from 'drizzle-orm';
 import type { Money } from '../../core/money.ts';
+import { type DepositRows, sqlDepositRows } from './deposit-rows.ts';
 import { type PlacedDraw, saveDraws } from './draws.ts';
 import type { Grant } from './entries.ts';
 import { encodeLimits, type PoolState, readPools } from './funds.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
+import { type GrantRow, readLasting } from './grant-rows.ts';
+import { type RefundRows, sqlRefundRows } from './refund-rows.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf, time } from './sql.ts';
+import { sqlTermRows, type TermRows } from './term-rows.ts';
 
 /** A ledger row of no call. */
 export interface EntryRow {
@@ -38,6 +42,11 @@ export interface EntryRows {
   /** Writes a row; `balance` is the account's afterwards. Moves balance and totals with it. Resolves with its number. */
   post(row: EntryRow, balance: Money, at: number): Promise<string>;
   entryOf(reference: string): Promise<KnownEntry | undefined>;
+  /** The grants that do not expire, newest first. */
+  lasting(): Promise<GrantRow[]>;
+  readonly terms: TermRows;
+  readonly refunds: RefundRows;
+  readonly deposits: DepositRows;
 }
 
 /** The rows in a database that speaks SQL. */
@@ -45,11 +54,17 @@ export class SqlEntryRows implements EntryRows {
   readonly #runner: Runner;
   readonly #schema: string;
   readonly #accountId: string;
+  readonly terms: TermRows;
+  readonly refunds: RefundRows;
+  readonly deposits: DepositRows;
 
   constructor(runner: Runner, schema: string, accountId: string) {
     this.#runner = runner;
     this.#schema = schema;
     this.#accountId = accountId;
+    this.terms = sqlTermRows(runner, schema, accountId);
+    this.refunds = sqlRefundRows(runner, schema, accountId);
+    this.deposits = sqlDepositRows(runner, schema, accountId);
   }
 
   async pool(at: number): Promise<PoolState | undefined> {
@@ -122,6 +137,10 @@ export class SqlEntryRows implements EntryRows {
     return row === undefined ? undefined : knownOf(row);
   }
 
+  lasting(): Promise<GrantRow[]> {
+    return readLasting(this.#runner, this.#schema, this.#accountId);
+  }
+
   #table(name: string) {
     return tablesOf(this.#schema)(name);
   }
@@ -135,9 +154,4 @@ interface StoredEntry {
 
 function knownOf({ account_id: accountId, kind, amount }: StoredEntry): KnownEntry {
   return { accountId, kind, amount: BigInt(amount) };
-}
-
-/** Wall-clock milliseconds as a database reads them. */
-export function time(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

@@ -119,7 +119,7 @@ export async function setUpBilling(
   const till = openTill(host, store, rows, () => books);
   host.provide(ledger, till.ledger);
   host.provide(pool, till.pool);
-  const vault = new Vault(host, store, till.changes);
+  const vault = new Vault(host, till.changes);
   host.provide(deposits, vault);
   const caps = new Caps({
     clock: host.clock,

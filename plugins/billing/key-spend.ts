@@ -6,9 +6,9 @@ import type { Books } from './books.ts';
 import type { CapShare, Caps, KeySpend } from './caps.ts';
 import { boundOf } from './charge.ts';
 import type { Desk } from './desk.ts';
-import { time } from './entry-rows.ts';
+
 import type { Hold, Terms } from './hold.ts';
-import { rowsOf, tablesOf } from './sql.ts';
+import { rowsOf, tablesOf, time } from './sql.ts';
 
 /** Charges since `from` (wall-clock milliseconds) and open orders. Rejects while the database is away. */
 export async function keySpend(

@@ -1,34 +1,19 @@
 /** What an account's pool consists of: each grant with its rest, each window with what was spent, the plan's term. */
-import { sql } from 'drizzle-orm';
 import { type Money, money } from '../../core/money.ts';
 import type { GrantView, PoolView, WindowView } from '../../core/vocabulary.ts';
 import { remainingIn } from './draws.ts';
 import type { Entries } from './entries.ts';
-import { millisecondsOf } from './funds.ts';
+import { type GrantRow, readGrants } from './grant-rows.ts';
 import { lockedAt, windowsAt } from './pots.ts';
-import { rowsOf, tablesOf } from './sql.ts';
-import { isRunning, lastTerm } from './terms.ts';
-
-interface GrantRow {
-  readonly id: string;
-  readonly kind: string;
-  readonly reason: string;
-  readonly reference: string;
-  readonly amount: string;
-  readonly paid_out: string;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-}
-
-/** Grants of one account that are listed at most, newest first. */
-const listed = 10_000;
+import { isRunning } from './terms.ts';
 
 export async function viewPool(entries: Entries): Promise<PoolView> {
   const { pots, spent } = await entries.pool();
   const { locked } = lockedAt(pots, spent, entries.at);
   const expiring = new Map(pots.map((pot) => [pot.grantId, pot]));
   const rows = await readGrants(
-    entries,
+    entries.runner,
+    entries.schema,
     pots.map(({ grantId }) => grantId),
   );
   const wallet = money(entries.balance + entries.held - remainingIn(pots));
@@ -40,7 +25,7 @@ export async function viewPool(entries: Entries): Promise<PoolView> {
       windows.set(key, { name, limit, spent: spent.get(key) ?? money(0n), startsAt: start, endsAt: end });
     }
   }
-  const term = await lastTerm(entries);
+  const term = await entries.tables.terms.last(entries.at);
   return {
     balance: entries.balance,
     spendable: money(entries.balance - locked),
@@ -61,7 +46,7 @@ export async function viewPool(entries: Entries): Promise<PoolView> {
 export async function lasting(entries: Entries, wallet: Money): Promise<GrantView[]> {
   const found: GrantView[] = [];
   let left: bigint = wallet;
-  for (const row of await readLasting(entries)) {
+  for (const row of await entries.tables.lasting()) {
     if (left <= 0n) break;
     const most = BigInt(row.amount) - BigInt(row.paid_out);
     const remaining = most < left ? most : left;
@@ -82,31 +67,4 @@ function viewOf(row: GrantRow, remaining: Money): GrantView {
     createdAt: Number.parseInt(row.created_at, 10),
     expiresAt: row.expires_at === null ? undefined : Number.parseInt(row.expires_at, 10),
   };
-}
-
-const columns = (table: ReturnType<typeof tablesOf>) => sql`
-  id::text as id, grants.kind, reason, grants.reference, grants.amount::text as amount,
-  (select coalesce(-sum(ledger.amount), 0)::text from ${table('ledger')} as ledger
-    where ledger.grant_id = grants.id and ledger.kind = 'PAYOUT') as paid_out,
-  ${millisecondsOf(sql`created_at`)} as created_at, ${millisecondsOf(sql`expires_at`)} as expires_at`;
-
-function readLasting({ runner, schema, accountId }: Entries): Promise<GrantRow[]> {
-  const table = tablesOf(schema);
-  return rowsOf<GrantRow>(
-    runner,
-    sql`select ${columns(table)} from ${table('grants')} as grants
-        join (select grant_id, seq from ${table('ledger')} where account_id = ${accountId} and kind in ('CREDIT', 'REFUND')) as credits
-          on credits.grant_id = grants.id
-        where expires_at is null order by credits.seq desc limit ${listed}::int`,
-  );
-}
-
-function readGrants({ runner, schema }: Entries, grantIds: readonly string[]): Promise<GrantRow[]> {
-  if (grantIds.length === 0) return Promise.resolve([]);
-  const table = tablesOf(schema);
-  const ids = sql.join(
-    grantIds.map((id) => sql`${id}::uuid`),
-    sql`, `,
-  );
-  return rowsOf<GrantRow>(runner, sql`select ${columns(table)} from ${table('grants')} as grants where id in (${ids})`);
 }

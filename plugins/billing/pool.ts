@@ -9,7 +9,7 @@ import { viewPool } from './listing.ts';
 import { availableIn } from './purses.ts';
 import { refundCredit, refundRequest } from './refunds.ts';
 import type { Store } from './store.ts';
-import { beginTerm, extendTerm, isRunning, keepUp, lastTerm } from './terms.ts';
+import { beginTerm, isRunning, keepUp } from './terms.ts';
 
 export interface Till {
   /** Changes of one account beside its calls. */
@@ -83,13 +83,13 @@ function postingOf(entries: Entries): Posting {
     credit: (amount, options) => entries.credit(amount, options),
     purchase: (price, entry) => entries.purchase(price, entry),
     term: async () => {
-      const term = await lastTerm(entries);
+      const term = await entries.tables.terms.last(entries.at);
       return isRunning(term, entries.at) ? term : undefined;
     },
     beginTerm: async (plan, endsAt) => {
       await beginTerm(entries, plan, endsAt);
       await keepUp(entries, undefined);
     },
-    extendTerm: (term, endsAt) => extendTerm(entries, term.id, endsAt),
+    extendTerm: (term, endsAt) => entries.tables.terms.setEnd(term.id, endsAt),
   };
 }

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { type Money, money } from '../../core/money.ts';
+import { remainingIn } from './draws.ts';
 import type { Funds, PoolState } from './funds.ts';
 import { newSlice, type Slice } from './leases/slice.ts';
 import { bindingWindow, lockedAt, type WindowAt } from './pots.ts';
@@ -185,7 +186,10 @@ export class Purses {
    * been reconciled since; if it has not, the amount stays set aside until the purse is forgotten. undefined: it is not there.
    */
   reserve(purse: Purse, amount: Money): ((reconciled: boolean) => void) | undefined {
-    if (purse.base + purse.posted < amount) return undefined;
+    // What has expired may have been taken off already, without this process knowing: the rest must cover it.
+    const now = this.#options.clock.now();
+    const expired = remainingIn(purse.pool?.pots.filter(({ expiresAt }) => expiresAt <= now) ?? []);
+    if (purse.base + purse.posted - expired < amount) return undefined;
     const move = (by: bigint) => {
       purse.reserved = money(purse.reserved + by);
       purse.base = money(purse.base - by);

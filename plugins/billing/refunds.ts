@@ -1,10 +1,8 @@
 /** Money back: a top-up that was paid back outside leaves the account, a charge that should not have been returns to it. */
-import { sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, money } from '../../core/money.ts';
 import { checkAmount, type Entries, type Entry, notThere } from './entries.ts';
 import { lasting } from './listing.ts';
-import { rowsOf, tablesOf } from './sql.ts';
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -49,31 +47,20 @@ export async function refundCredit(
  * comes back does not expire, whatever had paid it. A repeated reference changes nothing.
  */
 export async function refundRequest(entries: Entries, requestId: string, amount: Money, entry: Entry): Promise<void> {
-  const { runner, schema, accountId } = entries;
-  const table = tablesOf(schema);
-  const [charge] = uuidPattern.test(requestId)
-    ? await rowsOf<{ cost: string; refunded: string }>(
-        runner,
-        sql`select cost::text as cost, (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds
-              where refunds.request_id = usage.request_id) as refunded
-            from ${table('usage')} as usage where request_id = ${requestId}::uuid and account_id = ${accountId}`,
-      )
-    : [];
+  const { refunds } = entries.tables;
+  const charge = uuidPattern.test(requestId) ? await refunds.chargeOf(requestId) : undefined;
   if (charge === undefined) {
     throw new GatewayError('not_found', 'This account has no settled request of this id.', { field: 'of' });
   }
   const { reason, reference } = entry;
   const grantId = await entries.insertGrant(amount, { kind: 'refund', reason, reference });
   if (grantId === undefined) return;
-  const left = BigInt(charge.cost) - BigInt(charge.refunded);
+  const left = charge.cost - charge.refunded;
   if (amount > left) {
     const message = `Of this request's charge, ${formatUsd(money(left))} USD can still be given back.`;
     throw new GatewayError('conflict', message, { field: 'usd', code: 'refund_too_high', shouldRetry: false });
   }
   const detail = { kind: 'refund', reason, reference, of: requestId };
   await entries.post({ kind: 'REFUND', amount, revenue: -amount, grantId, detail });
-  await runner.execute(
-    sql`insert into ${table('refunds')} (grant_id, request_id, amount)
-        values (${grantId}::uuid, ${requestId}::uuid, ${amount.toString()}::bigint)`,
-  );
+  await refunds.add(grantId, requestId, amount);
 }

@@ -23,3 +23,8 @@ export function tablesOf(schema: string): (name: string) => SQL {
 export function jsonOf(value: unknown): SQL {
   return sql`${JSON.stringify(value)}::text::json`;
 }
+
+/** Wall-clock milliseconds as a database reads them. */
+export function time(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -23,7 +23,7 @@ export interface Store {
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
   /** How a request ended; `open`: it has not. */
   endOf(requestId: string): ReturnType<Ledger['endOf']>;
-  /** Runs `work` under the account's lock; all of its entries are of wall-clock milliseconds `at`. */
+  /** Runs `work` under the account's lock; all of its entries are of one time: `at`, by this node's wall clock, or a little later. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
   /** The parts of balances that processes spend from memory. */
   readonly leases: Leases;

@@ -1,13 +1,10 @@
 /** What plans bring: a grant for each period, given by whoever notices first that it is due; what has expired is taken off. */
-import { sql } from 'drizzle-orm';
 import { money } from '../../core/money.ts';
 import type { PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
 import type { Entries } from './entries.ts';
-import { time } from './entry-rows.ts';
-import { encodeLimits, millisecondsOf } from './funds.ts';
-import { calendarAnchors, type PeriodName, periodAt } from './periods.ts';
+import { calendarAnchors, periodAt } from './periods.ts';
 import type { WindowLimits } from './pots.ts';
-import { rowsOf, tablesOf } from './sql.ts';
+import type { StoredTerm } from './term-rows.ts';
 
 /**
  * A call that was let in before a grant expired may still be paid by it. So the rest lapses only when none can be running
@@ -16,70 +13,16 @@ import { rowsOf, tablesOf } from './sql.ts';
 export const lapseAfterMs = 15 * 60_000;
 const lapseAnywayMs = 24 * 3_600_000;
 
-export interface StoredTerm extends PlanTerm {
-  readonly amount: bigint;
-  readonly every: PeriodName | undefined;
-  readonly limits: WindowLimits;
-}
-
-interface TermRow {
-  readonly id: string;
-  readonly plan: string;
-  readonly amount: string;
-  readonly every: PeriodName | null;
-  readonly windows: string | null;
-  readonly starts_at: string;
-  readonly ends_at: string | null;
-}
-
-/** The term that began last, ended or not. */
-export async function lastTerm({ runner, schema, accountId, at }: Entries): Promise<StoredTerm | undefined> {
-  const [row] = await rowsOf<TermRow>(
-    runner,
-    sql`select id::text as id, plan, amount::text as amount, every, windows::text as windows,
-          ${millisecondsOf(sql`starts_at`)} as starts_at, ${millisecondsOf(sql`ends_at`)} as ends_at
-        from ${tablesOf(schema)('terms')} where account_id = ${accountId} and starts_at <= ${time(at)}
-        order by terms.starts_at desc, terms.ends_at desc nulls first limit 1`,
-  );
-  if (row === undefined) return undefined;
-  const limits = Object.entries(JSON.parse(row.windows ?? '{}') as Record<string, string>);
-  return {
-    id: row.id,
-    plan: row.plan,
-    amount: BigInt(row.amount),
-    every: row.every ?? undefined,
-    limits: Object.fromEntries(limits.map(([name, digits]) => [name, money(BigInt(digits))])),
-    startsAt: Number.parseInt(row.starts_at, 10),
-    endsAt: row.ends_at === null ? undefined : Number.parseInt(row.ends_at, 10),
-  };
-}
-
 export function isRunning(term: StoredTerm | undefined, at: number): term is StoredTerm {
   return term !== undefined && (term.endsAt === undefined || term.endsAt > at);
 }
 
 /** Ends the running term now and begins another. What is left of the old one's grant keeps its own end. */
-export async function beginTerm(entries: Entries, plan: PlanTerms, endsAt: number | undefined): Promise<void> {
-  const { runner, schema, accountId, at } = entries;
-  const terms = tablesOf(schema)('terms');
-  await runner.execute(
-    sql`update ${terms} set ends_at = ${time(at)}
-        where account_id = ${accountId} and (ends_at is null or ends_at > ${time(at)})`,
-  );
+export async function beginTerm({ tables, at }: Entries, plan: PlanTerms, endsAt: number | undefined): Promise<void> {
+  await tables.terms.endAll(at);
   const amount = plan.grant?.amount ?? 0n;
-  await runner.execute(
-    sql`insert into ${terms} (account_id, plan, amount, every, windows, starts_at, ends_at)
-        values (${accountId}, ${plan.name}, ${amount.toString()}::bigint, ${amount > 0n ? plan.grant!.every : null}::text,
-          ${encodeLimits(limitsOf(plan))}::text::json, ${time(at)},
-          ${endsAt === undefined ? null : time(endsAt)}::timestamptz)`,
-  );
-}
-
-export async function extendTerm({ runner, schema }: Entries, termId: string, endsAt: number | undefined) {
-  await runner.execute(
-    sql`update ${tablesOf(schema)('terms')} set ends_at = ${endsAt === undefined ? null : time(endsAt)}::timestamptz
-        where id = ${termId}::uuid`,
-  );
+  const every = amount > 0n ? plan.grant!.every : undefined;
+  await tables.terms.add({ plan: plan.name, amount, every, limits: limitsOf(plan), startsAt: at, endsAt });
 }
 
 /**
@@ -92,13 +35,20 @@ export async function keepUp(
   plan: PlanTerms | undefined,
   onEnded?: (term: PlanTerm) => Promise<void>,
 ): Promise<number> {
-  let term = await lastTerm(entries);
+  const { terms } = entries.tables;
+  let term = await terms.last(entries.at);
   if (term !== undefined && !isRunning(term, entries.at) && onEnded !== undefined) {
     await onEnded(term);
-    term = await lastTerm(entries);
+    term = await terms.last(entries.at);
   }
-  const next = isRunning(term, entries.at) ? await giveByTerm(entries, term) : await giveByPlan(entries, plan);
+  const next = isRunning(term, entries.at) ? await giveByTerm(entries, term) : await giveUnbought(entries, plan, term);
   return Math.min(next, await lapseExpired(entries));
+}
+
+/** A call that began on a plan may come here when its term is over: what that plan brings was for those who had bought it. */
+function giveUnbought(entries: Entries, plan: PlanTerms | undefined, ended: StoredTerm | undefined): Promise<number> {
+  if (plan === undefined || plan.name !== ended?.plan) return giveByPlan(entries, plan);
+  return Promise.resolve(entries.at);
 }
 
 /** The term's periods count from its beginning. */

@@ -135,7 +135,9 @@ async function newNode({
   };
   const isReady = async () => {
     assert.equal(child!.exitCode, null, 'the gateway ended at its start');
-    return (await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200;
+    // One that takes connections and does not answer must not keep the deadline from being seen.
+    const answer = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
+    return answer?.status === 200;
   };
   const ended = async () => {
     if (child!.exitCode === null && child!.signalCode === null) await once(child!, 'exit');
@@ -157,7 +159,7 @@ async function newNode({
       }).once('exit', tellEnd);
       closeSync(lines);
       children.add(child);
-      await until('the gateway is ready', isReady, 40_000);
+      await until(`gateway ${index} of ${origin} is ready`, isReady, 40_000);
     },
     signal(signal) {
       isAsked = true;

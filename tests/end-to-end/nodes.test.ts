@@ -1,26 +1,40 @@
 /** Four gateway processes on one PostgreSQL: no account is spent beyond its balance, whoever dies; a revoked key is refused. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { type RunningVendor, startVendor as startSandbox } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl } from '../helpers/database.ts';
+import { databaseUrl, testOnServer } from '../helpers/database.ts';
 import { startVendor, type Vendor } from '../helpers/vendor.ts';
 import { type Fleet, gather } from './fleet.ts';
 import { type Customer, modelAt, speaks, told, until } from './house.ts';
 import { traceLeases } from './lease-trace.ts';
 
-/** One process owns an embedded database: there is nothing to share. */
-const options = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
-
 let sandbox: RunningVendor;
 let replay: Vendor;
 let fleet: Fleet;
+/** What has been started, to be ended in the opposite order. */
+const ends: (() => Promise<unknown>)[] = [];
 
-before(async () => {
-  if (databaseUrl === undefined) return;
+// One process owns an embedded database: there is nothing to share.
+if (databaseUrl !== undefined) {
+  // After a start that failed nothing else runs here: what has been started would keep this process alive.
+  before(async () => {
+    try {
+      await start();
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  });
+  after(close);
+}
+
+async function start(): Promise<void> {
   sandbox = await startSandbox({ key: 'key' });
+  ends.push(() => sandbox.close());
   replay = await startVendor();
+  ends.push(() => replay.stop());
   const sections = {
     plans: {
       default: 'open',
@@ -36,13 +50,13 @@ before(async () => {
     models: { sandbox: modelAt('sandbox'), replay: modelAt('replay') },
   };
   fleet = await gather(sections, 4);
+  ends.push(() => fleet.close());
   for (const node of fleet.nodes) await node.start();
-});
-after(async () => {
-  if (databaseUrl === undefined) return;
-  await fleet.close();
-  await Promise.all([sandbox.close(), replay.stop()]);
-});
+}
+
+async function close(): Promise<void> {
+  for (const end of ends.splice(0).reverse()) await end();
+}
 
 async function ask(origin: string, { key }: Customer, model: string, prompt: string, more: object = {}) {
   const answer = await fetch(`${origin}/v1/chat/completions`, {
@@ -90,7 +104,7 @@ async function holdOf(customer: Customer): Promise<bigint> {
   return row!.amount;
 }
 
-test('of 400 parallel calls over four processes on a balance for 20, exactly 20 are admitted', options, async () => {
+testOnServer('of 400 parallel calls over four processes on a balance for 20, exactly 20 are admitted', async () => {
   const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
   const nanoUsd = 20n * hold + hold - 1n;
   const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
@@ -111,7 +125,7 @@ test('of 400 parallel calls over four processes on a balance for 20, exactly 20 
   assert.equal((await balanceOf(customer)).balance, nanoUsd - 20n * wholeCost);
 });
 
-test('the last cent is spent on whichever process it is asked for', options, async () => {
+testOnServer('the last cent is spent on whichever process it is asked for', async () => {
   const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
   const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: hold + 5n * wholeCost }));
   replay.play({ body: wholeAnswer });
@@ -126,7 +140,7 @@ test('the last cent is spent on whichever process it is asked for', options, asy
   assert.deepEqual(new Set(last.map(({ status }) => status)), new Set([402]));
 });
 
-test('a window of a plan holds over all processes, and the grant behind it is given once', options, async () => {
+testOnServer('a window of a plan holds over all processes, and the grant behind it is given once', async () => {
   const hold = await holdOf(await fleet.atTheDesk((desk) => desk.customer()));
   const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd: 0n, plan: 'small' }));
   const most = 2_000_000n / hold;
@@ -148,7 +162,7 @@ test('a window of a plan holds over all processes, and the grant behind it is gi
   assert.equal((await balanceOf(customer)).balance, 1_000_000_000n - BigInt(admitted) * wholeCost);
 });
 
-test('a debit at the desk takes all that no call has spoken for, whatever is leased', options, async () => {
+testOnServer('a debit at the desk takes all that no call has spoken for, whatever is leased', async () => {
   const nanoUsd = 1_000_000_000n;
   const customer = await fleet.atTheDesk((desk) => desk.customer({ nanoUsd }));
   replay.play({ body: wholeAnswer });
@@ -167,7 +181,7 @@ test('a debit at the desk takes all that no call has spoken for, whatever is lea
   assert.equal(after402.status, 402);
 });
 
-test('a key revoked on one process is refused by all within a second', options, async (t) => {
+testOnServer('a key revoked on one process is refused by all within a second', async (t) => {
   const customer = await fleet.atTheDesk((desk) => desk.customer());
   replay.play({ body: wholeAnswer });
   for (let index = 0; index < 4; index++) {
@@ -188,9 +202,8 @@ test('a key revoked on one process is refused by all within a second', options, 
   assert(Math.max(...refusedAfter) < 1_000, `refused after ${refusedAfter.map(Math.round)} ms`);
 });
 
-test(
+testOnServer(
   'one process is killed under load and comes back: 0 over-admissions, and three bills that agree',
-  options,
   async (t) => {
     const customers = await fleet.atTheDesk(async ({ customer }) => [
       await customer({ nanoUsd: 100_000_000_000n }),
@@ -274,7 +287,7 @@ test(
   },
 );
 
-test('a drain gives the leases back at once, while its streams go on; the audit finds nothing', options, async () => {
+testOnServer('a drain gives the leases back at once, while its streams go on; the audit finds nothing', async () => {
   const customer = await fleet.atTheDesk((desk) => desk.customer());
   const drained = fleet.nodes[0]!;
   const stream = ask(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', { stream: true });

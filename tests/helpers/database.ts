@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../core/vocabulary.ts';
 import { openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
@@ -11,6 +11,10 @@ import { type EmbeddedDatabase, useEmbedded } from '../../plugins/storage/embedd
 import { type FakeHost, fakeHost } from './fakes.ts';
 
 export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
+
+/** A test that needs a server: sessions that wait for each other, or several processes. Without one it is not defined. */
+export const testOnServer: (name: string, run: (context: TestContext) => Promise<void>) => void =
+  databaseUrl === undefined ? () => {} : (name, run) => void test(name, run);
 
 export interface TestDatabase extends Database {
   /** The host it was opened with: its log lines, and its clock to move. */

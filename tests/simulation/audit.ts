@@ -141,7 +141,7 @@ export class Audit {
         this.#fault('M1', `row ${row.seq}`, 'the balance after it is wrong');
       if (row.amount + row.held + row.revenue + row.funding + row.absorbed !== 0n)
         this.#fault('M1', `row ${row.seq}`, 'its sides are off');
-      if (row.revenue < 0n) this.#fault('M9', `row ${row.seq}`, 'a charge below zero');
+      if (row.revenue < 0n && row.kind !== 'REFUND') this.#fault('M9', `row ${row.seq}`, 'a charge below zero');
       sums.set(row.account, before + row.amount);
       revenue += row.revenue;
     }

@@ -17,6 +17,18 @@ export interface DatabaseFaults {
 
 const timeoutMs = 40;
 
+export interface LinkOptions {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly store: Store;
+  readonly faults: DatabaseFaults;
+  readonly life: Life;
+  /** Milliseconds that have been leapt over so far: nobody is on the way meanwhile. */
+  readonly leaptMs: () => number;
+  /** false: the process has the database to itself, inside it. */
+  readonly shared: boolean;
+}
+
 /** One process's connection. What it has sent may be carried out after the process has died. */
 export class DatabaseLink implements Store {
   readonly #schedule: Schedule;
@@ -25,12 +37,17 @@ export class DatabaseLink implements Store {
   readonly #faults: DatabaseFaults;
   readonly #life: Life;
 
-  constructor(options: { schedule: Schedule; chance: Chance; store: Store; faults: DatabaseFaults; life: Life }) {
+  readonly #shared: boolean;
+  readonly #leaptMs: () => number;
+
+  constructor(options: LinkOptions) {
     this.#schedule = options.schedule;
     this.#chance = options.chance;
     this.#store = options.store;
     this.#faults = options.faults;
     this.#life = options.life;
+    this.#shared = options.shared;
+    this.#leaptMs = options.leaptMs;
   }
 
   cursorOf(journal: string): ReturnType<Store['cursorOf']> {
@@ -51,7 +68,15 @@ export class DatabaseLink implements Store {
 
   /** The work's statements are one step here: nobody else's come in between, as the account's lock sees to it. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
-    return this.send('entry', () => this.#store.transact(accountId, at, work));
+    const before = this.#leaptMs();
+    const isUndone = this.#faults.faultOneIn > 0 && this.#chance.oneIn(this.#faults.faultOneIn);
+    const run = () =>
+      this.#store.transact(accountId, at + this.#leaptMs() - before, async (entries) => {
+        const result = await work(entries);
+        if (isUndone) throw new Error('the transaction could not be committed');
+        return result;
+      });
+    return this.send('entry', run, this.#shared);
   }
 
   get leases(): Leases {
@@ -62,6 +87,7 @@ export class DatabaseLink implements Store {
       accountsOf: (node) => this.send('leases', () => leases.accountsOf(node)),
       tellAlive: (node, lives) => this.send('alive', () => leases.tellAlive(node, lives)),
       countOthers: (journal) => this.send('others', () => leases.countOthers(journal)),
+      leasedOf: (accountId) => this.send('leased', () => leases.leasedOf(accountId)),
     };
   }
 
@@ -69,17 +95,20 @@ export class DatabaseLink implements Store {
     return this.send('end', () => this.#store.endOf(requestId));
   }
 
-  /** One transaction on its way there and its answer on the way back. */
-  send<T>(name: string, run: () => Promise<T>): Promise<T> {
+  /**
+   * One transaction on its way there and its answer on the way back. `mayBeLate`: false for what a database inside the
+   * process does before anything that is asked later, or not at all.
+   */
+  send<T>(name: string, run: () => Promise<T>, mayBeLate = true): Promise<T> {
     return new Promise((resolve, reject) => {
       const { oneIn, delay } = { oneIn: this.#faults.faultOneIn, delay: () => this.#chance.delay(this.#faults.meanMs) };
       const isFaulty = oneIn > 0 && this.#chance.oneIn(oneIn);
-      const fate = isFaulty ? this.#chance.below(3) : -1;
+      const fate = isFaulty ? this.#chance.below(mayBeLate ? 3 : 2) : -1;
       if (fate === 0) return this.#fail(`${name} refused`, delay(), reject);
       // The others reach the server; what they do there is done whoever still listens.
       const late = fate === 2 ? this.#chance.delay(timeoutMs * this.#chance.pick([2, 10])) : delay();
       if (fate !== -1) this.#fail(`${name} timed out`, late + (fate === 1 ? delay() : timeoutMs - late), reject);
-      this.#schedule.after(late, undefined, name, () => {
+      this.#schedule.after(late, mayBeLate ? undefined : this.#life, name, () => {
         if (this.#faults.down) return this.#fail('the database is down', delay(), reject);
         const done = run();
         if (fate !== -1) return void done.catch(() => {});

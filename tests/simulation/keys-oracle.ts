@@ -36,7 +36,7 @@ export class KeysOracle {
       if (!other.ended && other.life.alive) this.#violations.add('M11', story.id, 'runs beside its twin');
       const mayHaveRun = other.tries.some(({ state, received }) => received && state !== 'refused');
       // What a process that died had not told the database yet is judged by its charge alone.
-      if (mayHaveRun && other.ended && other.life === story.life) {
+      if (mayHaveRun && other.ended && other.life.alive) {
         this.#violations.add('M11', story.id, 'runs although its twin may have run');
       }
     }

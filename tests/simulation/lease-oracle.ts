@@ -30,13 +30,13 @@ export class LeaseOracle implements SharedAccounts {
 
   /** What was left of a grant was taken off: running calls, and nodes that were away, may have counted on it. */
   lapsed({ account, balanceAfter }: Row): void {
-    const uncovered = this.#ledger.leases.leasedOf(account) - balanceAfter;
+    const uncovered = this.#ledger.leases.sumOf(account) - balanceAfter;
     if (uncovered > (this.#beyond.get(account) ?? 0n)) this.#beyond.set(account, uncovered);
   }
 
   #committed(account: string): void {
     const balance = this.#ledger.accounts.get(account)?.balance ?? 0n;
-    const leased = this.#ledger.leases.leasedOf(account);
+    const leased = this.#ledger.leases.sumOf(account);
     const beyond = this.#beyond.get(account) ?? 0n;
     const there = balance > 0n ? balance : 0n;
     if (this.isAtRest(this.#oracle.view(account))) this.#beyond.delete(account);
@@ -46,14 +46,14 @@ export class LeaseOracle implements SharedAccounts {
   }
 
   leasedOf(account: string): bigint {
-    return this.#ledger.leases.leasedOf(account);
+    return this.#ledger.leases.sumOf(account);
   }
 
   isAtRest({ id, credited, settled, open }: AccountView): boolean {
     const { accounts, leases } = this.#ledger;
     const balance = accounts.get(id)?.balance ?? 0n;
     const isKnown = open.size === 0 && balance === credited - settled;
-    return isKnown && leases.leasedOf(id) <= balance && !leases.isOwed(id);
+    return isKnown && leases.sumOf(id) <= balance && !leases.isOwed(id);
   }
 
   /** All nodes have left. */

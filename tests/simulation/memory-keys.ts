@@ -17,21 +17,27 @@ interface StoredCall {
 
 export class KeyTable {
   readonly calls = new Map<string, StoredCall>();
-  readonly now: () => number;
+  /** Milliseconds by which the database's clock is ahead of the world's: leases run out whose processes live. */
+  leaptMs = 0;
+  readonly #now: () => number;
 
   constructor(now: () => number) {
-    this.now = now;
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now() + this.leaptMs;
   }
 }
 
 /** One process's way to the table. */
 export class MemoryKeys implements KeyedRows {
   readonly #table: KeyTable;
-  readonly #link: DatabaseLink;
+  readonly #link: Pick<DatabaseLink, 'send'>;
   readonly #owner: string;
   readonly #lifetimes: Lifetimes;
 
-  constructor(table: KeyTable, link: DatabaseLink, owner: string, lifetimes: Lifetimes) {
+  constructor(table: KeyTable, link: Pick<DatabaseLink, 'send'>, owner: string, lifetimes: Lifetimes) {
     this.#table = table;
     this.#link = link;
     this.#owner = owner;

@@ -1,10 +1,12 @@
 /** The leases of the database in memory: the same sums as the statement's oracle, with runs, numbers of asks and times. */
+import { type Money, money } from '../../core/money.ts';
 import { ShutOutError } from '../../plugins/billing/batch.ts';
 import type { Ask } from '../../plugins/billing/leases/slice.ts';
 import { type Leased, type Leases, type Node, type Round, takeWithin } from '../../plugins/billing/leases/store.ts';
 import { sliceOf } from '../plugins/billing/leases/lease-model.ts';
 import type { Balance } from './memory-ledger.ts';
 import type { MemoryPots } from './memory-pots.ts';
+import type { MemoryTerms } from './memory-terms.ts';
 
 /** Who goes on with a journal, as the database knows it. Times are the database's. */
 export interface StoredCursor {
@@ -26,6 +28,7 @@ export interface LeasesOptions {
   readonly accounts: ReadonlyMap<string, Balance>;
   readonly cursors: ReadonlyMap<string, StoredCursor>;
   readonly pots: MemoryPots;
+  readonly terms: MemoryTerms;
   readonly now: () => number;
   /** Told of each account of which a transaction has moved leases. */
   readonly onMoved: (account: string) => void;
@@ -57,14 +60,15 @@ export class MemoryLeases implements Leases {
   }
 
   #takeOne(journal: string, ask: Ask, round: Round): Promise<Leased> {
-    const { pots, onMoved } = this.#options;
+    const { pots, terms, onMoved } = this.#options;
     const { accountId } = ask;
+    const term = terms.newestOf(accountId);
     const pool = pots.pools([accountId], [round.at]).get(accountId);
     const take = async (locked: bigint, lastsMs: number): Promise<Leased> => {
       const answer = this.#cut(journal, ask, locked);
       this.#set(accountId, journal, answer.amount, this.#options.now() + lastsMs);
       onMoved(accountId);
-      return { ...answer, pool, term: undefined, lastsMs };
+      return { ...answer, pool, term, lastsMs };
     };
     return pool === undefined ? take(0n, round.lastsMs) : takeWithin(pool, ask.need, round, take);
   }
@@ -96,8 +100,13 @@ export class MemoryLeases implements Leases {
   }
 
   /** What nodes may spend of it. */
-  leasedOf(account: string): bigint {
+  sumOf(account: string): bigint {
     return this.others(account, '').others;
+  }
+
+  async leasedOf(account: string): Promise<{ leased: Money; byLiving: Money }> {
+    const { others, elsewhere } = this.others(account, '');
+    return { leased: money(others), byLiving: money(elsewhere) };
   }
 
   /** Whether a node still owes what it spent beyond its lease. */

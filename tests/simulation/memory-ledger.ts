@@ -3,49 +3,46 @@
  * holds it against the embedded database and PostgreSQL.
  */
 import { type Money, money } from '../../core/money.ts';
-import type { Orm } from '../../core/vocabulary.ts';
 import { type Cursor, ShutOutError, shutOutOf } from '../../plugins/billing/batch.ts';
+import type { KeptDeposit } from '../../plugins/billing/deposit-rows.ts';
 import { placeDraws } from '../../plugins/billing/draws.ts';
 import { Entries, type Grant } from '../../plugins/billing/entries.ts';
-import type { EntryRow } from '../../plugins/billing/entry-rows.ts';
 import type { Funds } from '../../plugins/billing/funds.ts';
-import type {
-  AttemptNote,
-  EndRecord,
-  ExtendRecord,
-  HoldRecord,
-  JournalRecord,
-  SettleRecord,
-} from '../../plugins/billing/records.ts';
+import type { AttemptNote, SettleRecord } from '../../plugins/billing/records.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import { MemoryEntryRows } from './memory-entries.ts';
 import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
 import { MemoryPots } from './memory-pots.ts';
+import {
+  checkUsage,
+  type Draft,
+  makesRow,
+  type PostingRecord,
+  postingOf,
+  type Row,
+  recordsOf,
+} from './memory-records.ts';
+import { MemoryTerms } from './memory-terms.ts';
+import { putIn, runnerOf, type Undo } from './memory-undo.ts';
 
-type PostingRecord = HoldRecord | ExtendRecord | EndRecord;
-
-export interface Row {
-  readonly seq: number;
-  readonly account: string;
-  readonly kind: PostingRecord['kind'] | EntryRow['kind'];
-  readonly request: string | undefined;
-  readonly part: number;
-  readonly grantId: string | undefined;
-  readonly reference: string | undefined;
-  readonly amount: bigint;
-  readonly held: bigint;
-  readonly revenue: bigint;
-  readonly funding: bigint;
-  readonly absorbed: bigint;
-  readonly balanceAfter: bigint;
-  /** Wall-clock milliseconds. */
-  readonly at: number;
-}
+export type { Row } from './memory-records.ts';
 
 export interface StoredGrant extends Grant {
   readonly id: string;
   readonly account: string;
   readonly amount: bigint;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+}
+
+/** A charge, or a part of it, that was given back. */
+export interface StoredRefund {
+  readonly grantId: string;
+  readonly amount: bigint;
+}
+
+export interface StoredDeposit extends KeptDeposit {
+  readonly account: string;
 }
 
 export interface Totals {
@@ -54,6 +51,12 @@ export interface Totals {
   revenue: bigint;
   funding: bigint;
   absorbed: bigint;
+}
+
+/** What one statement wrote, and how it is taken back. */
+export interface Written {
+  readonly rows: readonly Row[];
+  readonly undo: () => void;
 }
 
 export interface Balance {
@@ -68,11 +71,6 @@ interface Known {
   parts: number[];
 }
 
-type Draft = Omit<Row, 'seq' | 'balanceAfter'>;
-
-/** No account has bought a plan here: whoever asks for one finds none. */
-const noTerms = { execute: async () => [] } as unknown as Orm;
-
 export class MemoryLedger implements Store {
   readonly rows: Row[] = [];
   readonly accounts = new Map<string, Balance>();
@@ -80,6 +78,10 @@ export class MemoryLedger implements Store {
   readonly grants = new Map<string, StoredGrant>();
   readonly grantsById = new Map<string, StoredGrant>();
   readonly pots = new MemoryPots();
+  readonly terms = new MemoryTerms();
+  /** By request. */
+  readonly refunds = new Map<string, readonly StoredRefund[]>();
+  readonly deposits = new Map<string, StoredDeposit>();
   readonly usage = new Map<string, SettleRecord>();
   /** By request and number. */
   readonly attempts = new Map<string, AttemptNote>();
@@ -94,13 +96,17 @@ export class MemoryLedger implements Store {
   readonly #now: () => number;
   readonly #known = new Map<string, Known>();
   readonly #references = new Map<string, Row>();
+  /** Of each account, those that do not expire; and what was paid out of each. */
+  readonly #lasting = new Map<string, StoredGrant[]>();
+  readonly #paidOut = new Map<string, bigint>();
   #grantCount = 0;
 
   /** `now`: the database's clock, in milliseconds. */
   constructor(now: () => number = () => 0) {
     this.#now = now;
-    const { accounts, cursors, pots } = this;
-    this.leases = new MemoryLeases({ accounts, cursors, pots, now, onMoved: (account) => this.onCommit(account) });
+    const { accounts, cursors, pots, terms } = this;
+    const onMoved = (account: string) => this.onCommit(account);
+    this.leases = new MemoryLeases({ accounts, cursors, pots, terms, now, onMoved });
   }
 
   async cursorOf(journal: string): Promise<{ applied: number; epoch: number } | undefined> {
@@ -116,8 +122,37 @@ export class MemoryLedger implements Store {
   }
 
   async apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {
-    const given = recordsOf(text);
-    const locked = new Map(accountIds.map((id) => [id, { ...(this.accounts.get(id) ?? { balance: 0n, held: 0n }) }]));
+    const given = recordsOf(text).filter(makesRow);
+    const locked = this.#lock(accountIds);
+    const fresh = this.#fresh(given, locked);
+    const claimed = this.cursors.get(cursor.journal);
+    if (claimed?.owner !== cursor.owner || claimed.applied < (cursor.known ?? 0))
+      throw new ShutOutError(shutOutOf(cursor.journal));
+    // From here on nothing can fail: it is the commit.
+    for (const row of this.#write(given, fresh, locked).rows) {
+      const { account, amount } = row;
+      const { journal, leaseMs } = cursor;
+      if (leaseMs !== undefined) this.onRow(row, this.leases.apply(account, journal, amount, leaseMs));
+    }
+    claimed.applied = Math.max(claimed.applied, cursor.applied);
+    claimed.asked = Math.max(claimed.asked, cursor.number ?? 0);
+    claimed.seenAt = this.#now();
+    for (const id of accountIds) this.onCommit(id);
+    return new Map(accountIds.map((id) => [id, money(this.accounts.get(id)!.balance)]));
+  }
+
+  /** The rows of records that no journal has, inside a transaction of more than them; and how they are taken back. */
+  postRecords(given: readonly PostingRecord[], account: string): Written {
+    const locked = this.#lock([account]);
+    return this.#write(given, this.#fresh(given, locked), locked);
+  }
+
+  #lock(accountIds: readonly string[]): Map<string, Balance> {
+    return new Map(accountIds.map((id) => [id, { ...(this.accounts.get(id) ?? { balance: 0n, held: 0n }) }]));
+  }
+
+  /** The rows that the records make beside those that are there. Throws as the statement would. */
+  #fresh(given: readonly PostingRecord[], locked: ReadonlyMap<string, Balance>): Row[] {
     const running = new Map(Array.from(locked, ([id, { balance }]) => [id, balance]));
     const rows: Row[] = [];
     for (const record of given) {
@@ -129,35 +164,36 @@ export class MemoryLedger implements Store {
       rows.push({ ...draft, seq: 0, balanceAfter: before + draft.amount });
     }
     for (const record of given) checkUsage(record);
-    const claimed = this.cursors.get(cursor.journal);
-    if (claimed?.owner !== cursor.owner || claimed.applied < (cursor.known ?? 0))
-      throw new ShutOutError(shutOutOf(cursor.journal));
-    // From here on nothing can fail: it is the commit.
+    return rows;
+  }
+
+  #write(given: readonly PostingRecord[], fresh: readonly Row[], locked: ReadonlyMap<string, Balance>): Written {
+    const undo: Undo = [];
     for (const [id, balance] of locked) if (!this.accounts.has(id)) this.accounts.set(id, { ...balance });
-    const charged: Row[] = [];
-    for (const row of rows) {
+    const rows: Row[] = [];
+    for (const row of fresh) {
       // Of two alike in one statement the second is left out.
       if (this.#isKnown(row)) continue;
       const inserted = this.#insert(row);
-      const { account, amount } = row;
-      const { journal, leaseMs } = cursor;
-      if (leaseMs !== undefined) this.onRow(row, this.leases.apply(account, journal, amount, leaseMs));
-      if (inserted.revenue > 0n && this.pots.isOpen(inserted.account)) charged.push(inserted);
+      rows.push(inserted);
+      undo.push(() => this.unpost(inserted));
     }
-    for (const record of given) this.#note(record);
-    if (charged.length > 0) this.#draw(charged, locked);
-    claimed.applied = Math.max(claimed.applied, cursor.applied);
-    claimed.asked = Math.max(claimed.asked, cursor.number ?? 0);
-    claimed.seenAt = this.#now();
-    for (const id of accountIds) this.onCommit(id);
-    return new Map(accountIds.map((id) => [id, money(this.accounts.get(id)!.balance)]));
+    for (const record of given) this.#note(record, undo);
+    const charged = rows.filter(({ account, revenue }) => revenue > 0n && this.pots.isOpen(account));
+    if (charged.length > 0) undo.push(this.#draw(charged, locked));
+    return {
+      rows,
+      undo: () => {
+        for (const step of undo.reverse()) step();
+      },
+    };
   }
 
   async funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>> {
     return new Map(
       accountIds.map((id): [string, Funds] => {
         const balance = money(this.accounts.get(id)?.balance ?? 0n);
-        return [id, { balance, pool: this.pots.pools([id], [at]).get(id), term: undefined }];
+        return [id, { balance, pool: this.pots.pools([id], [at]).get(id), term: this.terms.newestOf(id) }];
       }),
     );
   }
@@ -172,14 +208,14 @@ export class MemoryLedger implements Store {
     const rows = new MemoryEntryRows(this, accountId);
     const given = {
       accountId,
-      at,
+      at: this.terms.momentOf(accountId, at),
       balance: money(balance),
       held: money(held),
-      leased: money(this.leases.leasedOf(accountId)),
+      leased: money(this.leases.sumOf(accountId)),
     };
     try {
-      const result = await work(new Entries(noTerms, 'main', rows, given));
-      for (const { row, grant } of rows.posted) this.onEntry(row, grant);
+      const result = await work(new Entries(runnerOf(rows), 'main', rows, given));
+      for (const work of rows.commits) work();
       this.onCommit(accountId);
       return result;
     } catch (error) {
@@ -195,6 +231,8 @@ export class MemoryLedger implements Store {
     if (!this.accounts.has(draft.account)) this.accounts.set(draft.account, { balance: 0n, held: 0n });
     const row = this.#insert({ ...draft, seq: 0, balanceAfter });
     if (reference !== undefined) this.#references.set(reference, row);
+    if (row.kind === 'PAYOUT') this.#payOut(row.grantId!, -row.amount);
+    if (row.kind === 'CREDIT' || row.kind === 'REFUND') this.#lastingIn(row)?.push(this.grantsById.get(row.grantId!)!);
     return row;
   }
 
@@ -202,7 +240,35 @@ export class MemoryLedger implements Store {
   unpost(row: Row): void {
     this.rows.pop();
     if (row.reference !== undefined) this.#references.delete(row.reference);
+    if (row.kind === 'PAYOUT') this.#payOut(row.grantId!, row.amount);
+    if (row.kind === 'CREDIT' || row.kind === 'REFUND') this.#lastingIn(row)?.pop();
+    const known = row.request === undefined ? undefined : this.#known.get(row.request)!;
+    if (row.kind === 'HOLD') known!.heldAt = undefined;
+    else if (row.kind === 'EXTEND') known!.parts.pop();
+    else if (known !== undefined) known.ended = undefined;
+    if (known !== undefined && known.heldAt === undefined && known.ended === undefined && known.parts.length === 0)
+      this.#known.delete(row.request!);
     this.#move(row, -1n);
+  }
+
+  /** An account's grants that do not expire, newest first. */
+  lastingOf(account: string): StoredGrant[] {
+    return (this.#lasting.get(account) ?? []).toReversed();
+  }
+
+  paidOutOf(grantId: string): bigint {
+    return this.#paidOut.get(grantId) ?? 0n;
+  }
+
+  #payOut(grantId: string, amount: bigint): void {
+    this.#paidOut.set(grantId, this.paidOutOf(grantId) + amount);
+  }
+
+  #lastingIn({ account, grantId }: Row): StoredGrant[] | undefined {
+    if (this.grantsById.get(grantId!)?.expiresAt !== undefined) return undefined;
+    const known = this.#lasting.get(account) ?? [];
+    this.#lasting.set(account, known);
+    return known;
   }
 
   entryOf(reference: string): Row | undefined {
@@ -214,7 +280,7 @@ export class MemoryLedger implements Store {
     return `00000000-0000-4000-8000-${this.#grantCount.toString(16).padStart(12, '0')}`;
   }
 
-  #draw(charged: readonly Row[], locked: ReadonlyMap<string, Balance>): void {
+  #draw(charged: readonly Row[], locked: ReadonlyMap<string, Balance>): () => void {
     const charges = charged.map((row) => {
       const heldAt = this.#known.get(row.request!)?.heldAt ?? row.at;
       return { seq: String(row.seq), accountId: row.account, cost: row.revenue, heldAt };
@@ -222,7 +288,7 @@ export class MemoryLedger implements Store {
     const ids = [...new Set(charges.map(({ accountId }) => accountId))];
     const times = [...new Set(charges.map(({ heldAt }) => heldAt))];
     const uncharged = new Map(Array.from(locked, ([id, { balance, held }]) => [id, balance + held]));
-    this.pots.draw(placeDraws(charges, this.pots.pools(ids, times), uncharged));
+    return this.pots.draw(placeDraws(charges, this.pots.pools(ids, times), uncharged));
   }
 
   #isKnown({ request, kind, part }: Draft): boolean {
@@ -261,43 +327,12 @@ export class MemoryLedger implements Store {
   }
 
   /** Usage and attempts stand beside the rows, once each. */
-  #note(record: PostingRecord): void {
+  #note(record: PostingRecord, undo: Undo): void {
     if (record.kind !== 'SETTLE' && record.kind !== 'VOID') return;
-    if (record.kind === 'SETTLE' && !this.usage.has(record.id)) this.usage.set(record.id, record);
+    if (record.kind === 'SETTLE' && !this.usage.has(record.id)) putIn(this.usage, record.id, record, undo);
     for (const note of record.attempts) {
       const key = `${record.id} ${note.number}`;
-      if (!this.attempts.has(key)) this.attempts.set(key, note);
+      if (!this.attempts.has(key)) putIn(this.attempts, key, note, undo);
     }
   }
-}
-
-/** The records of journal lines `CRC FIRST … [RECORD, …]` that make a row. */
-function recordsOf(text: string): PostingRecord[] {
-  const found: PostingRecord[] = [];
-  for (const line of text.split('\n')) {
-    if (line === '') continue;
-    for (const record of JSON.parse(line.slice(line.indexOf('['))) as JournalRecord[]) {
-      if (record.kind !== 'SENT' && record.kind !== 'PROGRESS') found.push(record);
-    }
-  }
-  return found;
-}
-
-function postingOf(record: PostingRecord): Draft {
-  const { kind, id: request, account, at } = record;
-  const shared = { account, kind, request, grantId: undefined, reference: undefined, at };
-  if (record.kind === 'HOLD' || record.kind === 'EXTEND') {
-    const amount = BigInt(record.amount);
-    const part = record.kind === 'EXTEND' ? record.part : 0;
-    return { ...shared, part, amount: -amount, held: amount, revenue: 0n, funding: 0n, absorbed: 0n };
-  }
-  const held = BigInt(record.held);
-  const cost = record.kind === 'SETTLE' ? BigInt(record.cost) : 0n;
-  const absorbed = BigInt(record.absorbed ?? 0);
-  return { ...shared, part: 0, amount: held - cost, held: -held, revenue: cost, funding: -absorbed, absorbed };
-}
-
-function checkUsage(record: PostingRecord): void {
-  if (record.kind === 'SETTLE' && BigInt(record.cost) < 0n)
-    throw new Error('violates check constraint "usage_cost_check"');
 }

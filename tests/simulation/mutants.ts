@@ -19,6 +19,9 @@ import type { Store } from '../../plugins/billing/store.ts';
 import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
 import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
+import type { ShopTables } from './memory-shop.ts';
+import { opened } from './mutants-tools.ts';
+import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
 
 export interface Mutant {
@@ -31,6 +34,8 @@ export interface Mutant {
   readonly store?: (store: Store, chance: Chance) => Store;
   /** A process's way to the database. */
   readonly link?: (store: Store, chance: Chance) => Store;
+  /** The shop's tables. */
+  readonly tables?: (tables: ShopTables) => void;
   /** Changes an exchange that has just been made. */
   readonly exchange?: (exchange: LiveExchange, chance: Chance) => void;
   /** Changes a process's way to the table of keyed calls. */
@@ -40,19 +45,6 @@ export interface Mutant {
 
 /** The gateway as it is. */
 export const sound: Mutant = { summary: 'no fault' };
-
-/** The store's functions as an object that can be spread. */
-function opened(store: Store): Store {
-  return {
-    cursorOf: (journal) => store.cursorOf(journal),
-    claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
-    apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
-    funds: (accountIds, at) => store.funds(accountIds, at),
-    endOf: (requestId) => store.endOf(requestId),
-    transact: (accountId, at, work) => store.transact(accountId, at, work),
-    leases: store.leases,
-  };
-}
 
 /** Journal text with other records in it. */
 function rewritten(text: string, edit: (record: JournalRecord) => JournalRecord): string {
@@ -289,6 +281,30 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       rows.finish = ({ call }) => rows.free(call);
     },
   },
+  'key-of-the-living': {
+    summary: 'a keyed call whose process was silent for a while is taken for one that came to nothing',
+    keys: (rows) => {
+      const find = rows.find.bind(rows);
+      rows.find = async (call) => {
+        const known = await find(call);
+        return known && { ...known, returned: known.state === 'running', forsaken: known.state === 'running' };
+      };
+      rows.takeOver = async (call, { requestId }) => {
+        await rows.free({ ...call, requestId });
+        return rows.claim(call);
+      };
+    },
+  },
+  'key-of-the-dead': {
+    summary: 'the key of a process that died is free before its journal has been read',
+    keys: (rows) => {
+      const find = rows.find.bind(rows);
+      rows.find = async (call) => {
+        const known = await find(call);
+        return known && { ...known, returned: true };
+      };
+    },
+  },
   'meter-blind': {
     summary: 'a long stream goes on past the end of the money',
     exchange: (exchange) => {
@@ -305,4 +321,5 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
     },
   },
+  ...tradeMutants,
 };

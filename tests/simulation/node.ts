@@ -4,11 +4,13 @@ import { Chance } from './chance.ts';
 import { type DatabaseFaults, DatabaseLink } from './database.ts';
 import { type CrashKind, Disk } from './disk.ts';
 import { type KeyTable, MemoryKeys } from './memory-keys.ts';
+import { memoryCodes, type ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
 import type { Oracle } from './oracle.ts';
 import { Process } from './process.ts';
-import { providerSections } from './profile.ts';
+import { type AccountProfile, providerSections } from './profile.ts';
 import type { Life, Schedule } from './schedule.ts';
+import { accountsIn, plansOf } from './shop-services.ts';
 import { forward } from './visit.ts';
 
 export interface NodeOptions {
@@ -19,6 +21,8 @@ export interface NodeOptions {
   readonly store: Store;
   readonly shared: boolean;
   readonly keys: KeyTable;
+  readonly tables: ShopTables;
+  readonly accounts: readonly AccountProfile[];
   readonly faults: DatabaseFaults;
   readonly billing: object;
   readonly mutant: Mutant;
@@ -47,6 +51,11 @@ export class Node {
     this.disk = new Disk(options.schedule, options.chance);
   }
 
+  /** What a clock on its wall says, in milliseconds. */
+  get wallClock(): number {
+    return Math.floor(this.wallMs + this.skewMs + this.#options.schedule.now);
+  }
+
   get lastFailure(): unknown {
     return this.#lastFailure;
   }
@@ -57,12 +66,12 @@ export class Node {
   }
 
   boot(): void {
-    const { schedule, oracle, mutant, chance, store, keys, faults } = this.#options;
+    const { schedule, oracle, mutant, chance, store, keys, tables, accounts, faults, shared } = this.#options;
     const life: Life = { alive: true };
     this.#life = life;
     this.starts += 1;
     oracle.begun(life);
-    const link = new DatabaseLink({ schedule, chance, store, faults, life });
+    const link = new DatabaseLink({ schedule, chance, store, faults, life, shared, leaptMs: () => this.wallMs });
     const process = new Process({
       schedule,
       chance: new Chance(chance.next(), this.index),
@@ -70,15 +79,18 @@ export class Node {
       directory: `/node-${this.index}`,
       files: mutant.files?.(this.disk.filesOf(life), chance) ?? this.disk.filesOf(life),
       store: mutant.link?.(link, chance) ?? link,
-      shared: this.#options.shared,
+      shared,
       keysOf: (lifetimes) => {
         const rows = new MemoryKeys(keys, link, `node-${this.index}`, lifetimes);
         mutant.keys?.(rows);
         return rows;
       },
+      codes: memoryCodes(tables, link),
+      accounts: accountsIn(tables),
+      plans: plansOf(accounts),
       billing: this.#options.billing,
       providers: providerSections,
-      wallClock: () => this.wallMs + this.skewMs + schedule.now,
+      wallClock: () => this.wallClock,
       announce: this.#options.announce,
       forward: mutant.forward ?? forward,
       onWork: (name) => {

@@ -9,6 +9,7 @@ import type { Row, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { costOf, coverOf } from './tariff.ts';
+import { TradeOracle } from './trade-oracle.ts';
 import type { Violations } from './violations.ts';
 
 /** What is left of a grant is taken off this long after its end, at the earliest. */
@@ -42,6 +43,7 @@ export class Oracle {
   readonly accounts = new Map<string, AccountView>();
   readonly limits: LimitsOracle;
   readonly keys: KeysOracle;
+  readonly trade: TradeOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
   /** Set where several nodes spend an account. */
@@ -65,6 +67,7 @@ export class Oracle {
     this.violations = violations;
     this.limits = limits;
     this.keys = new KeysOracle(violations);
+    this.trade = new TradeOracle(violations);
   }
 
   view(account: string): AccountView {
@@ -161,6 +164,12 @@ export class Oracle {
       const leased = this.shared?.leasedOf(view.id) ?? 0n;
       const left = view.credited - view.settled - view.covered - leased;
       if (left < 0n) view.excess -= left;
+      return;
+    }
+    if (this.trade.entry(row, grant)) {
+      const left = view.credited - view.settled - view.covered + view.excess;
+      if (row.amount < 0n && left < 0n)
+        this.violations.add('M7', view.id, `a ${row.kind} took ${-left} nano-USD that calls need`);
       return;
     }
     const { reference, kind } = grant!;

@@ -2,9 +2,24 @@
 import { compileChain, type Run, type Seat } from '../../core/chain.ts';
 import type { Endpoint, Fact, Host, Log, Part, Plugin, Service } from '../../core/contract.ts';
 import { alone } from '../../core/crew.ts';
+import { type ShopDesk, shopDesk } from '../../core/desk.ts';
 import type { LiveExchange } from '../../core/exchange.ts';
 import { uuidMaker } from '../../core/random.ts';
-import { call, type Database, database, type Ledger, ledger } from '../../core/vocabulary.ts';
+import {
+  type Accounts,
+  accounts,
+  call,
+  type Database,
+  database,
+  type Ledger,
+  ledger,
+  type Plans,
+  type Pool,
+  plans,
+  pool,
+  type Shop,
+  shop,
+} from '../../core/vocabulary.ts';
 import billing, { setUpBilling } from '../../plugins/billing/index.ts';
 import type { Files } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
@@ -13,6 +28,8 @@ import type { KeyedRows, Lifetimes } from '../../plugins/idempotency/rows.ts';
 import providersPlugin from '../../plugins/providers/index.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';
 import route from '../../plugins/route/index.ts';
+import { setUpShop } from '../../plugins/shop/index.ts';
+import type { CodeStore } from '../../plugins/shop/store.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
 
@@ -26,6 +43,9 @@ export interface ProcessOptions {
   /** Other processes spend from the same database. */
   readonly shared: boolean;
   readonly keysOf: (lifetimes: Lifetimes) => KeyedRows;
+  readonly codes: CodeStore;
+  readonly accounts: Accounts;
+  readonly plans: Plans;
   /** Sections of the gateway's file. */
   readonly billing: object;
   readonly providers: object;
@@ -76,11 +96,14 @@ export class Process {
     // Whose switches then live in memory: no world turns one.
     await setUp(providersPlugin, this.host, providers);
     this.host.provide(database, this.#databaseService());
+    this.host.provide(accounts, this.#options.accounts);
+    this.host.provide(plans, this.#options.plans);
     const parts: Part[] = [await setUp(rateLimit, this.host, {})];
     const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
     parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));
     this.#billing = await setUpBilling(this.host, sectionOf(billing, section), files, () => store);
     parts.push(this.#billing, await setUp(route, this.host, { rest: restTimes }));
+    await setUpShop(this.host, () => this.#options.codes);
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
@@ -95,6 +118,18 @@ export class Process {
 
   get ledger(): Ledger {
     return this.host.need(ledger);
+  }
+
+  get pool(): Pool {
+    return this.host.need(pool);
+  }
+
+  get shop(): Shop {
+    return this.host.need(shop);
+  }
+
+  get shopDesk(): ShopDesk {
+    return this.host.need(shopDesk);
   }
 
   get isReady(): boolean {

@@ -1,15 +1,18 @@
 /** What a seed's world is like: how many nodes and accounts, how busy, how poor, how unreliable. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import { flatBook } from '../../core/prices.ts';
-import type { Model, PlanTerms } from '../../core/vocabulary.ts';
+import type { Model, PlanOffer, PlanTerms } from '../../core/vocabulary.ts';
 import type { Chance } from './chance.ts';
 import type { PriceList } from './tariff.ts';
+import type { Offer } from './terms-oracle.ts';
 import type { VendorProfile } from './vendors.ts';
 
 export interface AccountProfile {
   readonly id: string;
   readonly plan: PlanTerms;
   readonly ratio: Ratio | undefined;
+  /** The plans that it can buy, as the gateway is told of them and as the oracle knows them. */
+  readonly offers: readonly { readonly terms: PlanOffer; readonly offer: Offer }[];
 }
 
 export interface Profile {
@@ -21,6 +24,8 @@ export interface Profile {
   readonly accounts: readonly AccountProfile[];
   readonly arrivalMeanMs: number;
   readonly topUpMeanMs: number;
+  /** Between purchases, redemptions, debits and the like. */
+  readonly tradeMeanMs: number;
   readonly topUp: Money;
   /** Of a hundred calls so many ask for a whole answer, which shows its length only at its end. */
   readonly wholePercent: number;
@@ -48,8 +53,9 @@ export function drawProfile(chance: Chance): Profile {
   const nodes = chance.between(1, 3);
   // All nodes want the little that one account has.
   const isCrowded = nodes > 1 && chance.oneIn(3);
+  const topUp = isCrowded ? 2_000_000 : chance.pick([1_000_000, 50_000_000, 5_000_000_000]);
   const accounts = Array.from({ length: isCrowded ? 1 : chance.between(1, 6) }, (_, index) =>
-    drawAccount(chance, index),
+    drawAccount(chance, index, topUp),
   );
   const stepTokens = chance.pick([100, 500, 2_000]);
   return {
@@ -59,7 +65,8 @@ export function drawProfile(chance: Chance): Profile {
     accounts,
     arrivalMeanMs: isCrowded ? 2 : chance.pick([2, 5, 5, 20]),
     topUpMeanMs: isCrowded ? 50 : chance.pick([50, 200, 1_000]),
-    topUp: money(BigInt(isCrowded ? 2_000_000 : chance.pick([1_000_000, 50_000_000, 5_000_000_000]))),
+    tradeMeanMs: chance.pick([Number.POSITIVE_INFINITY, 20, 100]),
+    topUp: money(BigInt(topUp)),
     wholePercent: chance.pick([0, 25]),
     crashMeanMs: chance.pick([1_000, 5_000, 20_000]),
     diskMeanMs: chance.pick([Number.POSITIVE_INFINITY, 5_000]),
@@ -77,7 +84,7 @@ export function drawProfile(chance: Chance): Profile {
   };
 }
 
-function drawAccount(chance: Chance, index: number): AccountProfile {
+function drawAccount(chance: Chance, index: number, topUp: number): AccountProfile {
   const limits: { rpm?: number; tpm?: number; concurrency?: number } = {};
   if (chance.oneIn(2)) limits.concurrency = chance.pick([1, 4, 20, 20]);
   if (chance.oneIn(6)) limits.rpm = chance.pick([10, 300, 3_000]);
@@ -89,7 +96,28 @@ function drawAccount(chance: Chance, index: number): AccountProfile {
     { numerator: 7n, denominator: 11n },
   ];
   const plan = { name: `plan-${index}`, limits, models: undefined, multiplier: undefined, ...drawGrant(chance) };
-  return { id: `account-${index}`, plan, ratio: chance.pick(ratios) };
+  const offers = ['silver', 'gold'].map((name) => drawOffer(chance, `${name}-${index}`, limits, topUp));
+  return { id: `account-${index}`, plan, ratio: chance.pick(ratios), offers };
+}
+
+const dayMs = 24 * 3_600_000;
+const periodsMs = { day: dayMs, week: 7 * dayMs };
+
+/** A plan that is sold. Its limits are those of the plan that nobody buys, so that the oracle need not know which holds. */
+function drawOffer(chance: Chance, name: string, limits: PlanTerms['limits'], topUp: number) {
+  const price = money(BigInt(chance.between(1, Math.ceil(topUp / chance.pick([2, 20])))));
+  const every = chance.pick(['day', 'week'] as const);
+  const amount = money(BigInt(chance.pick([2_000_000, 80_000_000, 3_000_000_000])));
+  const grant = chance.oneIn(3) ? undefined : { amount, every };
+  const days = chance.between(1, 9);
+  const lastsMs = grant === undefined || chance.oneIn(2) ? days * dayMs : undefined;
+  const renew = chance.oneIn(2);
+  const windows = grant !== undefined && chance.oneIn(2) ? { '5h': money(amount / 3n) } : undefined;
+  const shared = { name, limits, models: undefined, multiplier: undefined, price, lastsMs, renew };
+  const terms: PlanOffer = { ...shared, ...(grant && { grant }), ...(windows && { windows }) };
+  const brings = grant && { amount, periodMs: periodsMs[every] };
+  const offer: Offer = { name, price, lastsMs: lastsMs ?? periodsMs[every], renew, grant: brings };
+  return { terms, offer };
 }
 
 /** Money that a plan brings by itself, perhaps within windows. */

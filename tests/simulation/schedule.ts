@@ -142,16 +142,42 @@ function isEarlier(left: Happening, right: Happening): boolean {
   return left.at < right.at || (left.at === right.at && left.order < right.order);
 }
 
+/** Runs `work` after a while; without one at the end of this turn of the event loop. */
+type Wait = (delayMs: number | undefined, work: () => void) => void;
+
 /**
- * Gives `setImmediate` of the code under test to the schedule while `body` runs: the end of a turn of the event loop is an
+ * Gives the timers of the code under test to the schedule while `body` runs: the end of a turn of the event loop is an
  * event like any other, and much may happen before it. Worlds must not run side by side in one process.
  */
-export async function withFakeTurns<T>(turn: (work: () => void) => void, body: () => Promise<T>): Promise<T> {
-  const original = globalThis.setImmediate;
-  globalThis.setImmediate = ((work: () => void) => turn(work)) as unknown as typeof setImmediate;
+export async function withFakeTime<T>(wait: Wait, body: () => Promise<T>): Promise<T> {
+  const { setImmediate, setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
+  const clear = (timer: Timer | undefined) => {
+    if (timer !== undefined) timer.isOver = true;
+  };
+  const after = (work: () => void, delayMs = 0) => {
+    const timer: Timer = { isOver: false };
+    wait(delayMs, () => timer.isOver || work());
+    return timer;
+  };
+  const every = (work: () => void, delayMs: number) => {
+    const timer: Timer = { isOver: false };
+    const tick = () => {
+      if (timer.isOver) return;
+      wait(delayMs, tick);
+      work();
+    };
+    wait(delayMs, tick);
+    return timer;
+  };
+  const fakes = { setTimeout: after, clearTimeout: clear, setInterval: every, clearInterval: clear };
+  Object.assign(globalThis, { ...fakes, setImmediate: (work: () => void) => wait(undefined, work) });
   try {
     return await body();
   } finally {
-    globalThis.setImmediate = original;
+    Object.assign(globalThis, { setImmediate, setTimeout, clearTimeout, setInterval, clearInterval });
   }
+}
+
+interface Timer {
+  isOver: boolean;
 }

@@ -1,21 +1,23 @@
 /** A simulated world of one seed: nodes, clients, vendors, faults; run for so many operations, brought to rest, and audited. */
-import { type Money, money } from '../../core/money.ts';
 import type { Store } from '../../plugins/billing/store.ts';
+import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';
 import { Chance } from './chance.ts';
 import type { DatabaseFaults } from './database.ts';
+import { Errands } from './errands.ts';
 import { LeaseOracle } from './lease-oracle.ts';
 import { LimitsOracle } from './limits-oracle.ts';
 import { KeyTable } from './memory-keys.ts';
 import { MemoryLedger } from './memory-ledger.ts';
+import { ShopTables } from './memory-shop.ts';
 import { type Mutant, sound } from './mutants.ts';
 import { Node } from './node.ts';
 import { Oracle } from './oracle.ts';
-import { type AccountProfile, drawModel, drawProfile, type PricedModel, type Profile } from './profile.ts';
-import { Schedule, withFakeTurns } from './schedule.ts';
-import { newStory } from './story.ts';
+import type { Process } from './process.ts';
+import { drawProfile, type Profile } from './profile.ts';
+import { Schedule, withFakeTime } from './schedule.ts';
+import { Trade } from './trade.ts';
 import { type Violation, Violations } from './violations.ts';
-import { type Ask, Visit } from './visit.ts';
 
 export interface Result {
   readonly seed: number;
@@ -29,18 +31,18 @@ export interface Result {
   readonly counts: ReadonlyMap<string, number>;
 }
 
-const modelIds = ['small', 'large'] as const;
 /** Half seconds after which a world that has not come to rest is looked at as it is. */
 const longestRest = 120;
+/** A process forgets an account that nobody has used for five minutes. */
+const forgottenAfterMs = 330_000;
 /** Mostly a notification wakes who listens; now and then it is found by looking. */
 const newsMeanMs = 100;
-const one = { numerator: 1n, denominator: 1n };
 
 /** Runs a seed's world for about so many operations. */
 export async function simulate(seed: number, operations: number, mutant: Mutant = sound): Promise<Result> {
   const world = new World(seed, mutant);
-  return withFakeTurns(
-    (work) => world.turn(work),
+  return withFakeTime(
+    (delayMs, work) => world.wait(delayMs, work),
     () => world.run(operations),
   );
 }
@@ -52,8 +54,7 @@ class World {
   readonly #violations = new Violations(this.#schedule);
   readonly #ledger = new MemoryLedger(() => this.#schedule.now);
   readonly #keys = new KeyTable(() => this.#schedule.now);
-  /** Keyed calls that a client may send again. */
-  #keyed: Ask[] = [];
+  readonly #tables = new ShopTables();
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -62,10 +63,10 @@ class World {
   /** Where balances are shared. */
   readonly #leases: LeaseOracle | undefined;
   readonly #nodes: Node[];
-  readonly #models = new Map<string, PricedModel>();
+  readonly #arrivals: Arrivals;
+  readonly #trade: Trade;
+  readonly #errands: Errands;
   readonly #store: Store;
-  #versions = 0;
-  #references = 0;
   #crashes = 0;
   #isOpen = true;
 
@@ -94,12 +95,24 @@ class World {
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
-    for (const id of modelIds) this.#changePrices(id);
+    this.#tables.onUse = (use) => this.#oracle.trade.used(use);
+    mutant.tables?.(this.#tables);
+    const { chance, profile, oracle } = { chance: this.#chance, profile: this.#profile, oracle: this.#oracle };
+    const shared = { chance, profile, oracle, tables: this.#tables };
+    this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
+    this.#errands = new Errands(this.#schedule, chance, this.#nodes);
+    this.#trade = new Trade({
+      ...shared,
+      errands: this.#errands,
+      endedOf: (account) => this.#arrivals.endedOf(account),
+      balanceOf: (account) => this.#storedOf(account),
+    });
   }
 
-  /** The end of a turn of some process's event loop comes a little later; anything may happen before. */
-  turn(work: () => void): void {
-    this.#schedule.after(this.#chance.fraction(), this.#schedule.current, 'end of turn', work);
+  /** Timers of the processes, and the end of a turn of an event loop: anything may happen before. */
+  wait(delayMs: number | undefined, work: () => void): void {
+    const label = delayMs === undefined ? 'end of turn' : 'timer';
+    this.#schedule.after(delayMs ?? this.#chance.fraction(), this.#schedule.current, label, work);
   }
 
   async run(operations: number): Promise<Result> {
@@ -123,17 +136,26 @@ class World {
   // ----------------------------------------------------------------------------------------------------- what happens
 
   #begin(): void {
-    const { arrivalMeanMs, topUpMeanMs, crashMeanMs, diskMeanMs, outageMeanMs, clockStepMeanMs, leapMeanMs } =
-      this.#profile;
-    for (const account of this.#profile.accounts) this.#topUp(account.id);
-    this.#again('arrival', arrivalMeanMs, () => this.#arrive());
-    this.#again('top-up', topUpMeanMs, () => this.#topUp(this.#chance.pick(this.#profile.accounts).id));
+    const {
+      arrivalMeanMs,
+      topUpMeanMs,
+      tradeMeanMs,
+      crashMeanMs,
+      diskMeanMs,
+      outageMeanMs,
+      clockStepMeanMs,
+      leapMeanMs,
+    } = this.#profile;
+    for (const account of this.#profile.accounts) this.#trade.topUp(account.id);
+    this.#again('arrival', arrivalMeanMs, () => this.#arrivals.arrive());
+    this.#again('top-up', topUpMeanMs, () => this.#trade.topUp(this.#chance.pick(this.#profile.accounts).id));
+    this.#again('trade', tradeMeanMs, () => this.#trade.happen());
     this.#again('crash', crashMeanMs, () => this.#crash(this.#chance.pick(this.#nodes)));
     this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
     this.#again('outage', outageMeanMs, () => this.#outage());
     this.#again('clock step', clockStepMeanMs, () => this.#stepClock(this.#chance.pick(this.#nodes)));
     this.#again('leap in time', leapMeanMs, () => this.#leap());
-    this.#again('new prices', 2_000, () => this.#changePrices(this.#chance.pick(modelIds)));
+    this.#again('new prices', 2_000, () => this.#arrivals.changePrices(this.#chance.pick(modelIds)));
   }
 
   #again(label: string, meanMs: number, work: () => void): void {
@@ -143,112 +165,6 @@ class World {
       this.#again(label, meanMs, work);
       work();
     });
-  }
-
-  #arrive(): void {
-    const account = this.#chance.pick(this.#profile.accounts);
-    const again = this.#chance.oneIn(10) ? this.#sentBefore(account) : undefined;
-    const ask = again ?? this.#ask(account);
-    const node = this.#nodeFor(account, ask);
-    const { serving } = node;
-    if (serving === undefined) return;
-    this.#schedule.current = serving.life;
-    const exchange = Visit.exchangeOf(serving, ask);
-    this.#mutant.exchange?.(exchange, this.#chance);
-    const { output_tokens: stepTokens, whole_answers: whole } = this.#profile.billing.hold;
-    const longest = ask.call.maxOutputTokens ?? 4_000;
-    const story = newStory({
-      id: exchange.id,
-      account: account.id,
-      life: serving.life,
-      node: node.index,
-      list: ask.price,
-      ratio: ask.ratio ?? one,
-      inputTokens: ask.call.inputTokens,
-      heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
-    });
-    this.#oracle.arrived(story, ask.call.maxOutputTokens ?? this.#profile.vendors.longestOutput);
-    if (ask.key !== undefined) {
-      this.#oracle.keys.arrived(story, ask.key, ask.body);
-      if (again === undefined) this.#keyed = [...this.#keyed.slice(-20), ask];
-    }
-    const { vendors } = this.#profile;
-    const setting = { schedule: this.#schedule, chance: this.#chance, oracle: this.#oracle, vendors };
-    new Visit({ ...setting, line: () => node.disk.writes }, serving, story, exchange, ask).begin();
-  }
-
-  /** Calls go to any node; those with a key to the account's own, for a key is not kept safe from a second run elsewhere. */
-  #nodeFor(account: AccountProfile, { key }: Ask): Node {
-    if (key === undefined) return this.#chance.pick(this.#nodes);
-    return this.#nodes[this.#profile.accounts.indexOf(account) % this.#nodes.length]!;
-  }
-
-  /** A client asks again under its key; now and then by mistake for something else. */
-  #sentBefore({ id }: AccountProfile): Ask | undefined {
-    const own = this.#keyed.filter(({ caller }) => caller.accountId === id);
-    if (own.length === 0) return undefined;
-    const ask = this.#chance.pick(own);
-    return this.#chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
-  }
-
-  #ask({ id, plan, ratio }: AccountProfile): Ask {
-    const chance = this.#chance;
-    const { model, price } = this.#models.get(chance.pick(modelIds))!;
-    const inputTokens = chance.pick([0, 1, 100, 3_000]);
-    const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
-    return {
-      caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
-      plan,
-      model,
-      price,
-      ratio,
-      key: this.#profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
-      body: `body-${chance.next()}`,
-      call: {
-        protocol: 'chat',
-        model: model.id,
-        stream: chance.below(100) >= this.#profile.wholePercent,
-        billable: true,
-        inputTokens,
-        maxOutputTokens,
-        choices: 1,
-      },
-      leavesAfterMs: chance.oneIn(8) ? chance.delay(100) : undefined,
-    };
-  }
-
-  /** A payment comes in and is told to some gateway until that has said yes. */
-  #topUp(account: string): void {
-    const amount = money(BigInt(this.#chance.between(1, 2 * Number(this.#profile.topUp))));
-    this.#references += 1;
-    this.#oracle.payments.set(`payment-${this.#references}`, amount);
-    this.#pay(account, amount, `payment-${this.#references}`);
-  }
-
-  #pay(account: string, amount: Money, reference: string): void {
-    const { serving } = this.#chance.pick(this.#nodes);
-    let isDone = false;
-    const done = (worked: boolean) => {
-      if (isDone) return;
-      isDone = true;
-      if (worked) this.#oracle.acknowledged.add(reference);
-      // The provider of payments tells some payments twice.
-      if (worked && !this.#chance.oneIn(10)) return;
-      const again = () => this.#pay(account, amount, reference);
-      this.#schedule.after(this.#chance.delay(300), undefined, 'pay again', again);
-    };
-    if (serving === undefined) {
-      done(false);
-      return;
-    }
-    this.#schedule.current = serving.life;
-    const grant = { kind: 'top-up', reason: 'simulation', reference };
-    serving.ledger.credit(account, amount, grant).then(
-      () => done(true),
-      () => done(false),
-    );
-    // A process that has died never answers.
-    this.#schedule.after(5_000, undefined, 'payment timed out', () => done(false));
   }
 
   #crash(node: Node): void {
@@ -282,11 +198,8 @@ class World {
   #leap(): void {
     const hours = this.#chance.between(0, this.#chance.pick([1, 6, 30, 200]));
     for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
-  }
-
-  #changePrices(id: string): void {
-    this.#versions += 1;
-    this.#models.set(id, drawModel(this.#chance, id, this.#versions));
+    // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
+    this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
   }
 
   // ------------------------------------------------------------------------------------------------------------- rest
@@ -310,11 +223,16 @@ class World {
     for (const node of this.#nodes) void node.stop().then(() => (stopped += 1));
     await schedule.run(() => stopped === this.#nodes.length);
     this.#audit.finish();
+    this.#oracle.trade.finish(this.#ledger, this.#tables);
     this.#leases?.finish();
   }
 
   #isQuiet(): boolean {
-    return this.#oracle.running === 0 && this.#nodes.every(({ serving }) => serving !== undefined);
+    return (
+      this.#oracle.running === 0 &&
+      this.#errands.open === 0 &&
+      this.#nodes.every(({ serving }) => serving !== undefined)
+    );
   }
 
   async #pass(milliseconds: number): Promise<void> {
@@ -322,15 +240,33 @@ class World {
     await this.#schedule.run(() => this.#schedule.now >= until);
   }
 
-  /** A process's own idea of an account's balance. */
+  /**
+   * A process's own idea of each account's balance. What was set aside for a debit of which it could not learn whether it was
+   * made stays aside until the process has forgotten the account.
+   */
   async #compareMemory({ serving }: Node): Promise<void> {
+    let mayBeLess = true;
     for (const { id } of this.#profile.accounts) {
-      const told: bigint[] = [];
-      void serving!.ledger.balance(id).then((balance) => told.push(balance));
-      await this.#schedule.run(() => told.length > 0);
-      const stored = this.#ledger.accounts.get(id)?.balance ?? 0n;
-      if (told[0] !== stored) this.#violations.add('M1', id, `memory says ${told[0]}, the database ${stored}`);
+      let told = await this.#balanceIn(serving!, id);
+      if (told < this.#storedOf(id) && mayBeLess) {
+        await this.#pass(forgottenAfterMs);
+        mayBeLess = false;
+        told = await this.#balanceIn(serving!, id);
+      }
+      const stored = this.#storedOf(id);
+      if (told !== stored) this.#violations.add('M1', id, `memory says ${told}, the database ${stored}`);
     }
+  }
+
+  #storedOf(account: string): bigint {
+    return this.#ledger.accounts.get(account)?.balance ?? 0n;
+  }
+
+  async #balanceIn({ ledger }: Process, account: string): Promise<bigint> {
+    const told: bigint[] = [];
+    void ledger.balance(account).then((balance) => told.push(balance));
+    await this.#schedule.run(() => told.length > 0);
+    return told[0]!;
   }
 
   // ------------------------------------------------------------------------------------------------------------ wiring
@@ -344,6 +280,8 @@ class World {
       store: this.#store,
       shared: this.#profile.shared,
       keys: this.#keys,
+      tables: this.#tables,
+      accounts: this.#profile.accounts,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,

@@ -44,6 +44,8 @@ export interface Leases {
   tellAlive(node: Node, lives: boolean): Promise<void>;
   /** Other processes that live. */
   countOthers(journal: string): Promise<number>;
+  /** What nodes may spend of the account without asking, and as much of that as those have that live. */
+  leasedOf(accountId: string): Promise<{ readonly leased: Money; readonly byLiving: Money }>;
 }
 
 /** The leases in a database that speaks SQL. */
@@ -54,6 +56,7 @@ export function sqlLeases(orm: Orm, schema: string): Leases {
     accountsOf: (node) => accountsOf(orm, schema, node),
     tellAlive: (node, lives) => tellAlive(orm, schema, node, lives),
     countOthers: (journal) => countOthers(orm, schema, journal),
+    leasedOf: (accountId) => leasedOf(orm, schema, accountId),
   };
 }
 

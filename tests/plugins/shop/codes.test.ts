@@ -7,7 +7,7 @@ import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { pool } from '../../../core/vocabulary.ts';
 import { hashCode, makeCode, prefixOf, readCode } from '../../../plugins/shop/code.ts';
-import { databaseUrl } from '../../helpers/database.ts';
+import { testOnServer } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { codeOf, makeCodes, openStall, redeem, statuses, usd } from './stall.ts';
 
@@ -32,28 +32,31 @@ test('redeem race: 100 parallel redemptions of a single-use code on two processe
 });
 
 // Two processes of the operating system need a server between them.
-for (const uses of databaseUrl === undefined ? [] : [1, 7]) {
-  test(`redeem race: 100 parallel redemptions on two processes of the operating system credit a code of ${uses} uses ${uses} times`, async () => {
-    const stall = await openStall();
-    const people = await Promise.all(Array.from({ length: 10 }, (_, index) => stall.account(`person ${index}`)));
-    const [code] = await makeCodes(stall, { usd: '5', uses: String(uses) });
-    const ids = people.map(({ id }) => id);
-    const script = ['--import', 'tsx', 'tests/plugins/shop/redeemer.ts', stall.database.schema, code!, '50', ...ids];
-    const children = [1, 2].map(() => spawn(process.execPath, script, { stdio: ['pipe', 'pipe', 'inherit'] }));
-    const lines = children.map((child) => createInterface(child.stdout)[Symbol.asyncIterator]());
-    for (const line of lines) assert.equal((await line.next()).value, 'ready');
-    for (const child of children) child.stdin.write('go\n');
-    const told = await Promise.all(lines.map(async (line) => JSON.parse((await line.next()).value!) as number[]));
-    assert.equal(told.flat().length, 100);
-    assert.equal(told.flat().filter((status) => status === 200).length, uses);
-    assert.deepEqual(new Set(told.flat()), new Set([200, 409]));
-    const balances = await Promise.all(people.map((account) => stall.balance(account)));
-    assert.equal(
-      balances.reduce((sum, balance) => sum + balance, 0n),
-      usd('5') * BigInt(uses),
-    );
-    await stall.audit();
-  });
+for (const uses of [1, 7]) {
+  testOnServer(
+    `redeem race: 100 parallel redemptions on two processes of the operating system credit a code of ${uses} uses ${uses} times`,
+    async () => {
+      const stall = await openStall();
+      const people = await Promise.all(Array.from({ length: 10 }, (_, index) => stall.account(`person ${index}`)));
+      const [code] = await makeCodes(stall, { usd: '5', uses: String(uses) });
+      const ids = people.map(({ id }) => id);
+      const script = ['--import', 'tsx', 'tests/plugins/shop/redeemer.ts', stall.database.schema, code!, '50', ...ids];
+      const children = [1, 2].map(() => spawn(process.execPath, script, { stdio: ['pipe', 'pipe', 'inherit'] }));
+      const lines = children.map((child) => createInterface(child.stdout)[Symbol.asyncIterator]());
+      for (const line of lines) assert.equal((await line.next()).value, 'ready');
+      for (const child of children) child.stdin.write('go\n');
+      const told = await Promise.all(lines.map(async (line) => JSON.parse((await line.next()).value!) as number[]));
+      assert.equal(told.flat().length, 100);
+      assert.equal(told.flat().filter((status) => status === 200).length, uses);
+      assert.deepEqual(new Set(told.flat()), new Set([200, 409]));
+      const balances = await Promise.all(people.map((account) => stall.balance(account)));
+      assert.equal(
+        balances.reduce((sum, balance) => sum + balance, 0n),
+        usd('5') * BigInt(uses),
+      );
+      await stall.audit();
+    },
+  );
 }
 
 test('a code of several uses is redeemed so often, once by each account, whoever is faster', async () => {

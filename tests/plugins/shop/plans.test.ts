@@ -1,7 +1,9 @@
 /** Plans: bought, extended, replaced, renewed, ended, and the money that they bring. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pool, shop } from '../../../core/vocabulary.ts';
+import { plans, pool, shop } from '../../../core/vocabulary.ts';
+import { sqlStore } from '../../../plugins/billing/store.ts';
+import { keepUp } from '../../../plugins/billing/terms.ts';
 import { endOf } from '../../../plugins/shop/sale.ts';
 import { buy, codeOf, makeCodes, openStall, redeem, type Stall, statuses, usd } from './stall.ts';
 
@@ -129,6 +131,33 @@ test('a plan that is renewed is bought again at its end while the balance covers
   stall.host.advance(10 * dayMs);
   await view(stall, account);
   assert.equal(await stall.planOf(account), 'free');
+  await stall.audit();
+});
+
+test('what was paid for a plan is kept when the next one is bought where the clock is behind', async () => {
+  const first = await openStall();
+  const second = await openStall(first);
+  const account = await first.account('alice', '100');
+  const now = first.host.clock.now();
+  first.host.advance(240_000);
+  await buy(first, account, 'day', 'order-1');
+  assert.equal((await buy(second, account, 'day', 'order-2')).endsAt, now + 240_000 + 2 * dayMs);
+  await buy(second, account, 'saver', 'order-3');
+  assert.equal((await view(first, account)).term?.plan, 'saver');
+  assert.equal((await view(second, account)).grants.filter(({ kind }) => kind === 'plan').length, 1);
+  await first.audit();
+});
+
+test('a call that began on a plan brings nothing more of it when its term has ended meanwhile', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '20');
+  await buy(stall, account, 'pro', 'order-1');
+  stall.host.advance(40 * dayMs);
+  const terms = stall.host.need(plans).terms('pro');
+  const at = stall.host.clock.now();
+  await sqlStore(stall.database).transact(account.id, at, (entries) => keepUp(entries, terms));
+  const { grants, balance } = await view(stall, account);
+  assert.deepEqual([grants, balance], [[], 0n]);
   await stall.audit();
 });
 

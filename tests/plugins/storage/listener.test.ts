@@ -1,11 +1,8 @@
 /** Announcements wake the other processes of one PostgreSQL at once; without notifications they are read a moment later. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import { databaseUrl, openDatabase, type TestDatabase } from '../../helpers/database.ts';
-
-const options = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
+import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
 
 const listen = ({ host }: TestDatabase) => host.intervals.find(({ name }) => name === 'listen to changes')!.work();
 
@@ -21,9 +18,8 @@ async function heard(
   return promise.finally(() => clearTimeout(timer));
 }
 
-test(
+testOnServer(
   'an announcement is heard by another process without a poll, also after its connection was lost',
-  options,
   async () => {
     const schema = `listen_${randomBytes(6).toString('hex')}`;
     const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
@@ -44,7 +40,7 @@ test(
   },
 );
 
-test('without a listener the next poll tells it', options, async () => {
+testOnServer('without a listener the next poll tells it', async () => {
   const schema = `listen_${randomBytes(6).toString('hex')}`;
   const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
   assert.equal(await heard(hearer, () => speaker.announce('key', 'one'), 100), undefined);

@@ -248,7 +248,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
     const store: Database = { ...database, orm: mortal(database.orm, fate) };
     const nodeHost = { ...fakeHost(), clock: host.clock };
     nodeHost.random.bytes(++nodes);
-    const vault = new Vault(nodeHost, store, openTill(nodeHost, store, sqlStore(store), () => undefined).changes);
+    const vault = new Vault(nodeHost, openTill(nodeHost, store, sqlStore(store), () => undefined).changes);
     const tools: Tools = {
       store,
       rows: new TaskRows(store),

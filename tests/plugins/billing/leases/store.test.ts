@@ -10,7 +10,7 @@ import { applyBatch } from '../../../../plugins/billing/batch.ts';
 import type { Ask } from '../../../../plugins/billing/leases/slice.ts';
 import { leasedOf, listNodes, type Node, releaseNode, sqlLeases } from '../../../../plugins/billing/leases/store.ts';
 import { rowsOf, tablesOf } from '../../../../plugins/billing/sql.ts';
-import { databaseUrl, openDatabase, type TestDatabase } from '../../../helpers/database.ts';
+import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { lineOf } from '../world.ts';
 import { LeaseModel } from './lease-model.ts';
 
@@ -156,33 +156,28 @@ async function untilOneWaits({ orm }: TestDatabase): Promise<void> {
   }
 }
 
-/** The embedded database has one session, in which nothing waits. */
-const twoSessions = { skip: databaseUrl === undefined ? 'needs PostgreSQL' : false };
 const answered = (row: { amount: bigint }) => row.amount;
 const refused = (error: Error) => error.message;
 
-test(
-  'a statement of an earlier run that waited for a lock changes nothing behind the later one',
-  twoSessions,
-  async () => {
-    const store = await openStore();
-    const { orm, schema } = store;
-    const [node, other] = [await newNode(store), await newNode(store)];
-    const accountId = await openAccount(store, 100n);
-    assert.equal((await take(store, node, ask(accountId, { need: 80n }))).amount, 80n);
-    let late: Promise<bigint | string> | undefined;
-    await whileLocked(store, accountId, async () => {
-      late = take(store, node, ask(accountId, { keep: 80n, need: 80n })).then(answered, refused);
-      await untilOneWaits(store);
-      await claim(store, node.journal, 'a later run');
-      await sqlLeases(orm, schema).giveAllBack({ ...node, owner: 'a later run' });
-    });
-    assert.match(String(await late), /belongs to another process/);
-    assert.equal((await leasedOf(orm, schema, accountId)).leased, 0n);
-    assert.equal((await take(store, other, ask(accountId, { need: 100n }))).amount, 100n);
-    await store.close();
-  },
-);
+// The embedded database has one session, in which nothing waits.
+testOnServer('a statement of an earlier run that waited for a lock changes nothing behind the later one', async () => {
+  const store = await openStore();
+  const { orm, schema } = store;
+  const [node, other] = [await newNode(store), await newNode(store)];
+  const accountId = await openAccount(store, 100n);
+  assert.equal((await take(store, node, ask(accountId, { need: 80n }))).amount, 80n);
+  let late: Promise<bigint | string> | undefined;
+  await whileLocked(store, accountId, async () => {
+    late = take(store, node, ask(accountId, { keep: 80n, need: 80n })).then(answered, refused);
+    await untilOneWaits(store);
+    await claim(store, node.journal, 'a later run');
+    await sqlLeases(orm, schema).giveAllBack({ ...node, owner: 'a later run' });
+  });
+  assert.match(String(await late), /belongs to another process/);
+  assert.equal((await leasedOf(orm, schema, accountId)).leased, 0n);
+  assert.equal((await take(store, other, ask(accountId, { need: 100n }))).amount, 100n);
+  await store.close();
+});
 
 test('an ask that was given up changes nothing when it comes to run behind what its run did since', async () => {
   const store = await openStore();

@@ -1,0 +1,133 @@
+/** The clients: who calls what, on which plan and at which node, and who asks again under a key. */
+import type { Chance } from './chance.ts';
+import type { ShopTables } from './memory-shop.ts';
+import type { Mutant } from './mutants.ts';
+import type { Node } from './node.ts';
+import type { Oracle } from './oracle.ts';
+import { type AccountProfile, drawModel, type PricedModel, type Profile } from './profile.ts';
+import type { Schedule } from './schedule.ts';
+import { newStory } from './story.ts';
+import { type Ask, Visit } from './visit.ts';
+
+export const modelIds = ['small', 'large'] as const;
+const one = { numerator: 1n, denominator: 1n };
+/** Calls that are remembered to be asked again, or given back. */
+const remembered = 20;
+
+export interface ArrivalsOptions {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly profile: Profile;
+  readonly oracle: Oracle;
+  readonly tables: ShopTables;
+  readonly nodes: readonly Node[];
+  readonly mutant: Mutant;
+}
+
+export class Arrivals {
+  readonly #options: ArrivalsOptions;
+  readonly #models = new Map<string, PricedModel>();
+  /** Keyed calls that a client may send again. */
+  #keyed: Ask[] = [];
+  readonly #recent = new Map<string, string[]>();
+  #versions = 0;
+
+  constructor(options: ArrivalsOptions) {
+    this.#options = options;
+    for (const id of modelIds) this.changePrices(id);
+  }
+
+  changePrices(id: string): void {
+    this.#versions += 1;
+    this.#models.set(id, drawModel(this.#options.chance, id, this.#versions));
+  }
+
+  /** Calls of an account that have ended, the last ones. */
+  endedOf(account: string): string[] {
+    const { stories } = this.#options.oracle;
+    return (this.#recent.get(account) ?? []).filter((id) => stories.get(id)!.ended);
+  }
+
+  arrive(): void {
+    const { schedule, chance, profile, oracle, nodes, mutant } = this.#options;
+    const account = chance.pick(profile.accounts);
+    const node = chance.pick(nodes);
+    const { serving } = node;
+    const again = chance.oneIn(10) ? this.#sentBefore(account) : undefined;
+    const ask = again ?? this.#ask(account, node);
+    if (serving === undefined) return;
+    schedule.current = serving.life;
+    const exchange = Visit.exchangeOf(serving, ask);
+    mutant.exchange?.(exchange, chance);
+    const { output_tokens: stepTokens, whole_answers: whole } = profile.billing.hold;
+    const longest = ask.call.maxOutputTokens ?? 4_000;
+    const story = newStory({
+      id: exchange.id,
+      account: account.id,
+      life: serving.life,
+      node: node.index,
+      list: ask.price,
+      ratio: ask.ratio ?? one,
+      inputTokens: ask.call.inputTokens,
+      heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
+    });
+    oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);
+    this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
+    if (ask.key !== undefined) {
+      oracle.keys.arrived(story, ask.key, ask.body);
+      if (again === undefined) this.#keyed = [...this.#keyed.slice(-remembered), ask];
+    }
+    const { vendors } = profile;
+    new Visit(
+      { schedule, chance, oracle, vendors, line: () => node.disk.writes },
+      serving,
+      story,
+      exchange,
+      ask,
+    ).begin();
+  }
+
+  /** A client asks again under its key; now and then by mistake for something else. */
+  #sentBefore({ id }: AccountProfile): Ask | undefined {
+    const { chance } = this.#options;
+    const own = this.#keyed.filter(({ caller }) => caller.accountId === id);
+    if (own.length === 0) return undefined;
+    const ask = chance.pick(own);
+    return chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
+  }
+
+  #ask(account: AccountProfile, node: Node): Ask {
+    const { chance, profile } = this.#options;
+    const { id, ratio } = account;
+    const { model, price } = this.#models.get(chance.pick(modelIds))!;
+    const inputTokens = chance.pick([0, 1, 100, 3_000]);
+    const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
+    const plan = this.#planOf(account, node);
+    return {
+      caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
+      plan,
+      model,
+      price,
+      ratio,
+      key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
+      body: `body-${chance.next()}`,
+      call: {
+        protocol: 'chat',
+        model: model.id,
+        stream: chance.below(100) >= profile.wholePercent,
+        billable: true,
+        inputTokens,
+        maxOutputTokens,
+        choices: 1,
+      },
+      leavesAfterMs: chance.oneIn(8) ? chance.delay(100) : undefined,
+    };
+  }
+
+  /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */
+  #planOf({ id, plan, offers }: AccountProfile, node: Node): Ask['plan'] {
+    const bought = this.#options.tables.plans.get(id);
+    if (bought === undefined || node.wallClock >= (bought.endsAt ?? Number.POSITIVE_INFINITY)) return plan;
+    return offers.find(({ terms }) => terms.name === bought.plan)!.terms;
+  }
+}

@@ -1,0 +1,259 @@
+/** Random histories of claims, batches and entries for a store: the same steps for each that is held against another. */
+import { GatewayError } from '../../core/errors.ts';
+import { type Money, money } from '../../core/money.ts';
+import type { PlanTerms } from '../../core/vocabulary.ts';
+import type { Funds } from '../../plugins/billing/funds.ts';
+import type { JournalRecord } from '../../plugins/billing/records.ts';
+import { refundCredit, refundRequest } from '../../plugins/billing/refunds.ts';
+import type { Store } from '../../plugins/billing/store.ts';
+import { beginTerm, keepUp } from '../../plugins/billing/terms.ts';
+import { lineOf } from '../plugins/billing/world.ts';
+import { Chance } from './chance.ts';
+
+const accounts = ['alice', 'bob', 'carol'] as const;
+
+const plan: PlanTerms = {
+  name: 'plan',
+  limits: {},
+  models: undefined,
+  multiplier: undefined,
+  grant: { amount: money(5_000n), every: 'day' },
+  windows: { '5h': money(1_500n) },
+};
+
+/** What one history does to a store, step after step; each step's answer as plain values. */
+export type Step = (store: Store) => Promise<unknown>;
+
+export class Script {
+  readonly steps: Step[] = [];
+  readonly #chance: Chance;
+  readonly #requests: string[];
+  readonly #texts: { text: string; ids: string[]; applied: number; journal: string }[] = [];
+  readonly #owners = new Map<string, string>();
+  #at = Date.UTC(2027, 0, 1);
+  #applied = 0;
+  #count = 0;
+
+  constructor(seed: number, length: number) {
+    this.#chance = new Chance(seed);
+    const id = (index: number) =>
+      `01a3185c-${seed.toString(16).padStart(4, '0')}-7000-8000-${String(index).padStart(12, '0')}`;
+    this.#requests = Array.from({ length: 24 }, (_, index) => id(index));
+    this.#claim();
+    for (const [index, account] of accounts.entries()) this.#fill(account, `reference-${index}`);
+    for (let step = 0; step < length; step += 1) {
+      this.#at += this.#chance.pick([0, 1, 60_000, 7 * 3_600_000, 30 * 3_600_000]);
+      this.#chance
+        .pick([
+          this.#claim,
+          ...[this.#batch, this.#batch, this.#batch, this.#again],
+          ...[this.#entry, this.#entry, this.#funds, this.#term, this.#back, this.#back, this.#deposit],
+        ])
+        .call(this);
+    }
+  }
+
+  /** Something to begin with, so that not all that costs is refused. */
+  #fill(account: string, reference: string): void {
+    const [at, grant] = [this.#at, { kind: 'top-up', reason: 'test', reference }];
+    this.steps.push((store) => store.transact(account, at, (entries) => entries.credit(money(20_000n), grant)));
+  }
+
+  #claim(): void {
+    const journal = this.#chance.pick(['one', 'two']);
+    this.#count += 1;
+    const owner = `owner-${this.#count}`;
+    this.#owners.set(journal, owner);
+    // Now and then the epoch is an old one.
+    const epoch = this.#chance.oneIn(8) ? 1 : this.#count;
+    this.steps.push(async (store) => [await store.claim(journal, owner, epoch), await store.cursorOf(journal)]);
+  }
+
+  #batch(): void {
+    const chance = this.#chance;
+    const records = Array.from({ length: chance.between(1, 6) }, () => this.#record());
+    // Now and then the batch names an account too few, or comes from a process that was shut out.
+    const named = new Set(records.flatMap((record) => ('account' in record ? [record.account] : [])));
+    if (chance.oneIn(15)) named.delete(chance.pick(accounts));
+    const journal = chance.pick(['one', 'two']);
+    this.#applied += records.length;
+    const text = lineOf(this.#applied, ...records).toString('utf8');
+    const given = { text, ids: [...named], applied: this.#applied, journal };
+    this.#texts.push(given);
+    this.#push(given, chance.oneIn(10) ? 'nobody' : this.#owners.get(journal));
+  }
+
+  /** A batch whose answer was lost is applied again. */
+  #again(): void {
+    if (this.#texts.length > 0) {
+      const given = this.#chance.pick(this.#texts);
+      this.#push(given, this.#owners.get(given.journal));
+    }
+  }
+
+  #push(
+    { text, ids, applied, journal }: { text: string; ids: string[]; applied: number; journal: string },
+    owner = 'nobody',
+  ) {
+    this.steps.push(async (store) => plain(await store.apply(text, ids, { journal, owner, applied })));
+  }
+
+  #funds(): void {
+    const at = this.#at;
+    this.steps.push(async (store) => plain(await store.funds([...accounts, 'nobody'], at)));
+  }
+
+  #record(): JournalRecord {
+    const chance = this.#chance;
+    const index = chance.below(this.#requests.length);
+    const shared = { id: this.#requests[index]!, at: this.#at, account: accounts[index % accounts.length]! };
+    const amount = String(chance.below(400));
+    const price = { input: '1', output: '2' };
+    switch (chance.below(5)) {
+      case 0:
+      case 1:
+        return {
+          ...shared,
+          kind: 'HOLD',
+          key: 'k',
+          model: 'm',
+          input: 1,
+          output: 2,
+          amount,
+          price,
+          ratio: '1/1',
+          version: 'v',
+        };
+      case 2:
+        return { ...shared, kind: 'EXTEND', part: chance.between(1, 2), output: 5, amount };
+      case 3:
+        return { ...shared, kind: 'VOID', model: 'm', held: amount, reason: 'refused', attempts: this.#attempts() };
+      default:
+        return {
+          ...shared,
+          kind: 'SETTLE',
+          key: 'k',
+          model: 'm',
+          input: 1,
+          held: amount,
+          cost: String(chance.below(500)),
+          usage: { input: chance.below(9), output: 2 },
+          estimated: chance.oneIn(2),
+          terminal: true,
+          reason: 'answered',
+          price,
+          ratio: '1/1',
+          version: 'v',
+          ...(chance.oneIn(4) ? { absorbed: String(chance.below(50)) } : {}),
+          attempts: this.#attempts(),
+        };
+    }
+  }
+
+  #attempts() {
+    return Array.from({ length: this.#chance.below(3) }, (_, index) => ({
+      number: index + 1,
+      provider: 'p',
+      model: 'pm',
+      credential: 'p#1',
+      protocol: 'chat',
+      startedAt: this.#at,
+      result: this.#chance.pick(['answered', 'refused'] as const),
+    }));
+  }
+
+  #entry(): void {
+    const chance = this.#chance;
+    const [account, at, amount] = [chance.pick(accounts), this.#at, money(BigInt(chance.between(1, 9_000)))];
+    const reference = `reference-${chance.below(40)}`;
+    // A time of its own for each, because of two that end together the id decides, and ids are drawn anew.
+    this.#count += 1;
+    const expiresAt = chance.oneIn(3) ? at + 3_600_000 * chance.between(1, 40) + this.#count : undefined;
+    const grant = { kind: 'top-up', reason: 'test', reference, expiresAt };
+    const fate = chance.below(5);
+    this.steps.push((store) =>
+      store.transact(account, at, async (entries) => {
+        if (fate < 2) await entries.credit(amount, grant);
+        else if (fate === 2) await entries.debit(amount, { reason: 'test', reference: `debit-${reference}` });
+        else await keepUp(entries, plan);
+        if (fate === 4) await entries.credit(amount, { ...grant, reference: `${reference}-undone-${at}` });
+        if (fate === 4) throw new GatewayError('conflict', 'thought better of it');
+        return String(entries.balance);
+      }),
+    );
+  }
+
+  /** A plan is bought, extended or comes to its end; the grants that it brings are given. */
+  #term(): void {
+    const chance = this.#chance;
+    const [account, at, fate] = [chance.pick(accounts), this.#at, chance.below(4)];
+    const [price, reference] = [money(BigInt(chance.below(700))), `purchase-${chance.below(9)}`];
+    const endsAt = chance.oneIn(3) ? undefined : at + 3_600_000 * chance.between(1, 90);
+    const bought = { ...plan, name: chance.pick(['plan', 'other']) };
+    this.steps.push((store) =>
+      store.transact(account, at, async (entries) => {
+        const { terms } = entries.tables;
+        if (fate === 0) await keepUp(entries, undefined, async () => beginTerm(entries, plan, endsAt));
+        if (fate > 1 && (await entries.purchase(price, { reason: 'test', reference })))
+          await beginTerm(entries, bought, endsAt);
+        const running = await terms.last(at);
+        if (fate === 1 && running !== undefined) await terms.setEnd(running.id, endsAt);
+        if (fate === 3) throw new GatewayError('conflict', 'thought better of it');
+        const last = await terms.last(at);
+        return (
+          last && [last.plan, String(last.amount), last.every, String(last.limits['5h']), last.startsAt, last.endsAt]
+        );
+      }),
+    );
+  }
+
+  /** Money back: of a credit, or of a request. */
+  #back(): void {
+    const chance = this.#chance;
+    const [index, at, amount] = [chance.below(this.#requests.length), this.#at, money(BigInt(chance.between(1, 300)))];
+    const account = accounts[chance.oneIn(8) ? 0 : index % accounts.length]!;
+    const of = chance.oneIn(2) ? `reference-${chance.below(40)}` : this.#requests[index]!;
+    const entry = { reason: 'test', reference: `back-${chance.below(20)}` };
+    const fails = chance.oneIn(8);
+    this.steps.push((store) =>
+      store.transact(account, at, async (entries) => {
+        await (of.startsWith('reference') ? refundCredit : refundRequest)(entries, of, amount, entry);
+        if (fails) throw new GatewayError('conflict', 'thought better of it');
+        return String(entries.balance);
+      }),
+    );
+  }
+
+  /** Work that is done later: its money is set aside with it, and ends with it. */
+  #deposit(): void {
+    const chance = this.#chance;
+    const [at, index, fails] = [this.#at, chance.below(this.#requests.length), chance.oneIn(8)];
+    const [id, account] = [this.#requests[index]!, accounts[index % accounts.length]!];
+    const records = Array.from({ length: chance.between(1, 2) }, () => ({ ...this.#record(), id, at, account }));
+    this.steps.push((store) =>
+      store.transact(account, at, async (entries) => {
+        const { deposits } = entries.tables;
+        const kept = await deposits.find(id);
+        await deposits.post(records as JournalRecord[]);
+        if (kept === undefined) await deposits.add(id, { held: money(BigInt(index)), terms: '{"of":1}' }, at);
+        else await deposits.remove(id);
+        if (fails) throw new GatewayError('conflict', 'thought better of it');
+        return [String(kept?.held), kept?.terms];
+      }),
+    );
+  }
+}
+
+/** Values that can be compared: amounts as digits, grants without their ids. */
+function plain(found: Map<string, Money | Funds>): unknown {
+  return [...found]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([id, value]) => {
+      if (typeof value === 'bigint') return [id, String(value)];
+      const pots = value.pool?.pots.map(({ remaining, expiresAt }) => [String(remaining), expiresAt]);
+      // What others have spent may stand beside it, and matters to nobody.
+      const own = [...(value.pool?.spent ?? [])].filter(([key]) => key.startsWith(`plan:${id}:`));
+      const spent = own.map(([key, sum]) => `${key} ${sum}`).sort();
+      return [id, String(value.balance), pots, pots === undefined ? undefined : spent, value.term !== undefined];
+    });
+}

@@ -1,0 +1,59 @@
+/** What the records of a batch become in the database in memory: postings, by the meaning of the batch statement. */
+import type { EntryRow } from '../../plugins/billing/entry-rows.ts';
+import type { EndRecord, ExtendRecord, HoldRecord, JournalRecord } from '../../plugins/billing/records.ts';
+
+/** Records that make a ledger row. */
+export type PostingRecord = HoldRecord | ExtendRecord | EndRecord;
+
+export interface Row {
+  readonly seq: number;
+  readonly account: string;
+  readonly kind: PostingRecord['kind'] | EntryRow['kind'];
+  readonly request: string | undefined;
+  readonly part: number;
+  readonly grantId: string | undefined;
+  readonly reference: string | undefined;
+  readonly amount: bigint;
+  readonly held: bigint;
+  readonly revenue: bigint;
+  readonly funding: bigint;
+  readonly absorbed: bigint;
+  readonly balanceAfter: bigint;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+}
+
+export type Draft = Omit<Row, 'seq' | 'balanceAfter'>;
+
+/** The records of journal lines `CRC FIRST … [RECORD, …]`. */
+export function recordsOf(text: string): JournalRecord[] {
+  const found: JournalRecord[] = [];
+  for (const line of text.split('\n')) {
+    if (line !== '') found.push(...(JSON.parse(line.slice(line.indexOf('['))) as JournalRecord[]));
+  }
+  return found;
+}
+
+export function makesRow(record: JournalRecord): record is PostingRecord {
+  return record.kind !== 'SENT' && record.kind !== 'PROGRESS';
+}
+
+export function postingOf(record: PostingRecord): Draft {
+  const { kind, id: request, account, at } = record;
+  const shared = { account, kind, request, grantId: undefined, reference: undefined, at };
+  if (record.kind === 'HOLD' || record.kind === 'EXTEND') {
+    const amount = BigInt(record.amount);
+    const part = record.kind === 'EXTEND' ? record.part : 0;
+    return { ...shared, part, amount: -amount, held: amount, revenue: 0n, funding: 0n, absorbed: 0n };
+  }
+  const held = BigInt(record.held);
+  const cost = record.kind === 'SETTLE' ? BigInt(record.cost) : 0n;
+  const absorbed = BigInt(record.absorbed ?? 0);
+  return { ...shared, part: 0, amount: held - cost, held: -held, revenue: cost, funding: -absorbed, absorbed };
+}
+
+/** Throws as the constraint does. */
+export function checkUsage(record: PostingRecord): void {
+  if (record.kind === 'SETTLE' && BigInt(record.cost) < 0n)
+    throw new Error('violates check constraint "usage_cost_check"');
+}
