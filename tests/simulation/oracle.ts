@@ -48,6 +48,8 @@ export class Oracle {
   readonly #schedule: Schedule;
   /** Set where several nodes spend an account. */
   shared: SharedAccounts | undefined;
+  /** Tokens by which what is set aside grows. */
+  stepTokens = 0;
   /** What was paid by reference, and what each account's plan brings for a period. */
   readonly payments = new Map<string, bigint>();
   readonly planGrants = new Map<string, bigint>();
@@ -162,7 +164,7 @@ export class Oracle {
       this.lapsed.set(grant!.id, -row.amount);
       // Running calls, and nodes that had leased it, may have counted on it.
       const leased = this.shared?.leasedOf(view.id) ?? 0n;
-      const left = view.credited - view.settled - view.covered - leased;
+      const left = view.credited - view.settled - view.covered - this.#aheadOf(view) - leased;
       if (left < 0n) view.excess -= left;
       return;
     }
@@ -178,6 +180,16 @@ export class Oracle {
     if (row.kind !== 'CREDIT' || due !== row.amount || !isPlans) {
       this.violations.add('M12', reference, `${row.amount} nano-USD were credited, ${due} are right`);
     }
+  }
+
+  /** What running calls may have set aside beyond what they were seen to need: up to a step of tokens each. */
+  #aheadOf(view: AccountView): bigint {
+    let ahead = 0n;
+    for (const { inputTokens, seen, list, ratio, cover } of view.open) {
+      const most = coverOf(inputTokens, seen + this.stepTokens, list, ratio);
+      if (most > cover) ahead += most - cover;
+    }
+    return ahead;
   }
 
   // ------------------------------------------------------------------------------------------------------------ calls

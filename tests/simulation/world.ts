@@ -92,6 +92,7 @@ class World {
     };
     this.#leases = this.#profile.shared ? new LeaseOracle(this.#ledger, this.#oracle) : undefined;
     this.#oracle.shared = this.#leases;
+    this.#oracle.stepTokens = this.#profile.billing.hold.output_tokens;
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
