@@ -138,6 +138,8 @@ test('the configuration is suggested, marked, compared, saved and reloaded', { s
   await page.keyboard.press('Control+End');
   await page.keyboard.type('lo');
   await page.getByRole('option', { name: /^log/ }).first().waitFor();
+  // The editor takes no choice in the first moments of a list that pops up under somebody's fingers.
+  await page.waitForTimeout(200);
   await page.keyboard.press('Enter');
   await page.keyboard.type('loud');
   await page.locator('.cm-lintRange-error').first().waitFor();
