@@ -46,21 +46,36 @@ export class Creation {
     let verdict: Verdict | undefined;
     for (let departures = 0; queue.length > 0 && departures < mostDepartures; ) {
       const place = queue[0]!;
-      const taken = providers.takeKey(place.provider.name, place.target.model, tried.get(place));
-      if (!('key' in taken)) {
+      const keys = tried.get(place) ?? new Set();
+      tried.set(place, keys);
+      const outcome = await this.#visit(place, model, keys);
+      if (outcome === 'lost') return;
+      if (outcome === 'closed') {
         queue.shift();
         continue;
       }
       departures += 1;
-      const outcome = await this.#try(place, model, taken);
-      if (outcome === 'lost') return;
       if ('step' in outcome) return this.#record(outcome.step, outcome.adapter);
       verdict = outcome.verdict;
       if (verdict.next === 'end') return this.#fail(verdict.error, this.#byDeparture());
-      tried.set(place, (tried.get(place) ?? new Set()).add(taken.credential));
       if (verdict.next === 'place') queue.push(queue.shift()!);
     }
     return this.#later(verdict);
+  }
+
+  /** One attempt, by a key that is not among `tried` and is then. `closed`: the vendor has no room for it, or no such key is well. */
+  async #visit(place: Place, model: Model, tried: Set<string>): Promise<Outcome | 'closed'> {
+    const { gate, name } = place.provider;
+    if (gate !== undefined && !(await gate.enter(this.#hand.signal)))
+      return this.#hand.signal.aborted ? 'lost' : 'closed';
+    try {
+      const taken = this.#tools.providers.takeKey(name, place.target.model, tried);
+      if (!('key' in taken)) return 'closed';
+      tried.add(taken.credential);
+      return await this.#try(place, model, taken);
+    } finally {
+      gate?.leave();
+    }
   }
 
   async #try(place: Place, model: Model, taken: { key: Secret; credential: string }): Promise<Outcome> {
@@ -79,7 +94,7 @@ export class Creation {
     const startedMs = clock.monotonic();
     const timeoutMs = Math.max(target.upstream.firstByteTimeoutMs, paintingMs);
     try {
-      const { step, status } = await this.#ask(adapter, calls, target, timeoutMs);
+      const { step, status } = await this.#ask(place, calls, target, timeoutMs);
       this.#note({ result: 'answered', status, durationMs: clock.monotonic() - startedMs });
       return { step, adapter };
     } catch (error) {
@@ -103,11 +118,12 @@ export class Creation {
     }
   }
 
-  #ask(adapter: Adapter, calls: readonly VendorCall[], target: Target, timeoutMs: number): ReturnType<typeof askAll> {
+  #ask(place: Place, calls: readonly VendorCall[], target: Target, timeoutMs: number): ReturnType<typeof askAll> {
     const { live, signal } = this.#hand;
+    const { adapter, provider } = place;
     const { streams } = adapter;
     if (live === undefined || streams === undefined)
-      return askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
+      return askAll(this.#tools, { adapter, calls, target, timeoutMs, gate: provider.gate }, this.#hand);
     // A stream that goes on saying nothing ends with its task's time.
     const within = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(this.#task.leftMs)))]);
     const time = { timeoutMs, signal: within };
