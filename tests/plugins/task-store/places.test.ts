@@ -1,8 +1,11 @@
-/** Orders take places at vendors that bound their requests at once: never more, given back on every end, and nothing is lost for want of one. */
+/** Orders take places at vendors that bound their requests at once, ask circuits and feed them; nothing is lost for want of either. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Gate, type GateRules } from '../../../plugins/providers/gate.ts';
+import { HealthBook } from '../../../plugins/route/health.ts';
+import { visitTo } from '../../../plugins/route/visits.ts';
+import { fakeHost } from '../../helpers/fakes.ts';
 import { type Manner, type Node, openHouse, orderOf, settleTurn, workOff } from './house.ts';
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };
@@ -110,4 +113,56 @@ test('a place is given back whatever the vendor does', async () => {
     assert.deepEqual([gates.first.inFlight, gates.second.inFlight], [0, 0], manner);
     await open.database.close();
   }
+});
+
+/** Circuits as `route` keeps them. */
+function watch(node: Node): HealthBook {
+  const book = new HealthBook(clock);
+  const rules = { failures: 3, share: 0.5, open: 60_000, max_open: 60_000, all_open: 'try' } as const;
+  const visit = (provider: string, model: string, forced: boolean) =>
+    visitTo(book.of({ provider, model, weight: 0 }), { ...fakeHost(), clock }, rules, forced);
+  const health = { targets: book.targets.bind(book), reset: book.reset.bind(book), visit };
+  Object.assign(node.tools, { health: () => health });
+  return book;
+}
+
+test('orders open the circuit of a vendor that fails, and those after them pass it over until it is closed', async () => {
+  let isDown = true;
+  const { house: open, told } = await house((name) => (name === 'first' && isDown ? 'unreachable' : 'at once'));
+  const node = open.node({ workers: 1 });
+  const book = watch(node);
+  for (let index = 0; index < 5; index++) {
+    await node.order(`task_${index}`, orderOf(`p${index}`));
+    await workOff(open, node);
+  }
+  assert.deepEqual(told.at.filter((name) => name === 'first').length, 3);
+  const [first] = book.targets('first');
+  assert.deepEqual([first!.circuit, first!.failed, first!.inFlight], ['open', 3, 0]);
+  const [second] = book.targets('second');
+  assert.deepEqual([second!.circuit, second!.recent, second!.failed, second!.inFlight], ['closed', 5, 0, 0]);
+  assert.ok(second!.wholeMs! > 0);
+  isDown = false;
+  book.reset('first');
+  await node.order('task_5', orderOf('p5'));
+  await workOff(open, node);
+  assert.equal(told.at.at(-1), 'first');
+  assert.deepEqual(new Set(Object.values(await open.states())), new Set(['completed']));
+  await open.database.close();
+});
+
+test('where all circuits are open an order is made all the same, and its answer closes one', async () => {
+  const { house: open, told } = await house();
+  const node = open.node();
+  const book = watch(node);
+  const rules = { failures: 1, share: 0, openMs: 60_000, maxOpenMs: 60_000 };
+  for (const [provider, model] of [
+    ['first', 'p1'],
+    ['second', 'p2'],
+  ] as const)
+    book.of({ provider, model, weight: 0 }).breaker.failed('plain', clock.monotonic(), rules, fakeHost().random);
+  await node.order('task_1', orderOf('p'));
+  await workOff(open, node);
+  assert.deepEqual([await open.states(), told.at], [{ task_1: 'completed' }, ['first']]);
+  assert.deepEqual([book.targets('first')[0]!.circuit, book.targets('second')[0]!.circuit], ['closed', 'open']);
+  await open.database.close();
 });
