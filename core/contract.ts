@@ -229,6 +229,8 @@ export interface Part<Config = unknown> {
   readonly reloads?: readonly string[];
   /** false while this part cannot serve; `/readyz` says so. */
   ready?(): boolean;
+  /** false once nothing but a restart lets this part serve again; `/healthz` says so, so that an orchestrator restarts it. */
+  alive?(): boolean;
   /** After every plugin is set up and before the first request. Not run for commands. */
   start?(): void | Promise<void>;
   /** Clients can call now, at this base address. */

@@ -54,6 +54,20 @@ export interface UpstreamHealth {
   targets(provider: string): readonly TargetView[];
   /** Closes the circuits of a provider. */
   reset(provider: string): void;
+  /**
+   * For whoever sends requests by itself: one to a provider's model begins. undefined: its circuit is open. `forced`: nobody
+   * else can take it, so it is let through all the same, unless the operator wants it refused.
+   */
+  visit(provider: string, model: string, forced: boolean): UpstreamVisit | undefined;
+}
+/** A request under way. The first of these ends it, those after it say nothing. */
+export interface UpstreamVisit {
+  /** `tookMs`: until the answer was whole. */
+  answered(tookMs: number): void;
+  /** It failed by the target's fault. */
+  failed(): void;
+  /** It told nothing of its target. */
+  dropped(): void;
 }
 export const upstreamHealth = defineService<UpstreamHealth>('upstream health');
 export interface UpstreamDesk {

@@ -140,6 +140,7 @@ export class House {
       newId: uuidMaker(this.clock, this.#random),
       clock: this.clock,
       log: this.log,
+      notAlive: () => this.seats.filter(({ part }) => part.alive?.() === false).map(({ plugin }) => plugin.name),
       notReady: () => this.seats.filter(({ part }) => part.ready?.() === false).map(({ plugin }) => plugin.name),
     });
     this.#running = { server, bodies, forward };

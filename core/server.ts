@@ -43,6 +43,8 @@ export interface ServerOptions {
   readonly log: Log;
   /** Names of parts that cannot serve at the moment. */
   readonly notReady: () => readonly string[];
+  /** Names of parts that serve again only after a restart. */
+  readonly notAlive: () => readonly string[];
 }
 
 interface Flight extends BagMember {
@@ -248,7 +250,12 @@ export class GatewayServer {
 
   #ownAnswer(method: string, path: string): Answer | undefined {
     if (method !== 'GET' && method !== 'HEAD') return undefined;
-    if (path === '/healthz') return statusAnswer(200, { status: 'alive' });
+    if (path === '/healthz') {
+      const ended = this.#options.notAlive();
+      return ended.length === 0
+        ? statusAnswer(200, { status: 'alive' })
+        : statusAnswer(503, { status: 'must be restarted', ended });
+    }
     if (path === '/readyz') {
       const waiting = this.#draining ? ['draining'] : this.#options.notReady();
       return waiting.length === 0

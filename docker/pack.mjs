@@ -25,6 +25,9 @@ for (const file of globSync(['core/**', 'plugins/**', 'config/*'], { cwd: root, 
   else copy(path);
 }
 put('bin.js', bin);
+// The code asks the file above it for the version.
+const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+put('package.json', `${JSON.stringify({ name, version, type })}\n`);
 
 /** Types become spaces, so that lines and columns stay; modules are named by the ending that they have now. */
 function inJavaScript(text) {

@@ -56,6 +56,11 @@ export class Desk {
     return Math.min(this.#open.oldestSequence, this.#options.backlog.oldestSequence);
   }
 
+  /** Whether this run's records can no longer become true: the next run replays what is in the journal. */
+  get shutOut(): boolean {
+    return this.#options.flusher.shutOut;
+  }
+
   /** Whether new calls are admitted. */
   accepting(): boolean {
     const { journal, backlog, flusher, backlogLimit } = this.#options;

@@ -170,6 +170,8 @@ export async function setUpBilling(
         nodes: store.shared === true ? config.nodes : 1,
       }),
     ready: () => books?.desk.accepting() ?? false,
+    // It stays shut out until the journal is read anew, which happens at a start; what is under way ends in the drain before.
+    alive: () => books?.desk.shutOut !== true,
     start: async () => {
       const running = await openBooks(host, rows, files, {
         stepTokens: rules.stepTokens,

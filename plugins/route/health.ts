@@ -74,7 +74,7 @@ interface KeyHealth {
   readonly target: TargetHealth;
 }
 
-export class HealthBook implements UpstreamHealth {
+export class HealthBook implements Omit<UpstreamHealth, 'visit'> {
   readonly #clock: Clock;
   readonly #providers = new Map<string, Map<string, TargetHealth>>();
   /** In the order in which they were met. */

@@ -17,6 +17,7 @@ import { Sessions } from './affinity.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
 import { HealthBook } from './health.ts';
 import { Journey, type Tools } from './journey.ts';
+import { visitTo } from './visits.ts';
 
 export default definePlugin<RouteConfig>({
   name: 'route',
@@ -30,12 +31,27 @@ export default definePlugin<RouteConfig>({
   repeats: true,
   setup(host, config) {
     const book = new HealthBook(host.clock);
-    host.provide(upstreamHealth, book);
+    let rules = config.breaker;
+    host.provide(upstreamHealth, {
+      targets: (provider) => book.targets(provider),
+      reset: (provider) => book.reset(provider),
+      visit: (provider, name, forced) =>
+        visitTo(book.of({ provider, model: name, weight: 0 }), host, rules, forced && rules.all_open !== 'refuse'),
+    });
     // What was learned of targets and sessions stays when the settings change.
     const tools: Tools = { host, providers: host.need(providers), book, sessions: new Sessions(host.clock) };
-    return reloadable({}, config, (settings) => ({
+    const part = reloadable<RouteConfig>({}, config, (settings) => ({
       applies: (endpoint) => endpoint.later !== true && (endpoint.states?.includes(call) ?? false),
       handle: (exchange, next) => new Journey(exchange, tools, settings).go(next),
     }));
+    const { prepare } = part;
+    part.prepare = async (changed) => {
+      const takeUp = await prepare!(changed);
+      return () => {
+        takeUp();
+        rules = changed.breaker;
+      };
+    };
+    return part;
   },
 });

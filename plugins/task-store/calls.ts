@@ -1,13 +1,27 @@
 /** One departure may be several calls, where a vendor makes fewer images with each than were ordered; together they have one outcome. */
 import { UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
 import type { Usage, UsageClass } from '../../core/usage.ts';
-import type { Target } from '../../core/vocabulary.ts';
+import type { Target, UpstreamGate } from '../../core/vocabulary.ts';
 import type { Adapter, Order, Step, VendorRequest } from './contract.ts';
 import type { Hand, Tools } from './tools.ts';
 
 export interface VendorCall {
   readonly order: Order;
   readonly wanted: VendorRequest;
+}
+
+/** Calls that go to one vendor together; they have one of its places already, where those are counted. */
+export interface Departure {
+  readonly adapter: Adapter;
+  readonly calls: readonly VendorCall[];
+  readonly target: Target;
+  readonly timeoutMs: number;
+  readonly gate: UpstreamGate | undefined;
+}
+
+interface Told {
+  readonly step: Step;
+  readonly status: number;
 }
 
 /** Throws what the adapter throws for what its vendor cannot do; nothing is sent. */
@@ -26,18 +40,13 @@ export function callsFor(adapter: Adapter, order: Order, target: Target): Vendor
  */
 export async function askAll(
   { vendors, log }: Tools,
-  adapter: Adapter,
-  calls: readonly VendorCall[],
-  target: Target,
-  timeoutMs: number,
+  { adapter, calls, target, timeoutMs, gate }: Departure,
   { signal }: Hand,
-): Promise<{ readonly step: Step; readonly status: number }> {
-  const outcomes = await Promise.allSettled(
-    calls.map(async ({ order, wanted }) => {
-      const answer = await vendors.ask(wanted, target, timeoutMs, signal);
-      return { step: adapter.readCreated(answer, order), status: answer.status };
-    }),
-  );
+): Promise<Told> {
+  const outcomes = await inLanes(calls, gate, async ({ order, wanted }): Promise<Told> => {
+    const answer = await vendors.ask(wanted, target, timeoutMs, signal);
+    return { step: adapter.readCreated(answer, order), status: answer.status };
+  });
   const answered = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
   if (calls.length === 1 && answered[0] !== undefined) return answered[0];
@@ -51,6 +60,28 @@ export async function askAll(
   if (begun !== undefined) throw begun;
   if (answered[0] !== undefined) return answered[0];
   throw errors[0];
+}
+
+/** As many at once as find a place free, one after another in the place that there is: nobody holds some and waits for more. */
+async function inLanes(
+  calls: readonly VendorCall[],
+  gate: UpstreamGate | undefined,
+  ask: (call: VendorCall) => Promise<Told>,
+): Promise<PromiseSettledResult<Told>[]> {
+  const outcomes: PromiseSettledResult<Told>[] = [];
+  const left = calls.entries();
+  const lane = async () => {
+    for (const [index, call] of left)
+      [outcomes[index]] = (await Promise.allSettled([ask(call)])) as [PromiseSettledResult<Told>];
+  };
+  let lanes = 1;
+  while (lanes < calls.length && (gate?.tryEnter() ?? true)) lanes += 1;
+  try {
+    await Promise.all(Array.from({ length: lanes }, lane));
+  } finally {
+    for (let extra = 1; extra < lanes; extra++) gate?.leave();
+  }
+  return outcomes;
 }
 
 function mayRun(error: unknown): boolean {

@@ -1,4 +1,5 @@
 /** Has an order made: departures are written down before anything is sent, and what may have been sent is never sent again. */
+import type { UpstreamVisit } from '../../core/desk.ts';
 import type { Attempt, Model, Secret, Target } from '../../core/vocabulary.ts';
 import { askLive } from './ask-live.ts';
 import { askAll, callsFor, type VendorCall } from './calls.ts';
@@ -27,6 +28,8 @@ export class Creation {
   readonly #task: StoredTask;
   readonly #hand: Hand;
   #attempts: Attempt[];
+  /** The first place whose circuit was open. */
+  #passedOver: Place | undefined;
 
   constructor(tools: Tools, task: StoredTask, hand: Hand) {
     this.#tools = tools;
@@ -44,26 +47,65 @@ export class Creation {
     const queue = inTurn(places, random);
     const tried = new Map<Place, Set<string>>();
     let verdict: Verdict | undefined;
+    let forced = false;
     for (let departures = 0; queue.length > 0 && departures < mostDepartures; ) {
       const place = queue[0]!;
-      const taken = providers.takeKey(place.provider.name, place.target.model, tried.get(place));
-      if (!('key' in taken)) {
+      const keys = tried.get(place) ?? new Set();
+      tried.set(place, keys);
+      const outcome = await this.#visit(place, model, keys, forced);
+      if (outcome === 'lost') return;
+      if (outcome === 'closed') {
         queue.shift();
+        // A circuit is a guess: it refuses nothing that nobody else can make.
+        const isLastResort: boolean =
+          queue.length === 0 && departures === 0 && !forced && this.#passedOver !== undefined;
+        if (isLastResort) queue.push(this.#passedOver!);
+        forced ||= isLastResort;
         continue;
       }
       departures += 1;
-      const outcome = await this.#try(place, model, taken);
-      if (outcome === 'lost') return;
       if ('step' in outcome) return this.#record(outcome.step, outcome.adapter);
       verdict = outcome.verdict;
       if (verdict.next === 'end') return this.#fail(verdict.error, this.#byDeparture());
-      tried.set(place, (tried.get(place) ?? new Set()).add(taken.credential));
       if (verdict.next === 'place') queue.push(queue.shift()!);
     }
     return this.#later(verdict);
   }
 
-  async #try(place: Place, model: Model, taken: { key: Secret; credential: string }): Promise<Outcome> {
+  /**
+   * One attempt, by a key that is not among `tried` and is then. `closed`: its circuit is open, the vendor has no room for it,
+   * or no such key is well.
+   */
+  async #visit(place: Place, model: Model, tried: Set<string>, forced: boolean): Promise<Outcome | 'closed'> {
+    const { gate, name } = place.provider;
+    const { signal } = this.#hand;
+    const health = this.#tools.health();
+    const visit = health?.visit(name, place.target.model, forced);
+    if (health !== undefined && visit === undefined) {
+      this.#passedOver ??= place;
+      return 'closed';
+    }
+    try {
+      if (gate !== undefined && !(await gate.enter(signal))) return signal.aborted ? 'lost' : 'closed';
+      try {
+        const taken = this.#tools.providers.takeKey(name, place.target.model, tried);
+        if (!('key' in taken)) return 'closed';
+        tried.add(taken.credential);
+        return await this.#try(place, model, taken, visit);
+      } finally {
+        gate?.leave();
+      }
+    } finally {
+      visit?.dropped();
+    }
+  }
+
+  async #try(
+    place: Place,
+    model: Model,
+    taken: { key: Secret; credential: string },
+    visit: UpstreamVisit | undefined,
+  ): Promise<Outcome> {
     const { withBytes, clock, providers } = this.#tools;
     const { adapter } = place;
     const { order } = this.#task;
@@ -79,13 +121,16 @@ export class Creation {
     const startedMs = clock.monotonic();
     const timeoutMs = Math.max(target.upstream.firstByteTimeoutMs, paintingMs);
     try {
-      const { step, status } = await this.#ask(adapter, calls, target, timeoutMs);
-      this.#note({ result: 'answered', status, durationMs: clock.monotonic() - startedMs });
+      const { step, status } = await this.#ask(place, calls, target, timeoutMs);
+      const durationMs = clock.monotonic() - startedMs;
+      this.#note({ result: 'answered', status, durationMs });
+      visit?.answered(durationMs);
       return { step, adapter };
     } catch (error) {
       // The process stops: what was sent may come to something, but nobody will know. Its successor sees to that.
       if (this.#hand.signal.aborted) return 'lost';
       const verdict = judge(error);
+      if (verdict.isFault === true) visit?.failed();
       const consumed =
         verdict.result === 'unknown' ? { usage: usageAtMost(boundsOf([place], order)), estimated: true } : undefined;
       const message = error instanceof Error ? error.message.slice(0, 300) : 'unknown';
@@ -103,11 +148,12 @@ export class Creation {
     }
   }
 
-  #ask(adapter: Adapter, calls: readonly VendorCall[], target: Target, timeoutMs: number): ReturnType<typeof askAll> {
+  #ask(place: Place, calls: readonly VendorCall[], target: Target, timeoutMs: number): ReturnType<typeof askAll> {
     const { live, signal } = this.#hand;
+    const { adapter, provider } = place;
     const { streams } = adapter;
     if (live === undefined || streams === undefined)
-      return askAll(this.#tools, adapter, calls, target, timeoutMs, this.#hand);
+      return askAll(this.#tools, { adapter, calls, target, timeoutMs, gate: provider.gate }, this.#hand);
     // A stream that goes on saying nothing ends with its task's time.
     const within = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(this.#task.leftMs)))]);
     const time = { timeoutMs, signal: within };

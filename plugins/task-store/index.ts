@@ -1,6 +1,6 @@
 /** Images and videos as tasks: ordered by clients, made by vendors, kept by files, and paid once. */
 import { definePlugin, type Host, type Part } from '../../core/contract.ts';
-import { taskDesk } from '../../core/desk.ts';
+import { taskDesk, upstreamHealth } from '../../core/desk.ts';
 import { GuardedClient } from '../../core/guarded-get.ts';
 import {
   accounts,
@@ -43,7 +43,7 @@ export default definePlugin<TaskConfig>({
   name: 'task-store',
   config: configSchema,
   needs: [database, catalog, providers, deposits, files],
-  uses: [accounts, errorShape],
+  uses: [accounts, errorShape, upstreamHealth],
   reads: [call, caller, model, deposit],
   // No exchange of an order has attempts: the task has.
   writes: [attempts, usageReport],
@@ -68,6 +68,7 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
     files: host.need(files),
     catalog: host.need(catalog),
     providers: host.need(providers),
+    health: () => host.find(upstreamHealth),
     adapters: spoken,
     vendors,
     withBytes: fetcherOf(references),

@@ -1,5 +1,6 @@
 /** What the rooms of the queue work with, and how long they wait. */
 import type { Clock, Log, Random } from '../../core/contract.ts';
+import type { UpstreamHealth } from '../../core/desk.ts';
 import type { Catalog, Database, Deposits, Files, Providers } from '../../core/vocabulary.ts';
 import type { Order } from './contract.ts';
 import type { Live } from './live.ts';
@@ -29,6 +30,8 @@ export interface Tools {
   readonly files: Files;
   readonly catalog: Catalog;
   readonly providers: Providers;
+  /** Which targets fail, by all traffic; undefined: nobody watches. */
+  readonly health: () => UpstreamHealth | undefined;
   readonly adapters: Adapters;
   readonly vendors: Vendors;
   /** The order with its references as bytes, for vendors that take nothing else. Throws invalid_request. */

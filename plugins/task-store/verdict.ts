@@ -11,6 +11,8 @@ export interface Verdict {
   /** The key rests, for this model or for all. */
   readonly rest?: { readonly forMs: number; readonly allModels: boolean };
   readonly error: TaskError;
+  /** The vendor has failed: it counts against its model, whoever asked. */
+  readonly isFault?: true;
 }
 
 const rateLimitedMs = 30_000;
@@ -28,11 +30,14 @@ const failed: TaskError = { code: 'generation_failed', message: 'The model faile
 
 /** Only what cannot have been begun is tried elsewhere: what was sent without an answer might be made, and billed, twice. */
 export function judge(error: unknown): Verdict {
-  if (error instanceof UpstreamRefusal) return judgeRefusal(error);
+  if (error instanceof UpstreamRefusal) {
+    const verdict = judgeRefusal(error);
+    return error.status >= 500 && !error.keyAtFault ? { ...verdict, isFault: true } : verdict;
+  }
   if (error instanceof UpstreamError && error.phase === 'connect')
-    return { result: 'not_sent', status: undefined, next: 'place', error: busy };
+    return { result: 'not_sent', status: undefined, next: 'place', error: busy, isFault: true };
   if (error instanceof UpstreamError)
-    return { result: 'unknown', status: undefined, next: 'end', error: unknownOutcome };
+    return { result: 'unknown', status: undefined, next: 'end', error: unknownOutcome, isFault: true };
   if (error instanceof GatewayError && error.kind !== 'internal') {
     // Worded before anything was sent: another vendor may take what this one does not.
     const next = error.code === 'unsupported_by_model' ? 'place' : 'end';

@@ -1,5 +1,5 @@
 /**
- * `node --import tsx tests/bench/scale.ts [--seconds 8]`: what one and two gateway processes ask of a PostgreSQL and a Redis of
+ * `npm run bench:scale -- [--seconds 8]`: what one and two gateway processes ask of a PostgreSQL and a Redis of
  * this run's own, idle and under load: statements, bytes of log, rows, counter scripts, connections. Counts and ratios, which
  * do not depend on how busy the machine is the way times do. docker/SCALING.md quotes them.
  */

@@ -208,7 +208,7 @@ test('an auditor sees the pages without what changes things', { skip: cannotRun 
   await stage.house.people.setRole('person-auditor', 'auditor');
   const page = await stage.page('auditor');
   const changing =
-    /^(Credit|More|Disable|Enable|End rests|Refund|Make codes|Revoke.*|Invite|Reconcile|Reload files|New token|Cancel task)$/;
+    /^(Credit|More|Disable|Enable|Wake|Refund|Make codes|Revoke.*|Invite|Reconcile|Reload files|New token|Cancel task)$/;
   const id = stage.house.world.accounts[0]!.id;
   for (const path of ['accounts', `accounts/${id}`, 'upstreams', 'codes', 'people', 'money', 'config', 'tokens']) {
     await page.goto(`/console/admin/${path}`);

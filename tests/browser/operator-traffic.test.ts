@@ -86,7 +86,7 @@ test('an upstream is taken out of use and put back, and its rests end, each with
     await dialog.waitFor({ state: 'detached' });
   };
   await card.getByText(/wakes in 0:\d\d/).waitFor();
-  await act('End rests', 'End the rests of openai?');
+  await act('Wake', 'Wake openai?');
   assert.deepEqual(
     upstream('openai').keys.map(({ restsMs }) => restsMs),
     [0, 0],
@@ -97,6 +97,34 @@ test('an upstream is taken out of use and put back, and its rests end, each with
   await act('Enable', 'Put openai to use again?');
   await card.getByText('Healthy').waitFor();
   assert.equal(upstream('openai').disabled, false);
+});
+
+test('models of an upstream tell their circuits, failures and times, and waking closes the circuits', {
+  skip: cannotRun,
+}, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/upstreams?state=failing');
+  const card = page.getByTestId('upstream-google');
+  await card.getByText('Models fail').waitFor();
+  await card.getByText('12 of 40 · nobody waits').waitFor();
+  await card.getByText('Open', { exact: true }).waitFor();
+  await card.getByText(/tried again in 0:0\d/).waitFor();
+  await card.getByText('it failed too often and is passed over', { exact: false }).waitFor();
+  await card.getByText('53.1% of 32').waitFor();
+  await card.getByText('google#1: 40% answered · First byte 420 ms').waitFor();
+  await card.getByRole('button', { name: 'Wake', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Wake google?' });
+  await dialog.getByText('the circuits of its models close', { exact: false }).waitFor();
+  await dialog.getByLabel('Why?').fill('the vendor says it is over');
+  await dialog.getByRole('button', { name: 'Wake' }).click();
+  await page.goto('/console/admin/upstreams?provider=google');
+  await card.getByText('Healthy').waitFor();
+  assert.deepEqual(
+    upstream('google').targets!.map(({ circuit }) => circuit),
+    ['closed', 'closed'],
+  );
+  await page.goto('/console/admin/upstreams?provider=openai');
+  await page.getByText('has had no request for its models yet', { exact: false }).waitFor();
 });
 
 test('one key of an upstream is taken out of use', { skip: cannotRun }, async () => {

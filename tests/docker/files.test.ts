@@ -140,6 +140,19 @@ test('what the chart sets is read, and its file is one of the image', () => {
   assert.ok(Number(terminationGracePeriodSeconds) > 600);
 });
 
+test('as many processes may share the ledger as a rollout of all replicas has at once', () => {
+  const { replicas, autoscaling } = parse(read('docker/helm/values.yaml')) as {
+    replicas: number;
+    autoscaling: { maxReplicas: number };
+  };
+  const atOnce = 2 * Math.max(replicas, autoscaling.maxReplicas);
+  const [, byDefault] = /nodes: \$\{BILLING_NODES:-(\d+)\}/.exec(read('config/fleet.yaml'))!;
+  assert.ok(Number(byDefault) >= atOnce, `config/fleet.yaml: billing.nodes is ${byDefault}, the chart needs ${atOnce}`);
+  // The chart works it out from the values that somebody sets, under the name that the file reads.
+  const twice = 'mul 2 (max (int .Values.replicas) (int .Values.autoscaling.maxReplicas))';
+  assert.ok(chart.includes(`{ name: BILLING_NODES, value: {{ ${twice} | quote }} }`));
+});
+
 test('probes and health check ask what is answered', async () => {
   const probed = Array.from(chart.matchAll(/httpGet: \{ path: (\S+), port/g), ([, path]) => path!);
   const checked = Array.from(read('docker/health.mjs').matchAll(/\$\{port\}(\/\w+)/g), ([, path]) => path!);

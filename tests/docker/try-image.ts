@@ -1,5 +1,5 @@
 /**
- * `node --import tsx tests/docker/try-image.ts`: does what the Dockerfile says, step by step, in empty directories that become
+ * `npm run test:image`: does what the Dockerfile says, step by step, in empty directories that become
  * the root of what runs in them, then serves as the image would: not as root, with a root that cannot be written. Its health
  * check must succeed, it must answer, and end at SIGTERM. Packages come from npm's cache or registry.
  * Exit 77: this machine cannot (it needs root on Linux, for mount namespaces).

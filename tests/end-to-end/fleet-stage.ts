@@ -114,6 +114,10 @@ export class Stage {
     return (await fetch(`${this.fleet.nodes[index]!.origin}/readyz`)).status;
   }
 
+  async alive(index: number): Promise<number> {
+    return (await fetch(`${this.fleet.nodes[index]!.origin}/healthz`)).status;
+  }
+
   async bothReady(): Promise<void> {
     const isSo = async () => (await this.ready(0)) === 200 && (await this.ready(1)) === 200;
     await until('both are ready', isSo, 20_000);

@@ -1,5 +1,5 @@
 /**
- * `node --import tsx tests/simulation/slices.ts`: how often nodes ask for slices of an account, and what they refuse that was
+ * `npm run simulate:slices`: how often nodes ask for slices of an account, and what they refuse that was
  * there, by their number and by what the account has. Real purses, flushers and lessors on a model of the database, in
  * virtual time: a minute of 20 calls a second that come to any node. docker/SCALING.md quotes the table.
  */

@@ -88,7 +88,7 @@ const disable = createRoute({
 const wake = createRoute({
   method: 'post',
   path: '/admin/upstreams/{provider}/wake',
-  summary: "End the rests of a vendor's keys",
+  summary: "End the rests of a vendor's keys and close the circuits of its models",
   request: { params: provider, body: takes(z.strictObject({ reason: reasonAsked })) },
   responses: answers(done),
 });

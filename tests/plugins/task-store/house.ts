@@ -256,6 +256,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
       files,
       catalog: catalogOf,
       providers: providersOf(),
+      health: () => undefined,
       adapters,
       vendors: vendorsOf(world),
       withBytes: async (order) => order,

@@ -1,5 +1,5 @@
 /** Vendors with healthy and resting keys, and trials of them, made up. */
-import type { ProbeDesk, UpstreamDesk, UpstreamView } from '../../../../core/desk.ts';
+import type { ProbeDesk, TargetView, UpstreamDesk, UpstreamView } from '../../../../core/desk.ts';
 import { GatewayError } from '../../../../core/errors.ts';
 import { models } from './world.ts';
 
@@ -18,7 +18,7 @@ export function fakeUpstreams(): UpstreamDesk {
     disabled: false,
     keys,
   });
-  const rows = [
+  const rows: UpstreamView[] = [
     upstream('openai', 'chat', 'https://api.openai.example/v1', [
       key('openai#1'),
       key('openai#2', { restsMs: 42_000, reason: '429: rate limited' }),
@@ -32,7 +32,7 @@ export function fakeUpstreams(): UpstreamDesk {
       targets: [
         {
           model: 'gemini-3.8-flash',
-          circuit: 'open' as const,
+          circuit: 'open',
           opensForMs: 7_500,
           inFlight: 12,
           recent: 32,
@@ -40,6 +40,17 @@ export function fakeUpstreams(): UpstreamDesk {
           firstByteMs: 420,
           wholeMs: undefined,
           keys: [{ credential: 'google#1', answered: 0.4, firstByteMs: 420, wholeMs: undefined }],
+        },
+        {
+          model: 'gemini-3.8-pro',
+          circuit: 'closed',
+          opensForMs: 0,
+          inFlight: 1,
+          recent: 20,
+          failed: 1,
+          firstByteMs: 910,
+          wholeMs: 8_200,
+          keys: [],
         },
       ],
     },
@@ -58,9 +69,15 @@ export function fakeUpstreams(): UpstreamDesk {
           : { ...row, keys: row.keys.map((one) => (one.credential === credential ? { ...one, disabled } : one)) },
       ),
     wake: (provider) =>
-      change(provider, (row) => ({ ...row, keys: row.keys.map((one) => ({ ...one, restsMs: 0, modelRests: [] })) })),
+      change(provider, (row) => ({
+        ...row,
+        keys: row.keys.map((one) => ({ ...one, restsMs: 0, modelRests: [] })),
+        ...(row.targets === undefined ? {} : { targets: row.targets.map(closed) }),
+      })),
   };
 }
+
+const closed = (target: TargetView): TargetView => ({ ...target, circuit: 'closed', opensForMs: 0 });
 
 /** The second key of a vendor is refused; every other one answers. */
 export function fakeProbes(): ProbeDesk {

@@ -7,11 +7,15 @@ import { bucketLabel, rateText } from '../../../../plugins/console/web/src/pages
 import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
 import { timelineOf } from '../../../../plugins/console/web/src/pages/operator/sums/timeline.ts';
 import {
+  type Circuit,
+  canWake,
+  circuitOf,
   countdown,
   keyState,
   reasonsOf,
   stateOf,
   type UpstreamKey,
+  worstFirst,
 } from '../../../../plugins/console/web/src/pages/operator/sums/upstream-state.ts';
 import {
   isAmount,
@@ -69,6 +73,27 @@ test('an upstream is as bad as what is true of all its keys', () => {
   assert.equal(stateOf({ disabled: false, keys: [key({ disabled: true })] }), 'disabled');
   assert.equal(stateOf({ disabled: false, keys: [] }), 'keyless');
   assert.deepEqual(reasonsOf({ disabled: false, keys: [resting, resting, key({})] }), ['rate limited']);
+});
+
+test('a model whose circuit is not closed makes its upstream a failing one that can be woken', () => {
+  const target = (circuit: Circuit, opensForMs = 0) => ({ model: circuit, circuit, opensForMs, recent: 10, failed: 1 });
+  const withModel = (...targets: ReturnType<typeof target>[]) => ({ disabled: false, keys: [key({})], targets });
+  assert.equal(stateOf(withModel(target('closed'))), 'healthy');
+  assert.equal(canWake(withModel(target('closed'))), false);
+  for (const circuit of ['open', 'half_open'] as const) {
+    assert.equal(stateOf(withModel(target('closed'), target(circuit))), 'failing');
+    assert.equal(canWake(withModel(target(circuit))), true);
+  }
+  assert.equal(stateOf({ ...withModel(target('open')), keys: [key({ restsMs: 9 })] }), 'broken');
+  assert.equal(circuitOf(target('open', 500), 499), 'open');
+  assert.equal(circuitOf(target('open', 500), 500), 'half_open');
+  const often = { ...target('closed'), failed: 9 };
+  const seldom = target('closed');
+  assert.deepEqual(
+    worstFirst([seldom, often, target('half_open'), target('open')]).map(({ circuit }) => circuit),
+    ['open', 'half_open', 'closed', 'closed'],
+  );
+  assert.equal(worstFirst([seldom, often])[0], often);
 });
 
 test('a key that rests for one model is usable for the others', () => {

@@ -79,7 +79,33 @@ export interface Upstream {
     readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
     readonly reason: string | null;
   }[];
+  /** Requests at once, and those that wait; null: no bound is set. */
+  readonly room: {
+    readonly limit: number;
+    readonly inFlight: number;
+    readonly queue: number;
+    readonly waiting: number;
+  } | null;
+  readonly targets: readonly UpstreamTarget[];
   readonly lastHour: RequestSums | null;
+}
+/** A vendor's model in the traffic of the process that told it; null times: nothing was measured. */
+export interface UpstreamTarget {
+  readonly model: string;
+  readonly circuit: 'closed' | 'open' | 'half_open';
+  readonly opensForMs: number;
+  readonly inFlight: number;
+  readonly recent: number;
+  readonly failed: number;
+  readonly firstByteMs: number | null;
+  readonly wholeMs: number | null;
+  readonly keys: readonly {
+    readonly credential: string;
+    /** Share of its attempts. */
+    readonly answered: number;
+    readonly firstByteMs: number | null;
+    readonly wholeMs: number | null;
+  }[];
 }
 
 /** What a vendor can be tested by. */

@@ -58,6 +58,7 @@ export const upstreamColors = {
   healthy: 'teal',
   cooling: 'yellow',
   broken: 'red',
+  failing: 'orange',
   disabled: 'gray',
   keyless: 'gray',
 } as const;

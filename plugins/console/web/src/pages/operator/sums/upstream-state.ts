@@ -7,19 +7,26 @@ export interface UpstreamKey {
   readonly modelRests: readonly { readonly model: string; readonly restsMs: number }[];
   readonly reason?: string | null | undefined;
 }
+export type Circuit = 'closed' | 'open' | 'half_open';
+interface Circuited {
+  readonly circuit: Circuit;
+  readonly opensForMs: number;
+}
 interface Upstream {
   readonly disabled: boolean;
   readonly keys: readonly UpstreamKey[];
+  readonly targets?: readonly Circuited[];
 }
-/** `broken`: no key can be used now. `cooling`: some key, or some model on one, rests. */
-export type UpstreamState = 'disabled' | 'broken' | 'cooling' | 'keyless' | 'healthy';
+/** `broken`: no key can be used now. `failing`: some model is passed over. `cooling`: some key, or some model on one, rests. */
+export type UpstreamState = 'disabled' | 'broken' | 'failing' | 'cooling' | 'keyless' | 'healthy';
 
 /** The state of an upstream `elapsedMs` after it was told. */
-export function stateOf({ disabled, keys }: Upstream, elapsedMs = 0): UpstreamState {
+export function stateOf({ disabled, keys, targets = [] }: Upstream, elapsedMs = 0): UpstreamState {
   if (disabled) return 'disabled';
   if (keys.length === 0) return 'keyless';
   const usable = keys.filter((key) => !key.disabled && key.restsMs <= elapsedMs);
   if (usable.length === 0) return keys.every((key) => key.disabled) ? 'disabled' : 'broken';
+  if (targets.some((target) => circuitOf(target, elapsedMs) !== 'closed')) return 'failing';
   const rests = keys.some(({ restsMs, modelRests }) =>
     [restsMs, ...modelRests.map((one) => one.restsMs)].some((each) => each > elapsedMs),
   );
@@ -31,6 +38,31 @@ export function keyState(key: UpstreamKey, elapsedMs = 0): 'disabled' | 'resting
   if (key.disabled) return 'disabled';
   if (key.restsMs > elapsedMs) return 'resting';
   return key.modelRests.some(({ restsMs }) => restsMs > elapsedMs) ? 'partly' : 'ready';
+}
+
+/** The circuit of a model `elapsedMs` after it was told: one whose time is over lets a request try. */
+export function circuitOf({ circuit, opensForMs }: Circuited, elapsedMs = 0): Circuit {
+  return circuit === 'open' && opensForMs <= elapsedMs ? 'half_open' : circuit;
+}
+
+const circuitsWorstFirst: readonly Circuit[] = ['open', 'half_open', 'closed'];
+
+/** Models that fail come first, then those that are asked for most. */
+export function worstFirst<Target extends Circuited & { readonly recent: number; readonly failed: number }>(
+  targets: readonly Target[],
+): Target[] {
+  const rank = ({ circuit }: Target) => circuitsWorstFirst.indexOf(circuit);
+  const share = ({ recent, failed }: Target) => (recent === 0 ? 0 : failed / recent);
+  return targets.toSorted(
+    (left, right) => rank(left) - rank(right) || share(right) - share(left) || right.recent - left.recent,
+  );
+}
+
+/** Whether something of it can be woken: a key that rests, or a circuit that is not closed. */
+export function canWake(upstream: Upstream, elapsedMs = 0): boolean {
+  const { keys, targets = [] } = upstream;
+  const rests = keys.some((key) => ['resting', 'partly'].includes(keyState(key, elapsedMs)));
+  return rests || targets.some((target) => circuitOf(target, elapsedMs) !== 'closed');
 }
 
 /** Why keys rest, once each. */

@@ -9,9 +9,10 @@ import { Panel } from '../../../parts/page.tsx';
 import { useActs } from '../parts/act.tsx';
 import { UpstreamWord } from '../parts/badges.tsx';
 import { RowLink } from '../parts/names.tsx';
-import { reasonsOf, type UpstreamState } from '../sums/upstream-state.ts';
+import { canWake, reasonsOf, type UpstreamState } from '../sums/upstream-state.ts';
 import type { Upstream } from '../types.ts';
 import { KeyPool } from './key-pool.tsx';
+import { ModelHealth, Room } from './model-health.tsx';
 import { TestDialog } from './test-dialog.tsx';
 import { type UpstreamAct, UpstreamDialog } from './upstream-dialog.tsx';
 
@@ -50,8 +51,10 @@ export function UpstreamCard({ upstream, state, elapsedMs }: CardProps) {
           {reasons.length > 0 && ` ${t('operator.traffic.upstreams.why', { reason: reasons.join('; ') })}`}
         </Text>
         <Traffic upstream={upstream} />
+        {upstream.room !== null && <Room of={upstream.room} />}
         <KeyPool upstream={upstream} elapsedMs={elapsedMs} />
-        <Actions upstream={upstream} state={state} />
+        <ModelHealth upstream={upstream} elapsedMs={elapsedMs} />
+        <Actions upstream={upstream} elapsedMs={elapsedMs} />
       </Stack>
     </Panel>
   );
@@ -100,13 +103,12 @@ function Traffic({ upstream: { provider, lastHour } }: { readonly upstream: Upst
   );
 }
 
-function Actions({ upstream, state }: Omit<CardProps, 'elapsedMs'>) {
+function Actions({ upstream, elapsedMs }: Omit<CardProps, 'state'>) {
   const { t } = useTranslation();
   const [act, setAct] = useState<UpstreamAct>();
   const me = useMe();
   if (!useActs()) return null;
   const { provider, disabled } = upstream;
-  const rests = state === 'cooling' || state === 'broken';
   const verb = disabled ? 'enable' : 'disable';
   return (
     <Group gap="xs">
@@ -118,7 +120,7 @@ function Actions({ upstream, state }: Omit<CardProps, 'elapsedMs'>) {
       >
         {t(`operator.traffic.upstreams.${verb}`)}
       </Button>
-      {rests && (
+      {canWake(upstream, elapsedMs) && (
         <Button
           size="xs"
           variant="default"

@@ -14,7 +14,7 @@ import { StateChips } from './state-chips.tsx';
 import { UpstreamCard } from './upstream-card.tsx';
 
 export const upstreamsPath = '/admin/upstreams';
-const worstFirst: readonly UpstreamState[] = ['broken', 'cooling', 'disabled', 'healthy', 'keyless'];
+const worstFirst: readonly UpstreamState[] = ['broken', 'failing', 'cooling', 'disabled', 'healthy', 'keyless'];
 
 export default function Upstreams() {
   const { t } = useTranslation();

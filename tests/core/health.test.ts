@@ -1,0 +1,64 @@
+/** Liveness and readiness by what the parts say: only what a restart mends fails the first. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+
+let directory: string;
+let gateway: TestGateway;
+
+/** A plugin that says of itself what it was told by `POST /say`. */
+const source = () => `
+import { definePlugin } from '${pathToFileURL('core/contract.ts')}';
+import { z } from '${pathToFileURL('core/schema.ts')}';
+let said = {};
+export default definePlugin({
+  name: 'moody',
+  config: z.strictObject({}),
+  setup: () => ({
+    alive: () => said.alive ?? true,
+    ready: () => said.ready ?? true,
+    endpoints: [{
+      method: 'POST', path: '/say', operation: 'moody', body: 'whole',
+      handle: async (exchange) => {
+        said = JSON.parse(Buffer.from(exchange.request.body).toString());
+        return { status: 204, headers: {}, body: '' };
+      },
+    }],
+  }),
+});`;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'health-'));
+  await writeFile(join(directory, 'moody.ts'), source());
+  gateway = await startGateway('gateway: test\nlisten: 127.0.0.1:0\nplugins: [./moody.ts]\n', { directory });
+});
+after(async () => {
+  await gateway.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const told = async (path: string) => {
+  const answer = await fetch(gateway.origin + path);
+  return { status: answer.status, said: await answer.json() };
+};
+const say = async (words: object) => {
+  const answer = await fetch(`${gateway.origin}/say`, { method: 'POST', body: JSON.stringify(words) });
+  assert.equal(answer.status, 204, await answer.text());
+};
+
+test('a part that cannot serve for a while fails readiness, and liveness goes on', async () => {
+  await say({ ready: false });
+  assert.deepEqual(await told('/readyz'), { status: 503, said: { status: 'not ready', waiting: ['moody'] } });
+  assert.deepEqual(await told('/healthz'), { status: 200, said: { status: 'alive' } });
+});
+
+test('a part that serves again only after a restart fails liveness, by name', async () => {
+  await say({ alive: false });
+  assert.deepEqual(await told('/healthz'), { status: 503, said: { status: 'must be restarted', ended: ['moody'] } });
+  await say({});
+  assert.equal((await told('/healthz')).status, 200);
+});
