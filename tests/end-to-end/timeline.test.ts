@@ -86,7 +86,7 @@ test('the command tells it from the plan to the refund, in the order in which it
     /^plans: on the plan "limited"$/,
     /^rate-limit: left of the plan: 9 of 10 requests per minute, \d+ of 100000 tokens per minute, 2 of 3 at a time$/,
     /^billing: [\d.]+ USD set aside for about \d+ tokens of prompt and up to \d+ of answer$/,
-    /^route: targets in this order: busy\/told \(messages\), chatty\/sandbox \(chat\)$/,
+    /^route: targets in this order: busy\/told \(messages\), chatty\/sandbox \(chat\); as listed$/,
     /^route: attempt 1 goes to busy\/told by busy#1; it failed: the upstream answered 529$/,
     /^route: attempt 1 was refused with 529 after … ms$/,
     /^protocol-convert: relayed as messages$/,

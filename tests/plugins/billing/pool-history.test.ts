@@ -255,9 +255,9 @@ const buyStep = (days: number, cost: bigint): Step =>
 
 const refundStep = (index: number, amount: bigint): Step =>
   async function refunding(history) {
-    history.giveDue(false);
     const charge = history.paid[index % Math.max(1, history.paid.length)];
     if (charge === undefined) return;
+    history.giveDue(false);
     const reference = `refund-${++history.references}`;
     const refund = () =>
       history.world.host
@@ -276,9 +276,9 @@ const refundStep = (index: number, amount: bigint): Step =>
 
 const payoutStep = (index: number, amount: bigint): Step =>
   async function payingOut(history) {
-    history.giveDue(false);
     const of = history.topUps[index % Math.max(1, history.topUps.length)];
     if (of === undefined) return;
+    history.giveDue(false);
     const { grants } = await history.world.host.need(pool).view('alice');
     const left = grants.find((grant) => grant.reference === of)?.remaining ?? 0n;
     const inUse = history.account.wallet - history.account.held;
