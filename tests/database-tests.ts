@@ -7,6 +7,8 @@ const choice = 'TEST_DATABASE_URL';
 
 /** Their subject is the wire: a database stands behind the house that they call, and nothing that they ask depends on which. */
 const ofTheWire = /^tests\/(?:core|sdk|relay|matrix|pitfalls)\/|^tests\/readme\./;
+/** These are of the embedded store, whatever server there is. */
+const ofTheEmbedded = /^tests\/plugins\/storage\/(?:backend|copy|embedded|power|server)\./;
 
 const texts = new Map<string, string>();
 const reaches = new Map<string, boolean>();
@@ -30,5 +32,7 @@ function importsOf(file: string, text: string): string[] {
   ).filter((imported) => imported.startsWith('tests/') && existsSync(imported));
 }
 
-const files = globSync('tests/**/*.test.ts').filter((file) => !ofTheWire.test(file) && reachesDatabase(file));
+const files = globSync('tests/**/*.test.ts').filter(
+  (file) => !ofTheWire.test(file) && !ofTheEmbedded.test(file) && reachesDatabase(file),
+);
 process.stdout.write(`${files.toSorted().join('\n')}\n`);
