@@ -102,7 +102,7 @@ export class Arrivals {
     const { model, price } = this.#models.get(chance.pick(modelIds))!;
     const inputTokens = chance.pick([0, 1, 100, 3_000]);
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
-    const plan = this.#planOf(account, node);
+    const plan = this.planOf(account, node);
     return {
       caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
       plan,
@@ -125,7 +125,7 @@ export class Arrivals {
   }
 
   /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */
-  #planOf({ id, plan, offers }: AccountProfile, node: Node): Ask['plan'] {
+  planOf({ id, plan, offers }: AccountProfile, node: Node): Ask['plan'] {
     const bought = this.#options.tables.plans.get(id);
     if (bought === undefined || node.wallClock >= (bought.endsAt ?? Number.POSITIVE_INFINITY)) return plan;
     return offers.find(({ terms }) => terms.name === bought.plan)!.terms;

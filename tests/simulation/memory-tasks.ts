@@ -66,14 +66,18 @@ export class TaskTable {
 
   take(lease: string, limit: number, leaseMs: number): StoredTask[] {
     const now = this.now();
-    const isFree = ({ leaseUntil }: TaskRow) => leaseUntil === undefined || leaseUntil <= now;
-    const due = Array.from(this.open.values()).filter((row) => row.dueAt! <= now && isFree(row));
+    const due = Array.from(this.open.values()).filter((row) => row.dueAt! <= now && this.isFree(row, now));
     due.sort((left, right) => left.dueAt! - right.dueAt!);
     return due.slice(0, limit).map((row) => {
       const taken = { ...row, lease, leaseUntil: now + leaseMs };
       this.#put(taken, row);
       return this.#read(taken);
     });
+  }
+
+  /** Nobody works on it. */
+  isFree({ leaseUntil }: TaskRow, now: number): boolean {
+    return leaseUntil === undefined || leaseUntil <= now;
   }
 
   renew(id: string, lease: string, leaseMs: number): boolean {
@@ -91,7 +95,7 @@ export class TaskTable {
 
   move(id: string, from: From, { state, dueMs, keepLease }: To, changes: Changes): boolean {
     const row = this.tasks.get(id);
-    if (row === undefined || !mayWrite(row, from)) return false;
+    if (row === undefined || !this.mayWrite(row, from)) return false;
     const kept = keepLease === true ? row : noLease;
     const { lease, leaseUntil } = kept;
     const vendorFiles = changes.vendorFiles ?? row.vendorFiles;
@@ -101,7 +105,7 @@ export class TaskTable {
 
   end(transaction: object, { id, callbackUrl }: Ending, from: From, state: FinalState, changes: Changes): boolean {
     const row = this.tasks.get(id);
-    if (row === undefined || !mayWrite(row, from)) return false;
+    if (row === undefined || !this.mayWrite(row, from)) return false;
     const ended: TaskRow = {
       ...this.#written(row, state, changes),
       ...{ order: { ...row.order, references: [] }, vendorFiles: [] },
@@ -111,6 +115,13 @@ export class TaskTable {
     if (callbackUrl !== undefined && !this.callbacks.has(id))
       putIn(this.callbacks, id, callbackUrl, undoOf(transaction));
     return true;
+  }
+
+  /** Whether it is still where whoever moves it believes, and theirs to move. */
+  mayWrite(row: TaskRow, { states, by }: From): boolean {
+    if (!states.includes(row.state)) return false;
+    if (by === 'anybody') return true;
+    return 'lease' in by ? row.lease === by.lease : row.departure === by.departure;
   }
 
   deleteOld(olderThanMs: number): void {
@@ -171,12 +182,6 @@ export class TaskTable {
 }
 
 const noLease = { lease: undefined, leaseUntil: undefined };
-
-function mayWrite(row: TaskRow, { states, by }: From): boolean {
-  if (!states.includes(row.state)) return false;
-  if (by === 'anybody') return true;
-  return 'lease' in by ? row.lease === by.lease : row.departure === by.departure;
-}
 
 /** One process's way to the tables. What runs inside a transaction has come there with it. */
 export function memoryTasks(table: TaskTable, link: Pick<DatabaseLink, 'send'>): TaskRows {

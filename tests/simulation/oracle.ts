@@ -9,6 +9,7 @@ import type { Row, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { costOf, coverOf } from './tariff.ts';
+import { TasksOracle } from './tasks-oracle.ts';
 import { TradeOracle } from './trade-oracle.ts';
 import type { Violations } from './violations.ts';
 
@@ -44,6 +45,7 @@ export class Oracle {
   readonly limits: LimitsOracle;
   readonly keys: KeysOracle;
   readonly trade: TradeOracle;
+  readonly tasks: TasksOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
   /** Set where several nodes spend an account. */
@@ -68,6 +70,7 @@ export class Oracle {
     this.limits = limits;
     this.keys = new KeysOracle(violations);
     this.trade = new TradeOracle(violations);
+    this.tasks = new TasksOracle(violations);
   }
 
   view(account: string): AccountView {
@@ -166,7 +169,7 @@ export class Oracle {
       if (left < 0n) view.excess -= left;
       return;
     }
-    if (this.trade.entry(row, grant)) {
+    if (this.tasks.entry(row) || this.trade.entry(row, grant)) {
       const left = view.credited - view.settled - view.covered + view.excess;
       if (row.amount < 0n && left < 0n)
         this.violations.add('M7', view.id, `a ${row.kind} took ${-left} nano-USD that calls need`);

@@ -16,6 +16,7 @@ import { Oracle } from './oracle.ts';
 import type { Process } from './process.ts';
 import { drawProfile, type Profile } from './profile.ts';
 import { Schedule, withFakeTime } from './schedule.ts';
+import { TaskWorld } from './task-world.ts';
 import { Trade } from './trade.ts';
 import { type Violation, Violations } from './violations.ts';
 
@@ -55,6 +56,7 @@ class World {
   readonly #ledger = new MemoryLedger(() => this.#schedule.now);
   readonly #keys = new KeyTable(() => this.#schedule.now);
   readonly #tables = new ShopTables();
+  readonly #tasks: TaskWorld | undefined;
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -94,6 +96,7 @@ class World {
     this.#oracle.shared = this.#leases;
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
+    this.#tasks = this.#newTasks();
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);
@@ -101,6 +104,12 @@ class World {
     const shared = { chance, profile, oracle, tables: this.#tables };
     this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
+    this.#tasks?.open({
+      profile,
+      nodes: this.#nodes,
+      errands: this.#errands,
+      planOf: (account, node) => this.#arrivals.planOf(account, node),
+    });
     this.#trade = new Trade({
       ...shared,
       errands: this.#errands,
@@ -150,12 +159,16 @@ class World {
     this.#again('arrival', arrivalMeanMs, () => this.#arrivals.arrive());
     this.#again('top-up', topUpMeanMs, () => this.#trade.topUp(this.#chance.pick(this.#profile.accounts).id));
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
+    this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
     this.#again('crash', crashMeanMs, () => this.#crash(this.#chance.pick(this.#nodes)));
     this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
     this.#again('outage', outageMeanMs, () => this.#outage());
     this.#again('clock step', clockStepMeanMs, () => this.#stepClock(this.#chance.pick(this.#nodes)));
     this.#again('leap in time', leapMeanMs, () => this.#leap());
-    this.#again('new prices', 2_000, () => this.#arrivals.changePrices(this.#chance.pick(modelIds)));
+    this.#again('new prices', 2_000, () => {
+      this.#arrivals.changePrices(this.#chance.pick(modelIds));
+      this.#tasks?.orders.changePrices();
+    });
   }
 
   #again(label: string, meanMs: number, work: () => void): void {
@@ -200,6 +213,7 @@ class World {
     for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
     // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
     this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
+    this.#tasks?.leap(this.#chance.pick([0, 300]));
   }
 
   // ------------------------------------------------------------------------------------------------------------- rest
@@ -210,6 +224,7 @@ class World {
     const schedule = this.#schedule;
     Object.assign(this.#faults, { down: false, faultOneIn: 0 });
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
+    this.#tasks?.calm();
     if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#crash(node);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
@@ -225,12 +240,14 @@ class World {
     this.#audit.finish();
     this.#oracle.trade.finish(this.#ledger, this.#tables);
     this.#leases?.finish();
+    this.#tasks?.finish(this.#ledger);
   }
 
   #isQuiet(): boolean {
     return (
       this.#oracle.running === 0 &&
       this.#errands.open === 0 &&
+      this.#tasks?.isQuiet !== false &&
       this.#nodes.every(({ serving }) => serving !== undefined)
     );
   }
@@ -281,12 +298,26 @@ class World {
       shared: this.#profile.shared,
       keys: this.#keys,
       tables: this.#tables,
+      tasks: this.#tasks,
       accounts: this.#profile.accounts,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
       announce: (topic, subject) => this.#announce(topic, subject),
       onRecovered: (node) => this.#audit.recovered(node.index),
+    });
+  }
+
+  #newTasks(): TaskWorld | undefined {
+    const { tasks, vendors } = this.#profile;
+    if (tasks === undefined) return undefined;
+    return new TaskWorld({
+      schedule: this.#schedule,
+      chance: this.#chance,
+      oracle: this.#oracle,
+      profile: tasks,
+      troublePercent: vendors.troublePercent,
+      mutant: this.#mutant,
     });
   }
 
