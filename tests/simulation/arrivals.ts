@@ -53,7 +53,7 @@ export class Arrivals {
     const account = chance.pick(profile.accounts);
     const node = chance.pick(nodes);
     const { serving } = node;
-    const again = chance.oneIn(10) ? this.#sentBefore(account) : undefined;
+    const again = chance.oneIn(10) ? this.#sentBefore(account, node) : undefined;
     const ask = again ?? this.#ask(account, node);
     if (serving === undefined) return;
     schedule.current = serving.life;
@@ -87,12 +87,15 @@ export class Arrivals {
     ).begin();
   }
 
-  /** A client asks again under its key; now and then by mistake for something else. */
-  #sentBefore({ id }: AccountProfile): Ask | undefined {
+  /** A client asks again under its key, on the plan that it is on by now; now and then by mistake for something else. */
+  #sentBefore(account: AccountProfile, node: Node): Ask | undefined {
+    const { id } = account;
     const { chance } = this.#options;
     const own = this.#keyed.filter(({ caller }) => caller.accountId === id);
     if (own.length === 0) return undefined;
-    const ask = chance.pick(own);
+    const first = chance.pick(own);
+    const plan = this.planOf(account, node);
+    const ask = { ...first, plan, caller: { ...first.caller, plan: plan.name } };
     return chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
   }
 

@@ -23,6 +23,7 @@ import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
+import { taskMutants } from './mutants-tasks.ts';
 import { opened } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
@@ -329,4 +330,5 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     },
   },
   ...tradeMutants,
+  ...taskMutants,
 };

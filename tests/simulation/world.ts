@@ -213,7 +213,7 @@ class World {
     for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
     // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
     this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
-    this.#tasks?.leap(this.#chance.pick([0, 300]));
+    this.#tasks?.leap(this.#chance.pick([0, 700]));
   }
 
   // ------------------------------------------------------------------------------------------------------------- rest
