@@ -73,6 +73,10 @@ export class TaskWorld {
     this.#filesTrouble.oneIn = 0;
   }
 
+  get placed(): number {
+    return this.#table.tasks.size;
+  }
+
   get isQuiet(): boolean {
     return this.#table.open.size === 0;
   }

@@ -24,6 +24,8 @@ export interface Result {
   readonly seed: number;
   readonly operations: number;
   readonly requests: number;
+  /** Orders that were placed. */
+  readonly tasks: number;
   readonly crashes: number;
   readonly rows: number;
   readonly violations: readonly Violation[];
@@ -134,6 +136,7 @@ class World {
       seed: this.#seed,
       operations: schedule.operations,
       requests: this.#oracle.stories.size,
+      tasks: this.#tasks?.placed ?? 0,
       crashes: this.#crashes,
       rows: this.#ledger.rows.length,
       violations: this.#violations.list,
