@@ -62,10 +62,28 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   };
   const placing = money.place((orm) => tools.rows.insert(orm, task));
   await placing.catch((error: unknown) => checkPlaced(error, task.id, tools));
-  const placed = (await tools.rows.find(task.id))!;
+  const placed = await readPlaced(task, tools);
   if (isStreamed) return streamOrder(exchange, taking, { ...placed, order }, lease.token, headers);
   engine.wake();
   return answer(exchange, taking, placed, headers);
+}
+
+/** A database that cannot be asked just now has the order all the same: its client must have the id of what it pays for. */
+async function readPlaced(task: NewTask, { rows, clock, log }: Tools): Promise<StoredTask> {
+  const found = await rows.find(task.id).catch((error: unknown) => {
+    log.warn({ error, task: task.id }, 'an order was taken, and could not be read again');
+    return undefined;
+  });
+  return found ?? asPlaced(task, clock.now());
+}
+
+function asPlaced({ order, deadlineMs, lease: _, ...given }: NewTask, at: number): StoredTask {
+  return {
+    ...given,
+    ...{ order, kind: order.kind, model: order.model, state: 'queued', progress: 0, tries: 0 },
+    ...{ attempts: [], vendorFiles: [], results: [], vendorId: undefined, made: undefined, error: undefined },
+    ...{ createdAtMs: at, updatedAtMs: at, completedAtMs: undefined, leftMs: deadlineMs },
+  };
 }
 
 /** With the task, or with what it came to where the client waits for that. */
