@@ -6,7 +6,7 @@ import type { Order, Submission } from './contract.ts';
 import type { NewTask, StoredTask } from './rows.ts';
 import { imageAnswer } from './shapes/index.ts';
 import { streamOrder } from './streaming.ts';
-import { awaitEnd, bytesOf, json, submission, type Taking } from './taking.ts';
+import { awaitEnd, bytesOf, json, look, submission, type Taking } from './taking.ts';
 import { boundsOf, checkOrder, type Place, placesFor } from './targets.ts';
 import type { Tools } from './tools.ts';
 import { endAsError, viewOf } from './view.ts';
@@ -69,12 +69,8 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
 }
 
 /** A database that cannot be asked just now has the order all the same: its client must have the id of what it pays for. */
-async function readPlaced(task: NewTask, { rows, clock, log }: Tools): Promise<StoredTask> {
-  const found = await rows.find(task.id).catch((error: unknown) => {
-    log.warn({ error, task: task.id }, 'an order was taken, and could not be read again');
-    return undefined;
-  });
-  return found ?? asPlaced(task, clock.now());
+async function readPlaced(task: NewTask, tools: Tools): Promise<StoredTask> {
+  return (await look(tools, task.id)) ?? asPlaced(task, tools.clock.now());
 }
 
 function asPlaced({ order, deadlineMs, lease: _, ...given }: NewTask, at: number): StoredTask {
@@ -96,8 +92,8 @@ async function answer(exchange: Exchange, taking: Taking, placed: StoredTask, he
   if (!waits && !synchronous) return json(shape.submitted(viewOf(taken, tools.files, host)), headers);
   const ended = await awaitEnd(exchange, taking, placed.id);
   if (ended === undefined) {
-    const task = await tools.rows.find(placed.id);
-    return json(shape.submitted(viewOf(task!, tools.files, host)), headers);
+    const task = (await look(tools, placed.id)) ?? placed;
+    return json(shape.submitted(viewOf(task, tools.files, host)), headers);
   }
   if (ended.state !== 'completed') throw endAsError(ended);
   const bytes = form === 'base64' ? await bytesOf(ended, tools) : undefined;

@@ -24,12 +24,12 @@ function blind(rows: TaskRows, isBlind: () => boolean): TaskRows {
   };
 }
 
-test('an order that was taken is answered with its id, as if it had been read, also where it cannot be read', async () => {
+test('an order that was taken is answered with its id, as if it had been read, also where it cannot be read; who waits, waits on', async () => {
   const house = await openHouse({ accepted: new Map(), charged: 0, manner: () => 'at once' });
   let isDown = false;
   const node = house.node();
   const tools: Tools = { ...node.tools, rows: blind(node.tools.rows, () => isDown) };
-  const answered = async () => {
+  const answered = async (waits: boolean) => {
     const exchange = fakeExchange();
     const money: Deposit = {
       ...{ id: exchange.id, accountId: 'alice', keyId: 'key' },
@@ -37,17 +37,19 @@ test('an order that was taken is answered with its id, as if it had been read, a
     };
     exchange.set(deposit, money);
     exchange.set(model, tools.catalog.find('painter')!);
-    exchange.set(submission, { order: orderOf('p'), waits: false, form: 'url', callbackUrl: undefined });
+    exchange.set(submission, { order: orderOf('p'), waits, form: 'url', callbackUrl: undefined });
     const taking = { tools, engine: new Engine(tools, 0), host: fakeHost(), shape: openaiVideos };
-    const { body } = await takeOrder(exchange, { ...taking, synchronous: false, waitMs: 0, mostStreams: 0 });
+    const { body } = await takeOrder(exchange, { ...taking, synchronous: false, waitMs: 250, mostStreams: 0 });
     return JSON.parse(body as string) as { id: string; [member: string]: unknown };
   };
-  const read = await answered();
+  const read = await answered(false);
   isDown = true;
-  const unread = await answered();
-  assert.deepEqual(await house.states(), { [read.id]: 'queued', [unread.id]: 'queued' });
+  const unread = await answered(false);
+  const waited = await answered(true);
+  assert.deepEqual(await house.states(), { [read.id]: 'queued', [unread.id]: 'queued', [waited.id]: 'queued' });
   const { id: _read, created_at: _before, ...told } = read;
   const { id: _unread, created_at: _after, ...toldBlindly } = unread;
-  assert.deepEqual(toldBlindly, told);
+  const { id: _waited, created_at: _late, ...toldAtLast } = waited;
+  assert.deepEqual([toldBlindly, toldAtLast], [told, told]);
   await house.database.close();
 });
