@@ -53,7 +53,7 @@ export class Arrivals {
     const account = chance.pick(profile.accounts);
     const node = chance.pick(nodes);
     const { serving } = node;
-    const again = chance.oneIn(10) ? this.#sentBefore(account, node) : undefined;
+    const again = chance.oneIn(5) ? this.#sentBefore(account, node) : undefined;
     const ask = again ?? this.#ask(account, node);
     if (serving === undefined) return;
     schedule.current = serving.life;

@@ -62,7 +62,8 @@ export interface TaskProfile {
   readonly filesFaultOneIn: number;
 }
 
-export function drawProfile(chance: Chance): Profile {
+/** `taskChance`: draws whether and how tasks are ordered. */
+export function drawProfile(chance: Chance, taskChance: Chance): Profile {
   const nodes = chance.between(1, 3);
   // All nodes want the little that one account has.
   const isCrowded = nodes > 1 && chance.oneIn(3);
@@ -95,7 +96,7 @@ export function drawProfile(chance: Chance): Profile {
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
   };
-  return { ...rest, tasks: chance.oneIn(2) ? drawTasks(chance) : undefined };
+  return { ...rest, tasks: taskChance.oneIn(2) ? drawTasks(taskChance) : undefined };
 }
 
 /** Short enough that leases run out and deadlines pass within a world's time. */

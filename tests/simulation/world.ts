@@ -78,7 +78,7 @@ class World {
     this.#seed = seed;
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
-    this.#profile = drawProfile(this.#chance);
+    this.#profile = drawProfile(this.#chance, new Chance(seed, 1));
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
