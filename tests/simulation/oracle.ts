@@ -262,7 +262,11 @@ export class Oracle {
     story.expected = this.#costOf(story, outcome);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
-    if (story.expected > cover) view.excess += story.expected - cover;
+    if (story.expected > cover) {
+      // Money that is on its way out was set aside before this was known.
+      view.excess += story.expected - cover;
+      return;
+    }
     if (this.shared === undefined && view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
   }
 
