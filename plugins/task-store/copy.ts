@@ -23,7 +23,7 @@ export async function makeFilesKept(
   { files: made, made: report }: Done,
   hand: Hand,
 ): Promise<void> {
-  const { rows, store } = tools;
+  const { rows } = tools;
   const vendorFiles: VendorFile[] = [];
   for (const [number, file] of made.entries()) {
     const placed = await placeOf(tools, task, file, number, hand);
@@ -34,7 +34,7 @@ export async function makeFilesKept(
   const isWaitedFor = hand.live !== undefined;
   const next: To = { state: 'copying', dueMs: 0 };
   const to: To = isWaitedFor ? { ...next, keepLease: true } : next;
-  const moved = await rows.move(store.orm, task.id, from, to, changes);
+  const moved = await rows.move(task.id, from, to, changes);
   if (moved && isWaitedFor) await copy(tools, { ...task, ...changes, state: 'copying' }, hand);
 }
 
@@ -81,9 +81,9 @@ export async function copy(tools: Tools, task: StoredTask, hand: Hand): Promise<
     if (hand.signal.aborted) return;
     tools.log.warn({ error, task: task.id, tries: task.tries }, 'a result could not be copied');
     if (isHopeless(error) || task.tries + 1 >= mostTries) return fail(tools, task, from);
-    const { rows, store, timing, random } = tools;
+    const { rows, timing, random } = tools;
     const dueMs = backOff(task.tries, timing.retryMs, timing.longestRetryMs, random);
-    await rows.move(store.orm, task.id, from, { state: 'copying', dueMs }, { tries: task.tries + 1 });
+    await rows.move(task.id, from, { state: 'copying', dueMs }, { tries: task.tries + 1 });
   }
 }
 

@@ -162,7 +162,7 @@ export class Creation {
 
   /** Written before anything is sent. false: the task is somebody else's by now, or was cancelled. */
   #depart({ provider, target, adapter }: Place, credential: string): Promise<boolean> {
-    const { rows, store, clock } = this.#tools;
+    const { rows, clock } = this.#tools;
     this.#attempts.push({
       number: (this.#attempts.at(-1)?.number ?? 0) + 1,
       provider: provider.name,
@@ -176,7 +176,7 @@ export class Creation {
       error: undefined,
     });
     const to = { state: 'creating', dueMs: 0, keepLease: true } as const;
-    return rows.move(store.orm, this.#task.id, this.#byLease(), to, { attempts: this.#attempts });
+    return rows.move(this.#task.id, this.#byLease(), to, { attempts: this.#attempts });
   }
 
   #note(outcome: Partial<Attempt>): void {
@@ -194,7 +194,7 @@ export class Creation {
   }
 
   async #record(step: Step, adapter: Adapter): Promise<void> {
-    const { rows, store, timing, random } = this.#tools;
+    const { rows, timing, random } = this.#tools;
     const from = this.#byDeparture();
     if (step.state === 'failed') {
       this.#note({ result: 'refused' });
@@ -208,12 +208,12 @@ export class Creation {
     if (adapter.tasks === undefined) throw new Error(`${adapter.protocol} tells of a task but has none`);
     const dueMs = backOff(0, timing.pollMs, timing.longestPollMs, random);
     const changes = { attempts: this.#attempts, vendorId: step.vendorId, progress: step.progress ?? 0 };
-    await rows.move(store.orm, this.#task.id, from, { state: 'running', dueMs }, changes);
+    await rows.move(this.#task.id, from, { state: 'running', dueMs }, changes);
   }
 
   /** Everybody is busy, or nobody can be reached: later, until the deadline, unless somebody waits for it. */
   async #later(verdict: Verdict | undefined): Promise<void> {
-    const { rows, store, timing, random } = this.#tools;
+    const { rows, timing, random } = this.#tools;
     const { leftMs, order } = this.#task;
     if (leftMs <= timing.retryMs || order.waited === true || this.#hand.live !== undefined)
       return this.#fail(verdict?.error ?? busy, this.#byLease());
@@ -221,7 +221,7 @@ export class Creation {
     const dueMs = backOff(tries, timing.retryMs, timing.longestRetryMs, random);
     const state = this.#attempts.length === 0 ? 'queued' : 'creating';
     const changes = { attempts: this.#attempts, tries: tries + 1 };
-    const moved = await rows.move(store.orm, this.#task.id, this.#byLease(), { state, dueMs }, changes);
+    const moved = await rows.move(this.#task.id, this.#byLease(), { state, dueMs }, changes);
     // Its lease was lost meanwhile, and it stands as `reconciling`; now its outcome is known: nothing was made.
     if (!moved) await this.#fail(verdict?.error ?? busy, { ...this.#byDeparture(), states: ['reconciling'] });
   }

@@ -1,12 +1,10 @@
 /** The final states: each is reached in one transaction with its money and with the word to whoever wants to be told. */
-import { sql } from 'drizzle-orm';
 import type { Usage } from '../../core/usage.ts';
-import type { Attempt, Database, DepositEnd, Deposits } from '../../core/vocabulary.ts';
+import type { Attempt, Deposits } from '../../core/vocabulary.ts';
 import type { Bounds } from './contract.ts';
 import type { From, Kept, StoredTask, TaskError, TaskRows } from './rows.ts';
 
 export interface EndTools {
-  readonly store: Database;
   readonly rows: TaskRows;
   readonly deposits: Deposits;
 }
@@ -22,9 +20,8 @@ export interface BadEnd {
 export function complete(tools: EndTools, task: StoredTask, from: From, results: readonly Kept[]): Promise<boolean> {
   const { made, attempts, vendorId } = task;
   const { usage, estimated, media } = made!;
-  return end(tools, task, async (rows, orm) => {
-    const moved = await rows.move(orm, task.id, from, { state: 'completed' }, { results, progress: 100 });
-    if (!moved) return undefined;
+  return tools.deposits.end(task.accountId, task.requestId, async (orm) => {
+    if (!(await tools.rows.end(orm, task, from, 'completed', { results, progress: 100 }))) return undefined;
     const shown = media.length === 0 ? {} : { media };
     const report = { usage, estimated, terminal: true, upstreamId: vendorId, finish: 'completed', ...shown };
     return { report, reason: 'answered', attempts };
@@ -38,9 +35,9 @@ export function giveUp(
   from: From,
   { state, error, attempts }: BadEnd,
 ): Promise<boolean> {
-  return end(tools, task, async (rows, orm) => {
-    const moved = await rows.move(orm, task.id, from, { state }, { error, attempts });
-    return moved ? { report: undefined, reason: reasonOf(state, attempts), attempts } : undefined;
+  return tools.deposits.end(task.accountId, task.requestId, async (orm) => {
+    const ended = await tools.rows.end(orm, task, from, state, { error, attempts });
+    return ended ? { report: undefined, reason: reasonOf(state, attempts), attempts } : undefined;
   });
 }
 
@@ -50,20 +47,6 @@ function reasonOf(state: BadEnd['state'], attempts: readonly Attempt[]): string 
   const result = attempts.at(-1)?.result ?? 'not_sent';
   // What was made but could not be kept is lost to its client, whatever the vendor says.
   return result === 'answered' ? 'unknown' : result;
-}
-
-type Work = (rows: TaskRows, orm: Parameters<TaskRows['move']>[0]) => Promise<DepositEnd | undefined>;
-
-function end({ store, rows, deposits }: EndTools, task: StoredTask, work: Work): Promise<boolean> {
-  return deposits.end(task.accountId, task.requestId, async (orm) => {
-    const ended = await work(rows, orm);
-    if (ended !== undefined && task.callbackUrl !== undefined) {
-      await orm.execute(sql`
-        insert into ${sql.identifier(store.schema)}.task_callbacks (task_id, url, created_at, due_at)
-        values (${task.id}, ${task.callbackUrl}, now(), now()) on conflict do nothing`);
-    }
-    return ended;
-  });
 }
 
 /** What an order may have consumed where nobody tells: its bounds. */

@@ -153,7 +153,7 @@ export async function step(tools: Tools, task: StoredTask, hand: Hand): Promise<
 }
 
 /** Whoever sent it may only have been slow: for a while its answer is still taken. */
-async function reconcile({ rows, store, timing, log }: Tools, task: StoredTask, mine: From): Promise<void> {
+async function reconcile({ rows, timing, log }: Tools, task: StoredTask, mine: From): Promise<void> {
   log.warn({ task: task.id }, 'whoever sent a task to its vendor was lost');
-  await rows.move(store.orm, task.id, mine, { state: 'reconciling', dueMs: timing.reconcileMs });
+  await rows.move(task.id, mine, { state: 'reconciling', dueMs: timing.reconcileMs });
 }

@@ -25,8 +25,8 @@ import { endpointsOf } from './endpoints.ts';
 import { Engine } from './engine.ts';
 import { ListQueries } from './list-queries.ts';
 import { Queries } from './queries.ts';
-import { TaskRows } from './rows.ts';
 import { imageTask, videoTask } from './shapes/index.ts';
+import { SqlTaskRows } from './sql-rows.ts';
 import type { Adapters } from './targets.ts';
 import { openTaskDesk } from './task-desk.ts';
 import type { Timing, Tools } from './tools.ts';
@@ -63,7 +63,7 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
   const outside = new GuardedClient({ allowPrivate: config.callbacks.allow_private, maxBytes: callbackBytes });
   const tools: Tools = {
     store,
-    rows: new TaskRows(store),
+    rows: new SqlTaskRows(store),
     deposits: host.need(deposits),
     files: host.need(files),
     catalog: host.need(catalog),

@@ -2,8 +2,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '../../core/vocabulary.ts';
 import type { MediaKind } from './contract.ts';
-import { type Row, type StoredState, type StoredTask, taskOf, toldColumns } from './rows.ts';
+import type { StoredState, StoredTask } from './rows.ts';
 import { jsonOf, rowsOf } from './sql.ts';
+import { type Row, taskOf, toldColumns } from './sql-rows.ts';
 
 /** Absent members: whichever. */
 export interface Filter {

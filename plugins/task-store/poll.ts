@@ -15,7 +15,7 @@ const pollTimeoutMs = 60_000;
 export const expired: TaskError = { code: 'expired', message: 'The task was not done in time. Nothing is charged.' };
 
 export async function poll(tools: Tools, task: StoredTask, hand: Hand): Promise<void> {
-  const { rows, store, timing, random, catalog, providers, adapters, clock } = tools;
+  const { rows, timing, random, catalog, providers, adapters, clock } = tools;
   const from: From = { states: ['running'], by: { lease: hand.lease } };
   const last = task.attempts.at(-1)!;
   const found = targetOf(last, catalog.find(task.model), providers, adapters);
@@ -42,7 +42,7 @@ export async function poll(tools: Tools, task: StoredTask, hand: Hand): Promise<
   if (task.leftMs <= 0) return giveUpUnknown(tools, task, from, expired);
   const dueMs = backOff(task.tries + 1, timing.pollMs, timing.longestPollMs, random);
   const progress = Math.max(task.progress, Math.min(step?.progress ?? 0, 99));
-  await rows.move(store.orm, task.id, from, { state: 'running', dueMs }, { tries: task.tries + 1, progress });
+  await rows.move(task.id, from, { state: 'running', dueMs }, { tries: task.tries + 1, progress });
 }
 
 /** The vendor may have made it: its client pays nothing, and the operator what it cost at most. */

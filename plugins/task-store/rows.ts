@@ -1,19 +1,11 @@
-/** The rows of tasks: put in, found, taken, and moved from state to state, one statement each. */
-import { type SQL, sql } from 'drizzle-orm';
-import type { Attempt, Database } from '../../core/vocabulary.ts';
-import type { Made, MediaKind, Order, Reference } from './contract.ts';
-import { type Leased, renewLease, takeDue } from './leases.ts';
-import { inMs, jsonOf, millisecondsOf, type Runner, rowsOf } from './sql.ts';
+/** The rows of tasks, whoever keeps them: put in, found, taken, and moved from state to state. */
+import type { Attempt, Orm } from '../../core/vocabulary.ts';
+import type { Made, MediaKind, Order } from './contract.ts';
 
-export type StoredState =
-  | 'queued'
-  | 'creating'
-  | 'reconciling'
-  | 'running'
-  | 'copying'
-  | 'completed'
-  | 'failed'
-  | 'cancelled';
+/** There is something to do yet. */
+export type OpenState = 'queued' | 'creating' | 'reconciling' | 'running' | 'copying';
+export type FinalState = 'completed' | 'failed' | 'cancelled';
+export type StoredState = OpenState | FinalState;
 
 /** A result that is kept, or one that still lies at its vendor's. */
 export type Kept = { readonly id: string; readonly mediaType: string };
@@ -78,164 +70,30 @@ export interface From {
   readonly by: { readonly lease: string } | { readonly departure: number } | 'anybody';
 }
 
-/** Where it goes: when there is something to do again; undefined: never. `keepLease`: the same worker goes on. */
+/** Where it goes, and when there is something to do again. `keepLease`: the same worker goes on. */
 export interface To {
-  readonly state: StoredState;
-  readonly dueMs?: number;
+  readonly state: OpenState;
+  readonly dueMs: number;
   readonly keepLease?: true;
 }
 
-export class TaskRows {
-  readonly #store: Database;
-  readonly #table: SQL;
-  readonly leased: Leased;
-
-  constructor(store: Database) {
-    this.#store = store;
-    this.#table = sql`${sql.identifier(store.schema)}.${sql.identifier('tasks')}`;
-    this.leased = { table: this.#table, key: sql`id`, columns: workColumns };
-  }
-
-  async insert(runner: Runner, task: NewTask): Promise<void> {
-    const { references, ...head } = task.order;
-    const { lease } = task;
-    const until = lease === undefined ? sql`null` : inMs(lease.forMs);
-    await runner.execute(sql`
-      insert into ${this.#table} (id, request_id, account_id, key_id, kind, model, state, order_head, order_refs, callback_url,
-        created_at, updated_at, deadline_at, due_at, lease, lease_until)
-      values (${task.id}, ${task.requestId}::uuid, ${task.accountId}, ${task.keyId}, ${head.kind}, ${head.model}, 'queued',
-        ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now(),
-        ${lease?.token ?? null}::text, (${until})::timestamptz)`);
-  }
-
-  async take(token: string, limit: number, leaseMs: number): Promise<StoredTask[]> {
-    return (await takeDue<Row>(this.#store.orm, this.leased, token, limit, leaseMs)).map(taskOf);
-  }
-
-  renew(id: string, token: string, leaseMs: number): Promise<boolean> {
-    return renewLease(this.#store.orm, this.leased, id, token, leaseMs);
-  }
-
+/** Each step is one statement, by the clock of whoever keeps the rows. */
+export interface TaskRows {
+  /** In the transaction that sets its money aside. */
+  insert(transaction: Orm, task: NewTask): Promise<void>;
+  /** At most `limit` tasks that are due and that nobody works on, the longest due first; they are this lease's for a while. */
+  take(lease: string, limit: number, leaseMs: number): Promise<StoredTask[]>;
+  /** false: somebody else has it by now. */
+  renew(id: string, lease: string, leaseMs: number): Promise<boolean>;
   /** The account's task; without an account, anybody's. What was shown to the model stays where it is: it may be large. */
-  async find(id: string, accountId?: string): Promise<StoredTask | undefined> {
-    const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
-    const [row] = await rowsOf<Row>(
-      this.#store.orm,
-      sql`select ${toldColumns} from ${this.#table} as taken where id = ${id} ${owned}`,
-    );
-    return row && taskOf(row);
-  }
-
-  /**
-   * One statement that checks the old state and the right to change it. false: it is not there any more, and nothing was
-   * written.
-   */
-  async move(runner: Runner, id: string, from: From, to: To, changes: Changes = {}): Promise<boolean> {
-    const final = to.dueMs === undefined;
-    const written = [
-      sql`state = ${to.state}`,
-      sql`updated_at = now()`,
-      sql`due_at = ${final ? sql`null` : inMs(to.dueMs)}`,
-      sql`tries = ${changes.tries ?? 0}::int`,
-    ];
-    if (to.keepLease !== true) written.push(sql`lease = null`, sql`lease_until = null`);
-    // What was shown to the model is nobody's business any more.
-    if (final) written.push(sql`completed_at = now()`, sql`order_refs = null`, sql`vendor_files = null`);
-    const { attempts, vendorId, progress } = changes;
-    if (progress !== undefined) written.push(sql`progress = ${Math.round(progress)}::smallint`);
-    if (vendorId !== undefined) written.push(sql`vendor_id = ${vendorId}`);
-    if (attempts !== undefined)
-      written.push(sql`attempts = ${jsonOf(attempts)}`, sql`departure = ${attempts.at(-1)?.number ?? 0}::smallint`);
-    if (changes.made !== undefined) written.push(sql`made = ${jsonOf(changes.made)}`);
-    if (changes.vendorFiles !== undefined && !final) written.push(sql`vendor_files = ${jsonOf(changes.vendorFiles)}`);
-    if (changes.results !== undefined) written.push(sql`results = ${jsonOf(changes.results)}`);
-    if (changes.error !== undefined) written.push(sql`error = ${jsonOf(changes.error)}`);
-    const moved = await rowsOf(
-      runner,
-      sql`update ${this.#table} set ${sql.join(written, sql`, `)}
-          where id = ${id} and state in (select value from json_array_elements_text(${jsonOf(from.states)})) ${rightOf(from)}
-          returning 1`,
-    );
-    return moved.length === 1;
-  }
-
-  /** Forgets tasks that ended long ago. */
-  async deleteOld(olderThanMs: number): Promise<void> {
-    await this.#store.orm.execute(
-      sql`delete from ${this.#table} where completed_at < now() - ${olderThanMs}::bigint * interval '1 millisecond'`,
-    );
-  }
+  find(id: string, accountId?: string): Promise<StoredTask | undefined>;
+  /** Checks the old state and the right to change it. false: it is not there any more, and nothing was written. */
+  move(id: string, from: From, to: To, changes?: Changes): Promise<boolean>;
+  /** As `move`, for good, and with the word to whoever wants to be told; in the transaction that ends its money. */
+  end(transaction: Orm, task: Ending, from: From, state: FinalState, changes: Changes): Promise<boolean>;
+  /** Forgets tasks that ended so long ago. */
+  deleteOld(olderThanMs: number): Promise<void>;
 }
 
-function rightOf({ by }: From): SQL {
-  if (by === 'anybody') return sql``;
-  return 'lease' in by ? sql`and lease = ${by.lease}` : sql`and departure = ${by.departure}::smallint`;
-}
-
-/** What is told of a task, however often it is asked for. */
-export const toldColumns = columnsWith(sql`null as order_refs, null as vendor_files`);
-/** What is needed to work on it. */
-const workColumns = columnsWith(sql`order_refs::text as order_refs, vendor_files::text as vendor_files`);
-
-function columnsWith(large: SQL): SQL {
-  return sql`taken.id, request_id::text as request_id, account_id, kind, model, state, progress::int as progress,
-  order_head::text as order_head, callback_url, attempts::text as attempts, vendor_id,
-  made::text as made, results::text as results, error::text as error, tries, ${large},
-  ${millisecondsOf(sql`created_at`)} as created_ms, ${millisecondsOf(sql`updated_at`)} as updated_ms,
-  ${millisecondsOf(sql`completed_at`)} as completed_ms,
-  (extract(epoch from deadline_at - now()) * 1000)::float8 as left_ms`;
-}
-
-export interface Row {
-  readonly id: string;
-  readonly request_id: string;
-  readonly account_id: string;
-  readonly kind: MediaKind;
-  readonly model: string;
-  readonly state: StoredState;
-  readonly progress: number;
-  readonly order_head: string;
-  readonly order_refs: string | null;
-  readonly callback_url: string | null;
-  readonly attempts: string;
-  readonly vendor_id: string | null;
-  readonly made: string | null;
-  readonly vendor_files: string | null;
-  readonly results: string;
-  readonly error: string | null;
-  readonly tries: number;
-  readonly created_ms: number;
-  readonly updated_ms: number;
-  readonly completed_ms: number | null;
-  readonly left_ms: number;
-}
-
-export function taskOf(row: Row): StoredTask {
-  const references = read<Reference[]>(row.order_refs) ?? [];
-  return {
-    id: row.id,
-    requestId: row.request_id,
-    accountId: row.account_id,
-    kind: row.kind,
-    model: row.model,
-    state: row.state,
-    progress: row.progress,
-    order: { ...(JSON.parse(row.order_head) as Omit<Order, 'references'>), references },
-    callbackUrl: row.callback_url ?? undefined,
-    attempts: JSON.parse(row.attempts) as Attempt[],
-    vendorId: row.vendor_id ?? undefined,
-    made: read<Made>(row.made),
-    vendorFiles: read<VendorFile[]>(row.vendor_files) ?? [],
-    results: JSON.parse(row.results) as Kept[],
-    error: read<TaskError>(row.error),
-    createdAtMs: row.created_ms,
-    updatedAtMs: row.updated_ms,
-    completedAtMs: row.completed_ms ?? undefined,
-    leftMs: row.left_ms,
-    tries: row.tries,
-  };
-}
-
-function read<Value>(text: string | null): Value | undefined {
-  return text === null ? undefined : (JSON.parse(text) as Value);
-}
+/** Of a task that ends: whom to tell. */
+export type Ending = Pick<StoredTask, 'id' | 'callbackUrl'>;

@@ -6,7 +6,7 @@ import type { Order, Submission } from './contract.ts';
 import type { NewTask, StoredTask } from './rows.ts';
 import { imageAnswer } from './shapes/index.ts';
 import { streamOrder } from './streaming.ts';
-import { awaitEnd, bytesOf, json, submission, type Taking } from './taking.ts';
+import { awaitEnd, bytesOf, json, look, submission, type Taking } from './taking.ts';
 import { boundsOf, checkOrder, type Place, placesFor } from './targets.ts';
 import type { Tools } from './tools.ts';
 import { endAsError, viewOf } from './view.ts';
@@ -62,10 +62,24 @@ export async function takeOrder(exchange: Exchange, taking: Taking): Promise<Ans
   };
   const placing = money.place((orm) => tools.rows.insert(orm, task));
   await placing.catch((error: unknown) => checkPlaced(error, task.id, tools));
-  const placed = (await tools.rows.find(task.id))!;
+  const placed = await readPlaced(task, tools);
   if (isStreamed) return streamOrder(exchange, taking, { ...placed, order }, lease.token, headers);
   engine.wake();
   return answer(exchange, taking, placed, headers);
+}
+
+/** A database that cannot be asked just now has the order all the same: its client must have the id of what it pays for. */
+async function readPlaced(task: NewTask, tools: Tools): Promise<StoredTask> {
+  return (await look(tools, task.id)) ?? asPlaced(task, tools.clock.now());
+}
+
+function asPlaced({ order, deadlineMs, lease: _, ...given }: NewTask, at: number): StoredTask {
+  return {
+    ...given,
+    ...{ order, kind: order.kind, model: order.model, state: 'queued', progress: 0, tries: 0 },
+    ...{ attempts: [], vendorFiles: [], results: [], vendorId: undefined, made: undefined, error: undefined },
+    ...{ createdAtMs: at, updatedAtMs: at, completedAtMs: undefined, leftMs: deadlineMs },
+  };
 }
 
 /** With the task, or with what it came to where the client waits for that. */
@@ -78,8 +92,8 @@ async function answer(exchange: Exchange, taking: Taking, placed: StoredTask, he
   if (!waits && !synchronous) return json(shape.submitted(viewOf(taken, tools.files, host)), headers);
   const ended = await awaitEnd(exchange, taking, placed.id);
   if (ended === undefined) {
-    const task = await tools.rows.find(placed.id);
-    return json(shape.submitted(viewOf(task!, tools.files, host)), headers);
+    const task = (await look(tools, placed.id)) ?? placed;
+    return json(shape.submitted(viewOf(task, tools.files, host)), headers);
   }
   if (ended.state !== 'completed') throw endAsError(ended);
   const bytes = form === 'base64' ? await bytesOf(ended, tools) : undefined;

@@ -33,10 +33,18 @@ export async function awaitEnd(exchange: Exchange, taking: Taking, id: string): 
     await pause(Math.min(longestLookMs, lookMs * 1.5 ** looks), undefined, { signal: exchange.signal }).catch(() => {
       throw exchange.signal.reason;
     });
-    const task = await tools.rows.find(id);
+    const task = await look(tools, id);
     if (task !== undefined && isFinal(task.state)) return task;
   }
   return undefined;
+}
+
+/** undefined: it is not there, or the database cannot be asked just now. The task goes on, whoever waits for it. */
+export function look({ rows, log }: Tools, id: string): Promise<StoredTask | undefined> {
+  return rows.find(id).catch((error: unknown) => {
+    log.warn({ error, task: id }, 'a task that somebody waits for could not be read');
+    return undefined;
+  });
 }
 
 /** The results of a task by their ids, in base64. */

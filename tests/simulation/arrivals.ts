@@ -53,7 +53,7 @@ export class Arrivals {
     const account = chance.pick(profile.accounts);
     const node = chance.pick(nodes);
     const { serving } = node;
-    const again = chance.oneIn(10) ? this.#sentBefore(account) : undefined;
+    const again = chance.oneIn(5) ? this.#sentBefore(account, node) : undefined;
     const ask = again ?? this.#ask(account, node);
     if (serving === undefined) return;
     schedule.current = serving.life;
@@ -87,12 +87,15 @@ export class Arrivals {
     ).begin();
   }
 
-  /** A client asks again under its key; now and then by mistake for something else. */
-  #sentBefore({ id }: AccountProfile): Ask | undefined {
+  /** A client asks again under its key, on the plan that it is on by now; now and then by mistake for something else. */
+  #sentBefore(account: AccountProfile, node: Node): Ask | undefined {
+    const { id } = account;
     const { chance } = this.#options;
     const own = this.#keyed.filter(({ caller }) => caller.accountId === id);
     if (own.length === 0) return undefined;
-    const ask = chance.pick(own);
+    const first = chance.pick(own);
+    const plan = this.planOf(account, node);
+    const ask = { ...first, plan, caller: { ...first.caller, plan: plan.name } };
     return chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
   }
 
@@ -102,7 +105,7 @@ export class Arrivals {
     const { model, price } = this.#models.get(chance.pick(modelIds))!;
     const inputTokens = chance.pick([0, 1, 100, 3_000]);
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
-    const plan = this.#planOf(account, node);
+    const plan = this.planOf(account, node);
     return {
       caller: { accountId: id, keyId: `${id}-key`, plan: plan.name, models: undefined },
       plan,
@@ -125,7 +128,7 @@ export class Arrivals {
   }
 
   /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */
-  #planOf({ id, plan, offers }: AccountProfile, node: Node): Ask['plan'] {
+  planOf({ id, plan, offers }: AccountProfile, node: Node): Ask['plan'] {
     const bought = this.#options.tables.plans.get(id);
     if (bought === undefined || node.wallClock >= (bought.endsAt ?? Number.POSITIVE_INFINITY)) return plan;
     return offers.find(({ terms }) => terms.name === bought.plan)!.terms;

@@ -6,9 +6,12 @@ import type { Violations } from './violations.ts';
 
 const minuteMs = 60_000;
 
+/** Whoever comes to a process's limiter: a call, or an order of a task. */
+export type Comer = Pick<Story, 'account' | 'life'>;
+
 /** What one process's limiter must know of one account. */
 interface Gate {
-  readonly running: Set<Story>;
+  readonly running: Set<Comer>;
   /** Requests in the bucket, in `minuteMs`-th parts of one, at a whole millisecond of the process's own clock. */
   parts: number;
   atMs: number;
@@ -20,7 +23,7 @@ export class LimitsOracle {
   readonly #limits: ReadonlyMap<string, Limits>;
   readonly #gates = new Map<Life, Map<string, Gate>>();
   /** What a call met when it came, until the limiter's word on it is known. */
-  readonly #entries = new Map<Story, { readonly running: number; readonly parts: number }>();
+  readonly #entries = new Map<Comer, { readonly running: number; readonly parts: number }>();
   readonly #startedAt = new Map<Life, number>();
   /** Virtual time until which a process must leave a credential alone, for one model (`credential model`) or for all. */
   readonly #rests = new Map<Life, Map<string, number>>();
@@ -43,7 +46,7 @@ export class LimitsOracle {
   }
 
   /** A call comes to the limiter, whose word on it is known within the same event. */
-  entered(story: Story): void {
+  entered(story: Comer): void {
     const { rpm } = this.#limits.get(story.account) ?? {};
     const gate = this.#gateOf(story);
     gate.running.add(story);
@@ -55,7 +58,7 @@ export class LimitsOracle {
   }
 
   /** The limiter let it in. */
-  passed(story: Story): void {
+  passed(story: Comer): void {
     const entry = this.#entries.get(story);
     if (entry === undefined) return;
     this.#entries.delete(story);
@@ -69,7 +72,7 @@ export class LimitsOracle {
   }
 
   /** The limiter refused it for this dimension. */
-  stopped(story: Story, dimension: string | undefined): void {
+  stopped(story: Comer, dimension: string | undefined): void {
     const { rpm, concurrency } = this.#limits.get(story.account) ?? {};
     const gate = this.#gateOf(story);
     this.#entries.delete(story);
@@ -83,7 +86,7 @@ export class LimitsOracle {
     }
   }
 
-  ended(story: Story): void {
+  ended(story: Comer): void {
     this.#gateOf(story).running.delete(story);
   }
 
@@ -109,7 +112,7 @@ export class LimitsOracle {
     } else if (status === 429) rest(`${credential} ${model}`, 1_000);
   }
 
-  #gateOf({ life, account }: Story): Gate {
+  #gateOf({ life, account }: Comer): Gate {
     const gates = this.#gates.get(life)!;
     let gate = gates.get(account);
     if (gate === undefined) {

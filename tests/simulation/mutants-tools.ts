@@ -1,4 +1,5 @@
 /** What faults are made of that are put in at the seams. */
+import type { Entries } from '../../plugins/billing/entries.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 
 /** The store's functions as an object that can be spread. */
@@ -12,4 +13,16 @@ export function opened(store: Store): Store {
     transact: (accountId, at, work) => store.transact(accountId, at, work),
     leases: store.leases,
   };
+}
+
+/** Changes what runs inside each transaction of an account. */
+export function inside(change: (entries: Entries) => void): (store: Store) => Store {
+  return (store) => ({
+    ...opened(store),
+    transact: (accountId, at, work) =>
+      store.transact(accountId, at, (entries) => {
+        change(entries);
+        return work(entries);
+      }),
+  });
 }

@@ -1,21 +1,7 @@
 /** Faults in what is sold, redeemed, debited and paid back. */
 import { money } from '../../core/money.ts';
-import type { Entries } from '../../plugins/billing/entries.ts';
-import type { Store } from '../../plugins/billing/store.ts';
 import type { Mutant } from './mutants.ts';
-import { opened } from './mutants-tools.ts';
-
-/** Changes what runs inside each transaction of an account. */
-function inside(change: (entries: Entries) => void): (store: Store) => Store {
-  return (store) => ({
-    ...opened(store),
-    transact: (accountId, at, work) =>
-      store.transact(accountId, at, (entries) => {
-        change(entries);
-        return work(entries);
-      }),
-  });
-}
+import { inside } from './mutants-tools.ts';
 
 export const tradeMutants: Readonly<Record<string, Mutant>> = {
   'code-once-more': {

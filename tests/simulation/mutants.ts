@@ -17,9 +17,13 @@ import {
 import { type Files, scanSegment } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
+import type { TaskRows } from '../../plugins/task-store/rows.ts';
+import type { Vendors } from '../../plugins/task-store/vendor.ts';
 import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
+import type { TaskTable } from './memory-tasks.ts';
+import { taskMutants } from './mutants-tasks.ts';
 import { opened } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
@@ -41,6 +45,10 @@ export interface Mutant {
   /** Changes a process's way to the table of keyed calls. */
   readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
+  /** The tables of tasks, and a process's way to them and to their vendors. */
+  readonly taskTable?: (table: TaskTable) => void;
+  readonly taskRows?: (rows: TaskRows, chance: Chance) => TaskRows;
+  readonly taskVendors?: (vendors: Vendors) => Vendors;
 }
 
 /** The gateway as it is. */
@@ -322,4 +330,5 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     },
   },
   ...tradeMutants,
+  ...taskMutants,
 };

@@ -11,6 +11,7 @@ import { Process } from './process.ts';
 import { type AccountProfile, providerSections } from './profile.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { accountsIn, plansOf } from './shop-services.ts';
+import type { TaskWorld } from './task-world.ts';
 import { forward } from './visit.ts';
 
 export interface NodeOptions {
@@ -22,6 +23,7 @@ export interface NodeOptions {
   readonly shared: boolean;
   readonly keys: KeyTable;
   readonly tables: ShopTables;
+  readonly tasks: TaskWorld | undefined;
   readonly accounts: readonly AccountProfile[];
   readonly faults: DatabaseFaults;
   readonly billing: object;
@@ -66,7 +68,7 @@ export class Node {
   }
 
   boot(): void {
-    const { schedule, oracle, mutant, chance, store, keys, tables, accounts, faults, shared } = this.#options;
+    const { schedule, oracle, mutant, chance, store, keys, tables, tasks, accounts, faults, shared } = this.#options;
     const life: Life = { alive: true };
     this.#life = life;
     this.starts += 1;
@@ -86,6 +88,7 @@ export class Node {
         return rows;
       },
       codes: memoryCodes(tables, link),
+      tasks: tasks?.groundOf(life, link),
       accounts: accountsIn(tables),
       plans: plansOf(accounts),
       billing: this.#options.billing,

@@ -9,6 +9,7 @@ import type { Row, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { costOf, coverOf } from './tariff.ts';
+import { TasksOracle } from './tasks-oracle.ts';
 import { TradeOracle } from './trade-oracle.ts';
 import type { Violations } from './violations.ts';
 
@@ -44,6 +45,7 @@ export class Oracle {
   readonly limits: LimitsOracle;
   readonly keys: KeysOracle;
   readonly trade: TradeOracle;
+  readonly tasks: TasksOracle;
   readonly violations: Violations;
   readonly #schedule: Schedule;
   /** Set where several nodes spend an account. */
@@ -70,6 +72,7 @@ export class Oracle {
     this.limits = limits;
     this.keys = new KeysOracle(violations);
     this.trade = new TradeOracle(violations);
+    this.tasks = new TasksOracle(violations);
   }
 
   view(account: string): AccountView {
@@ -168,7 +171,7 @@ export class Oracle {
       if (left < 0n) view.excess -= left;
       return;
     }
-    if (this.trade.entry(row, grant)) {
+    if (this.tasks.entry(row) || this.trade.entry(row, grant)) {
       const left = view.credited - view.settled - view.covered + view.excess;
       if (row.amount < 0n && left < 0n)
         this.violations.add('M7', view.id, `a ${row.kind} took ${-left} nano-USD that calls need`);
@@ -271,7 +274,11 @@ export class Oracle {
     story.expected = this.#costOf(story, outcome);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
-    if (story.expected > cover) view.excess += story.expected - cover;
+    if (story.expected > cover) {
+      // Money that is on its way out was set aside before this was known.
+      view.excess += story.expected - cover;
+      return;
+    }
     if (this.shared === undefined && view.open.size === 0 && view.credited >= view.settled) view.excess = 0n;
   }
 

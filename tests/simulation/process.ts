@@ -32,6 +32,7 @@ import { setUpShop } from '../../plugins/shop/index.ts';
 import type { CodeStore } from '../../plugins/shop/store.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
+import { openTaskRoom, type TaskGround, type TaskRoom } from './task-room.ts';
 
 export interface ProcessOptions {
   readonly schedule: Schedule;
@@ -44,6 +45,8 @@ export interface ProcessOptions {
   readonly shared: boolean;
   readonly keysOf: (lifetimes: Lifetimes) => KeyedRows;
   readonly codes: CodeStore;
+  /** What tasks stand on, where there are any. */
+  readonly tasks: TaskGround | undefined;
   readonly accounts: Accounts;
   readonly plans: Plans;
   /** Sections of the gateway's file. */
@@ -81,6 +84,8 @@ export class Process {
   readonly #services = new Map<Service<unknown>, unknown>();
   readonly #listeners: { topic: string; listener: (subject: string) => void }[] = [];
   #run: Run | undefined;
+  #orderRun: Run | undefined;
+  #tasks: TaskRoom | undefined;
   #billing: Part | undefined;
 
   constructor(options: ProcessOptions) {
@@ -92,7 +97,7 @@ export class Process {
 
   /** Sets everything up and recovers what an earlier process left. Rejects when that cannot be done now. */
   async start(): Promise<void> {
-    const { files, store, keysOf, billing: section, providers, forward } = this.#options;
+    const { files, store, keysOf, billing: section, providers, forward, tasks } = this.#options;
     // Whose switches then live in memory: no world turns one.
     await setUp(providersPlugin, this.host, providers);
     this.host.provide(database, this.#databaseService());
@@ -107,13 +112,26 @@ export class Process {
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
+    this.#tasks = tasks && openTaskRoom(this.host, tasks);
+    if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, seats, async () => {}, forward);
     for (const part of parts) await part.start?.();
+    this.#tasks?.start();
     for (const part of parts) await part.listening?.('http://simulated');
   }
 
   /** Lets the exchange into the onion. */
   handle(exchange: LiveExchange): ReturnType<Run> {
     return this.#run!(exchange);
+  }
+
+  /** Lets an order into the onion of tasks. */
+  order(exchange: LiveExchange): ReturnType<Run> {
+    return this.#orderRun!(exchange);
+  }
+
+  /** Where tasks are ordered and taken back; undefined: nowhere. */
+  get tasks(): TaskRoom | undefined {
+    return this.#tasks;
   }
 
   get ledger(): Ledger {
@@ -141,6 +159,7 @@ export class Process {
   }
 
   async stop(): Promise<void> {
+    await this.#tasks?.stop();
     this.#billing?.drain?.();
     await this.#billing?.stop?.();
   }

@@ -2,6 +2,7 @@
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import { flatBook } from '../../core/prices.ts';
 import type { Model, PlanOffer, PlanTerms } from '../../core/vocabulary.ts';
+import type { Timing } from '../../plugins/task-store/tools.ts';
 import type { Chance } from './chance.ts';
 import type { PriceList } from './tariff.ts';
 import type { Offer } from './terms-oracle.ts';
@@ -42,6 +43,8 @@ export interface Profile {
   /** How long a statement is on its way, on the average. */
   readonly databaseMeanMs: number;
   readonly vendors: VendorProfile;
+  /** Images and films are ordered too; undefined: nobody does. */
+  readonly tasks: TaskProfile | undefined;
   /** Sections of the gateway's file. */
   readonly billing: {
     readonly hold: { readonly output_tokens: number; readonly whole_answers: 'step' | 'bound' };
@@ -49,7 +52,18 @@ export interface Profile {
   };
 }
 
-export function drawProfile(chance: Chance): Profile {
+export interface TaskProfile {
+  /** Between two orders. */
+  readonly meanMs: number;
+  /** Steps that a process does at the same time. */
+  readonly workers: number;
+  readonly timing: Timing;
+  /** One in so many results cannot be kept at once; 0: none. */
+  readonly filesFaultOneIn: number;
+}
+
+/** `taskChance`: draws whether and how tasks are ordered. */
+export function drawProfile(chance: Chance, taskChance: Chance): Profile {
   const nodes = chance.between(1, 3);
   // All nodes want the little that one account has.
   const isCrowded = nodes > 1 && chance.oneIn(3);
@@ -58,7 +72,7 @@ export function drawProfile(chance: Chance): Profile {
     drawAccount(chance, index, topUp),
   );
   const stepTokens = chance.pick([100, 500, 2_000]);
-  return {
+  const rest = {
     nodes,
     shared: nodes > 1 || chance.oneIn(4),
     keys: chance.oneIn(2),
@@ -81,6 +95,25 @@ export function drawProfile(chance: Chance): Profile {
       hold: { output_tokens: stepTokens, whole_answers: chance.pick(['step', 'bound'] as const) },
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
+  };
+  return { ...rest, tasks: taskChance.oneIn(2) ? drawTasks(taskChance) : undefined };
+}
+
+/** Short enough that leases run out and deadlines pass within a world's time. */
+function drawTasks(chance: Chance): TaskProfile {
+  return {
+    meanMs: chance.pick([50, 200]),
+    workers: chance.pick([1, 4]),
+    timing: {
+      leaseMs: chance.pick([150, 600]),
+      deadlineMs: { image: chance.pick([400, 3_000]), video: chance.pick([800, 4_000]) },
+      reconcileMs: chance.pick([0, 300]),
+      pollMs: 80,
+      longestPollMs: 400,
+      retryMs: 60,
+      longestRetryMs: 500,
+    },
+    filesFaultOneIn: chance.pick([0, 4, 20]),
   };
 }
 
@@ -131,13 +164,20 @@ function drawGrant(chance: Chance): Pick<PlanTerms, 'grant' | 'windows'> {
 
 const vendorNames = ['north', 'east', 'west'] as const;
 
+/** They paint and film. */
+const studioNames = ['hill', 'dale'] as const;
+
 /** Keys and addresses of the vendors; nothing is ever sent there. */
-export const providerSections = Object.fromEntries(
-  vendorNames.map((name, index) => [
+export const providerSections = Object.fromEntries([
+  ...vendorNames.map((name, index) => [
     name,
     { keys: index === 0 ? ['a', 'b'] : 'a', speaks: { chat: 'http://127.0.0.1:9/v1' } },
   ]),
-);
+  ...studioNames.map((name) => [
+    name,
+    { keys: ['a', 'b', 'c'], speaks: { paint: 'http://127.0.0.1:9/paint', film: 'http://127.0.0.1:9/film' } },
+  ]),
+]);
 
 /** A catalogue entry, and the list that its price was made of. */
 export interface PricedModel {
@@ -147,25 +187,31 @@ export interface PricedModel {
 
 /** A catalogue entry with a price list of its own; a new one stands for a change of prices. */
 export function drawModel(chance: Chance, id: string, version: number): PricedModel {
+  const price = drawPrice(chance);
+  const targets = vendorNames.map((provider) => ({ provider, model: `${id}-at-${provider}`, weight: chance.below(3) }));
+  const some = targets.slice(0, chance.between(1, targets.length));
+  return { model: { ...modelOf(id, price, version), kind: 'chat', targets: some, maxOutputTokens: 4_000 }, price };
+}
+
+/** One that paints or films, at both vendors. */
+export function drawMedia(chance: Chance, id: string, version: number): PricedModel {
+  const price = drawPrice(chance);
+  const targets = studioNames.map((provider) => ({ provider, model: id, weight: chance.below(2) }));
+  return { model: { ...modelOf(id, price, version), kind: 'image', targets, maxOutputTokens: undefined }, price };
+}
+
+function drawPrice(chance: Chance): PriceList {
   const perMillion = () => BigInt(chance.pick([0, 1, 333_333, 2_500_000_000, 15_000_000_001]));
-  const price: PriceList = {
+  return {
     input: perMillion(),
     output: perMillion(),
     ...(chance.oneIn(2) ? { cache_read: perMillion() } : {}),
     ...(chance.oneIn(3) ? { reasoning: perMillion() } : {}),
     ...(chance.oneIn(4) ? { call: BigInt(chance.pick([1, 2_500_000])) } : {}),
   };
-  const targets = vendorNames.map((provider) => ({ provider, model: `${id}-at-${provider}`, weight: chance.below(3) }));
-  const model: Model = {
-    id,
-    ownedBy: 'simulation',
-    created: 0,
-    displayName: id,
-    kind: 'chat',
-    targets: targets.slice(0, chance.between(1, targets.length)),
-    contextTokens: undefined,
-    maxOutputTokens: 4_000,
-    prices: flatBook(price, `v${version}`),
-  };
-  return { model, price };
+}
+
+function modelOf(id: string, price: PriceList, version: number) {
+  const told = { id, ownedBy: 'simulation', created: 0, displayName: id, contextTokens: undefined };
+  return { ...told, prices: flatBook(price, `v${version}`) };
 }

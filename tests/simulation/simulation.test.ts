@@ -6,16 +6,19 @@ import { simulate } from './world.ts';
 test('twenty worlds of clients, vendors, crashes and faults break no rule of the money', async () => {
   let operations = 0;
   let requests = 0;
+  let tasks = 0;
   let crashes = 0;
   for (let seed = 1; seed <= 20; seed += 1) {
     const result = await simulate(seed, 10_000);
     assert.deepEqual(result.violations, [], `npm run simulate -- --first ${seed} --seeds 1 --operations 10000`);
     operations += result.operations;
     requests += result.requests;
+    tasks += result.tasks;
     crashes += result.crashes;
   }
   // Worlds in which nothing happens would prove nothing.
-  assert.ok(operations > 200_000 && requests > 20_000 && crashes > 50, `${operations} ${requests} ${crashes}`);
+  const seen = `${operations} ${requests} ${tasks} ${crashes}`;
+  assert.ok(operations > 200_000 && requests > 20_000 && tasks > 200 && crashes > 50, seen);
 });
 
 test('a seed is the whole story: the same seed does the same twice, another one does something else', async () => {

@@ -16,6 +16,7 @@ import { Oracle } from './oracle.ts';
 import type { Process } from './process.ts';
 import { drawProfile, type Profile } from './profile.ts';
 import { Schedule, withFakeTime } from './schedule.ts';
+import { TaskWorld } from './task-world.ts';
 import { Trade } from './trade.ts';
 import { type Violation, Violations } from './violations.ts';
 
@@ -23,6 +24,8 @@ export interface Result {
   readonly seed: number;
   readonly operations: number;
   readonly requests: number;
+  /** Orders that were placed. */
+  readonly tasks: number;
   readonly crashes: number;
   readonly rows: number;
   readonly violations: readonly Violation[];
@@ -55,6 +58,7 @@ class World {
   readonly #ledger = new MemoryLedger(() => this.#schedule.now);
   readonly #keys = new KeyTable(() => this.#schedule.now);
   readonly #tables = new ShopTables();
+  readonly #tasks: TaskWorld | undefined;
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -74,7 +78,7 @@ class World {
     this.#seed = seed;
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
-    this.#profile = drawProfile(this.#chance);
+    this.#profile = drawProfile(this.#chance, new Chance(seed, 1));
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
@@ -95,6 +99,7 @@ class World {
     this.#oracle.stepTokens = this.#profile.billing.hold.output_tokens;
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
+    this.#tasks = this.#newTasks();
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);
@@ -102,6 +107,12 @@ class World {
     const shared = { chance, profile, oracle, tables: this.#tables };
     this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
+    this.#tasks?.open({
+      profile,
+      nodes: this.#nodes,
+      errands: this.#errands,
+      planOf: (account, node) => this.#arrivals.planOf(account, node),
+    });
     this.#trade = new Trade({
       ...shared,
       errands: this.#errands,
@@ -126,6 +137,7 @@ class World {
       seed: this.#seed,
       operations: schedule.operations,
       requests: this.#oracle.stories.size,
+      tasks: this.#tasks?.placed ?? 0,
       crashes: this.#crashes,
       rows: this.#ledger.rows.length,
       violations: this.#violations.list,
@@ -151,12 +163,16 @@ class World {
     this.#again('arrival', arrivalMeanMs, () => this.#arrivals.arrive());
     this.#again('top-up', topUpMeanMs, () => this.#trade.topUp(this.#chance.pick(this.#profile.accounts).id));
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
+    this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
     this.#again('crash', crashMeanMs, () => this.#crash(this.#chance.pick(this.#nodes)));
     this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
     this.#again('outage', outageMeanMs, () => this.#outage());
     this.#again('clock step', clockStepMeanMs, () => this.#stepClock(this.#chance.pick(this.#nodes)));
     this.#again('leap in time', leapMeanMs, () => this.#leap());
-    this.#again('new prices', 2_000, () => this.#arrivals.changePrices(this.#chance.pick(modelIds)));
+    this.#again('new prices', 2_000, () => {
+      this.#arrivals.changePrices(this.#chance.pick(modelIds));
+      this.#tasks?.orders.changePrices();
+    });
   }
 
   #again(label: string, meanMs: number, work: () => void): void {
@@ -201,6 +217,7 @@ class World {
     for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
     // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
     this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
+    this.#tasks?.leap(this.#chance.pick([0, 700]));
   }
 
   // ------------------------------------------------------------------------------------------------------------- rest
@@ -211,6 +228,7 @@ class World {
     const schedule = this.#schedule;
     Object.assign(this.#faults, { down: false, faultOneIn: 0 });
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
+    this.#tasks?.calm();
     if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#crash(node);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
@@ -226,12 +244,14 @@ class World {
     this.#audit.finish();
     this.#oracle.trade.finish(this.#ledger, this.#tables);
     this.#leases?.finish();
+    this.#tasks?.finish(this.#ledger);
   }
 
   #isQuiet(): boolean {
     return (
       this.#oracle.running === 0 &&
       this.#errands.open === 0 &&
+      this.#tasks?.isQuiet !== false &&
       this.#nodes.every(({ serving }) => serving !== undefined)
     );
   }
@@ -282,12 +302,26 @@ class World {
       shared: this.#profile.shared,
       keys: this.#keys,
       tables: this.#tables,
+      tasks: this.#tasks,
       accounts: this.#profile.accounts,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
       announce: (topic, subject) => this.#announce(topic, subject),
       onRecovered: (node) => this.#audit.recovered(node.index),
+    });
+  }
+
+  #newTasks(): TaskWorld | undefined {
+    const { tasks, vendors } = this.#profile;
+    if (tasks === undefined) return undefined;
+    return new TaskWorld({
+      schedule: this.#schedule,
+      chance: this.#chance,
+      oracle: this.#oracle,
+      profile: tasks,
+      troublePercent: vendors.troublePercent,
+      mutant: this.#mutant,
     });
   }
 

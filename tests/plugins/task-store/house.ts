@@ -12,8 +12,9 @@ import { nodeFiles } from '../../../plugins/billing/segments.ts';
 import { sqlStore } from '../../../plugins/billing/store.ts';
 import type { Adapter, Order, Step } from '../../../plugins/task-store/contract.ts';
 import { Engine } from '../../../plugins/task-store/engine.ts';
-import { TaskRows } from '../../../plugins/task-store/rows.ts';
+import type { TaskRows } from '../../../plugins/task-store/rows.ts';
 import { rowsOf } from '../../../plugins/task-store/sql.ts';
+import { SqlTaskRows } from '../../../plugins/task-store/sql-rows.ts';
 import type { Adapters } from '../../../plugins/task-store/targets.ts';
 import type { Tools } from '../../../plugins/task-store/tools.ts';
 import type { Vendors } from '../../../plugins/task-store/vendor.ts';
@@ -241,7 +242,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
   const till = openTill(host, database, sqlStore(database), () => undefined);
   let requests = 0;
   let nodes = 0;
-  const rows = new TaskRows(database);
+  const rows = new SqlTaskRows(database);
 
   function node({ workers = 4, ...timing }: Partial<Tools['timing']> & { workers?: number } = {}): Node {
     const fate = newFate();
@@ -251,7 +252,7 @@ export async function openHouse(world: VendorWorld): Promise<House> {
     const vault = new Vault(nodeHost, openTill(nodeHost, store, sqlStore(store), () => undefined).changes);
     const tools: Tools = {
       store,
-      rows: new TaskRows(store),
+      rows: new SqlTaskRows(store),
       deposits: vault,
       files,
       catalog: catalogOf,

@@ -1,0 +1,114 @@
+/** Faults in how tasks are claimed, sent, ended and paid. */
+import type { Attempt } from '../../core/vocabulary.ts';
+import type { JournalRecord } from '../../plugins/billing/records.ts';
+import type { StoredTask, TaskRows } from '../../plugins/task-store/rows.ts';
+import type { Mutant } from './mutants.ts';
+import { inside } from './mutants-tools.ts';
+
+/** Changes the records that a deposit is written by. */
+const posting = (edit: (records: readonly JournalRecord[]) => readonly JournalRecord[]) =>
+  inside(({ tables }) => {
+    const { deposits } = tables;
+    const post: typeof deposits.post = (records) => deposits.post(edit(records));
+    Object.defineProperty(tables, 'deposits', { value: { ...deposits, post } });
+  });
+
+/** What a worker is told of the tasks that it takes. */
+const told =
+  (edit: (task: StoredTask) => StoredTask) =>
+  (rows: TaskRows): TaskRows => ({
+    ...rows,
+    take: async (...given) => (await rows.take(...given)).map(edit),
+  });
+
+const asUnsent = (attempt: Attempt): Attempt =>
+  attempt.result === 'running' ? { ...attempt, result: 'not_sent' } : attempt;
+
+export const taskMutants: Readonly<Record<string, Mutant>> = {
+  'task-claimed-twice': {
+    summary: 'a claim takes a task although another’s lease holds',
+    taskTable: (table) => {
+      table.isFree = () => true;
+    },
+  },
+  'task-moved-blindly': {
+    summary: 'a move looks neither at the state that a task has come to nor at whose it is',
+    taskTable: (table) => {
+      table.mayWrite = () => true;
+    },
+  },
+  'task-sent-again': {
+    summary: 'an order whose worker was lost is sent again',
+    taskRows: told((task) => ({ ...task, attempts: task.attempts.map(asUnsent) })),
+  },
+  'task-sent-unwritten': {
+    summary: 'an order leaves before its departure is in the row',
+    taskRows: (rows) => ({
+      ...rows,
+      move: async (id, from, to, changes) => {
+        const moved = rows.move(id, from, to, changes);
+        if (to.keepLease !== true) return moved;
+        moved.catch(() => {});
+        return true;
+      },
+    }),
+  },
+  'task-end-of-its-own': {
+    summary: 'a task’s final state is committed by itself, before its money',
+    taskTable: (table) => {
+      const end = table.end.bind(table);
+      table.end = (_transaction, ...given) => {
+        const alone = { undo: [], commits: [] as (() => void)[] };
+        const ended = end(alone, ...given);
+        for (const tell of alone.commits) tell();
+        return ended;
+      };
+    },
+  },
+  'task-end-twice': {
+    summary: 'an end is written again over an end',
+    taskTable: (table) => {
+      const end = table.end.bind(table);
+      table.end = (transaction, ...given) => end(transaction, ...given) && (end(transaction, ...given) || true);
+      const mayWrite = table.mayWrite.bind(table);
+      table.mayWrite = (row, from) => row.dueAt === undefined || mayWrite(row, from);
+    },
+  },
+  'deposit-back-and-paid': {
+    summary: 'a deposit that is paid is given back too',
+    store: posting((records) =>
+      records.flatMap((record): JournalRecord[] => {
+        if (record.kind !== 'SETTLE') return [record];
+        const { id, at, account, held, model } = record;
+        return [record, { kind: 'VOID', id: `${id}-back`, at, account, held, model, reason: 'refused', attempts: [] }];
+      }),
+    ),
+  },
+  'deposit-forgets-absorbed': {
+    summary: 'what vendors bill for tasks that came to nothing is nobody’s',
+    store: posting((records) =>
+      records.map((record) => (record.kind === 'VOID' ? { ...record, absorbed: undefined } : record)),
+    ),
+  },
+  'task-taken-back-late': {
+    summary: 'a task is cancelled although its vendor has begun to make it',
+    taskVendors: (vendors) => ({
+      ...vendors,
+      ask: async (wanted, ...given) => {
+        const answer = await vendors.ask(wanted, ...given);
+        return wanted.method === 'DELETE' ? { ...answer, status: 200 } : answer;
+      },
+    }),
+  },
+  'task-untold': {
+    summary: 'now and then nobody is put down to be told of an end',
+    taskTable: (table) => {
+      const end = table.end.bind(table);
+      let count = 0;
+      table.end = (transaction, { id, callbackUrl }, ...given) => {
+        count += 1;
+        return end(transaction, { id, callbackUrl: count % 10 === 0 ? undefined : callbackUrl }, ...given);
+      };
+    },
+  },
+};

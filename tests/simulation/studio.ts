@@ -1,0 +1,222 @@
+/** The vendors of tasks: one paints at once, one films for a while; what each does is drawn when an order reaches it. */
+import { UpstreamError } from '../../core/errors.ts';
+import { objectOf, textOf } from '../../core/json.ts';
+import type { Usage } from '../../core/usage.ts';
+import { failed, readObject, unreadable } from '../../plugins/task-store/adapters/outcome.ts';
+import type { Adapter, Order, Step, VendorAnswer, VendorRequest } from '../../plugins/task-store/contract.ts';
+import type { Vendors } from '../../plugins/task-store/vendor.ts';
+import type { Chance } from './chance.ts';
+import type { Life, Schedule } from './schedule.ts';
+import type { Counts } from './tariff.ts';
+
+/** What a vendor was asked to make, as it has it on its books. */
+interface Job {
+  readonly name: string;
+  readonly counts: Counts;
+  /** Virtual time from which it cannot be taken back, and at which it is done; Infinity: it sticks. */
+  readonly startsAt: number;
+  readonly doneAt: number;
+  readonly fails: boolean;
+  /** The vendor knows nothing of it any more when it is asked, though it makes it. */
+  readonly isForgotten: boolean;
+  /** The file lies in the answer. */
+  readonly isWhole: boolean;
+  isTakenBack: boolean;
+}
+
+export interface StudioOptions {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  /** Of a hundred requests so many go wrong in one way or another. */
+  readonly troublePercent: number;
+  /** An order has come, by its prompt. `mayRun`: something may be made of it. */
+  readonly onOrder: (name: string, mayRun: boolean) => void;
+}
+
+type Word = { readonly afterMs: number; readonly answer: VendorAnswer | UpstreamError };
+
+const refusals = [429, 429, 503, 529, 400, 401, 403] as const;
+const breaks = [500, 502, 504, undefined, undefined] as const;
+
+export class Studio {
+  readonly #options: StudioOptions;
+  readonly #jobs = new Map<string, Job>();
+  readonly #byName = new Map<string, Job[]>();
+
+  constructor(options: StudioOptions) {
+    this.#options = options;
+  }
+
+  /** What stands on the vendors' bills for an order. */
+  billOf(name: string): Counts[] {
+    const { now } = this.#options.schedule;
+    const made = (this.#byName.get(name) ?? []).filter((job) => job.doneAt <= now && !job.fails && !job.isTakenBack);
+    return made.map(({ counts }) => counts);
+  }
+
+  /** One process's way to the vendors. What it has sent arrives whether it lives or not. */
+  vendorsOf(life: Life): Vendors {
+    return {
+      ask: (wanted, _target, _timeoutMs, signal) => this.#send(wanted, life, signal),
+      open: () => Promise.reject(new Error('nobody looks on here')),
+      close: async () => {},
+    };
+  }
+
+  #send(wanted: VendorRequest, life: Life, signal: AbortSignal): Promise<VendorAnswer> {
+    const { schedule, chance } = this.#options;
+    return new Promise((resolve, reject) => {
+      const stopped = () => reject(new UpstreamError('sent', 'the gateway stops'));
+      signal.addEventListener('abort', stopped, { once: true });
+      schedule.after(chance.delay(5), undefined, 'vendor is asked', () => {
+        const { afterMs, answer } = this.#hear(wanted);
+        schedule.after(afterMs, life, 'vendor answers', () => {
+          signal.removeEventListener('abort', stopped);
+          if (answer instanceof UpstreamError) reject(answer);
+          else resolve(answer);
+        });
+      });
+    });
+  }
+
+  #hear(wanted: VendorRequest): Word {
+    const { chance, troublePercent } = this.#options;
+    const roll = chance.below(100);
+    if (roll * 4 < troublePercent)
+      return { afterMs: chance.delay(20), answer: new UpstreamError('connect', 'refused') };
+    const isBad = roll < troublePercent;
+    if (wanted.method === 'POST') return this.#order(wanted, isBad);
+    const id = wanted.path.slice(1);
+    const word = wanted.method === 'GET' ? this.#tell(id) : this.#takeBack(id);
+    if (!isBad) return { afterMs: chance.delay(20), answer: word };
+    // It was heard, and its answer is lost.
+    return { afterMs: chance.delay(60), answer: this.#broken() };
+  }
+
+  #order({ body }: VendorRequest, isBad: boolean): Word {
+    const { chance, onOrder, schedule } = this.#options;
+    const { name, input, output, films } = body as { name: string; input: number; output: number; films: boolean };
+    if (isBad && chance.oneIn(2)) {
+      onOrder(name, false);
+      const status = chance.pick(refusals);
+      const headers = chance.oneIn(2) ? { 'retry-after': String(chance.between(0, 2)) } : {};
+      return { afterMs: chance.delay(30), answer: answerOf(status, { error: { message: 'no' } }, headers) };
+    }
+    onOrder(name, true);
+    // Slow now and then: whoever sent it may have lost the task meanwhile.
+    const workMs = chance.oneIn(8) ? chance.delay(900) : chance.delay(60);
+    const startsAt = schedule.now + (films ? chance.delay(150) : 0);
+    const sticks = films && chance.oneIn(15);
+    const job: Job = {
+      name,
+      counts: { input: chance.below(input + 1), output: chance.below(output + 1) },
+      startsAt,
+      doneAt: sticks ? Number.POSITIVE_INFINITY : startsAt + workMs,
+      fails: isBad ? chance.oneIn(2) : films && chance.oneIn(12),
+      isForgotten: films && chance.oneIn(30),
+      isWhole: chance.oneIn(2),
+      isTakenBack: false,
+    };
+    const id = `job-${this.#jobs.size + 1}`;
+    this.#jobs.set(id, job);
+    this.#byName.set(name, [...(this.#byName.get(name) ?? []), job]);
+    // Nobody hears of it, after a while: it may be made all the same.
+    if (isBad) return { afterMs: workMs + chance.delay(300), answer: this.#broken() };
+    if (films) return { afterMs: chance.delay(40), answer: answerOf(200, { task: id }) };
+    return { afterMs: workMs, answer: answerOf(200, made(job)) };
+  }
+
+  #broken(): VendorAnswer | UpstreamError {
+    const status = this.#options.chance.pick(breaks);
+    return status === undefined ? new UpstreamError('sent', 'reset') : answerOf(status, { error: {} });
+  }
+
+  /** As often as it is asked; what was done once stays so. */
+  #tell(id: string): VendorAnswer {
+    const { now } = this.#options.schedule;
+    const job = this.#jobs.get(id)!;
+    if (job.isForgotten) return answerOf(404, { error: { message: 'no such task' } });
+    if (job.isTakenBack || (job.fails && job.doneAt <= now)) return answerOf(200, { state: 'failed' });
+    if (job.doneAt <= now) return answerOf(200, made(job));
+    return answerOf(200, { state: now < job.startsAt ? 'queued' : 'running' });
+  }
+
+  #takeBack(id: string): VendorAnswer {
+    const job = this.#jobs.get(id)!;
+    if (this.#options.schedule.now >= job.startsAt) return answerOf(409, { error: {} });
+    job.isTakenBack = true;
+    return answerOf(200, {});
+  }
+}
+
+function answerOf(status: number, json: unknown, headers: VendorAnswer['headers'] = {}): VendorAnswer {
+  return { status, headers, json };
+}
+
+function made({ name, counts, isWhole }: Job): object {
+  const file = isWhole ? { bytes: 'aGVsbG8=' } : { url: `http://127.0.0.1:9/${name}` };
+  return { state: 'done', made: counts, file };
+}
+
+// ------------------------------------------------------------------------------------------------------- their protocols
+
+function stepOf(answer: VendorAnswer, vendorId: string): Step {
+  const read = readObject(answer);
+  if ('failed' in read) return read.failed;
+  const { json } = read;
+  const state = textOf(json['state']);
+  if (state === 'queued' || state === 'running') return { state, vendorId };
+  if (state === 'failed') return failed('generation_failed');
+  const file = objectOf(json['file']);
+  const [url, base64] = [textOf(file?.['url']), textOf(file?.['bytes'])];
+  const counts = objectOf(json['made']);
+  if (counts === undefined) throw unreadable('nothing was made');
+  const files = url === undefined ? [{ base64: base64! }] : [{ url }];
+  return { state: 'done', files, made: { usage: counts as Usage, estimated: false, media: [] } };
+}
+
+const bounds = ({ extra }: Order) => ({
+  inputTokens: Number(extra['input']),
+  outputTokens: Number(extra['output']),
+  images: 0,
+  seconds: 0,
+});
+
+function orderOf(order: Order, films: boolean): VendorRequest {
+  const { inputTokens: input, outputTokens: output } = bounds(order);
+  return { method: 'POST', path: '/orders', body: { name: order.prompt, input, output, films } };
+}
+
+const paint: Adapter = {
+  protocol: 'paint',
+  kind: 'image',
+  needsBytes: false,
+  mostPerCall: 1,
+  create: (order) => orderOf(order, false),
+  readCreated: (answer) => stepOf(answer, ''),
+  bounds,
+};
+
+const film: Adapter = {
+  protocol: 'film',
+  kind: 'video',
+  needsBytes: false,
+  mostPerCall: 1,
+  create: (order) => orderOf(order, true),
+  readCreated(answer) {
+    const read = readObject(answer);
+    if ('failed' in read) return read.failed;
+    return { state: 'queued', vendorId: textOf(read.json['task'])! };
+  },
+  tasks: {
+    poll: (vendorId) => ({ method: 'GET', path: `/${vendorId}` }),
+    readPolled: (answer, _order, vendorId) => stepOf(answer, vendorId),
+    cancel: (vendorId) => ({ method: 'DELETE', path: `/${vendorId}` }),
+  },
+  bounds,
+};
+
+export const studioAdapters: ReadonlyMap<string, Adapter> = new Map([
+  ['paint', paint],
+  ['film', film],
+]);

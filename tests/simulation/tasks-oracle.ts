@@ -1,0 +1,176 @@
+/** Watches tasks (M13): each ends once and with its money, is made once at most, and what vendors bill is in the ledger. */
+import type { MemoryLedger, Row } from './memory-ledger.ts';
+import type { TaskRow, TaskTable } from './memory-tasks.ts';
+import type { Life } from './schedule.ts';
+import { type Counts, costOf, coverOf, type Fraction, type PriceList } from './tariff.ts';
+import type { Violations } from './violations.ts';
+
+/** An order, as its client and the vendors saw it. */
+export interface TaskStory {
+  /** Of the request, and as the vendors are told. */
+  readonly id: string;
+  readonly name: string;
+  readonly account: string;
+  readonly life: Life;
+  readonly list: PriceList;
+  readonly ratio: Fraction;
+  /** The most that can be counted for it. */
+  readonly input: number;
+  readonly output: number;
+  readonly wantsWord: boolean;
+  /** Vendors that have had it: whether they may have made something of it. */
+  readonly receipts: boolean[];
+  /** `taken`: its client has an id; `refused`: it was told no; undefined: it does not know. */
+  told: 'taken' | 'refused' | undefined;
+  /** Its client was told that it is cancelled. */
+  isCancelled: boolean;
+}
+
+const rankOf = {
+  queued: 0,
+  creating: 1,
+  reconciling: 2,
+  running: 3,
+  copying: 4,
+  completed: 5,
+  failed: 5,
+  cancelled: 5,
+};
+const official: Fraction = { numerator: 1n, denominator: 1n };
+/** Words by which a client knows that something may have been made. */
+const unknownCodes = new Set(['outcome_unknown', 'generation_failed', 'expired']);
+
+export class TasksOracle {
+  /** By request. */
+  readonly stories = new Map<string, TaskStory>();
+  readonly #violations: Violations;
+  readonly #byName = new Map<string, TaskStory>();
+  /** A task whose final state is being committed: its money must be next. */
+  #ending: string | undefined;
+
+  constructor(violations: Violations) {
+    this.#violations = violations;
+  }
+
+  arrived(story: TaskStory): void {
+    this.stories.set(story.id, story);
+    this.#byName.set(story.name, story);
+  }
+
+  /** A vendor has got an order. */
+  received(name: string, mayRun: boolean): void {
+    const { id, receipts } = this.#byName.get(name)!;
+    if (receipts.includes(true)) this.#fault('M10', id, 'sent again although it may have been made');
+    receipts.push(mayRun);
+  }
+
+  /** A row was written, and that is committed. */
+  wrote(before: TaskRow | undefined, after: TaskRow, now: number): void {
+    this.#closeEnding();
+    if (before === undefined) return;
+    const { requestId, state, lease } = after;
+    if (rankOf[state] < rankOf[before.state]) this.#fault('M13', requestId, `${before.state} became ${state}`);
+    if (before.dueAt === undefined) this.#fault('M13', requestId, 'changed after its end');
+    const isTaken = before.lease !== undefined && lease !== undefined && lease !== before.lease;
+    if (isTaken && before.leaseUntil! > now) this.#fault('M13', requestId, 'taken from a worker that is believed');
+    if (after.dueAt === undefined) this.#ending = requestId;
+  }
+
+  /** The ledger has a row of no call. true: it is of a task. */
+  entry({ kind, request, amount }: Row): boolean {
+    const story = request === undefined ? undefined : this.stories.get(request);
+    if (story === undefined) return false;
+    if (kind === 'HOLD') {
+      const right = coverOf(story.input, story.output, story.list, story.ratio);
+      if (amount !== -right) this.#fault('M13', story.id, `${-amount} nano-USD were set aside, ${right} are right`);
+    } else if (this.#ending === story.id) this.#ending = undefined;
+    else this.#fault('M13', story.id, `a ${kind} without the task's end`);
+    return true;
+  }
+
+  #closeEnding(): void {
+    if (this.#ending !== undefined) this.#fault('M13', this.#ending, 'ended without its money');
+    this.#ending = undefined;
+  }
+
+  /** Everything has come to rest. `billOf`: what vendors say that they made of an order. */
+  finish(ledger: MemoryLedger, table: TaskTable, billOf: (name: string) => readonly Counts[]): void {
+    this.#closeEnding();
+    const tasks = new Map(Array.from(table.tasks.values(), (task) => [task.requestId, task]));
+    const rows = new Map<string, Row[]>();
+    for (const row of ledger.rows) {
+      if (row.request === undefined || !this.stories.has(row.request)) continue;
+      const known = rows.get(row.request);
+      if (known === undefined) rows.set(row.request, [row]);
+      else known.push(row);
+    }
+    for (const story of this.stories.values()) {
+      const task = tasks.get(story.id);
+      const own = rows.get(story.id) ?? [];
+      if (task === undefined) this.#checkNothing(story, own);
+      else {
+        this.#checkEnd(story, task, own, table);
+        this.#checkMoney(story, task, own, billOf(story.name));
+        this.#checkAttempts(story, task, ledger);
+      }
+    }
+    for (const id of ledger.deposits.keys()) this.#fault('M13', id, 'its deposit is still there');
+  }
+
+  /** Nobody has it: then there is no money of it, and no vendor has heard of it. */
+  #checkNothing({ id, told, receipts }: TaskStory, rows: readonly Row[]): void {
+    if (told === 'taken') this.#fault('M13', id, 'a task that was taken is not there');
+    if (rows.length > 0) this.#fault('M13', id, 'money of a task that is not there');
+    if (receipts.length > 0) this.#fault('M13', id, 'sent, and nobody knows of it');
+  }
+
+  #checkEnd({ id, told, wantsWord, isCancelled }: TaskStory, task: TaskRow, rows: readonly Row[], table: TaskTable) {
+    const holds = rows.filter(({ kind }) => kind === 'HOLD').length;
+    const ends = rows.filter(({ kind }) => kind === 'SETTLE' || kind === 'VOID').length;
+    if (holds !== 1 || ends !== 1) this.#fault('M3', id, `${holds} holds and ${ends} ends of a task`);
+    if (told === 'refused') this.#fault('M13', id, 'its client was told no, and it is there');
+    if (task.dueAt !== undefined) this.#fault('M13', id, `has no end: it is ${task.state}`);
+    if (isCancelled && task.state !== 'cancelled') this.#fault('M13', id, 'was said to be cancelled, and went on');
+    if (wantsWord !== table.callbacks.has(task.id)) this.#fault('M13', id, 'the word of its end is not as ordered');
+    if (task.state === 'completed' && task.results.length !== 1) this.#fault('M13', id, 'completed, and not kept');
+  }
+
+  /** One end, one sum: paid by what was made, or given back; and what vendors bill beside is the operator's. */
+  #checkMoney(story: TaskStory, task: TaskRow, rows: readonly Row[], bill: readonly Counts[]): void {
+    const { id, list, ratio } = story;
+    let [charged, absorbed] = [0n, 0n];
+    for (const row of rows) {
+      charged -= row.amount;
+      absorbed += row.absorbed;
+      if (row.account !== story.account) this.#fault('M3', id, 'a row of another account');
+    }
+    const billed = bill.reduce((sum, counts) => sum + costOf(counts, list, official), 0n);
+    const isPaid = rows.some(({ kind }) => kind === 'SETTLE');
+    if (isPaid !== (task.state === 'completed')) this.#fault('M13', id, `${task.state}, and paid: ${isPaid}`);
+    if (bill.length > 1) this.#fault('M10', id, `made ${bill.length} times`);
+    if (task.state === 'completed') {
+      const right = bill[0] === undefined ? 0n : costOf(bill[0], list, ratio);
+      if (charged !== right || absorbed !== 0n || bill.length !== 1)
+        this.#fault('M13', id, `charged ${charged}, absorbed ${absorbed}, it must be ${right} for ${bill.length} made`);
+      return;
+    }
+    if (charged !== 0n) this.#fault('M13', id, `${task.state}, and charged ${charged}`);
+    const isUnknown = task.attempts.at(-1)?.result === 'unknown';
+    const borne = isUnknown ? costOf({ input: story.input, output: story.output }, list, official) : billed;
+    if (absorbed !== borne || billed > absorbed)
+      this.#fault('M5', id, `absorbed ${absorbed} of a bill of ${billed}, it must be ${borne}`);
+    const code = task.error?.code ?? '';
+    if (isUnknown && !unknownCodes.has(code)) this.#fault('M13', id, `an outcome that nobody knows is told as ${code}`);
+    if (bill.length > 0 && !isUnknown && code !== 'result_lost') this.#fault('M13', id, `made, and told as ${code}`);
+  }
+
+  #checkAttempts({ id, receipts }: TaskStory, { departure }: TaskRow, ledger: MemoryLedger): void {
+    let known = 0;
+    for (let number = 1; number <= departure; number += 1) if (ledger.attempts.has(`${id} ${number}`)) known += 1;
+    if (known < receipts.length) this.#fault('M5', id, `${receipts.length} vendors had it, ${known} are in the books`);
+  }
+
+  #fault(rule: string, subject: string, what: string): void {
+    this.#violations.add(rule, subject, what);
+  }
+}
