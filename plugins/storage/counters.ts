@@ -82,6 +82,7 @@ function answered<T>(answer: Promise<T>, withinMs: number): Promise<T> {
 
 type Command = (...given: (string | number)[]) => Promise<unknown>;
 
+/** Without the client's own pipelining: where a connection breaks under one, it throws beside every promise, and the process ends. */
 function connect(text: string): Redis | Cluster {
   const options = {
     connectTimeout: connectWithinMs,
@@ -92,14 +93,13 @@ function connect(text: string): Redis | Cluster {
     retryStrategy: (attempt: number) => Math.min(50 * attempt, longestPauseMs),
   };
   const urls = text.split(',');
-  if (urls.length === 1) return new Redis(urls[0]!, { ...options, enableAutoPipelining: true });
+  if (urls.length === 1) return new Redis(urls[0]!, options);
   const nodes = urls.map((url) => new URL(url));
   const { username, password, protocol } = nodes[0]!;
   return new Cluster(
     nodes.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) })),
     {
       enableOfflineQueue: false,
-      enableAutoPipelining: true,
       // A slot that has moved is found by the second try.
       maxRedirections: 2,
       clusterRetryStrategy: options.retryStrategy,
