@@ -5,8 +5,13 @@ import { dirname, join, normalize } from 'node:path';
 /** Where the choice of the database is made. */
 const choice = 'TEST_DATABASE_URL';
 
-/** Their subject is the wire: a database stands behind the house that they call, and nothing that they ask depends on which. */
-const ofTheWire = /^tests\/(?:core|sdk|relay|matrix|pitfalls)\/|^tests\/readme\./;
+/** Their subject is the wire or the pages: a database stands behind the house that they call, and nothing that they ask depends on which. */
+const ofTheWire = new RegExp(
+  `^tests/(?:browser|core|sdk|relay|matrix|pitfalls|readme)|^tests/end-to-end/(?:${[
+    ...['absorbed', 'bad-input', 'clients', 'drain', 'failover', 'leaving', 'outcome-table', 'proxies'],
+    ...['second-gateway', 'security', 'task-demo', 'task-vendors', 'upstream-health', 'wire'],
+  ].join('|')})\\.`,
+);
 /** These are of the embedded store, whatever server there is. */
 const ofTheEmbedded = /^tests\/plugins\/storage\/(?:backend|copy|embedded|power|server)\./;
 
