@@ -2,10 +2,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { ProbeResult, TargetView, UpstreamView } from '../../../core/desk.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { probeDesk, requestDesk, upstreamDesk } from '../desks.ts';
+import { moneyDesk, probeDesk, requestDesk, upstreamDesk } from '../desks.ts';
 import { requestSums, tellSums } from './request-rows.ts';
 import { type Ask, audited, type Console, need, nothingHere, router } from './router.ts';
-import { answers, done, hourMs, reasonAsked, takes, usage } from './words.ts';
+import { answers, done, hourMs, reasonAsked, takes, usage, usd, usdOrNull } from './words.ts';
 
 const milliseconds = z.number().nullable().describe('Moving average; null: nothing was measured.');
 const target = z.object({
@@ -42,6 +42,7 @@ const upstream = z
       .describe('Requests at once, and those that wait, in this process; null: no bound is set.'),
     targets: z.array(target).describe('How its models do in the traffic of this process.'),
     lastHour: requestSums.nullable(),
+    ownCost: usd.nullable().describe('What the calls of the last hour cost the operator, as far as it is known.'),
   })
   .openapi('Upstream');
 
@@ -128,13 +129,19 @@ export function upstreamRoutes(hall: Console) {
   return router()
     .openapi(list, async (ask) => {
       const until = hall.clock.now() + 1;
-      const groups = await hall.find(requestDesk)?.groups({ from: until - hourMs, until }, 'provider', 500);
+      const span = { from: until - hourMs, until };
+      const [groups, spend] = await Promise.all([
+        hall.find(requestDesk)?.groups(span, 'provider', 500),
+        hall.find(moneyDesk)?.spend(span, 'provider', 500),
+      ]);
       const traffic = new Map(groups?.map((sums) => [sums.group, sums]));
+      const costs = new Map(spend?.map(({ group, ownCost }) => [group, ownCost]));
       const rows = need(hall, upstreamDesk)
         .list()
         .map((view) => {
           const sums = traffic.get(view.provider);
-          return { ...tellUpstream(view), lastHour: sums === undefined ? null : tellSums(sums) };
+          const lastHour = sums === undefined ? null : tellSums(sums);
+          return { ...tellUpstream(view), lastHour, ownCost: usdOrNull(costs.get(view.provider)) };
         });
       return ask.json({ rows }, 200);
     })

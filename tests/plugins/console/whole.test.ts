@@ -114,6 +114,10 @@ test('looking at the console is no traffic', async () => {
   assert.equal(monitor.requests, 1);
   assert.equal((await boss.ask('/admin/monitor/groups?by=operation')).json.rows.length, 1);
   assert.ok(parseUsd(monitor.cost) > 0n);
+  const [group] = (await boss.ask('/admin/monitor/groups?by=provider')).json.rows;
+  const upstreams = (await boss.ask('/admin/upstreams')).json.rows as { provider: string; ownCost: string | null }[];
+  assert.equal(upstreams.find(({ provider }) => provider === group.group)?.ownCost, group.ownCost);
+  assert.equal(typeof group.ownCost, 'string');
 });
 
 test('a code gives money, a plan is bought from it, and both are in the ledger', async () => {

@@ -88,6 +88,8 @@ export interface Upstream {
   } | null;
   readonly targets: readonly UpstreamTarget[];
   readonly lastHour: RequestSums | null;
+  /** What the calls of the last hour cost the operator. */
+  readonly ownCost: Usd | null;
 }
 /** A vendor's model in the traffic of the process that told it; null times: nothing was measured. */
 export interface UpstreamTarget {

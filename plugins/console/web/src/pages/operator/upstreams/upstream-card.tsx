@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
+import { Money } from '../../../parts/money.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { useActs } from '../parts/act.tsx';
 import { UpstreamWord } from '../parts/badges.tsx';
@@ -60,7 +61,7 @@ export function UpstreamCard({ upstream, state, elapsedMs }: CardProps) {
   );
 }
 
-function Traffic({ upstream: { provider, lastHour } }: { readonly upstream: Upstream }) {
+function Traffic({ upstream: { provider, lastHour, ownCost } }: { readonly upstream: Upstream }) {
   const { t, i18n } = useTranslation();
   if (lastHour === null || lastHour.requests === 0)
     return (
@@ -79,10 +80,11 @@ function Traffic({ upstream: { provider, lastHour } }: { readonly upstream: Upst
       { ...rows, result: 'upstream_error' },
     ],
     [`${t('operator.column.firstByte')} p50`, durationText(firstByte.p50), rows],
+    [t('operator.column.ownCost'), <Money key="cost" of={ownCost} />, rows],
   ] as const;
   return (
     <SimpleGrid
-      cols={{ base: 2, xs: 4 }}
+      cols={{ base: 2, xs: 5 }}
       spacing={6}
       aria-label={t('operator.traffic.upstreams.lastHour')}
       role="group"
