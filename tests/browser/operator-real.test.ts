@@ -19,7 +19,7 @@ before(async () => {
   house = await startDemo();
   browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   page = await browser.newPage({ baseURL: house.origin, locale: 'en-US' });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(40_000);
   page.on('pageerror', ({ message }) => complaints.push(message));
   page.on('console', (message) => {
     if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());

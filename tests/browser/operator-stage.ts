@@ -48,7 +48,7 @@ export async function startStage(): Promise<Stage> {
       const context = await browser.newContext({ locale: 'en-US', baseURL: origin, ...options });
       await context.addCookies([{ name: 'fake', value: role, url: origin }]);
       const page = await context.newPage();
-      page.setDefaultTimeout(10_000);
+      page.setDefaultTimeout(40_000);
       page.on('pageerror', ({ message }) => complaints.push(message));
       page.on('console', (message) => {
         // Without a socket the pages ask by themselves; that is told to nobody but the browser's own log.

@@ -83,7 +83,7 @@ async function stageScenery(page: Page, origin: string, role: string): Promise<v
 async function open(browser: Browser, options: BrowserContextOptions | undefined, complaints: string[]): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en', ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(40_000);
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
     // What does not load is told as an error as well; that is for each test to judge.

@@ -48,7 +48,7 @@ console:
 
 async function open(): Promise<Page> {
   const opened = await browser.newPage({ baseURL: origin, locale: 'en-US' });
-  opened.setDefaultTimeout(15_000);
+  opened.setDefaultTimeout(40_000);
   opened.on('pageerror', ({ message }) => complaints.push(message));
   opened.on('console', (message) => {
     if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
