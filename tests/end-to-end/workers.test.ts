@@ -1,41 +1,37 @@
 /** Several workers behind one address: they are replaced, reloaded, killed and stopped under load, and nobody is dropped. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { databaseUrl } from '../helpers/database.ts';
 import { RollingClients } from '../rolling/clients.ts';
 import { roll } from '../rolling/rolling.ts';
 import { Stage } from '../rolling/stage.ts';
 
-/** Workers need a database that several processes may open. */
-const options = { skip: databaseUrl === undefined && 'needs TEST_DATABASE_URL', timeout: 240_000 };
+/** Workers need a database that several processes may open; without one these tests are not defined. */
+const testWorkers = (name: string, run: (context: TestContext) => Promise<void>): void =>
+  databaseUrl === undefined ? undefined : void test(name, { timeout: 240_000 }, run);
 const clientCount = 8;
 
-test(
-  'three rolling restarts and five reloads under load: 0 dropped, and three bills that agree',
-  options,
-  async (t) => {
-    const stage = await Stage.build({ workers: 2, database: databaseUrl! });
-    t.after(() => stage.close());
-    await stage.openAccounts(4);
-    await stage.start();
-    const { drops, violations, answers, farewells, account } = await roll(stage, {
-      restarts: 3,
-      reloads: 5,
-      clients: clientCount,
-    });
-    for (const line of account) t.diagnostic(line);
-    assert.deepEqual(drops, []);
-    assert.deepEqual(violations, []);
-    assert(answers > 100, `${answers} answers`);
-    assert(farewells >= clientCount, `${farewells} connections were told to end`);
-  },
-);
+testWorkers('three rolling restarts and five reloads under load: 0 dropped, and three bills that agree', async (t) => {
+  const stage = await Stage.build({ workers: 2, database: databaseUrl! });
+  t.after(() => stage.close());
+  await stage.openAccounts(4);
+  await stage.start();
+  const { drops, violations, answers, farewells, account } = await roll(stage, {
+    restarts: 3,
+    reloads: 5,
+    clients: clientCount,
+  });
+  for (const line of account) t.diagnostic(line);
+  assert.deepEqual(drops, []);
+  assert.deepEqual(violations, []);
+  assert(answers > 100, `${answers} answers`);
+  assert(farewells >= clientCount, `${farewells} connections were told to end`);
+});
 
-test(
+testWorkers(
   'a worker killed under load costs those who were connected to it, and nobody an error; its successor has its journal',
-  options,
   async (t) => {
     const stage = await Stage.build({ workers: 2, database: databaseUrl!, lines: true });
     t.after(() => stage.close());
@@ -69,9 +65,8 @@ test(
   },
 );
 
-test(
+testWorkers(
   'a worker that takes a connection to its death loses no client: the connection goes to another',
-  options,
   async (t) => {
     const stage = await Stage.build({ workers: 2, database: databaseUrl! });
     t.after(() => stage.close());
@@ -96,7 +91,7 @@ test(
   },
 );
 
-test('what three workers left when all were killed, one worker brings to its end', options, async (t) => {
+testWorkers('what three workers left when all were killed, one worker brings to its end', async (t) => {
   const stage = await Stage.build({ workers: 3, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.openAccounts(4);
@@ -115,7 +110,7 @@ test('what three workers left when all were killed, one worker brings to its end
   assert.deepEqual(violations, []);
 });
 
-test('what is told once is told once, by however many workers', options, async (t) => {
+testWorkers('what is told once is told once, by however many workers', async (t) => {
   const stage = await Stage.build({ workers: 3, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.start();
@@ -124,7 +119,7 @@ test('what is told once is told once, by however many workers', options, async (
   assert.equal(stage.count('each of these processes counts the limits by itself'), 1);
 });
 
-test('files that do not fit are refused before any worker hears of them, and replace no worker', options, async (t) => {
+testWorkers('files that do not fit are refused before any worker hears of them, and replace no worker', async (t) => {
   const stage = await Stage.build({ workers: 2, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.start();
@@ -163,7 +158,7 @@ export default definePlugin({
 });
 `;
 
-test('a file that somebody saves through one worker is in force in all', options, async (t) => {
+testWorkers('a file that somebody saves through one worker is in force in all', async (t) => {
   const stage = await Stage.build({ workers: 3, database: databaseUrl!, plugin: saver });
   t.after(() => stage.close());
   await stage.start();
@@ -174,7 +169,7 @@ test('a file that somebody saves through one worker is in force in all', options
   assert.equal(stage.count('the files say nothing new'), 0);
 });
 
-test('SIGTERM lets the streams of all workers end', options, async (t) => {
+testWorkers('SIGTERM lets the streams of all workers end', async (t) => {
   const stage = await Stage.build({ workers: 2, database: databaseUrl! });
   t.after(() => stage.close());
   await stage.openAccounts(2);
@@ -195,7 +190,7 @@ test('SIGTERM lets the streams of all workers end', options, async (t) => {
   assert.equal(await exit, 0);
 });
 
-test('workers that cannot start end the primary, which says so', options, async (t) => {
+testWorkers('workers that cannot start end the primary, which says so', async (t) => {
   const stage = await Stage.build({ workers: 2, database: 'postgres://nobody@127.0.0.1:9/nowhere' });
   t.after(() => stage.close());
   stage.launch();
