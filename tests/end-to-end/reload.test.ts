@@ -104,15 +104,15 @@ test('twenty reloads under two hundred calls a second: none dropped, none failed
       version = next;
     }
   })();
-  while (performance.now() - beganAt < lastsMs) {
+  const total = (callsPerSecond * lastsMs) / 1_000;
+  while (calls.length < total) {
     // Whoever was late is made up for: the rate holds whatever a reload takes.
     const due = Math.floor(((performance.now() - beganAt) / 1_000) * callsPerSecond);
-    while (calls.length < due) calls.push(send(calls.length));
+    while (calls.length < Math.min(due, total)) calls.push(send(calls.length));
     await pause(2);
   }
   await changing;
   const ended = await Promise.all(calls);
-  assert(ended.length >= (callsPerSecond * lastsMs) / 1_000 - 10, `${ended.length} calls`);
   for (const { told, dialect } of ended) {
     assert.deepEqual([told.status, told.broken], [200, false], told.text);
     assert.doesNotMatch(told.text, dialects[dialect].streamError);
