@@ -70,7 +70,7 @@ async function signOut(name: string): Promise<void> {
   await page.getByRole('button', { name: 'Use a passkey' }).waitFor();
 }
 
-/** A browser that is short of time gives its ceremony up; whoever is told so tries again, as a person would. */
+/** Where the page says that the browser gave its ceremony up, it is tried again, as a person would. */
 async function addPasskey(listed: Locator): Promise<void> {
   const givenUp = page.getByText('The passkey was not used.');
   for (let tries = 0; tries < 3; tries++) {
