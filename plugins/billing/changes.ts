@@ -41,8 +41,11 @@ export class Changes {
       // Processes spend what they have leased; the transaction sees how much that is.
       if (atMost > 0n)
         await callIn({ host: this.#host, database: this.#database, store: this.#store }, accountId, atMost);
+      await this.upkeep(accountId, undefined);
       return this.#change(accountId, work, { mayTake: true });
     }
+    // Memory must count what is due before it is asked.
+    await this.upkeep(accountId, undefined);
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
     const { purses, flusher } = running;
     // Calls are let in by memory alone: so it must know of the debit before the database does.
@@ -58,7 +61,7 @@ export class Changes {
 
   async #change<T>(accountId: string, work: Work<T>, { mayTake, told }: Guard): Promise<T> {
     try {
-      return await this.read(accountId, (entries) => {
+      return await this.#transact(accountId, (entries) => {
         entries.mayTake = mayTake;
         return work(entries);
       });

@@ -127,6 +127,25 @@ test('what expires first is spent first; a call that began before pays with it, 
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+test('a debit counts on the grant that is due, though nobody has called since', async () => {
+  const world = await newWorld();
+  const daily: PlanTerms = { ...pro, grant: { amount: usd('1'), every: 'day' }, windows: undefined };
+  const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
+  await till(world).transact('alice', usd('0'), (posting) => posting.beginTerm(daily, endsAt));
+  const take = (reference: string) => till(world).debit('alice', usd('0.8'), { reason: 'test', reference });
+  await take('today');
+  // The account stays in memory, where nothing of the next day's grant is known.
+  const running = newCall();
+  await enter(world, running);
+  world.host.advance(24 * hourMs);
+  await take('tomorrow');
+  await assert.rejects(take('too much'), { code: 'insufficient_balance' });
+  await answer(running, usage);
+  await world.tick('write the ledger');
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
 test('debits and calls at once spend a balance once', async () => {
   const world = await newWorld();
   await world.credit('0.03', 'alice');
