@@ -6,8 +6,7 @@ import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { decode } from './chat-harness.ts';
 
 const user = { role: 'user', content: 'Hi' };
-const turns = (...messages: readonly unknown[]) => decode({ messages }).prompt.turns;
-const _partsOf = (message: unknown) => turns(message)[0]!.parts;
+const _turns = (...messages: readonly unknown[]) => decode({ messages }).prompt.turns;
 const prompt = (body: JsonObject) => decode({ messages: [user], ...body }).prompt;
 const dropped = (body: JsonObject) => decode({ messages: [user], ...body }).dropped;
 
@@ -17,9 +16,6 @@ function refused(body: JsonObject, field: string): void {
     (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field,
   );
 }
-
-const _png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').toString('base64');
-const _pdf = Buffer.from('%PDF-1.7 and more of it').toString('base64');
 
 test('all settings are read, null counts as absent', () => {
   const {

@@ -1,7 +1,6 @@
 /** Chat messages of clients: every form that a message may take is read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
 import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
 import { decode, sealed } from './chat-harness.ts';
 
@@ -9,15 +8,6 @@ const user = { role: 'user', content: 'Hi' };
 const turns = (...messages: readonly unknown[]) => decode({ messages }).prompt.turns;
 const partsOf = (message: unknown) => turns(message)[0]!.parts;
 const prompt = (body: JsonObject) => decode({ messages: [user], ...body }).prompt;
-const _dropped = (body: JsonObject) => decode({ messages: [user], ...body }).dropped;
-
-function _refused(body: JsonObject, field: string): void {
-  assert.throws(
-    () => decode({ messages: [user], ...body }),
-    (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field,
-  );
-}
-
 const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').toString('base64');
 const pdf = Buffer.from('%PDF-1.7 and more of it').toString('base64');
 

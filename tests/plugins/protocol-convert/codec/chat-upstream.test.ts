@@ -1,39 +1,9 @@
 /** Settings and tools for chat upstreams: what the model is declared to take is worded, the rest is named or refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { Part, Tool, Turn } from '../../../../plugins/protocol-convert/canon.ts';
+import type { Tool, Turn } from '../../../../plugins/protocol-convert/canon.ts';
 import { encode } from './chat-harness.ts';
-
-const text = (words: string): Part => ({ kind: 'text', text: words });
-const user = (...parts: Part[]): Turn => ({ role: 'user', parts });
-const assistant = (...parts: Part[]): Turn => ({ role: 'assistant', parts });
-const _system = (...parts: Part[]): Turn => ({ role: 'system', parts });
-const call = (id: string, name = 'f', rest: object = {}): Part => ({
-  kind: 'tool-call',
-  id,
-  name,
-  input: '{}',
-  ...rest,
-});
-const result = (callId: string, ...parts: Part[]): Part => ({ kind: 'tool-result', callId, parts: parts as [] });
-const _png: Part = { kind: 'image', source: { form: 'bytes', mediaType: 'image/png', base64: 'AAAA' } };
-const _url = 'data:image/png;base64,AAAA';
-const tool = (name: string, rest: object = {}): Tool => ({
-  kind: 'function',
-  name,
-  schema: { type: 'object', properties: {} },
-  ...rest,
-});
-const messages = (turns: readonly Turn[], options: Parameters<typeof encode>[1] = {}) =>
-  encode({ turns }, options).body.messages;
-
-function refused(work: () => unknown, field: string): void {
-  assert.throws(
-    work,
-    (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === field,
-  );
-}
+import { assistant, call, messages, refused, result, text, tool, user } from './chat-upstream-words.ts';
 
 test('a request is worded for the upstream’s model, streams ask for usage where it is told on request alone', () => {
   const { path, body } = encode({});
