@@ -1,6 +1,7 @@
 /** A second attempt beside a silent one: one answer, one charge for its client, and what the other cost is absorbed. */
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
+import { upstreamHealth } from '../../core/desk.ts';
 import { before, costOf, type Pair, startPair, streamed, whole } from './hedging.ts';
 import { type Customer, type Told, until } from './house.ts';
 
@@ -147,14 +148,21 @@ test('both fail: nothing is charged, both are absorbed, and the client is told n
   assert.equal(await pair.house.balance(customer), before);
 });
 
-test('both are refused: the next key is tried as without a hedge', async () => {
-  pair.first.play({ status: 503, headDelayMs: 120 }, whole('other key', one));
-  pair.second.play({ status: 503, headDelayMs: 120 });
-  const customer = await pair.house.customer();
-  const told = await pair.house.call(customer, 'chat', { model: 'keys', prompt: 'Hello' });
-  assert.equal(told.status, 200);
-  const seen = await pair.borne(customer).then(() => pair.house.books(customer));
-  assert.deepEqual(seen.ends, ['SETTLE answered']);
+test('both are refused: the next target is tried as without a hedge', async () => {
+  pair.first.play({ status: 503, headDelayMs: 150 });
+  pair.second.play({ status: 503, headDelayMs: 150 });
+  const { customer, told, asked } = await ask('three');
+  assert.deepEqual([told.status, asked], [200, [1, 1]]);
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage[0]!.provider], [['SETTLE answered'], 'sandbox']);
+  assert.deepEqual(
+    (await pair.borne(customer)).map(({ provider, result, borne_by: who }) => [provider, result, who]),
+    [
+      ['first', 'refused', null],
+      ['second', 'refused', null],
+      ['sandbox', 'answered', 'client'],
+    ],
+  );
 });
 
 test('the same target is asked by another key, never twice by one', async () => {
@@ -239,6 +247,7 @@ test('nobody waits for a place for a hedge, and none is taken from those who wai
   pair.first.play(whole('first', one, slow(300)));
   const asked = await Promise.all([ask('tight'), ask('tight'), ask('tight')]);
   for (const { told } of asked) says(told, 'first');
+  await Promise.all(asked.map(({ customer }) => pair.house.books(customer)));
   const rows = await Promise.all(asked.map(({ customer }) => pair.borne(customer)));
   assert.equal(rows.flat().filter(({ provider }) => provider === 'narrow').length, 1);
 });
@@ -259,6 +268,45 @@ test('the story tells of both, and the request counts once', async () => {
     lines.some(([id, second, first, afterMs]) => id === 'route.hedge' && second === 2 && first === 1 && afterMs === 60),
   );
   assert.ok(lines.some(([id, number, result]) => id === 'route.attempt' && number === 1 && result === 'lost'));
+});
+
+test('no more requests than the share have one, and the story says why', async () => {
+  const half = await startPair(40, 0.5);
+  try {
+    half.first.play(whole('first', one, slow(120)));
+    half.second.play(whole('second', two));
+    const customer = await half.house.customer();
+    const asked = [];
+    for (let count = 0; count < 4; count += 1) {
+      const began = half.second.requests.length;
+      await half.house.call(customer, 'chat', { model: 'pair', prompt: 'Hello' });
+      asked.push(half.second.requests.length - began);
+    }
+    assert.deepEqual(asked, [0, 1, 0, 1]);
+    await half.house.books(customer, 4);
+    const lines = async () =>
+      (await half.house.rows<{ story: [number, string, ...unknown[]][] }>('requests')).flatMap((row) => row.story);
+    await until('the rows are written', async () => {
+      const refused = (await lines()).filter(([, id, , why]) => id === 'route.no_hedge' && why === 'share');
+      return refused.length === 2;
+    });
+  } finally {
+    await half.stop();
+  }
+});
+
+test('a loser is slow, not at fault: nothing stays under way, no circuit counts it, its time is known', async () => {
+  const health = pair.house.gateway.gateway.find(upstreamHealth)!;
+  health.reset('first');
+  pair.first.play(whole('first', one, slow(silence)));
+  pair.second.play(whole('second', two));
+  const { customer } = await ask('pair');
+  await pair.house.books(customer);
+  for (const provider of ['first', 'second', 'patient', 'steady', 'narrow', 'twofold'])
+    for (const { inFlight } of health.targets(provider)) assert.equal(inFlight, 0, provider);
+  const target = health.targets('first').find(({ model }) => model === 'pair')!;
+  assert.deepEqual([target.circuit, target.failed, target.recent], ['closed', 0, 0]);
+  assert.ok(target.wholeMs! >= 50);
 });
 
 test('the books are in order after all that', () => pair.house.audit());

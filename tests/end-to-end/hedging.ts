@@ -48,6 +48,7 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
       tight: modelAt('first', 'narrow'),
       keys: modelAt('twofold'),
       lonely: modelAt('first'),
+      three: modelAt('first', 'second', 'sandbox'),
     },
     more: {
       route: {
