@@ -138,7 +138,7 @@ test("the failure of a joined branch is the exchange's, and so is what is deferr
   assert.equal(live.failure, undefined);
   one.join();
   one.fail(new GatewayError('upstream_failed', 'told'));
-  assert.equal(live.failure?.message, 'told');
+  assert.equal((live.failure as GatewayError | undefined)?.message, 'told');
   await live.end({} as Outcome, undefined as never);
   assert.deepEqual(done, ['one']);
 });

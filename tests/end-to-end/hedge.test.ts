@@ -124,6 +124,30 @@ for (const stream of [false, true]) {
   });
 }
 
+test('the second may speak another protocol: its answer is translated, and nothing of the first shows', async () => {
+  pair.first.play(whole('first', one, slow(silence)));
+  const usage = { input_tokens: two.input, output_tokens: two.output };
+  const content = [{ type: 'text', text: 'translated' }];
+  const answer = { id: 'm1', type: 'message', role: 'assistant', model: 'x', content, stop_reason: 'end_turn', usage };
+  pair.second.play({ body: JSON.stringify(answer) });
+  const { customer, told } = await ask('mixed');
+  const { choices } = JSON.parse(told.text) as { choices: { message: { content: string } }[] };
+  assert.equal(choices[0]!.message.content, 'translated');
+  await checkCharge(customer, 'foreign', costOf(two));
+  assert.deepEqual(
+    [pair.first.requests.at(-1)!.url, pair.second.requests.at(-1)!.url],
+    ['/v1/chat/completions', '/v1/messages'],
+  );
+});
+
+test('a whole answer whose head has come is waited for', async () => {
+  pair.first.play(whole('first', one, { cuts: [20], pauseMs: 150 }));
+  const { customer, told, asked } = await ask('pair');
+  says(told, 'first');
+  assert.deepEqual(asked, [1, 0]);
+  await checkCharge(customer, 'first', costOf(one));
+});
+
 test("the client's own fault ends both at once", async () => {
   pair.first.play({ status: 400, headDelayMs: 120, body: '{"error":{"message":"no"}}' });
   pair.second.play(whole('second', two, slow(silence)));
