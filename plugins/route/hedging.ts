@@ -48,6 +48,8 @@ export class Hedging {
     if (state !== 'failed') {
       const { clock } = tools.host;
       this.losing = retire(chosen === first ? second : first, { clock, book: tools.book, streamed });
+      // Whoever waits for it at the end is told; until then nobody does.
+      this.losing.catch(() => {});
     }
     const isDecided = state !== 'failed' || isAnswer(chosen.outcome!);
     return { chosen, outcome: isDecided ? chosen.outcome! : afterBoth(first, second, queue) };

@@ -82,7 +82,8 @@ export class Journey {
     });
     exchange.defer((outcome) => this.#end(outcome));
     const afterMs = hedgeAfter(exchange, exchange.get(model), this.#config);
-    if (afterMs !== undefined) this.#hedging = this.#openHedging(afterMs, next);
+    const hasChoice = afterMs !== undefined && (queue.length > 1 || hasSeveralKeys(queue[0]!.provider));
+    if (hasChoice) this.#hedging = this.#openHedging(afterMs, next);
     const answer = (await this.#walk(queue, next)) ?? (await this.#walk(this.#lastResort(), next, true));
     if (answer !== undefined) return answer;
     throw this.#told(this.#lastWord());

@@ -10,14 +10,15 @@ import type { Failure } from './verdict.ts';
 /** How long an upstream that was told to stop is waited for. */
 const stopsWithinMs = 1_000;
 
-/** Whether `work`, which never rejects, ends within this time; resolves as soon as that is known. */
+/** Whether `work` ends within this time, well or not; resolves as soon as that is known. */
 export function endsWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), milliseconds);
-    void work.then(() => {
+    const done = () => {
       clearTimeout(timer);
       resolve(true);
-    });
+    };
+    work.then(done, done);
   });
 }
 
@@ -56,7 +57,7 @@ export interface Retirement {
 
 /**
  * Ends an attempt that has lost: its upstream is told to stop or, where its provider's answers are read on without a client,
- * it is read to its end within those bounds. Resolves when that is done and all is known of it that can be. Never rejects.
+ * it is read to its end within those bounds. Resolves when that is done and all is known of it that can be.
  */
 export async function retire(loser: Racer, tools: Retirement): Promise<void> {
   const { attempt, branch, candidate, berth } = loser;

@@ -247,6 +247,23 @@ test('a client that leaves a race of providers that are read on is charged for t
   assert.deepEqual([lost!.borne_by, lost!.absorbed], ['operator', costOf(one)]);
 });
 
+test('a client that leaves the winner in mid-stream does not end the reading of the loser', async () => {
+  const words = streamed('second', two);
+  pair.first.play(streamed('first', one, slow(400)));
+  pair.second.play({ ...words, dieAfter: words.cuts![0]!, hang: true, pauseMs: silence });
+  const customer = await pair.house.customer();
+  const leaving = new AbortController();
+  const question = { model: 'uneven', prompt: 'Hello', stream: true };
+  const call = pair.house.call(customer, 'chat', question, { signal: leaving.signal }).catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  leaving.abort();
+  await call;
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage[0]!.provider, usage[0]!.estimated], [['SETTLE client_left'], 'second', true]);
+  const [lost] = await pair.borne(customer);
+  assert.deepEqual([lost!.result, lost!.absorbed, lost!.estimated], ['answered', costOf(one), false]);
+});
+
 test('a stream that breaks after it has won is settled by what was seen; the loser is no way out', async () => {
   const broken = streamed('second', two);
   pair.first.play(streamed('first', one, slow(silence)));
