@@ -43,16 +43,15 @@ export class Hedging {
     }
     const chosen = await decide(first, second);
     this.#choose(chosen);
+    const other = chosen === first ? second : first;
+    const outcome = chosen.outcome!;
+    if (other.state === 'failed')
+      return { chosen, outcome: isAnswer(outcome) ? outcome : afterBoth(first, second, queue) };
     const { tools, streamed } = this.#options;
-    const { state } = chosen === first ? second : first;
-    if (state !== 'failed') {
-      const { clock } = tools.host;
-      this.losing = retire(chosen === first ? second : first, { clock, book: tools.book, streamed });
-      // Whoever waits for it at the end is told; until then nobody does.
-      this.losing.catch(() => {});
-    }
-    const isDecided = state !== 'failed' || isAnswer(chosen.outcome!);
-    return { chosen, outcome: isDecided ? chosen.outcome! : afterBoth(first, second, queue) };
+    this.losing = retire(other, { clock: tools.host.clock, book: tools.book, streamed });
+    // Whoever waits for it at the end is told what went wrong; until then nobody is there.
+    this.losing.catch(() => {});
+    return { chosen, outcome };
   }
 
   async #isSilent({ ended, branch }: Racer): Promise<boolean> {

@@ -7,6 +7,7 @@ import {
   call,
   caller,
   conversation,
+  meter,
   model,
   pinned,
   providers,
@@ -27,7 +28,7 @@ export default definePlugin<RouteConfig>({
   uses: [translations],
   provides: [upstreamHealth],
   reads: [call, model],
-  finds: [pinned, conversation, caller],
+  finds: [pinned, conversation, caller, meter],
   writes: [target, attempts],
   repeats: true,
   setup(host, config) {

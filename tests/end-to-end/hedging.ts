@@ -1,4 +1,5 @@
 /** Two vendors of one model, either of which can be slow, and a gateway that asks the second beside the first. */
+import assert from 'node:assert/strict';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
 import { type Customer, type House, modelAt, startHouse } from './house.ts';
 
@@ -118,4 +119,27 @@ export function streamed(text: string, counts: Counts | undefined, more: Script 
   const head = frame({ role: 'assistant', content: text });
   const body = `${head}${frame({ content: ' and so on' })}${end}${last}data: [DONE]\n\n`;
   return { headers: { 'content-type': 'text/event-stream' }, body, cuts: [head.length], ...more };
+}
+
+/** One call of a new customer; `asked`: how many requests each vendor got. */
+export async function ask(pair: Pair, model: string, stream = false, more: object = {}, init: RequestInit = {}) {
+  const customer = await pair.house.customer();
+  const counts = [pair.first.requests.length, pair.second.requests.length];
+  const told = await pair.house.call(customer, 'chat', { model, prompt: 'Hello there', stream, more }, init);
+  const asked = [pair.first.requests.length - counts[0]!, pair.second.requests.length - counts[1]!];
+  return { customer, told, asked };
+}
+
+/** One charge, of `cost`, for the attempt at `provider`; the others are the operator's or nobody's. */
+export async function checkCharge(pair: Pair, customer: Customer, provider: string, cost: bigint) {
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage.length, usage[0]!.provider, usage[0]!.cost], [['SETTLE answered'], 1, provider, cost]);
+  assert.equal(before - (await pair.house.balance(customer)), cost);
+  const rows = await pair.borne(customer);
+  const clients = rows.filter(({ borne_by: who }) => who === 'client');
+  assert.deepEqual(
+    clients.map((row) => row.provider),
+    [provider],
+  );
+  return rows;
 }
