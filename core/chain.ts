@@ -1,5 +1,5 @@
 /** The onion of one endpoint, put together at boot and after each reload: plugins in the list's order, the opening, the centre. */
-import type { Answer, Endpoint, Fact, Part, Plugin } from './contract.ts';
+import type { Answer, Endpoint, Fact, Next, Part, Plugin } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import type { LiveExchange } from './exchange.ts';
 
@@ -10,7 +10,7 @@ export interface Seat {
 }
 
 export type Run = (exchange: LiveExchange) => Promise<Answer>;
-type Layer = (exchange: LiveExchange, next: () => Promise<Answer>) => Promise<Answer>;
+type Layer = (exchange: LiveExchange, next: Next) => Promise<Answer>;
 
 /** The seats whose `handle` takes part in this endpoint, in order. */
 export function seatsOf(endpoint: Endpoint, seats: readonly Seat[]): Seat[] {
@@ -45,7 +45,9 @@ export function compileChain(
     endpoint.handle === undefined ? forward : async (exchange) => endpoint.handle!(exchange, () => forward(exchange));
   const run = (index: number, exchange: LiveExchange): Promise<Answer> => {
     const layer = layers[index];
-    return layer === undefined ? centre(exchange) : layer(exchange, () => run(index + 1, exchange));
+    if (layer === undefined) return centre(exchange);
+    // Every branch is a live exchange of its own.
+    return layer(exchange, (branch) => run(index + 1, (branch as LiveExchange | undefined) ?? exchange));
   };
   return (exchange) => run(0, exchange);
 }

@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Branch } from './branch.ts';
 import type { Command } from './commands.ts';
 import type { Crew } from './crew.ts';
 import type { GatewayError } from './errors.ts';
@@ -109,8 +110,8 @@ export interface Exchange {
   set<T>(fact: Fact<T>, value: T): void;
   /** Runs exactly once when the exchange has ended, whatever the end; last in first out, off the client's path. */
   defer(work: (outcome: Outcome) => void | Promise<void>): void;
-  /** Runs each time right before a request is handed to an upstream socket; the request waits for it. */
-  beforeSend(work: () => void | Promise<void>): void;
+  /** Runs each time right before a request is handed to an upstream socket; it waits for it. `sending`: whose request it is. */
+  beforeSend(work: (sending: Exchange) => void | Promise<void>): void;
   /**
    * When the client leaves after something was sent, the answer is read on to its end within these bounds, through every
    * plugin, as if the client were there: `signal` aborts only when they are used up.
@@ -118,6 +119,8 @@ export interface Exchange {
   outlive(bounds: DrainBounds): void;
   /** States that a streamed answer broke although its body ends in good order (the error went out inside the stream). */
   fail(error: GatewayError): void;
+  /** For attempts that run at the same time: `next` is called with one branch for each. */
+  fork(): Branch;
 }
 
 // ------------------------------------------------------------------------------------------------------------- endpoint
@@ -192,7 +195,7 @@ export const upstreamRequest: Fact<UpstreamRequest> = defineFact('upstream reque
 
 // --------------------------------------------------------------------------------------------------------------- plugin
 
-export type Next = () => Promise<Answer>;
+export type Next = (branch?: Branch) => Promise<Answer>;
 
 /** An address of WebSockets. No other plugin has a say: who may open it is for `accept` to find out. */
 export interface SocketEndpoint {

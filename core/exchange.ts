@@ -1,6 +1,7 @@
 /** One request on its way through the plugins: its facts, its end, and what is to be done when it has ended. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BlockList } from 'node:net';
+import type { Branch } from './branch.ts';
 import { clientAddress } from './client-address.ts';
 import {
   type ClientRequest,
@@ -85,9 +86,11 @@ export class LiveExchange implements Exchange {
   left: GatewayError | undefined;
   /** Bytes of the body that count against the server's budget. */
   heldBytes = 0;
-  readonly #facts: unknown[] = [];
+  /** Status of the latest head that came from an upstream; 0: none yet. */
+  headStatus = 0;
+  #facts: unknown[] = [];
   readonly #deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
-  #beforeSend: (() => void | Promise<void>)[] | undefined;
+  #beforeSend: ((sending: Exchange) => void | Promise<void>)[] | undefined;
   #controller: AbortController | undefined;
   #aborted: GatewayError | undefined;
   #outlives: DrainBounds | undefined;
@@ -95,6 +98,10 @@ export class LiveExchange implements Exchange {
   #readsUntil = 0;
   #bytesLeft = 0;
   #onAbort: ((reason: GatewayError) => void) | undefined;
+  /** Attempts that run at the same time, the first one first. */
+  #branches: LiveBranch[] | undefined;
+  /** The one of them as which the exchange goes on. */
+  #joined: LiveBranch | undefined;
 
   constructor(
     id: string,
@@ -144,7 +151,7 @@ export class LiveExchange implements Exchange {
     this.#deferred.push(work);
   }
 
-  beforeSend(work: () => void | Promise<void>): void {
+  beforeSend(work: (sending: Exchange) => void | Promise<void>): void {
     this.#beforeSend ??= [];
     this.#beforeSend.push(work);
   }
@@ -160,7 +167,7 @@ export class LiveExchange implements Exchange {
   /** Runs what waits for the moment before sending; undefined when nothing has to be waited for. */
   readyToSend(): Promise<void> | undefined {
     const hooks = this.#beforeSend;
-    return hooks === undefined ? undefined : runInOrder(hooks);
+    return hooks === undefined ? undefined : runInOrder(hooks, this);
   }
 
   /** The answer has begun and no other attempt will be made: what was sent is forgotten. */
@@ -176,17 +183,29 @@ export class LiveExchange implements Exchange {
     this.#aborted = reason;
     this.#controller?.abort(reason);
     this.#onAbort?.(reason);
+    if (this.#branches !== undefined) this.#abortBranches(this.#branches, reason);
+  }
+
+  #abortBranches(branches: readonly LiveBranch[], reason: GatewayError): void {
+    for (const branch of branches) {
+      // What a branch that lost is read on for is no longer the client's: it goes on without it.
+      const isLost = this.#joined !== undefined && branch !== this.#joined;
+      if (!isLost || reason.kind !== 'client_left') branch.abort(reason);
+    }
   }
 
   /** The client is gone: all stops, unless something was sent whose answer is read on. `now` is monotonic. */
   leave(now: number): void {
     if (this.left !== undefined || this.#aborted !== undefined) return;
-    const bounds = this.#outlives ?? this.find(upstreamRequest)?.drain;
-    if (!this.hasSent || bounds === undefined) {
+    // While several run it is the first by which the client is served.
+    const sending = (this.#joined === undefined ? this.#branches?.[0] : undefined) ?? this;
+    const bounds = this.#outlives ?? sending.find(upstreamRequest)?.drain;
+    if (!sending.hasSent || bounds === undefined) {
       this.abort(clientLeft());
       return;
     }
     this.left = clientLeft();
+    for (const branch of this.#branches ?? []) branch.left = this.left;
     this.#readsUntil = now + bounds.longestMs;
     this.#bytesLeft = bounds.maxBytes;
   }
@@ -198,6 +217,28 @@ export class LiveExchange implements Exchange {
     if (now <= this.#readsUntil && this.#bytesLeft >= 0) return true;
     this.abort(this.left);
     return false;
+  }
+
+  fork(): LiveBranch {
+    this.#beforeSend ??= [];
+    const branch = new LiveBranch(this);
+    branch.#facts = this.#facts.slice();
+    branch.#beforeSend = this.#beforeSend;
+    branch.left = this.left;
+    if (this.#aborted !== undefined) branch.abort(this.#aborted);
+    // The branches of an earlier round have ended.
+    if (this.#branches === undefined || this.#joined !== undefined) this.#branches = [];
+    this.#joined = undefined;
+    this.#branches.push(branch);
+    return branch;
+  }
+
+  /** From here on both have the same facts. */
+  goOnAs(branch: LiveBranch): void {
+    this.#joined = branch;
+    this.#facts = branch.#facts;
+    this.hasSent ||= branch.hasSent;
+    this.failure = branch.failure;
   }
 
   /** One listener at a time: the running attempt. Called at once when the exchange is aborted already. */
@@ -219,8 +260,45 @@ export class LiveExchange implements Exchange {
   }
 }
 
-async function runInOrder(hooks: readonly (() => void | Promise<void>)[]): Promise<void> {
-  for (const hook of hooks) await hook();
+/** One of several attempts that run at the same time: facts, abort and failure of its own, all else is the exchange's. */
+export class LiveBranch extends LiveExchange implements Branch {
+  readonly #trunk: LiveExchange;
+  #isJoined = false;
+
+  constructor(trunk: LiveExchange) {
+    const { id, endpoint, request, incoming, outgoing, receivedAt, startedAt } = trunk;
+    super(id, endpoint, request, incoming, outgoing, { now: () => receivedAt, monotonic: () => startedAt });
+    this.#trunk = trunk;
+  }
+
+  stop(reason: GatewayError): void {
+    this.abort(reason);
+  }
+
+  join(): void {
+    this.#isJoined = true;
+    this.#trunk.goOnAs(this);
+  }
+
+  override defer(work: (outcome: Outcome) => void | Promise<void>): void {
+    this.#trunk.defer(work);
+  }
+
+  override outlive(bounds: DrainBounds): void {
+    this.#trunk.outlive(bounds);
+  }
+
+  override fail(error: GatewayError): void {
+    super.fail(error);
+    if (this.#isJoined) this.#trunk.fail(error);
+  }
+}
+
+async function runInOrder(
+  hooks: readonly ((sending: Exchange) => void | Promise<void>)[],
+  sending: Exchange,
+): Promise<void> {
+  for (const hook of hooks) await hook(sending);
 }
 
 export const clientLeft = () => new GatewayError('client_left', 'The client closed the connection.');

@@ -102,7 +102,9 @@ function dispatch(pools: Pools, url: URL, sending: UpstreamRequest, attempt: Ups
 /** The attempt's head. One that failed no longer listens to the exchange's abort: the next attempt will. */
 async function answerOf(attempt: UpstreamAttempt, exchange: LiveExchange): Promise<UpstreamAnswer> {
   try {
-    return await attempt.answer;
+    const answer = await attempt.answer;
+    exchange.headStatus = answer.status;
+    return answer;
   } catch (error) {
     exchange.onAbort(undefined);
     throw error;

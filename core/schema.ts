@@ -31,6 +31,16 @@ export const duration = () =>
     return z.NEVER;
   });
 
+/** Milliseconds from 10ms to 10m, or `off`: 0. */
+export const durationOrOff = () =>
+  z.union([
+    z.literal('off').transform(() => 0),
+    duration().refine(
+      (milliseconds) => milliseconds >= 10 && milliseconds <= 600_000,
+      'must be off, or from 10ms to 10m',
+    ),
+  ]);
+
 /** Bytes, written `32MB`, `512KB` or as a number. */
 export const size = () =>
   z.union([z.number(), z.string()]).transform((value, context) => {

@@ -50,6 +50,11 @@ export interface Conversation {
   readonly name: string | undefined;
   /** How it began, bounded: the same in all of its requests. undefined: not told, or the answer has begun. */
   opening(): string | undefined;
+  /**
+   * Whether more than an answer comes of it: something is kept at the upstream, or tools run there. Asking twice would leave
+   * two of it. Absent: nobody can tell.
+   */
+  leavesTraces?(): boolean;
 }
 export const conversation = defineFact<Conversation>('conversation');
 

@@ -105,6 +105,8 @@ export interface Model {
   readonly traits?: Traits;
   /** How its first target is chosen, where it is not as the route says. */
   readonly choose?: Choosing;
+  /** How long its target may be silent before another is asked beside it; 0: none is; absent: as the route says. */
+  readonly hedgeAfterMs?: number;
 }
 /** The catalogue entry of `call.model`. */
 export const model = defineFact<Model>('model');
@@ -179,7 +181,12 @@ export interface Attempt {
   error: string | undefined;
   /** What it was seen to consume although it failed; absent: nothing was reported and nothing seen. */
   consumed?: { readonly usage: Usage; readonly estimated: boolean };
+  /** It was begun beside another one that was silent. */
+  readonly hedge?: true;
+  /** Another one that ran beside it answered first; it was ended. */
+  lost?: true;
 }
+/** In the order in which they ended: the one that the client is told of, and may pay for, is the last. */
 export const attempts = defineFact<Attempt[]>('attempts');
 
 /** What an answer consumed. Stated by the protocol's tap, on complete, cut and abandoned answers alike. */

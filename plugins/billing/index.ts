@@ -239,7 +239,7 @@ function watch(exchange: Exchange, { desk, clock }: Counter, hold: Hold): void {
     const verdict = settle(exchange, desk, hold, outcome.kind);
     tell(exchange, clock.now(), endLine, () => endValues(hold, verdict));
   });
-  exchange.beforeSend(() => desk.sent(hold, exchange.find(attempts)?.at(-1)));
+  exchange.beforeSend((sending) => desk.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(meter, new HoldMeter(desk, hold));
   const { held, terms } = hold;
   tell(exchange, terms.at, heldLine, () => heldValues(held, terms));

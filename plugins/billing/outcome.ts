@@ -124,7 +124,10 @@ function repaired(usage: Usage, inputTokens: number, seenOutput: number): Usage 
   return counts;
 }
 
-/** The attempts that get a row: those that were sent. One that never ended may have been executed. */
+/**
+ * The attempts that get a row: those that were sent. One that never ended may have been executed. The one that the client
+ * may pay for is the last, also where it did not leave last.
+ */
 export function attemptNotes(attempts: readonly Attempt[], sent: readonly Departure[]): AttemptNote[] {
   const notes: AttemptNote[] = [];
   for (const departure of sent) {
@@ -132,7 +135,13 @@ export function attemptNotes(attempts: readonly Attempt[], sent: readonly Depart
     if (attempt === undefined) notes.push(unfinishedAttempt(departure));
     else if (attempt.result !== 'not_sent') notes.push(noteOf(attempt));
   }
+  if (notes.length > 1) toTheEnd(notes, attempts.at(-1)?.number);
   return notes;
+}
+
+function toTheEnd(notes: AttemptNote[], number: number | undefined): void {
+  const index = notes.findIndex((note) => note.number === number);
+  if (index !== -1) notes.push(...notes.splice(index, 1));
 }
 
 const longestError = 500;

@@ -38,6 +38,7 @@ function toModel(id: string, section: ModelConfig): Model {
     ...(section.multiplier === undefined ? {} : { multiplier: section.multiplier }),
     ...(section.traits === undefined ? {} : { traits: section.traits }),
     ...(section.choose === undefined ? {} : { choose: section.choose }),
+    ...(section.hedge === undefined ? {} : { hedgeAfterMs: section.hedge }),
   };
 }
 

@@ -1,6 +1,6 @@
 /** What an operator writes about models: who owns one, who serves it, how large it is and what it costs. */
 import type { PriceBook } from '../../core/prices.ts';
-import { count, ratio, z } from '../../core/schema.ts';
+import { count, durationOrOff, ratio, z } from '../../core/schema.ts';
 import { traitsSchema } from '../../core/traits.ts';
 import type { UsageClass } from '../../core/usage.ts';
 import type { Model } from '../../core/vocabulary.ts';
@@ -74,6 +74,9 @@ const modelSchema = z
       .enum(['listed', 'fastest'])
       .optional()
       .describe('Which target is asked first: listed (in this order, by weight) or fastest. Default: as `route` says.'),
+    hedge: durationOrOff()
+      .optional()
+      .describe('How long a target may be silent before another is asked beside it, or off. Default: as `route` says.'),
     aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
   })
   .superRefine((model, context) => {

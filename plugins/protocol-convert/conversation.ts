@@ -1,6 +1,6 @@
 /** Which conversation a request belongs to, as far as its body tells: a name the client gave it, and how it began. Pure. */
 import type { Exchange } from '../../core/contract.ts';
-import type { Conversation } from '../../core/vocabulary.ts';
+import type { Call, Conversation } from '../../core/vocabulary.ts';
 import { isObject, type JsonObject, listOf, objectOf } from './json.ts';
 import { type Opened, opened } from './protocol.ts';
 
@@ -22,6 +22,22 @@ export class ToldConversation implements Conversation {
   opening(): string | undefined {
     return openingOf(this.#exchange.get(opened).json);
   }
+
+  leavesTraces(): boolean {
+    const { json, call } = this.#exchange.get(opened);
+    return leavesTraces(json, call);
+  }
+}
+
+/** Members that name what a vendor keeps, or servers that it calls. */
+const reachingOut = ['previous_response_id', 'conversation', 'prompt', 'container', 'mcp_servers', 'cachedContent'];
+
+/** Whether an upstream keeps the answer (`store`, which is the default of responses), goes on with what it keeps, or acts. */
+export function leavesTraces(json: JsonObject, { protocol, toolCalls = 0 }: Call): boolean {
+  const isKept = protocol === 'responses' ? json['store'] !== false : json['store'] === true;
+  if (isKept || toolCalls > 0) return true;
+  if (reachingOut.some((name) => json[name] !== undefined && json[name] !== null)) return true;
+  return listOf(json['tools']).some((tool) => objectOf(tool)?.['type'] === 'image_generation');
 }
 
 /**

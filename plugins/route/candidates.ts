@@ -1,7 +1,7 @@
 /** Which targets a request may go to. */
 import { GatewayError } from '../../core/errors.ts';
 import { mergeTraits, type Traits } from '../../core/traits.ts';
-import type { Model, ModelTarget, Provider, Providers, Translations } from '../../core/vocabulary.ts';
+import type { Model, ModelTarget, Provider, Providers, Secret, Target, Translations } from '../../core/vocabulary.ts';
 import type { HealthBook, TargetHealth } from './health.ts';
 
 export interface Candidate {
@@ -15,6 +15,25 @@ export interface Candidate {
   readonly health: TargetHealth;
   /** Credentials that this request has used here already; made at the first failure. */
   tried?: Set<string>;
+}
+
+/** A key that was taken for an attempt. */
+export interface Taken {
+  readonly key: Secret;
+  readonly credential: string;
+}
+
+export function targetOf({ provider, protocol, model: name, traits }: Candidate, { key, credential }: Taken): Target {
+  return {
+    provider: provider.name,
+    model: name,
+    protocol,
+    baseUrl: provider.speaks[protocol]!,
+    key,
+    credential,
+    upstream: provider.protocolTraits?.[protocol] ?? provider.traits,
+    traits,
+  };
 }
 
 /** Where our own endpoints of each protocol are, for the message that tells which of them serves a model. */

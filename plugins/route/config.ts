@@ -1,5 +1,5 @@
 /** What an operator may set about trying again. */
-import { duration, z } from '../../core/schema.ts';
+import { duration, durationOrOff, z } from '../../core/schema.ts';
 
 /** http-proxy-3 leaves listeners on a request for each attempt; past ten Node warns of a leak. */
 const attemptsLimit = 8;
@@ -52,6 +52,23 @@ const affinitySchema = z.strictObject({
   keep: longerThanNothing('10m').describe('How long a session is remembered after its last request.'),
 });
 
+const hedgeSchema = z.strictObject({
+  after: durationOrOff()
+    .prefault('off')
+    .describe(
+      'How long a target may be silent (no first event of a stream, no head of an answer) before another one is asked beside ' +
+        'it; off: never. The client pays for the one that answers first; the other is booked as absorbed. A model may say otherwise.',
+    ),
+  share: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.05)
+    .describe(
+      'Share of the requests of the last 5 minutes, in each process, for which that may happen: 0.05 is one in 20.',
+    ),
+});
+
 export const routeSchema = z.strictObject({
   attempts: z
     .int()
@@ -75,6 +92,7 @@ export const routeSchema = z.strictObject({
     ),
   breaker: breakerSchema.prefault({}).describe('When targets that fail are passed over, and for how long.'),
   affinity: affinitySchema.prefault({}).describe('What keeps requests together whose prompts a vendor has cached.'),
+  hedge: hedgeSchema.prefault({}).describe('When a second target is asked beside one that is silent.'),
   rest: z
     .strictObject({
       rate_limited: rest('30s').describe('How long a key rests for a model after a 429 that names no time.'),

@@ -7,6 +7,7 @@ import {
   call,
   caller,
   conversation,
+  meter,
   model,
   pinned,
   providers,
@@ -16,6 +17,7 @@ import {
 import { Sessions } from './affinity.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
 import { HealthBook } from './health.ts';
+import { HedgeBudget } from './hedge.ts';
 import { Journey, type Tools } from './journey.ts';
 import { visitTo } from './visits.ts';
 
@@ -26,7 +28,7 @@ export default definePlugin<RouteConfig>({
   uses: [translations],
   provides: [upstreamHealth],
   reads: [call, model],
-  finds: [pinned, conversation, caller],
+  finds: [pinned, conversation, caller, meter],
   writes: [target, attempts],
   repeats: true,
   setup(host, config) {
@@ -39,7 +41,13 @@ export default definePlugin<RouteConfig>({
         visitTo(book.of({ provider, model: name, weight: 0 }), host, rules, forced && rules.all_open !== 'refuse'),
     });
     // What was learned of targets and sessions stays when the settings change.
-    const tools: Tools = { host, providers: host.need(providers), book, sessions: new Sessions(host.clock) };
+    const tools: Tools = {
+      host,
+      providers: host.need(providers),
+      book,
+      sessions: new Sessions(host.clock),
+      hedges: new HedgeBudget(host.clock),
+    };
     const part = reloadable<RouteConfig>({}, config, (settings) => ({
       applies: (endpoint) => endpoint.later !== true && (endpoint.states?.includes(call) ?? false),
       handle: (exchange, next) => new Journey(exchange, tools, settings).go(next),

@@ -7,11 +7,8 @@ import {
   call,
   model,
   type Pinned,
-  type Provider,
   type Providers,
   pinned,
-  type Secret,
-  type Target,
   target,
   translations,
   type UpstreamGate,
@@ -20,13 +17,18 @@ import {
 } from '../../core/vocabulary.ts';
 import { type Place, type Session, type Sessions, sessionOf } from './affinity.ts';
 import { Berth } from './berth.ts';
-import { type Candidate, candidatesFor } from './candidates.ts';
+import { type Candidate, candidatesFor, type Taken, targetOf } from './candidates.ts';
 import { inOrder, type Order } from './choice.ts';
 import type { RouteConfig } from './config.ts';
-import type { HealthBook, TargetHealth } from './health.ts';
+import type { HealthBook } from './health.ts';
+import { type HedgeBudget, hedgeAfter } from './hedge.ts';
+import { Hedging } from './hedging.ts';
+import { countFailure, hasSeveralKeys, newAttempt, noteConsumed, noteTime } from './lessons.ts';
 import { checkPinned, takePinned } from './pinned.ts';
+import { isAnswer } from './race.ts';
+import { Racer } from './racer.ts';
 import { tellAttempt, tellOpen, tellOrder, tellResting, tellWait } from './story.ts';
-import { busy, finalError, isBreak, judge, type Verdict, withoutRetry } from './verdict.ts';
+import { busy, type Failure, finalError, isBreak, isDeadline, judge, type Verdict, withoutRetry } from './verdict.ts';
 
 /** What lives longer than a request. */
 export interface Tools {
@@ -34,10 +36,8 @@ export interface Tools {
   readonly providers: Providers;
   readonly book: HealthBook;
   readonly sessions: Sessions;
+  readonly hedges: HedgeBudget;
 }
-
-type Taken = { key: Secret; credential: string };
-type Failure = Pick<Verdict, 'next' | 'error'>;
 
 export class Journey {
   readonly #exchange: Exchange;
@@ -58,7 +58,9 @@ export class Journey {
   #soonestMs = Number.POSITIVE_INFINITY;
   /** Passed over because their circuits are open; made at the first. */
   #open: Candidate[] | undefined;
-  readonly #berth = new Berth();
+  #berth = new Berth();
+  /** Where another attempt may run beside one that is silent. */
+  #hedging: Hedging | undefined;
 
   constructor(exchange: Exchange, tools: Tools, config: RouteConfig) {
     this.#exchange = exchange;
@@ -79,6 +81,9 @@ export class Journey {
       this.#sent = true;
     });
     exchange.defer((outcome) => this.#end(outcome));
+    const afterMs = hedgeAfter(exchange, exchange.get(model), this.#config);
+    const hasChoice = afterMs !== undefined && (queue.length > 1 || hasSeveralKeys(queue[0]!.provider));
+    if (hasChoice) this.#hedging = this.#openHedging(afterMs, next);
     const answer = (await this.#walk(queue, next)) ?? (await this.#walk(this.#lastResort(), next, true));
     if (answer !== undefined) return answer;
     throw this.#told(this.#lastWord());
@@ -124,8 +129,11 @@ export class Journey {
         queue.shift();
         continue;
       }
-      const outcome = await this.#try(candidate, taken, next);
-      if (!('next' in outcome)) return outcome;
+      const outcome =
+        this.#hedging === undefined || forced
+          ? await this.#alone(candidate, taken, next)
+          : await this.#race(this.#hedging, this.#start(candidate, taken, this.#berth, next), queue);
+      if (isAnswer(outcome)) return outcome;
       if (outcome.next === 'nowhere') throw this.#told(outcome.error);
       candidate.tried ??= new Set();
       candidate.tried.add(taken.credential);
@@ -196,66 +204,91 @@ export class Journey {
     return providers.takeKey(provider.name, name, tried, { credential, session: this.#session.hash });
   }
 
-  /** One attempt: its answer, or what its failure means. */
-  async #try(candidate: Candidate, taken: Taken, next: Next): Promise<Answer | Failure> {
-    const { clock } = this.#tools.host;
+  #openHedging(afterMs: number, next: Next): Hedging {
+    this.#tools.hedges.note();
+    return new Hedging({
+      exchange: this.#exchange,
+      tools: this.#tools,
+      config: this.#config,
+      streamed: this.#streamed,
+      afterMs,
+      attempts: this.#attempts,
+      take: (candidate) => this.#take(candidate),
+      start: (candidate, taken, berth) => this.#start(candidate, taken, berth, next, true),
+    });
+  }
+
+  async #race(hedging: Hedging, first: Racer, queue: Candidate[]): Promise<Answer | Failure> {
+    const { chosen, outcome } = await hedging.race(first, queue);
+    this.#berth = chosen.berth;
+    return outcome;
+  }
+
+  #alone(candidate: Candidate, taken: Taken, next: Next): Promise<Answer | Failure> {
     this.#exchange.set(target, targetOf(candidate, taken));
-    const attempt = this.#begin(candidate, taken.credential);
+    return this.#try(candidate, this.#begin(candidate, taken.credential, this.#exchange), next);
+  }
+
+  /** One attempt: its answer, or what its failure means. */
+  async #try(candidate: Candidate, attempt: Attempt, next: Next, racer?: Racer): Promise<Answer | Failure> {
+    const { clock } = this.#tools.host;
     const startedMs = clock.monotonic();
     this.#sent = false;
     try {
-      const answer = await next();
+      const answer = await next(racer?.branch);
       attempt.result = 'answered';
       attempt.status = answer.status;
       attempt.durationMs = clock.monotonic() - startedMs;
-      this.#noteAnswer(candidate, attempt);
+      if (racer?.claims() !== false) this.#noteAnswer(candidate, attempt, racer?.berth ?? this.#berth);
       return answer;
     } catch (error) {
       attempt.durationMs = clock.monotonic() - startedMs;
-      const verdict = judge(error, this.#sent, this.#config);
+      const verdict = judge(error, racer?.branch.hasSent ?? this.#sent, this.#config);
       attempt.result = verdict.result;
       attempt.status = verdict.status;
-      this.#noteConsumed(attempt);
+      noteConsumed(racer?.branch ?? this.#exchange, attempt);
       attempt.error = (error instanceof Error ? error.message : String(error)).slice(0, 300);
-      return this.#learn(verdict, candidate, attempt);
+      return racer?.fails() === false ? verdict : this.#learn(verdict, candidate, attempt, racer?.berth ?? this.#berth);
     }
   }
 
-  #begin(candidate: Candidate, credential: string): Attempt {
-    const attempt: Attempt = {
-      number: this.#attempts.length + 1,
-      provider: candidate.provider.name,
-      model: candidate.model,
-      credential,
-      protocol: candidate.protocol,
-      startedAt: this.#tools.host.clock.now(),
-      result: 'running',
-      status: undefined,
-      durationMs: undefined,
-      error: undefined,
-    };
+  #begin(candidate: Candidate, credential: string, exchange: Exchange, hedge = false): Attempt {
+    const plain = newAttempt(candidate, credential, this.#attempts.length + 1, this.#tools.host.clock.now());
+    const attempt: Attempt = hedge ? { ...plain, hedge } : plain;
     // What an earlier attempt consumed stands in its row; it is not this one's.
-    if (this.#attempts.length > 0) this.#exchange.set<UsageReport | undefined>(usageReport, undefined);
+    if (this.#attempts.length > 0) exchange.set<UsageReport | undefined>(usageReport, undefined);
     this.#attempts.push(attempt);
     tellAttempt(this.#exchange, attempt);
     return attempt;
   }
 
+  /** An attempt on a branch of its own. */
+  #start(candidate: Candidate, taken: Taken, berth: Berth, next: Next, hedge = false): Racer {
+    const branch = this.#exchange.fork();
+    branch.set(target, targetOf(candidate, taken));
+    const attempt = this.#begin(candidate, taken.credential, branch, hedge);
+    branch.set(attempts, [...this.#attempts]);
+    const racer = new Racer(candidate, attempt, branch, berth, this.#tools.host.clock.monotonic());
+    racer.run(this.#try(candidate, attempt, next, racer));
+    return racer;
+  }
+
   /** The place is kept until the answer has gone out. */
-  #noteAnswer({ health, provider: at }: Candidate, { provider, model: name, credential, durationMs }: Attempt): void {
+  #noteAnswer(candidate: Candidate, attempt: Attempt, berth: Berth): void {
     const { book, host, sessions } = this.#tools;
-    health.figures.noteAnswer(durationMs!, this.#streamed);
-    if (hasSeveralKeys(at)) book.ofKey(health, credential).noteAnswer(durationMs!, this.#streamed);
-    if (this.#berth.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
-    if (this.#session === undefined) return;
+    const { provider, model: name, credential } = attempt;
+    noteTime(book, candidate, attempt, this.#streamed);
+    if (berth.answered(host.clock)) host.log.info({ provider, model: name }, 'a target answers again');
     const last = this.#place;
+    // One slow answer moves no session: its prompt is in the cache where it was.
+    if (this.#session === undefined || (last !== undefined && attempt.hedge === true)) return;
     const isThere = last?.credential === credential && last.model === name;
     const place = isThere ? last : { provider, model: name, credential };
     sessions.remember(this.#session, place, this.#config.affinity.keep);
   }
 
   /** Draws the consequences: the key rests, the target counts it, and nobody is tried for a client that has left. */
-  #learn(verdict: Verdict, candidate: Candidate, attempt: Attempt): Failure {
+  #learn(verdict: Verdict, candidate: Candidate, attempt: Attempt, berth: Berth): Failure {
     const { host, providers } = this.#tools;
     const { rest } = verdict;
     const { result, status, error, number, credential } = attempt;
@@ -272,36 +305,23 @@ export class Journey {
     else if (hasSeveralKeys(candidate.provider)) this.#tools.book.ofKey(candidate.health, credential).noteFailure();
     if (verdict.isFault && !hasLeft) {
       figures.noteFailure();
-      this.#countFailure(candidate.health);
-    } else this.#berth.dropped();
+      countFailure(host, this.#config.breaker, berth, candidate.health);
+    } else berth.dropped();
     if (signal.aborted) {
-      return { next: 'nowhere', error: signal.reason instanceof GatewayError ? signal.reason : verdict.error };
+      const told = signal.reason instanceof GatewayError ? signal.reason : verdict.error;
+      return { next: 'nowhere', error: told, isFault: false };
     }
     if (this.#verdict === undefined || verdict.hope >= this.#verdict.hope) this.#verdict = verdict;
     return verdict;
   }
 
-  #countFailure({ provider, model: name, breaker }: TargetHealth): void {
-    const { clock, random, log } = this.#tools.host;
-    const { failures, share, open: openMs, max_open: maxOpenMs } = this.#config.breaker;
-    const now = clock.monotonic();
-    if (this.#berth.failed(now, { failures, share, openMs, maxOpenMs }, random))
-      log.warn({ provider, model: name, forMs: breaker.opensForMs(now) }, 'a target fails and is passed over');
-  }
-
-  /** The exchange has ended: its answer has gone out, or nothing more will. */
-  #end({ kind, error }: Outcome): void {
+  /** The exchange has ended: its answer has gone out, or nothing more will. What an attempt that lost has cost is waited for. */
+  #end({ kind, error }: Outcome): Promise<void> | undefined {
     const health = this.#berth.serving;
-    if (health !== undefined && kind === 'failed' && isBreak(error)) this.#countFailure(health);
+    if (health !== undefined && kind === 'failed' && isBreak(error))
+      countFailure(this.#tools.host, this.#config.breaker, this.#berth, health);
     else this.#berth.ended();
-  }
-
-  /** A failed attempt may have been metered: what it cost is told apart from what the next one will. */
-  #noteConsumed(attempt: Attempt): void {
-    const report = this.#exchange.find(usageReport);
-    const usage = report?.usage;
-    if (report !== undefined && usage !== undefined && Object.keys(usage).length > 0)
-      attempt.consumed = { usage, estimated: report.estimated };
+    return this.#hedging?.losing;
   }
 
   #told(error: unknown): unknown {
@@ -322,23 +342,4 @@ export class Journey {
 /** Of a target that is being tested nobody knows how long it takes. */
 const shortestWaitMs = 1_000;
 
-function targetOf({ provider, protocol, model: name, traits }: Candidate, { key, credential }: Taken): Target {
-  return {
-    provider: provider.name,
-    model: name,
-    protocol,
-    baseUrl: provider.speaks[protocol]!,
-    key,
-    credential,
-    upstream: provider.protocolTraits?.[protocol] ?? provider.traits,
-    traits,
-  };
-}
-
-/** The exchange's own time was up: the client is still there. */
-function isDeadline(reason: unknown): boolean {
-  return reason instanceof GatewayError && reason.kind === 'upstream_timeout';
-}
-
-const hasSeveralKeys = ({ keyCount }: Provider) => keyCount !== undefined && keyCount > 1;
 const clientLeft = () => new GatewayError('client_left', 'The client closed the connection.');

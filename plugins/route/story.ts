@@ -79,7 +79,7 @@ const goesLine = defineOperatorLine(
 );
 const attemptLine = defineLine(
   'route.attempt',
-  (number: number, result: Attempt['result'], status: number | null, durationMs: number | null) => {
+  (number: number, result: Attempt['result'] | 'lost', status: number | null, durationMs: number | null) => {
     const told = status === null ? '' : ` with ${status}`;
     return `attempt ${number} ${ends[result]}${told}${durationMs === null ? '' : ` after ${durationMs} ms`}`;
   },
@@ -96,7 +96,8 @@ export function tellAttempt(exchange: Exchange, attempt: Attempt): void {
     attempt.error ?? null,
   ]);
   tell(exchange, at, attemptLine, () => {
-    const { result, status, durationMs } = attempt;
+    const { status, durationMs, lost } = attempt;
+    const result = lost === true ? 'lost' : attempt.result;
     return [number, result, status ?? null, durationMs === undefined ? null : Math.round(durationMs)];
   });
 }
@@ -104,10 +105,31 @@ export function tellAttempt(exchange: Exchange, attempt: Attempt): void {
 const nameOf = ({ provider, model }: Candidate) => `${provider.name}/${model}`;
 const secondsOf = (milliseconds: number) => `${(milliseconds / 1_000).toFixed(1)} s`;
 
-const ends: Readonly<Record<Attempt['result'], string>> = {
+const hedgeLine = defineLine(
+  'route.hedge',
+  (second: number, first: number, afterMs: number) =>
+    `attempt ${second} was begun beside attempt ${first}, which had been silent for ${afterMs} ms`,
+);
+const noHedgeLine = defineLine('route.no_hedge', (first: number, why: string) => {
+  const reason =
+    why === 'share' ? 'the share of requests that have one was used up' : 'nobody else was free to take it';
+  return `no attempt was begun beside attempt ${first}, which was silent: ${reason}`;
+});
+
+export function tellHedge(exchange: Exchange, at: number, second: number, first: number, afterMs: number): void {
+  tell(exchange, at, hedgeLine, [second, first, afterMs]);
+}
+
+/** `share`: too many have one; `nobody`: no other target or key has a place. */
+export function tellNoHedge(exchange: Exchange, at: number, first: number, why: 'share' | 'nobody'): void {
+  tell(exchange, at, noHedgeLine, [first, why]);
+}
+
+const ends: Readonly<Record<Attempt['result'] | 'lost', string>> = {
   running: 'had not ended',
   not_sent: 'could not be sent',
   refused: 'was refused',
   unknown: 'broke off and may have run',
   answered: 'was answered',
+  lost: 'was given up, because another one came first,',
 };

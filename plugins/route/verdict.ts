@@ -21,6 +21,9 @@ export interface Verdict {
   readonly isFault: boolean;
 }
 
+/** As much of it as the way goes on by. */
+export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault'>;
+
 /**
  * By the outcome table of the money rules: only what cannot have been executed is tried elsewhere.
  * `sent`: the attempt's request had been handed to a socket.
@@ -50,6 +53,11 @@ const upstreamKinds = new Set<GatewayError['kind']>(['upstream_failed', 'upstrea
 /** Whether an answer that had begun broke off by the target's fault. `error`: what the stream was ended with. */
 export function isBreak(error: GatewayError | undefined): boolean {
   return error === undefined || upstreamKinds.has(error.kind) || error.kind === 'overloaded';
+}
+
+/** The exchange's own time was up: the client is still there. */
+export function isDeadline(reason: unknown): boolean {
+  return reason instanceof GatewayError && reason.kind === 'upstream_timeout';
 }
 
 /** Where an attempt that may have run is followed by another. */

@@ -4,7 +4,7 @@
  */
 import type { Attributes } from '@opentelemetry/api';
 import type { Exchange, Outcome } from '../../core/contract.ts';
-import { attempts, call, model, usageReport } from '../../core/vocabulary.ts';
+import { type Attempt, attempts, call, model, usageReport } from '../../core/vocabulary.ts';
 
 /** The conventions' operation by our protocol; the others are conversations. */
 const operations: Readonly<Record<string, string>> = { gemini: 'generate_content' };
@@ -22,6 +22,17 @@ export function requestAttributes(exchange: Exchange, { status, error }: Outcome
     'gateway.stream': asked?.stream ?? false,
     'http.response.status_code': status,
     ...(error === undefined ? {} : { 'error.type': error.kind }),
+  };
+}
+
+/** `hedge`: of attempts that were begun beside a silent one; `result` is `lost` where the other one answered first. */
+export function attemptAttributes({ provider, model: name, result, status, hedge, lost }: Attempt): Attributes {
+  return {
+    'gen_ai.provider.name': provider,
+    model: name,
+    result: lost === true ? 'lost' : result,
+    ...(hedge === true && { hedge }),
+    ...(status !== undefined && { status }),
   };
 }
 

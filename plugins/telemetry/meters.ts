@@ -4,7 +4,7 @@ import type { Counter, Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract.ts';
 import { moneyDesk } from '../../core/desk.ts';
 import { attempts, call, database, model, meter as moneyMeter, usageReport } from '../../core/vocabulary.ts';
-import { requestAttributes, tokensIn, tokensOut } from './attributes.ts';
+import { attemptAttributes, requestAttributes, tokensIn, tokensOut } from './attributes.ts';
 import { observeUpstreams } from './upstreams.ts';
 
 /** Seconds and tokens: the bounds that the conventions advise. */
@@ -63,8 +63,7 @@ export function createMeters(meter: Meter, host: Host): Meters {
       inFlight -= 1;
       const { status, kind, totalMs, firstByteMs } = outcome;
       requests.add(1, { operation: exchange.endpoint.operation, outcome: kind, status });
-      for (const { provider, model, result, status: answered } of exchange.find(attempts) ?? [])
-        tries.add(1, { 'gen_ai.provider.name': provider, model, result, ...(answered && { status: answered }) });
+      for (const attempt of exchange.find(attempts) ?? []) tries.add(1, attemptAttributes(attempt));
       if (exchange.find(call) === undefined) return;
       const attributes = requestAttributes(exchange, outcome);
       duration.record(totalMs / 1_000, attributes);

@@ -30,8 +30,8 @@ export function createTracing(tracer: Tracer, passOn: boolean): Tracing {
       if (!span.isRecording()) return undefined;
       if (passOn) {
         const told = writeTraceParent(span.spanContext());
-        exchange.beforeSend(() => {
-          exchange.get(upstreamRequest).headers['traceparent'] = told;
+        exchange.beforeSend((sending) => {
+          sending.get(upstreamRequest).headers['traceparent'] = told;
         });
       }
       return (outcome) => endSpan(tracer, span, exchange, outcome);
@@ -52,16 +52,17 @@ function endSpan(tracer: Tracer, span: Span, exchange: Exchange, outcome: Outcom
 }
 
 function attemptSpan(tracer: Tracer, attempt: Attempt, within: Context): void {
-  const { number, provider, model: name, protocol, result, status, startedAt, durationMs } = attempt;
+  const { number, provider, model: name, protocol, result, status, startedAt, durationMs, hedge, lost } = attempt;
   const attributes = {
     'gen_ai.provider.name': provider,
     'gen_ai.request.model': name,
     'gateway.protocol': protocol,
     'gateway.attempt': number,
-    'gateway.attempt.result': result,
+    'gateway.attempt.result': lost === true ? 'lost' : result,
+    ...(hedge === true && { 'gateway.attempt.hedge': true }),
     ...(status !== undefined && { 'http.response.status_code': status }),
   };
   const span = tracer.startSpan(`attempt ${name}`, { kind: SpanKind.CLIENT, startTime: startedAt, attributes }, within);
-  if (result !== 'answered') span.setStatus({ code: SpanStatusCode.ERROR });
+  if (result !== 'answered' && lost !== true) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(startedAt + (durationMs ?? 0));
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../../core/clock.ts';
-import type { Endpoint } from '../../core/contract.ts';
+import { defineFact, type Endpoint, type Outcome, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
 import { deadlinePassed, LiveExchange } from '../../core/exchange.ts';
 
 function exchange(outlives: boolean): LiveExchange {
@@ -55,4 +56,89 @@ test('what goes on without its client ends with its time and its bytes', () => {
     assert.ok(!live.readsOn(now, bytes));
     assert.equal(live.aborted?.kind, 'client_left');
   }
+});
+
+const mark = defineFact<string>('mark');
+const outrun = () => new GatewayError('client_left', 'Another one was first.');
+const drained = { drain: { longestMs: 100, maxBytes: 100 } } as UpstreamRequest;
+
+test('branches begin with the facts of their exchange, keep their own, and one becomes the exchange', () => {
+  const live = exchange(false);
+  live.set(mark, 'before');
+  const [one, other] = [live.fork(), live.fork()];
+  assert.deepEqual([one.get(mark), one.id, one.receivedAt], ['before', live.id, live.receivedAt]);
+  one.set(mark, 'one');
+  other.set(mark, 'other');
+  assert.equal(live.get(mark), 'before');
+  other.hasSent = true;
+  other.join();
+  assert.deepEqual([live.get(mark), live.hasSent], ['other', true]);
+  other.set(mark, 'later');
+  one.set(mark, 'lost');
+  assert.equal(live.get(mark), 'later');
+});
+
+test('what waits for the moment before sending is told which branch sends', async () => {
+  const live = exchange(false);
+  const seen: (string | undefined)[] = [];
+  live.beforeSend((sending) => void seen.push(sending.find(mark)));
+  const [one, other] = [live.fork(), live.fork()];
+  one.set(mark, 'one');
+  other.set(mark, 'other');
+  await Promise.all([other.readyToSend(), one.readyToSend(), live.readyToSend()]);
+  assert.deepEqual(seen, ['other', 'one', undefined]);
+});
+
+test('one branch is stopped alone; the exchange stops both', () => {
+  const live = exchange(false);
+  const [one, other] = [live.fork(), live.fork()];
+  one.stop(outrun());
+  assert.deepEqual([one.signal.aborted, other.signal.aborted, live.signal.aborted], [true, false, false]);
+  live.abort(deadlinePassed());
+  assert.equal(other.aborted?.kind, 'upstream_timeout');
+  assert.equal(live.fork().aborted?.kind, 'upstream_timeout', 'one that comes too late');
+});
+
+test('what a loser is read on for goes on without the client, but not beyond the deadline', () => {
+  for (const [reason, isStopped] of [
+    [outrun(), false],
+    [deadlinePassed(), true],
+  ] as const) {
+    const live = exchange(false);
+    const [winner, loser] = [live.fork(), live.fork()];
+    winner.join();
+    live.abort(reason);
+    assert.deepEqual([winner.signal.aborted, loser.signal.aborted], [true, isStopped]);
+  }
+});
+
+test('while several run it is the first by whose bounds the answer is read on without the client', () => {
+  for (const [first, second, goesOn] of [
+    [drained, {} as UpstreamRequest, true],
+    [{} as UpstreamRequest, drained, false],
+  ] as const) {
+    const live = exchange(false);
+    const [one, other] = [live.fork(), live.fork()];
+    one.set(upstreamRequest, first);
+    other.set(upstreamRequest, second);
+    one.hasSent = true;
+    other.hasSent = true;
+    live.leave(0);
+    assert.deepEqual([live.aborted === undefined, other.aborted === undefined], [goesOn, goesOn]);
+    assert.equal(other.left?.kind, goesOn ? 'client_left' : undefined);
+  }
+});
+
+test("the failure of a joined branch is the exchange's, and so is what is deferred on any", async () => {
+  const live = exchange(false);
+  const [one, other] = [live.fork(), live.fork()];
+  const done: string[] = [];
+  one.defer(() => void done.push('one'));
+  other.fail(new GatewayError('upstream_failed', 'nobody was told'));
+  assert.equal(live.failure, undefined);
+  one.join();
+  one.fail(new GatewayError('upstream_failed', 'told'));
+  assert.equal((live.failure as GatewayError | undefined)?.message, 'told');
+  await live.end({} as Outcome, undefined as never);
+  assert.deepEqual(done, ['one']);
 });

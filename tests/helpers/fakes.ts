@@ -89,11 +89,11 @@ export function fakeExchange(
 ): FakeExchange {
   const facts = new Map<Fact<unknown>, unknown>(options.facts);
   const deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
-  const hooks: (() => void | Promise<void>)[] = [];
+  const hooks: ((sending: Exchange) => void | Promise<void>)[] = [];
   const controller = new AbortController();
   let failure: GatewayError | undefined;
   let outlives: DrainBounds | undefined;
-  return {
+  const exchange: FakeExchange = {
     id: options.id ?? crypto.randomUUID(),
     endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
     request: {
@@ -131,13 +131,17 @@ export function fakeExchange(
       for (const work of deferred.splice(0).reverse()) await work(whole);
     },
     async send() {
-      for (const hook of hooks) await hook();
+      for (const hook of hooks) await hook(exchange);
     },
     get failure() {
       return failure;
     },
     abort: () => controller.abort(),
+    fork: () => {
+      throw new Error('attempts at the same time are tested with the exchange of the core');
+    },
   };
+  return exchange;
 }
 
 /** Validates `section` by the plugin's own schema and sets the plugin up. */

@@ -71,6 +71,24 @@ test('whatever the attempts came to, the client bears one at most, and the opera
   );
 });
 
+test('of attempts that ran at the same time the client bears the one that counts, whichever left last', () => {
+  const [first, second] = [attemptOf('answered', 1), { ...attemptOf('unknown', 2), provider: 'other' }];
+  const sent = [first, second].map((attempt) => ({ at: 0, ...attempt }));
+  const attempts = [second, first];
+  const ending = { attempts, sent, report: report({ input: 7, output: 3 }), inputTokens: 1_000, seenOutput: 0 };
+  const verdict = judge({ ...ending, outcome: 'complete' });
+  assert.deepEqual([verdict.kind, verdict.reason], ['SETTLE', 'answered']);
+  const { notes, absorbed } = share(attemptNotes(attempts, sent), attempts, verdict, terms);
+  assert.deepEqual(
+    notes.map(({ number, bearer, estimated }) => [number, bearer, estimated]),
+    [
+      [2, 'operator', true],
+      [1, 'client', undefined],
+    ],
+  );
+  assert.equal(absorbed, cost({ input: 1_000 }, price));
+});
+
 test('what an attempt was seen to consume counts; else, where it may have run, the prompt; a plain refusal is free', () => {
   const seen = { ...attemptOf('unknown', 1), consumed: { usage: { input: 7, output: 3 }, estimated: false } };
   const attempts = [seen, attemptOf('unknown', 2), attemptOf('refused', 3), attemptOf('answered', 4)];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../../core/vocabulary.ts';
-import { openingOf, ToldConversation } from '../../../plugins/protocol-convert/conversation.ts';
+import { leavesTraces, openingOf, ToldConversation } from '../../../plugins/protocol-convert/conversation.ts';
 import { type Opened, opened } from '../../../plugins/protocol-convert/protocol.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
 
@@ -76,4 +76,27 @@ test('once the answer has begun nothing is told any more, and nothing of the pro
   assert.equal(conversation.opening(), 'Hello');
   exchange.set(opened, { ...exchange.get(opened), json: {} });
   assert.deepEqual([conversation.opening(), conversation.name], [undefined, 'k']);
+});
+
+test('what an upstream keeps, goes on with or acts on leaves traces; an answer alone leaves none', () => {
+  const leaves = (protocol: string, json: Opened['json'], toolCalls?: number) =>
+    leavesTraces(json, { protocol, ...(toolCalls === undefined ? {} : { toolCalls }) } as Call);
+  for (const protocol of ['chat', 'messages', 'gemini']) assert.equal(leaves(protocol, {}), false, protocol);
+  assert.equal(leaves('chat', { store: false, tools: [{ type: 'function' }] }, 0), false);
+  assert.equal(leaves('chat', { store: true }), true);
+  // The protocol's own default is to keep.
+  assert.deepEqual([leaves('responses', {}), leaves('responses', { store: null })], [true, true]);
+  assert.equal(leaves('responses', { store: false }), false);
+  assert.equal(leaves('responses', { store: false, previous_response_id: 'r' }), true);
+  assert.equal(leaves('responses', { store: false, previous_response_id: null }), false);
+  assert.equal(leaves('responses', { store: false, tools: [{ type: 'image_generation' }] }), true);
+  assert.equal(leaves('messages', { container: 'c' }), true);
+  assert.equal(leaves('messages', { mcp_servers: [{ name: 'x' }] }), true);
+  assert.equal(leaves('gemini', { cachedContent: 'cachedContents/1' }), true);
+  assert.equal(leaves('chat', {}, 10), true);
+});
+
+test('traces are asked of the request as it is opened', () => {
+  assert.equal(told('chat', { store: true }).conversation.leavesTraces(), true);
+  assert.equal(told('messages', {}).conversation.leavesTraces(), false);
 });

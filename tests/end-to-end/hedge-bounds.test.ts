@@ -1,0 +1,100 @@
+/** What bounds hedges: which requests have none, how many do, who has a place, and what is seen of them. */
+import assert from 'node:assert/strict';
+import { after, before as begin, test } from 'node:test';
+import { upstreamHealth } from '../../core/desk.ts';
+import { ask, type Pair, startPair, whole } from './hedging.ts';
+import { type Told, until } from './house.ts';
+
+const afterMs = 100;
+const one = { input: 7, output: 3 };
+const two = { input: 8, output: 5 };
+const silence = 4_000;
+const slow = (milliseconds: number) => ({ headDelayMs: milliseconds });
+
+let pair: Pair;
+begin(async () => {
+  pair = await startPair(afterMs);
+});
+after(() => pair.stop());
+
+const says = ({ text }: Told, words: string) => assert.match(text, new RegExp(words));
+
+test('what leaves more behind than an answer is asked once, and so is what a model turns off', async () => {
+  pair.first.play(whole('first', one, slow(300)));
+  const asked = async (model: string, more: object) => (await ask(pair, model, false, more)).asked;
+  assert.deepEqual(await asked('pair', { store: true }), [1, 0]);
+  assert.deepEqual(await asked('pair', { tools: [{ type: 'web_search' }] }), [1, 0]);
+  assert.deepEqual(await asked('plain', {}), [1, 0]);
+  assert.deepEqual(await asked('pair', { store: false }), [1, 1]);
+});
+
+test('nobody waits for a place for a hedge, and none is taken from those who wait', async () => {
+  pair.second.play(whole('second', two, slow(900)));
+  pair.first.play(whole('first', one, slow(400)));
+  const asked = await Promise.all([ask(pair, 'tight'), ask(pair, 'tight'), ask(pair, 'tight')]);
+  for (const { told } of asked) says(told, 'first');
+  await Promise.all(asked.map(({ customer }) => pair.house.books(customer)));
+  const rows = await Promise.all(asked.map(({ customer }) => pair.borne(customer)));
+  assert.equal(rows.flat().filter(({ provider }) => provider === 'narrow').length, 1);
+});
+
+test('the story tells of both, and the request counts once', async () => {
+  pair.first.play(whole('first', one, slow(silence)));
+  pair.second.play(whole('second', two));
+  const { told, customer } = await ask(pair, 'pair');
+  await pair.house.books(customer);
+  let rows: { id: string; attempts: number; provider: string; story: [number, string, ...unknown[]][] }[] = [];
+  await until('the row is written', async () => {
+    rows = (await pair.house.rows<(typeof rows)[number]>('requests')).filter(({ id }) => id === told.id);
+    return rows.length === 1;
+  });
+  assert.deepEqual([rows[0]!.attempts, rows[0]!.provider], [2, 'second']);
+  const lines = rows[0]!.story.map(([, id, ...values]) => [id, ...values]);
+  assert.ok(
+    lines.some(
+      ([id, second, first, waitedMs]) => id === 'route.hedge' && second === 2 && first === 1 && waitedMs === afterMs,
+    ),
+  );
+  assert.ok(lines.some(([id, number, result]) => id === 'route.attempt' && number === 1 && result === 'lost'));
+});
+
+test('no more requests than the share have one, and the story says why', async () => {
+  const half = await startPair(40, 0.5);
+  try {
+    half.first.play(whole('first', one, slow(120)));
+    half.second.play(whole('second', two));
+    const customer = await half.house.customer();
+    const asked = [];
+    for (let count = 0; count < 4; count += 1) {
+      const began = half.second.requests.length;
+      await half.house.call(customer, 'chat', { model: 'pair', prompt: 'Hello' });
+      asked.push(half.second.requests.length - began);
+    }
+    assert.deepEqual(asked, [0, 1, 0, 1]);
+    await half.house.books(customer, 4);
+    const lines = async () =>
+      (await half.house.rows<{ story: [number, string, ...unknown[]][] }>('requests')).flatMap((row) => row.story);
+    await until('the rows are written', async () => {
+      const refused = (await lines()).filter(([, id, , why]) => id === 'route.no_hedge' && why === 'share');
+      return refused.length === 2;
+    });
+  } finally {
+    await half.stop();
+  }
+});
+
+test('a loser is slow, not at fault: nothing stays under way, no circuit counts it, its time is known', async () => {
+  const health = pair.house.gateway.gateway.find(upstreamHealth)!;
+  health.reset('first');
+  pair.first.play(whole('first', one, slow(silence)));
+  pair.second.play(whole('second', two));
+  const { customer } = await ask(pair, 'pair');
+  await pair.house.books(customer);
+  for (const provider of ['first', 'second', 'patient', 'steady', 'narrow', 'twofold'])
+    for (const { inFlight } of health.targets(provider)) assert.equal(inFlight, 0, provider);
+  const target = health.targets('first').find(({ model }) => model === 'pair')!;
+  assert.deepEqual([target.circuit, target.failed, target.recent], ['closed', 0, 0]);
+  assert.ok(target.wholeMs! >= 80);
+});
+
+test('the books are in order after all that', () => pair.house.audit());

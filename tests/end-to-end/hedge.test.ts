@@ -1,0 +1,256 @@
+/** A second attempt beside a silent one: one answer, one charge for its client, and what the other cost is absorbed. */
+import assert from 'node:assert/strict';
+import { after, before as begin, test } from 'node:test';
+import { ask, before, checkCharge, costOf, type Pair, startPair, streamed, whole } from './hedging.ts';
+import { type Told, until } from './house.ts';
+
+const one = { input: 7, output: 3 };
+const two = { input: 8, output: 5 };
+const afterMs = 100;
+const silence = 4_000;
+const slow = (milliseconds: number) => ({ headDelayMs: milliseconds });
+
+let pair: Pair;
+begin(async () => {
+  pair = await startPair(afterMs);
+});
+after(() => pair.stop());
+
+const says = ({ text }: Told, words: string) => assert.match(text, new RegExp(words));
+
+for (const stream of [false, true]) {
+  const form = stream ? streamed : whole;
+  const name = stream ? 'streamed' : 'whole';
+
+  test(`${name}: the first is slow and the second fast: the second's answer, byte for byte, charged once`, async () => {
+    const script = form('second', two);
+    pair.first.play(form('first', one, slow(silence)));
+    pair.second.play(script);
+    const { customer, told, asked } = await ask(
+      pair,
+      'pair',
+      stream,
+      stream ? { stream_options: { include_usage: true } } : {},
+    );
+    assert.deepEqual([told.status, asked], [200, [1, 1]]);
+    assert.equal(told.text, script.body);
+    const rows = await checkCharge(pair, customer, 'second', costOf(two));
+    const [lost] = rows;
+    assert.deepEqual(
+      [lost!.provider, lost!.result, lost!.borne_by, lost!.estimated],
+      ['first', 'unknown', 'operator', true],
+    );
+    assert.ok(lost!.absorbed > 0n && lost!.absorbed < costOf({ input: 200, output: 0 }));
+    await pair.first.requests.at(-1)!.closed;
+  });
+
+  test(`${name}: the first answers after the hedge has begun: the first's answer, and the second is absorbed`, async () => {
+    pair.first.play(form('first', one, slow(300)));
+    pair.second.play(form('second', two, slow(silence)));
+    const { customer, told, asked } = await ask(pair, 'pair', stream);
+    says(told, 'first');
+    assert.deepEqual(asked, [1, 1]);
+    const rows = await checkCharge(pair, customer, 'first', costOf(one));
+    assert.deepEqual(
+      rows.map(({ number, provider, borne_by: who }) => [number, provider, who]),
+      [
+        [1, 'first', 'client'],
+        [2, 'second', 'operator'],
+      ],
+    );
+  });
+
+  test(`${name}: an answer in time starts no second attempt`, async () => {
+    pair.first.play(form('first', one));
+    const { customer, told, asked } = await ask(pair, 'pair', stream);
+    says(told, 'first');
+    assert.deepEqual(asked, [1, 0]);
+    assert.equal((await checkCharge(pair, customer, 'first', costOf(one))).length, 1);
+  });
+
+  test(`${name}: where providers are read on, what the loser cost is known exactly`, async () => {
+    pair.first.play(form('first', one, slow(400)));
+    pair.second.play(form('second', two));
+    const { customer, told } = await ask(pair, 'drained', stream);
+    says(told, 'second');
+    const [lost] = await checkCharge(pair, customer, 'steady', costOf(two));
+    assert.deepEqual(
+      [lost!.provider, lost!.result, lost!.absorbed, lost!.estimated],
+      ['patient', 'answered', costOf(one), false],
+    );
+  });
+
+  for (const status of [500, 503, 429]) {
+    test(`${name}: the first fails with ${status} while the second runs: the second's answer`, async () => {
+      pair.first.play({ status, headDelayMs: 250, body: '{"error":{"message":"no"}}' });
+      pair.second.play(form('second', two, slow(200)));
+      const { customer, told, asked } = await ask(pair, 'pair', stream);
+      says(told, 'second');
+      assert.deepEqual(asked, [1, 1]);
+      const [failed] = await checkCharge(pair, customer, 'second', costOf(two));
+      assert.equal(failed!.borne_by, status === 500 ? 'operator' : null);
+      if (status === 429) await new Promise((resolve) => setTimeout(resolve, 1_050));
+    });
+  }
+
+  test(`${name}: the second fails while the first runs: the first's answer`, async () => {
+    pair.first.play(form('first', one, slow(350)));
+    pair.second.play({ status: 400, body: '{"error":{"message":"not here"}}' });
+    const { customer, told } = await ask(pair, 'pair', stream);
+    says(told, 'first');
+    const rows = await checkCharge(pair, customer, 'first', costOf(one));
+    assert.equal(rows[1]!.borne_by, null);
+  });
+}
+
+test('the second may speak another protocol: its answer is translated, and nothing of the first shows', async () => {
+  pair.first.play(whole('first', one, slow(silence)));
+  const usage = { input_tokens: two.input, output_tokens: two.output };
+  const content = [{ type: 'text', text: 'translated' }];
+  const answer = { id: 'm1', type: 'message', role: 'assistant', model: 'x', content, stop_reason: 'end_turn', usage };
+  pair.second.play({ body: JSON.stringify(answer) });
+  const { customer, told } = await ask(pair, 'mixed');
+  const { choices } = JSON.parse(told.text) as { choices: { message: { content: string } }[] };
+  assert.equal(choices[0]!.message.content, 'translated');
+  await checkCharge(pair, customer, 'foreign', costOf(two));
+  assert.deepEqual(
+    [pair.first.requests.at(-1)!.url, pair.second.requests.at(-1)!.url],
+    ['/v1/chat/completions', '/v1/messages'],
+  );
+});
+
+test('a whole answer whose head has come is waited for', async () => {
+  pair.first.play(whole('first', one, { cuts: [20], pauseMs: 150 }));
+  const { customer, told, asked } = await ask(pair, 'pair');
+  says(told, 'first');
+  assert.deepEqual(asked, [1, 0]);
+  await checkCharge(pair, customer, 'first', costOf(one));
+});
+
+test("the client's own fault ends both at once", async () => {
+  pair.first.play({ status: 400, headDelayMs: 250, body: '{"error":{"message":"no"}}' });
+  pair.second.play(whole('second', two, slow(silence)));
+  const { customer, told } = await ask(pair, 'pair');
+  assert.equal(told.status, 400);
+  assert.deepEqual((await pair.house.books(customer)).ends, ['VOID unknown']);
+  assert.equal(await pair.house.balance(customer), before);
+  await pair.second.requests.at(-1)!.closed;
+});
+
+test('both fail: nothing is charged, both are absorbed, and the client is told not to repeat it', async () => {
+  pair.first.play({ status: 500, headDelayMs: 250 });
+  pair.second.play({ dieAtOnce: true });
+  const { customer, told } = await ask(pair, 'pair');
+  assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
+  assert.deepEqual((await pair.house.books(customer)).ends, ['VOID unknown']);
+  const rows = await pair.borne(customer);
+  assert.deepEqual(
+    rows.map(({ borne_by: who }) => who),
+    ['operator', 'operator'],
+  );
+  assert.equal(await pair.house.balance(customer), before);
+});
+
+test('both are refused: the next target is tried as without a hedge', async () => {
+  pair.first.play({ status: 503, headDelayMs: 250 });
+  pair.second.play({ status: 503, headDelayMs: 250 });
+  const { customer, told, asked } = await ask(pair, 'three');
+  assert.deepEqual([told.status, asked], [200, [1, 1]]);
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage[0]!.provider], [['SETTLE answered'], 'sandbox']);
+  assert.deepEqual(
+    (await pair.borne(customer)).map(({ provider, result, borne_by: who }) => [provider, result, who]),
+    [
+      ['first', 'refused', null],
+      ['second', 'refused', null],
+      ['sandbox', 'answered', 'client'],
+    ],
+  );
+});
+
+test('the same target is asked by another key, never twice by one', async () => {
+  pair.first.play(whole('late', one, slow(silence)), whole('soon', two));
+  const { customer, told } = await ask(pair, 'keys');
+  says(told, 'soon');
+  const rows = await checkCharge(pair, customer, 'twofold', costOf(two));
+  assert.equal(rows.length, 2);
+  const { attempts } = await pair.house.books(customer);
+  assert.equal(new Set(attempts.map(({ credential }) => credential)).size, 2);
+  pair.first.play(whole('late', one, slow(300)));
+  assert.deepEqual((await ask(pair, 'lonely')).asked, [1, 0]);
+});
+
+for (const stream of [false, true]) {
+  test(`a client that leaves a ${stream ? 'streamed' : 'whole'} race ends both and pays for its prompt by the first`, async () => {
+    pair.first.play(whole('first', one, slow(silence)));
+    pair.second.play(whole('second', two, slow(silence)));
+    const customer = await pair.house.customer();
+    const leaving = new AbortController();
+    const begun = pair.second.requests.length;
+    const question = { model: 'pair', prompt: 'Hello there', stream };
+    const call = pair.house.call(customer, 'chat', question, { signal: leaving.signal }).catch(() => undefined);
+    await until('the hedge has begun', () => pair.second.requests.length > begun);
+    leaving.abort();
+    await call;
+    await Promise.all([pair.first.requests.at(-1)!.closed, pair.second.requests.at(-1)!.closed]);
+    const { ends, usage, ledger } = await pair.house.books(customer);
+    assert.deepEqual([ends, usage[0]!.provider], [['SETTLE client_left'], 'first']);
+    const held = -ledger.find(({ kind }) => kind === 'HOLD')!.amount;
+    assert.ok(usage[0]!.cost > 0n && usage[0]!.cost <= held);
+    const rows = await pair.borne(customer);
+    assert.deepEqual(
+      rows.map(({ provider, borne_by: who }) => [provider, who]),
+      [
+        ['first', 'client'],
+        ['second', 'operator'],
+      ],
+    );
+  });
+}
+
+test('a client that leaves a race of providers that are read on is charged for the one that answers first', async () => {
+  pair.first.play(whole('first', one, slow(500)));
+  pair.second.play(whole('second', two, slow(200)));
+  const customer = await pair.house.customer();
+  const leaving = new AbortController();
+  const begun = pair.second.requests.length;
+  const call = pair.house
+    .call(customer, 'chat', { model: 'drained', prompt: 'Hello' }, { signal: leaving.signal })
+    .catch(() => undefined);
+  await until('the hedge has begun', () => pair.second.requests.length > begun);
+  leaving.abort();
+  await call;
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage[0]!.provider, usage[0]!.cost], [['SETTLE client_left'], 'steady', costOf(two)]);
+  const [lost] = await pair.borne(customer);
+  assert.deepEqual([lost!.borne_by, lost!.absorbed], ['operator', costOf(one)]);
+});
+
+test('a client that leaves the winner in mid-stream does not end the reading of the loser', async () => {
+  const words = streamed('second', two);
+  pair.first.play(streamed('first', one, slow(800)));
+  pair.second.play({ ...words, dieAfter: words.cuts![0]!, hang: true, pauseMs: silence });
+  const customer = await pair.house.customer();
+  const leaving = new AbortController();
+  const question = { model: 'uneven', prompt: 'Hello', stream: true };
+  const call = pair.house.call(customer, 'chat', question, { signal: leaving.signal }).catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 350));
+  leaving.abort();
+  await call;
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage[0]!.provider, usage[0]!.estimated], [['SETTLE client_left'], 'second', true]);
+  const [lost] = await pair.borne(customer);
+  assert.deepEqual([lost!.result, lost!.absorbed, lost!.estimated], ['answered', costOf(one), false]);
+});
+
+test('a stream that breaks after it has won is settled by what was seen; the loser is no way out', async () => {
+  const broken = streamed('second', two);
+  pair.first.play(streamed('first', one, slow(silence)));
+  pair.second.play({ ...broken, dieAfter: broken.cuts![0]! });
+  const { customer, told } = await ask(pair, 'pair', true);
+  assert.match(told.text, /"error"/);
+  const { ends, usage } = await pair.house.books(customer);
+  assert.deepEqual([ends, usage[0]!.provider, usage.length], [['SETTLE cut'], 'second', 1]);
+});
+
+test('the books are in order after all that', () => pair.house.audit());

@@ -1,0 +1,49 @@
+/** How two attempts stand to each other, and whose use of the client's money is watched. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Branch } from '../../../core/branch.ts';
+import { type Attempt, type Meter, meter } from '../../../core/vocabulary.ts';
+import { Racer } from '../../../plugins/route/racer.ts';
+import { fakeExchange } from '../../helpers/fakes.ts';
+
+function racers() {
+  const seen: number[] = [];
+  const real: Meter = {
+    observe(tokens) {
+      seen.push(tokens);
+      return tokens < 100;
+    },
+    charged: () => undefined,
+  };
+  const begin = () => {
+    const exchange = fakeExchange({ facts: [[meter, real]] });
+    const branch: Branch = { ...exchange, hasSent: true, headStatus: 0, stop: () => {}, join: () => {} };
+    const racer = new Racer(undefined as never, {} as Attempt, branch, undefined as never, 0);
+    return { racer, meter: branch.get(meter) };
+  };
+  const [one, other] = [begin(), begin()];
+  one.racer.rival = other.racer;
+  other.racer.rival = one.racer;
+  return { one, other, seen };
+}
+
+test('only the first to answer claims the request; the other has lost, whatever becomes of it', () => {
+  const { one, other } = racers();
+  assert.deepEqual([other.racer.claims(), one.racer.claims(), one.racer.fails()], [true, false, false]);
+  assert.deepEqual([one.racer.state, other.racer.state], ['lost', 'answered']);
+});
+
+test('one that has failed by itself has not lost', () => {
+  const { one, other } = racers();
+  assert.deepEqual([one.racer.fails(), other.racer.claims()], [true, true]);
+  assert.deepEqual([one.racer.state, other.racer.state], ['failed', 'answered']);
+});
+
+test("what both show before the choice costs nobody; from then on the chosen one's tokens count, those before it too", () => {
+  const { one, other, seen } = racers();
+  assert.deepEqual([one.meter.observe(30), other.meter.observe(200), one.meter.observe(20)], [true, true, true]);
+  assert.deepEqual(seen, []);
+  one.racer.choose();
+  assert.deepEqual([one.meter.observe(40), one.meter.observe(150), other.meter.observe(300)], [true, false, true]);
+  assert.deepEqual(seen, [30, 40, 150]);
+});
