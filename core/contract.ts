@@ -11,8 +11,10 @@ import type { Duplex } from 'node:stream';
 import type { Command } from './commands.ts';
 import type { Crew } from './crew.ts';
 import type { GatewayError } from './errors.ts';
+import type { AnswerWatcher } from './watcher.ts';
 
 export type { Command, CommandResult } from './commands.ts';
+export type { AnswerWatcher } from './watcher.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -118,6 +120,8 @@ export interface Exchange {
   outlive(bounds: DrainBounds): void;
   /** States that a streamed answer broke although its body ends in good order (the error went out inside the stream). */
   fail(error: GatewayError): void;
+  /** Shows `watcher` the answer as it is handed to the client's socket, an error's too. One for each exchange. */
+  watch(watcher: AnswerWatcher): void;
 }
 
 // ------------------------------------------------------------------------------------------------------------- endpoint

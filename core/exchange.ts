@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BlockList } from 'node:net';
 import { clientAddress } from './client-address.ts';
 import {
+  type AnswerWatcher,
   type ClientRequest,
   type Clock,
   type DrainBounds,
@@ -83,6 +84,8 @@ export class LiveExchange implements Exchange {
   hasSent = false;
   /** Set when the client has left and what it asked for is finished all the same. */
   left: GatewayError | undefined;
+  /** Is shown the answer as it goes out. */
+  watcher: AnswerWatcher | undefined;
   /** Bytes of the body that count against the server's budget. */
   heldBytes = 0;
   readonly #facts: unknown[] = [];
@@ -155,6 +158,10 @@ export class LiveExchange implements Exchange {
 
   fail(error: GatewayError): void {
     this.failure ??= error;
+  }
+
+  watch(watcher: AnswerWatcher): void {
+    this.watcher = watcher;
   }
 
   /** Runs what waits for the moment before sending; undefined when nothing has to be waited for. */

@@ -1,9 +1,12 @@
 /** One database row and one log line for each request, written in batches, off the client's path. */
 import { sql } from 'drizzle-orm';
 import { definePlugin } from '../../core/contract.ts';
-import { moneyDesk, requestDesk } from '../../core/desk.ts';
+import { bodyDesk, moneyDesk, requestDesk } from '../../core/desk.ts';
 import { duration, z } from '../../core/schema.ts';
-import { database, story } from '../../core/vocabulary.ts';
+import { accounts, database, story } from '../../core/vocabulary.ts';
+import { bodyCommands } from './bodies/commands.ts';
+import { openBodies } from './bodies/open.ts';
+import { bodiesSection } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openDesk } from './desk.ts';
 import { RowQueue } from './queue.ts';
@@ -12,19 +15,27 @@ import { keptStory } from './story.ts';
 
 const pruneIntervalMs = 3_600_000;
 
-export default definePlugin({
-  name: 'request-log',
-  config: z.strictObject({
+const configSchema = z
+  .strictObject({
     lines: z.boolean().default(true).describe('Write one log line for each request.'),
     retention: duration().prefault('30d').describe('How long rows are kept.'),
     story: z
       .boolean()
       .default(true)
       .describe('Keep with each row what was decided on the way: limit, price, route, conversion, charge.'),
-  }),
+    bodies: bodiesSection.optional(),
+  })
+  .refine(({ retention, bodies }) => bodies === undefined || bodies.retention <= retention, {
+    path: ['bodies', 'retention'],
+    message: 'must not be longer than the retention of the rows',
+  });
+
+export default definePlugin({
+  name: 'request-log',
+  config: configSchema,
   needs: [database],
-  uses: [moneyDesk],
-  provides: [requestDesk],
+  uses: [moneyDesk, accounts],
+  provides: [requestDesk, bodyDesk],
   writes: [story],
   async setup(host, written) {
     let config = written;
@@ -32,6 +43,9 @@ export default definePlugin({
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
     const desk = openDesk(store);
     host.provide(requestDesk, desk);
+    const bodies = openBodies(host, store, config.bodies);
+    const { recorder } = bodies;
+    host.provide(bodyDesk, bodies.desk);
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(sql`insert into ${schema}.requests
@@ -43,7 +57,7 @@ export default definePlugin({
       await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
-      commands: commandsOf(host, desk),
+      commands: [...commandsOf(host, desk, bodies.desk), ...bodyCommands(host, bodies.desk)],
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         if (config.story) exchange.set(story, []);
@@ -53,15 +67,23 @@ export default definePlugin({
           queue.push(line, keptStory(exchange.find(story), exchange.receivedAt));
           if (config.lines) host.log.record('request', line);
         });
-        return next();
+        return recorder.isOn ? recorder.run(exchange, next) : next();
       },
       start() {
         host.every(RowQueue.flushIntervalMs, 'write request rows', () => queue.flush());
         host.every(pruneIntervalMs, 'prune request rows', prune);
+        return bodies.start();
       },
-      stop: () => queue.flush(),
-      prepare: (changed) => () => {
-        config = changed;
+      async stop() {
+        await queue.flush();
+        await recorder.flush();
+      },
+      async prepare(changed) {
+        const commitBodies = await bodies.prepare(changed.bodies);
+        return () => {
+          config = changed;
+          commitBodies();
+        };
       },
     };
   },
