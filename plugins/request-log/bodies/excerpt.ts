@@ -59,8 +59,8 @@ export class TextExcerpt implements Excerpt {
 
   end(): Kept | undefined {
     if (this.#bytes === 0 || this.#refused) return undefined;
-    if (this.#marker === undefined) this.#read(new Uint8Array());
-    this.#put(this.#marker!.end());
+    this.#marker ??= this.#beginReading();
+    this.#put(this.#marker.end());
     // A letter that was cut in the middle is no letter.
     const text = Buffer.from(this.#text, 'latin1').toString('utf8');
     return { text: this.#leftOut > 0 ? text.replace(/\ufffd$/, '') : text, bytes: this.#bytes, leftOut: this.#leftOut };
@@ -82,12 +82,18 @@ export class TextExcerpt implements Excerpt {
   #read(bytes: Uint8Array): void {
     if (this.#marker === undefined) {
       if (!this.#granted(this.#mostBytes - this.#buffer.length)) return;
-      this.#marker = new MediaMarker();
-      this.#put(this.#marker.next(this.#buffer.toString('latin1', 0, this.#used)));
-      this.#buffer = Buffer.alloc(0);
+      this.#marker = this.#beginReading();
     }
     if (this.#leftOut > 0) this.#leftOut += bytes.length;
     else this.#put(this.#marker.next(latin1(bytes)));
+  }
+
+  /** From here on what is kept is the text. */
+  #beginReading(): MediaMarker {
+    const marker = new MediaMarker();
+    this.#put(marker.next(this.#buffer.toString('latin1', 0, this.#used)));
+    this.#buffer = Buffer.alloc(0);
+    return marker;
   }
 
   #put(text: string): void {

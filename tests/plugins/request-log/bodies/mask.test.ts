@@ -170,6 +170,8 @@ test('values are hidden by the names they stand under, in JSON, in JSON inside o
       'ter2',
     ],
     ['data: {"d":"password: "}\n\ndata: {"d":"hunter2"}\n\n', 'hunter2'],
+    ['{"c":"sk\\u002dabcdefgh"}', 'abcdefgh'],
+    ['{"p\\u0061ssword":"hunter2"}', 'hunter2'],
     ['{"mail":"ada@example.test"}', 'ada'],
     ['{"card":"4111 1111 1111 1111","n":4111111111111111}', '1111'],
     ['{"k":"-----BEGIN PRIVATE KEY-----\\nMIIabc\\n"}', 'MIIabc'],
