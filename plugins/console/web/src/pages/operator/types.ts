@@ -64,6 +64,22 @@ export interface OperatorStory {
   readonly charge: OperatorCharge | null;
   readonly attempts: readonly OperatorAttempt[];
 }
+export interface KeptBody {
+  readonly text: string;
+  readonly mediaType: string | null;
+  readonly bytes: number;
+  /** How many of them the text does not tell of. */
+  readonly leftOut: number;
+}
+export interface KeptBodies {
+  /** null: none were kept, or they have expired. */
+  readonly kept: {
+    readonly receivedAt: Moment;
+    readonly expiresAt: Moment;
+    readonly request: KeptBody | null;
+    readonly answer: KeptBody | null;
+  } | null;
+}
 export interface OperatorTask extends TaskRow {
   readonly accountId: string;
 }
