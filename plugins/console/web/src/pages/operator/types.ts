@@ -80,6 +80,21 @@ export interface KeptBodies {
     readonly answer: KeptBody | null;
   } | null;
 }
+export interface Recording {
+  readonly id: string;
+  readonly accountId: string | null;
+  readonly keyId: string | null;
+  readonly model: string | null;
+  readonly errorsOnly: boolean;
+  readonly startedAt: Moment;
+  readonly until: Moment;
+  readonly by: string;
+}
+export interface Recordings {
+  /** Whether the configuration keeps bodies. */
+  readonly keeps: boolean;
+  readonly rows: readonly Recording[];
+}
 export interface OperatorTask extends TaskRow {
   readonly accountId: string;
 }
