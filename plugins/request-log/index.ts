@@ -1,6 +1,6 @@
 /** One database row and one log line for each request, written in batches, off the client's path. */
 import { sql } from 'drizzle-orm';
-import { definePlugin } from '../../core/contract.ts';
+import { definePlugin, type Fault } from '../../core/contract.ts';
 import { bodyDesk, moneyDesk, requestDesk } from '../../core/desk.ts';
 import { duration, z } from '../../core/schema.ts';
 import { accounts, database, story } from '../../core/vocabulary.ts';
@@ -15,20 +15,15 @@ import { keptStory } from './story.ts';
 
 const pruneIntervalMs = 3_600_000;
 
-const configSchema = z
-  .strictObject({
-    lines: z.boolean().default(true).describe('Write one log line for each request.'),
-    retention: duration().prefault('30d').describe('How long rows are kept.'),
-    story: z
-      .boolean()
-      .default(true)
-      .describe('Keep with each row what was decided on the way: limit, price, route, conversion, charge.'),
-    bodies: bodiesSection.optional(),
-  })
-  .refine(({ retention, bodies }) => bodies === undefined || bodies.retention <= retention, {
-    path: ['bodies', 'retention'],
-    message: 'must not be longer than the retention of the rows',
-  });
+const configSchema = z.strictObject({
+  lines: z.boolean().default(true).describe('Write one log line for each request.'),
+  retention: duration().prefault('30d').describe('How long rows are kept.'),
+  story: z
+    .boolean()
+    .default(true)
+    .describe('Keep with each row what was decided on the way: limit, price, route, conversion, charge.'),
+  bodies: bodiesSection.optional(),
+});
 
 export default definePlugin({
   name: 'request-log',
@@ -58,6 +53,7 @@ export default definePlugin({
     };
     return {
       commands: [...commandsOf(host, desk, bodies.desk), ...bodyCommands(host, bodies.desk)],
+      problems: () => problemsOf(config),
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         if (config.story) exchange.set(story, []);
@@ -88,3 +84,11 @@ export default definePlugin({
     };
   },
 });
+
+/** Who deletes rows sooner than bodies would look for the one without the other. */
+function problemsOf({ retention, bodies }: z.output<typeof configSchema>): Fault[] {
+  if (bodies === undefined || bodies.retention <= retention) return [];
+  return [
+    { path: ['bodies', 'retention'], message: 'Bodies must not be kept for longer than the rows of their requests.' },
+  ];
+}

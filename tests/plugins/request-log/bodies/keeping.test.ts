@@ -261,8 +261,6 @@ test('a changed section holds from the next request on, and a shorter retention 
 test('bodies are not kept for longer than rows, nor without bounds', async () => {
   const { part, store } = await startStage({});
   for (const section of [
-    { retention: '1d', bodies: { retention: '2d' } },
-    { retention: '1d', bodies: {} },
     { retention: '90d', bodies: { retention: '31d' } },
     { bodies: { largest: '2MB' } },
     { bodies: { memory: '1KB' } },
@@ -271,6 +269,12 @@ test('bodies are not kept for longer than rows, nor without bounds', async () =>
     { bodies: { of: [{ keys: ['sk-a'] }] } },
   ])
     await assert.rejects(prepare(plugin, part, section), JSON.stringify(section));
-  await prepare(plugin, part, { retention: '1d', bodies: { retention: '1d' } });
+  for (const [section, path] of [
+    [{ retention: '1d', bodies: { retention: '2d' } }, ['bodies', 'retention']],
+    [{ retention: '1d', bodies: {} }, ['bodies', 'retention']],
+    [{ retention: '1d', bodies: { retention: '1d' } }, undefined],
+    [{ retention: '1d' }, undefined],
+  ] as const)
+    assert.deepEqual((await startStage(section, store)).part.problems!()[0]?.path, path, JSON.stringify(section));
   await store.close();
 });
