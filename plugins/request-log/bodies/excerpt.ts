@@ -22,6 +22,7 @@ export interface Excerpt {
 export type Take = (bytes: number) => boolean;
 
 const firstBytes = 4 * 1024;
+const pieceBytes = 64 * 1024;
 
 /**
  * A text. As long as the body fits, its bytes are copied and nothing is looked at; a longer one is read for media from
@@ -84,8 +85,14 @@ export class TextExcerpt implements Excerpt {
       if (!this.#granted(this.#mostBytes - this.#buffer.length)) return;
       this.#marker = this.#beginReading();
     }
-    if (this.#leftOut > 0) this.#leftOut += bytes.length;
-    else this.#put(this.#marker.next(latin1(bytes)));
+    // A piece at a time: of a long text nothing is looked at once there is no more room.
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      if (this.#leftOut > 0) {
+        this.#leftOut += bytes.length - at;
+        return;
+      }
+      this.#put(this.#marker.next(latin1(bytes.subarray(at, at + pieceBytes))));
+    }
   }
 
   /** From here on what is kept is the text. */

@@ -8,6 +8,8 @@ import { mask, type Range, type Secrets } from './secrets.ts';
 const deepest = 4;
 /** What a cut may have left of a secret is no longer to be told by its form: so much of the last word goes. */
 const longestWord = 4_096;
+const longestKnown = 100;
+const mostKnown = 1_000;
 
 /** The text as it may be kept. */
 export function maskBody({ text, leftOut }: Kept, secrets: Secrets): string {
@@ -46,6 +48,8 @@ class BodyMasker implements JsonListener {
   #indices = '';
   #isBroken = false;
   readonly #threads = new Map<string, Piece[]>();
+  /** What each event of a stream repeats is looked at once. */
+  readonly #known = new Map<string, string>();
 
   constructor(secrets: Secrets, depth: number) {
     this.#secrets = secrets;
@@ -87,7 +91,7 @@ class BodyMasker implements JsonListener {
   }
 
   name(raw: string, decoded: string): void {
-    const clean = this.#secrets.masked(decoded);
+    const clean = this.#masked(decoded);
     this.#parts.push(clean === decoded ? raw : JSON.stringify(clean));
   }
 
@@ -149,8 +153,17 @@ class BodyMasker implements JsonListener {
 
   #told({ raw, decoded, hidden, isTorn }: Piece): string {
     const isNested = !isTorn && this.#depth > 0 && /^\s*[[{]/.test(decoded) && parses(decoded);
-    const clean = isNested ? this.#nested(decoded) : this.#secrets.masked(decoded, hidden);
+    const clean = isNested ? this.#nested(decoded) : this.#masked(decoded, hidden);
     return clean === decoded ? raw : JSON.stringify(clean);
+  }
+
+  #masked(text: string, hidden: readonly Range[] = []): string {
+    if (hidden.length > 0 || text.length > longestKnown) return this.#secrets.masked(text, hidden);
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const clean = this.#secrets.masked(text);
+    if (this.#known.size < mostKnown) this.#known.set(text, clean);
+    return clean;
   }
 
   #nested(text: string): string {
