@@ -6,7 +6,7 @@ import { duration, z } from '../../core/schema.ts';
 import { accounts, database, story } from '../../core/vocabulary.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
-import { bodiesSection } from './bodies/settings.ts';
+import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openDesk } from './desk.ts';
 import { RowQueue } from './queue.ts';
@@ -54,6 +54,7 @@ export default definePlugin({
     return {
       commands: [...commandsOf(host, desk, bodies.desk), ...bodyCommands(host, bodies.desk)],
       problems: () => problemsOf(config),
+      notices: () => noticesOf(config.bodies),
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
         if (config.story) exchange.set(story, []);

@@ -34,7 +34,7 @@ export function openBodies(host: Host, database: Database, config: BodiesConfig 
     if (recorder.policy === policy) recorder.follow(policy, recordings);
   };
   const followNow = () =>
-    void follow().catch((error: unknown) => host.log.warn({ error }, 'recordings could not be looked up'));
+    follow().catch((error: unknown) => host.log.warn({ error }, 'recordings of bodies could not be looked up'));
   const prune = () => {
     const now = host.clock.now();
     const retention = recorder.policy?.config.retention;
@@ -49,11 +49,11 @@ export function openBodies(host: Host, database: Database, config: BodiesConfig 
       keeps: () => recorder.policy !== undefined,
     }),
     async start() {
-      database.onChange(recordingsTopic, followNow);
+      database.onChange(recordingsTopic, () => void followNow());
       host.every(flushIntervalMs, 'write bodies', () => recorder.flush());
       host.every(followIntervalMs, 'follow recordings of bodies', follow);
       host.every(pruneIntervalMs, 'prune bodies', prune);
-      await follow();
+      await followNow();
     },
     async prepare(changed) {
       if (changed === undefined) return () => recorder.follow(undefined);
@@ -63,7 +63,7 @@ export function openBodies(host: Host, database: Database, config: BodiesConfig 
       const policy = new BodyPolicy(changed, ids);
       return () => {
         recorder.follow(policy);
-        followNow();
+        void followNow();
       };
     },
   };

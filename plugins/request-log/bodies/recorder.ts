@@ -105,6 +105,7 @@ class BodyPair implements AnswerWatcher {
   readonly #take: (bytes: number) => boolean;
   readonly #request: Excerpt;
   #answer: Excerpt;
+  #failed = false;
 
   constructor({ request }: Exchange, config: BodiesConfig, take: (bytes: number) => boolean) {
     this.#config = config;
@@ -118,7 +119,8 @@ class BodyPair implements AnswerWatcher {
   }
 
   get refused(): boolean {
-    return [this.#request, this.#answer].some((excerpt) => excerpt instanceof TextExcerpt && excerpt.refused);
+    const excerpts = [this.#request, this.#answer];
+    return this.#failed || excerpts.some((excerpt) => excerpt instanceof TextExcerpt && excerpt.refused);
   }
 
   head(_status: number, headers: Readonly<Record<string, unknown>>): void {
@@ -130,7 +132,12 @@ class BodyPair implements AnswerWatcher {
   }
 
   part(bytes: Uint8Array): void {
-    this.#answer.add(bytes);
+    try {
+      this.#answer.add(bytes);
+    } catch {
+      // There may be no memory; the answer goes on.
+      this.#failed = true;
+    }
   }
 
   end(): { request: Kept | undefined; answer: Kept | undefined } {

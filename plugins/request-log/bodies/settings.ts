@@ -1,4 +1,5 @@
 /** What an operator may write about bodies. */
+import type { Notice } from '../../../core/contract.ts';
 import { duration, size, z } from '../../../core/schema.ts';
 
 const dayMs = 86_400_000;
@@ -62,3 +63,15 @@ export const bodiesSection = z
 
 export type BodiesConfig = z.output<typeof bodiesSection>;
 export type BodyRule = BodiesConfig['of'][number];
+
+/** Whoever keeps what everybody writes should know it. */
+export function noticesOf(bodies: BodiesConfig | undefined): Notice[] {
+  const isForAll = bodies?.of.some(
+    ({ accounts, keys, models, when, share }) =>
+      accounts === undefined && keys === undefined && models === undefined && when === 'all' && share === 1,
+  );
+  if (isForAll !== true) return [];
+  return [
+    { level: 'warning', text: 'request-log.bodies keeps the bodies of every request: a rule in `of` names nobody.' },
+  ];
+}

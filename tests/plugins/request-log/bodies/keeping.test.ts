@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { GatewayError } from '../../../../core/errors.ts';
 import plugin from '../../../../plugins/request-log/index.ts';
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
@@ -98,6 +99,38 @@ async function shared(): Promise<TestDatabase> {
   database ??= await openDatabase();
   return database;
 }
+
+test('a gateway that keeps the bodies of everybody says so when it is checked', async () => {
+  for (const [of, count] of [
+    [[{}], 1],
+    [[{ share: 0.5 }, { when: 'errors' }, { models: ['m'] }], 0],
+    [[], 0],
+  ] as const) {
+    const { part } = await startStage({ bodies: { of } }, await shared());
+    assert.equal(part.notices!().length, count);
+  }
+});
+
+test('whatever bytes are sent they are stored, and keep no other body out', async () => {
+  const stage = await startStage(everything, await shared());
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 }), async (chunks) => {
+      const text = '{"a":"\0 \\u0000 \\ud800"}';
+      const ids = [
+        await stage.pass({ request: chunks[0] ?? '', answer: chunks }),
+        await stage.pass({ answer: [text] }),
+      ];
+      await stage.flush();
+      const [wild, tame] = await Promise.all(ids.map(({ id }) => stage.desk.find(id)));
+      assert.equal(
+        wild!.answer?.bytes ?? 0,
+        chunks.reduce((sum, { length }) => sum + length, 0),
+      );
+      assert.equal(tame!.answer!.text, text.replace('\0', '\ufffd'));
+    }),
+    { numRuns: 60 },
+  );
+});
 
 test('a share is a share', async () => {
   const stage = await startStage({ bodies: { of: [{ share: 0.2 }] } });

@@ -13,7 +13,7 @@ let key: string;
 before(async () => {
   house = await startDemo(
     'demo',
-    'request-log:\n  bodies: { of: [{ when: errors }, { models: [gpt-5.4-mini] }], largest: 4KB }\n',
+    'request-log:\n  bodies: { of: [{ when: errors }, { models: [gpt-5.4-mini] }, { accounts: [nobody] }], largest: 4KB }\n',
   );
   boss = await operatorOf(house);
   ada = await clientOf(house);
