@@ -18,18 +18,24 @@ interface Level {
   readonly hidden: boolean;
   readonly isObject: boolean;
   name: string;
+  /** It tells by one member that the value in another is to be hidden: `{"name": "password", "value": …}`. */
+  hidesValue: boolean;
 }
+
+const naming = /^(?:name|key|header|field|variable)$/i;
+const named = /^(?:value|default|content|text)$/i;
 
 const colon = /\s*:/y;
 const signs = /["{}[\],]/g;
 const longestPath = 300;
 
 export function readJson(text: string, hides: (name: string) => boolean, listener: JsonListener): void {
-  const levels: Level[] = [{ path: '', hidden: false, isObject: false, name: '' }];
+  const levels: Level[] = [{ path: '', hidden: false, isObject: false, name: '', hidesValue: false }];
   let at = 0;
   while (at < text.length) {
     const level = levels.at(-1)!;
-    const hidden = level.hidden || (level.name !== '' && hides(level.name));
+    const isNamed = level.name !== '' && (hides(level.name) || (level.hidesValue && named.test(level.name)));
+    const hidden = level.hidden || isNamed;
     signs.lastIndex = at;
     const sign = signs.exec(text);
     const end = sign?.index ?? text.length;
@@ -47,7 +53,10 @@ export function readJson(text: string, hides: (name: string) => boolean, listene
       if (level.isObject && level.name === '' && colon.test(text)) {
         level.name = decoded;
         listener.name(raw, decoded);
-      } else listener.value(raw, decoded, pathOf(level), hidden);
+        continue;
+      }
+      if (level.isObject && naming.test(level.name) && hides(decoded)) level.hidesValue = true;
+      listener.value(raw, decoded, pathOf(level), hidden);
       continue;
     }
     listener.between(sign[0], false);
@@ -61,7 +70,7 @@ function step(levels: Level[], sign: string, hidden: boolean, listener: JsonList
   if (sign === ',') {
     if (level.isObject) level.name = '';
   } else if (sign === '{' || sign === '[') {
-    levels.push({ path: pathOf(level), hidden, isObject: sign === '{', name: '' });
+    levels.push({ path: pathOf(level), hidden, isObject: sign === '{', name: '', hidesValue: false });
   } else if (levels.length > 1) {
     levels.pop();
     if (levels.length === 1) listener.documentEnd();

@@ -8,13 +8,16 @@ import { mask, type Range, type Secrets } from './secrets.ts';
 const deepest = 4;
 /** What a cut may have left of a secret is no longer to be told by its form: so much of the last word goes. */
 const longestWord = 4_096;
+const secretLetter = /[\w+/=.~:@-]/;
+const shortestWord = 6;
 const longestKnown = 100;
 const mostKnown = 1_000;
 
 /** The text as it may be kept. */
 export function maskBody({ text, leftOut }: Kept, secrets: Secrets): string {
-  const masker = new BodyMasker(secrets, deepest);
-  masker.read(leftOut > 0 ? withoutLastWord(text) : text);
+  const isCut = leftOut > 0;
+  const masker = new BodyMasker(secrets, deepest, isCut);
+  masker.read(isCut ? withoutLastWord(text) : text);
   return storableText(masker.end());
 }
 
@@ -23,6 +26,13 @@ function withoutLastWord(text: string): string {
   const from = Math.max(0, text.length - longestWord);
   const tail = text.slice(from).replace(/[^\s"]*$/, '');
   return text.slice(0, from) + tail.replace(/[\d \t-]*$/, '');
+}
+
+/** Where the last word of letters as secrets have them begins; a short one tells nothing. */
+function lastWordOf(text: string): number {
+  let start = text.length;
+  while (start > 0 && text.length - start < longestWord && secretLetter.test(text[start - 1]!)) start--;
+  return text.length - start < shortestWord ? text.length : start;
 }
 
 /** What a JSON string may hold and a database's text may not is replaced. */
@@ -42,6 +52,7 @@ interface Piece {
 class BodyMasker implements JsonListener {
   readonly #secrets: Secrets;
   readonly #depth: number;
+  readonly #isCut: boolean;
   readonly #parts: (string | Piece)[] = [];
   /** Strings of the document that is being read, and of all documents by path and place. */
   #document: Piece[] = [];
@@ -51,9 +62,10 @@ class BodyMasker implements JsonListener {
   /** What each event of a stream repeats is looked at once. */
   readonly #known = new Map<string, string>();
 
-  constructor(secrets: Secrets, depth: number) {
+  constructor(secrets: Secrets, depth: number, isCut = false) {
     this.#secrets = secrets;
     this.#depth = depth;
+    this.#isCut = isCut;
   }
 
   /** Each line for itself where the text is a stream of events or of documents. */
@@ -135,7 +147,11 @@ class BodyMasker implements JsonListener {
     const [first] = thread;
     // An id that each event repeats is no secret that goes on.
     if (thread.every(({ decoded }) => decoded === first!.decoded)) return;
-    const ranges = this.#secrets.within(thread.map(({ decoded }) => decoded).join(''));
+    const whole = thread.map(({ decoded }) => decoded).join('');
+    const ranges = this.#secrets.within(whole);
+    // Of what was cut, the last word may be the beginning of a secret here too.
+    const cut = this.#isCut ? Math.max(lastWordOf(whole), ranges.at(-1)?.[1] ?? 0) : whole.length;
+    if (cut < whole.length) ranges.push([cut, whole.length]);
     let at = 0;
     let next = 0;
     for (const piece of thread) {

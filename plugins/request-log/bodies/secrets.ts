@@ -100,7 +100,7 @@ export class Secrets {
     if (this.#options.cards) all(cardPattern, isCard);
     for (const match of text.matchAll(this.#named)) {
       const start = match.index + match[0].length;
-      const end = valueEnd(text, start);
+      const end = valueEnd(text, start, headerName.test(match[0]) ? headerValue : bare);
       if (end > start && !isMask.test(text.slice(start, end))) found.push([start, end]);
     }
     return joined(found);
@@ -115,16 +115,20 @@ const loose = (name: string): string => [...plainName(name)].join('[-_ ]?');
 /** It was hidden before. */
 const isMask = /^\\*["'`]?\*{3}\\*["'`]?$/;
 const quoted = /\\*["'`]/y;
-/** A value without quotes; of a header's value the scheme and what follows it. */
-const bare = /(?:(?:Basic|Bearer|Digest|Token)\s{1,4})?[^\s,;&"'`<>}\])]{1,4096}/iy;
+/** A value without quotes. */
+const bare = /[^\s,;&"'`<>}\])]{1,4096}/iy;
 
-/** Where the value that begins here ends: a quoted one with its quote, however often it is quoted, another with its word. */
-function valueEnd(text: string, start: number): number {
+/** Values of these have words and signs of all kinds, up to the end of the line. */
+const headerName = /cookie|authorization/i;
+const headerValue = /[^\r\n"'`]{1,4096}/y;
+
+/** Where the value that begins here ends: a quoted one with its quote, however often it is quoted, another as `unquoted` says. */
+function valueEnd(text: string, start: number, unquoted: RegExp): number {
   quoted.lastIndex = start;
   const quote = quoted.exec(text)?.[0];
   if (quote === undefined) {
-    bare.lastIndex = start;
-    return start + (bare.exec(text)?.[0].length ?? 0);
+    unquoted.lastIndex = start;
+    return start + (unquoted.exec(text)?.[0].length ?? 0);
   }
   const from = start + quote.length;
   for (let end = text.indexOf(quote, from); end !== -1; end = text.indexOf(quote, end + 1))

@@ -144,6 +144,27 @@ test('a secret that a stream tells by the syllable is hidden in each event', () 
   );
 });
 
+test('nor does a stream that is cut leave the beginning of one', () => {
+  fc.assert(
+    fc.property(
+      planted,
+      fc.integer({ min: 1, max: 9 }),
+      fc.integer({ min: 150, max: 2_500 }),
+      (secret, size, largest) => {
+        const text = `so the thing is ${secret} `.repeat(3);
+        const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
+        const told = kept(pieces.map((delta) => `data: ${JSON.stringify({ type: 'd', delta })}\n\n`).join(''), {
+          largest,
+        });
+        const joined = [...told.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta).join('');
+        for (let start = 0; start + 10 <= secret.length; start++)
+          assert.equal(joined.includes(secret.slice(start, start + 10)), false, `${joined} of ${secret}`);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
 test('values are hidden by the names they stand under, in JSON, in JSON inside of it, in words and in pieces', () => {
   for (const [body, hidden] of [
     ['{"password":"hunter2"}', 'hunter2'],
@@ -172,6 +193,10 @@ test('values are hidden by the names they stand under, in JSON, in JSON inside o
     ['data: {"d":"password: "}\n\ndata: {"d":"hunter2"}\n\n', 'hunter2'],
     ['{"c":"sk\\u002dabcdefgh"}', 'abcdefgh'],
     ['{"p\\u0061ssword":"hunter2"}', 'hunter2'],
+    ['{"env":[{"name":"DB_PASSWORD","value":"hunter2"}]}', 'hunter2'],
+    ['{"headers":[{"key":"Authorization","value":["x","hunter2"]}]}', 'hunter2'],
+    ['Cookie: a=b; session=hunter2; c=d\nx', 'hunter2'],
+    ['Authorization: Digest username="x", response=hunter2', 'username'],
     ['{"mail":"ada@example.test"}', 'ada'],
     ['{"card":"4111 1111 1111 1111","n":4111111111111111}', '1111'],
     ['{"k":"-----BEGIN PRIVATE KEY-----\\nMIIabc\\n"}', 'MIIabc'],
