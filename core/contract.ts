@@ -12,8 +12,10 @@ import type { Branch } from './branch.ts';
 import type { Command } from './commands.ts';
 import type { Crew } from './crew.ts';
 import type { GatewayError } from './errors.ts';
+import type { AnswerWatcher } from './watcher.ts';
 
 export type { Command, CommandResult } from './commands.ts';
+export type { AnswerWatcher } from './watcher.ts';
 
 // ---------------------------------------------------------------------------------------------------------------- facts
 
@@ -73,10 +75,7 @@ export interface Answer {
   cookies?: readonly string[];
   /** Length of a streamed body where it is known beforehand; becomes `content-length`. A body of another length breaks off. */
   bodyBytes?: number;
-  /**
-   * Asked when a streamed body has been silent for a while: bytes that the client's protocol ignores (an SSE comment),
-   * or undefined when the stream is not between two frames.
-   */
+  /** Asked when a streamed body is silent: bytes that the client's protocol ignores (an SSE comment); undefined within a frame. */
   idleFrame?: () => Uint8Array | undefined;
 }
 
@@ -121,6 +120,8 @@ export interface Exchange {
   fail(error: GatewayError): void;
   /** For attempts that run at the same time: `next` is called with one branch for each. */
   fork(): Branch;
+  /** Shows `watcher` the answer as it is handed to the client's socket, an error's too. One for each exchange. */
+  watch(watcher: AnswerWatcher): void;
 }
 
 // ------------------------------------------------------------------------------------------------------------- endpoint

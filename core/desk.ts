@@ -5,6 +5,7 @@ import type { Limits, PlanOffer } from './pool.ts';
 import type { PriceBook } from './prices.ts';
 import type { KeyCap } from './vocabulary.ts';
 
+export * from './desk-bodies.ts';
 export * from './desk-money.ts';
 export * from './desk-upstreams.ts';
 

@@ -4,6 +4,7 @@ import type { BlockList } from 'node:net';
 import type { Branch } from './branch.ts';
 import { clientAddress } from './client-address.ts';
 import {
+  type AnswerWatcher,
   type ClientRequest,
   type Clock,
   type DrainBounds,
@@ -84,6 +85,8 @@ export class LiveExchange implements Exchange {
   hasSent = false;
   /** Set when the client has left and what it asked for is finished all the same. */
   left: GatewayError | undefined;
+  /** Is shown the answer as it goes out. */
+  watcher: AnswerWatcher | undefined;
   /** Bytes of the body that count against the server's budget. */
   heldBytes = 0;
   /** Status of the latest head that came from an upstream; 0: none yet. */
@@ -162,6 +165,10 @@ export class LiveExchange implements Exchange {
 
   fail(error: GatewayError): void {
     this.failure ??= error;
+  }
+
+  watch(watcher: AnswerWatcher): void {
+    this.watcher = watcher;
   }
 
   /** Runs what waits for the moment before sending; undefined when nothing has to be waited for. */
@@ -286,6 +293,10 @@ export class LiveBranch extends LiveExchange implements Branch {
 
   override outlive(bounds: DrainBounds): void {
     this.#trunk.outlive(bounds);
+  }
+
+  override watch(watcher: AnswerWatcher): void {
+    this.#trunk.watch(watcher);
   }
 
   override fail(error: GatewayError): void {

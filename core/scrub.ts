@@ -4,15 +4,20 @@
 export const maxScrubbedBytes = 64 * 1024;
 
 /**
- * What is masked. Each stops at quotes and backslashes, so that JSON stays JSON, and each repetition that can fail behind
+ * Keys, whoever's. Each stops at quotes and backslashes, so that JSON stays JSON, and each repetition that can fail behind
  * itself is bounded: clients choose much of what vendors quote.
  */
-const secrets: readonly RegExp[] = [
-  // Keys: short prefixes also when the vendor has shortened them itself (`sk-ab***yz`), any other when it is long and mixed.
+export const keyPatterns: readonly RegExp[] = [
+  // Short prefixes also when the vendor has shortened them itself (`sk-ab***yz`), any other when it is long and mixed.
   /\b(?:sk|pk|rk|gsk)[-_][A-Za-z0-9*_-]{6,}/g,
   /\b(?!(?:req|msg|resp|gen|call|toolu|file|run)[-_])[a-z]{2,6}[-_](?=[\w-]{0,99}\d)(?=[\w-]{0,99}[A-Z])[\w-]{24,}/g,
   /\bAIza[A-Za-z0-9*_-]{8,}/g,
   /\bBearer\s+[A-Za-z0-9*._~+/=-]{8,}/gi,
+];
+
+/** What is masked: keys, and who and where an upstream is; bounded in the same way. */
+const secrets: readonly RegExp[] = [
+  ...keyPatterns,
   // Organisations and projects.
   /\b(?:org|proj|acct|team|user)[-_][A-Za-z0-9]{8,}/g,
   /\b(?:projects\/|project_number:|organizations\/)[\w-]+/g,

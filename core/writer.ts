@@ -49,6 +49,7 @@ export async function writeAnswer(
   headers['x-request-id'] = exchange.id;
   headers['request-id'] ??= exchange.id;
   if (closing) headers['connection'] = 'close';
+  exchange.watcher?.head(answer.status, headers);
   if (answer.cookies !== undefined) headers['set-cookie'] = [...answer.cookies];
   if (isStream(answer.body)) {
     if (answer.bodyBytes === undefined) delete headers['content-length'];
@@ -64,6 +65,7 @@ export async function writeAnswer(
   outgoing.writeHead(answer.status, headers);
   progress.bytesOut = body.length;
   progress.firstByteAt = clock.monotonic();
+  exchange.watcher?.part(body);
   outgoing.end(body);
 }
 
@@ -105,6 +107,7 @@ async function pump(
         continue;
       }
       if (progress.firstByteAt === undefined) clearImmediate(flush);
+      exchange.watcher?.part(step.value);
       const taken = writePart(outgoing, step.value, progress);
       progress.bytesOut += step.value.length;
       progress.lastByteAt = clock.monotonic();

@@ -15,7 +15,7 @@ const source = (file: string) => readFileSync(file, 'utf8');
 /** Files that do no I/O and that plugins may import. */
 const leaves = new Set(
   `contract branch commands crew reloadable vocabulary pool errors money usage prices formula sse splice schema traits secret bag json refusals scrub
-    retry-after error-envelope request-body body-edits media-types data-url sniff public-address kept-files desk desk-money desk-upstreams upstreams rendezvous story paging counters version`
+    retry-after error-envelope request-body body-edits media-types data-url sniff public-address kept-files desk desk-bodies desk-money desk-upstreams upstreams rendezvous story paging counters version watcher`
     .split(/\s+/)
     .map((name) => `core/${name}.ts`)
     // Data: the version.

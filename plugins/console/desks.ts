@@ -1,6 +1,7 @@
 /** The services that the console shows, in one place. */
 export {
   accountDesk,
+  bodyDesk,
   configDesk,
   moneyDesk,
   priceDesk,

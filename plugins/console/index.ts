@@ -21,6 +21,7 @@ export default definePlugin<ConsoleConfig>({
     desks.accounts,
     desks.accountDesk,
     desks.requestDesk,
+    desks.bodyDesk,
     desks.moneyDesk,
     desks.ledger,
     desks.pool,

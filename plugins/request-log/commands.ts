@@ -1,18 +1,27 @@
 /** The operator's command about one request: its story, from what was asked to what was paid, in the order of time. */
 import type { Command, Host } from '../../core/contract.ts';
-import { type MoneyDesk, moneyDesk, type RequestDesk, type RequestView } from '../../core/desk.ts';
+import {
+  type BodyDesk,
+  type KeptBodies,
+  type KeptBody,
+  type MoneyDesk,
+  moneyDesk,
+  type RequestDesk,
+  type RequestView,
+} from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd } from '../../core/money.ts';
 
 type Charge = Awaited<ReturnType<MoneyDesk['charge']>>;
 
-export function commandsOf(host: Pick<Host, 'find'>, desk: RequestDesk): Command[] {
+export function commandsOf(host: Pick<Host, 'find'>, desk: RequestDesk, bodyDesk: BodyDesk): Command[] {
   return [
     {
       name: 'requests show',
       summary: 'Tells the story of one request: limit, price, route, attempts, conversion, charge, timings',
       arguments: ['<id>'],
-      async run({ id }) {
+      options: { '--bodies': 'what the client sent and was told, where it was kept' },
+      async run({ id, bodies }) {
         const wanted = String(id).replace(/^req_/, '');
         const row = await desk.find(wanted, undefined);
         if (row === undefined)
@@ -24,9 +33,12 @@ export function commandsOf(host: Pick<Host, 'find'>, desk: RequestDesk): Command
             },
           );
         const charge = await host.find(moneyDesk)?.charge(wanted, undefined);
+        const told = [headOf(row), ...linesOf(row), ...moneyOf(charge)];
+        if (bodies !== true) return { json: { ...row, charge: charge ?? null }, text: told.join('\n') };
+        const kept = await bodyDesk.find(wanted);
         return {
-          json: { ...row, charge: charge ?? null },
-          text: [headOf(row), ...linesOf(row), ...moneyOf(charge)].join('\n'),
+          json: { ...row, charge: charge ?? null, bodies: kept ?? null },
+          text: [...told, ...bodiesOf(kept)].join('\n'),
         };
       },
     },
@@ -68,4 +80,22 @@ function moneyOf(charge: Charge): string[] {
     ...(charge.refunded > 0n ? [`${formatUsd(charge.refunded)} USD given back`] : []),
   ];
   return lines.map((text) => `      books  ${'billing'.padEnd(16)}  ${text}`);
+}
+
+function bodiesOf(kept: KeptBodies | undefined): string[] {
+  if (kept === undefined) return ['', 'No bodies were kept of it.'];
+  const until = `kept until ${new Date(kept.expiresAt).toISOString()}`;
+  return [...bodyOf(`request, ${until}`, kept.request), ...bodyOf('answer', kept.answer)];
+}
+
+function bodyOf(title: string, body: KeptBody | undefined): string[] {
+  if (body === undefined) return ['', `-- ${title}: none`];
+  const { text, bytes, leftOut, mediaType } = body;
+  const rest = leftOut > 0 ? [`-- ${leftOut} bytes were left out`] : [];
+  return ['', `-- ${title}: ${bytes} bytes${mediaType === undefined ? '' : ` of ${mediaType}`}`, shown(text), ...rest];
+}
+
+/** Whatever a client wrote, a terminal is not told to do anything. */
+function shown(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

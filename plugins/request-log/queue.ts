@@ -3,8 +3,8 @@ import type { Log } from '../../core/contract.ts';
 
 /** One batch; a single longer row has a page of its own. */
 const pageBytes = 256 * 1024;
-/** What a process keeps while its database is away. */
-const mostBytes = 64 * 1024 * 1024;
+/** What a process keeps while its database is away, unless said otherwise. */
+const usualBytes = 64 * 1024 * 1024;
 /** A code unit has at most so many bytes in UTF-8: https://nodejs.org/api/buffer.html#static-method-bufferbytelengthstring-encoding */
 const bytesPerUnit = 3;
 
@@ -25,15 +25,25 @@ export class RowQueue {
   /** Takes a JSON array. */
   readonly #write: (rows: string) => Promise<void>;
   readonly #log: Log;
+  readonly #what: string;
+  #mostBytes: number;
   #pages: Page[] = [];
   #bytes = 0;
   #spare: Buffer | undefined;
   #dropped = 0;
   #flushing: Promise<void> | undefined;
 
-  constructor(write: (rows: string) => Promise<void>, log: Log) {
+  /** `what` names the rows in the log; at most `mostBytes` of them wait. */
+  constructor(write: (rows: string) => Promise<void>, log: Log, what = 'request rows', mostBytes = usualBytes) {
     this.#write = write;
     this.#log = log;
+    this.#what = what;
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Another bound for rows that come from now on. */
+  follow(mostBytes: number): void {
+    this.#mostBytes = mostBytes;
   }
 
   /**
@@ -41,7 +51,11 @@ export class RowQueue {
    * been away for too long; how many were lost is logged.
    */
   push(row: string, story?: string): void {
-    const page = this.#pageFor((row.length + (story?.length ?? 0)) * bytesPerUnit + 16);
+    const units = row.length + (story?.length ?? 0);
+    // Counting takes longer than room costs, until a row would get a page of its own.
+    const isShort = units * bytesPerUnit + 16 <= pageBytes;
+    const length = isShort ? units * bytesPerUnit : Buffer.byteLength(row) + Buffer.byteLength(story ?? '');
+    const page = this.#pageFor(length + 16);
     const { buffer } = page;
     let at = page.used;
     if (page.rows > 0) buffer[at++] = 0x2c;
@@ -58,7 +72,7 @@ export class RowQueue {
   #pageFor(length: number): Page {
     const tail = this.#pages.at(-1);
     if (tail !== undefined && !tail.sealed && tail.used + length <= tail.buffer.length) return tail;
-    if (this.#bytes + Math.max(length, pageBytes) > mostBytes) this.#dropOldest();
+    while (this.#bytes + Math.max(length, pageBytes) > this.#mostBytes && this.#dropOldest());
     const spare = length <= pageBytes ? this.#spare : undefined;
     if (spare !== undefined) this.#spare = undefined;
     const buffer = spare ?? Buffer.allocUnsafeSlow(Math.max(length, pageBytes));
@@ -68,12 +82,13 @@ export class RowQueue {
     return page;
   }
 
-  /** The oldest that is not on its way to the database. */
-  #dropOldest(): void {
+  /** The oldest that is not on its way to the database; false: there is none. */
+  #dropOldest(): boolean {
     const [page] = this.#pages.splice(this.#flushing === undefined ? 0 : 1, 1);
-    if (page === undefined) return;
+    if (page === undefined) return false;
     this.#dropped += page.rows;
     this.#free(page);
+    return true;
   }
 
   #free({ buffer }: Page): void {
@@ -97,7 +112,7 @@ export class RowQueue {
       this.#free(page);
     }
     if (this.#dropped === 0) return;
-    this.#log.warn({ rows: this.#dropped }, 'request rows were lost: the database was away or too slow for too long');
+    this.#log.warn({ rows: this.#dropped }, `${this.#what} were lost: the database was away or too slow for too long`);
     this.#dropped = 0;
   }
 }

@@ -1,6 +1,7 @@
 /** Stand-ins for the core, for tests of one plugin alone: a host with hand-set time and an exchange without sockets. */
 import type {
   Answer,
+  AnswerWatcher,
   DrainBounds,
   Endpoint,
   Exchange,
@@ -76,6 +77,7 @@ export interface FakeExchange extends Exchange {
   send(): Promise<void>;
   readonly failure: GatewayError | undefined;
   readonly outlives: DrainBounds | undefined;
+  readonly watcher: AnswerWatcher | undefined;
   abort(): void;
 }
 
@@ -93,6 +95,7 @@ export function fakeExchange(
   const controller = new AbortController();
   let failure: GatewayError | undefined;
   let outlives: DrainBounds | undefined;
+  let watcher: AnswerWatcher | undefined;
   const exchange: FakeExchange = {
     id: options.id ?? crypto.randomUUID(),
     endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
@@ -135,6 +138,12 @@ export function fakeExchange(
     },
     get failure() {
       return failure;
+    },
+    watch: (wanted) => {
+      watcher = wanted;
+    },
+    get watcher() {
+      return watcher;
     },
     abort: () => controller.abort(),
     fork: () => {

@@ -2,6 +2,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { accountChangeRoutes } from './admin-account-changes.ts';
 import { accountRoutes } from './admin-accounts.ts';
+import { bodyRoutes, recordingRoutes } from './admin-bodies.ts';
 import { codeRoutes } from './admin-codes.ts';
 import { configRoutes } from './admin-config.ts';
 import { auditRoutes, moneyRoutes, tokenRoutes } from './admin-house.ts';
@@ -33,6 +34,8 @@ function routes(hall: Console, app: OpenAPIHono<Setting>) {
     .route('/', paymentRoutes(hall))
     .route('/', trafficRoutes(hall))
     .route('/', requestRoutes(hall))
+    .route('/', bodyRoutes(hall))
+    .route('/', recordingRoutes(hall))
     .route('/', upstreamRoutes(hall))
     .route('/', accountRoutes(hall))
     .route('/', accountChangeRoutes(hall))

@@ -5,6 +5,7 @@ import { roles } from '../actor.ts';
 import {
   accountDesk,
   accounts,
+  bodyDesk,
   configDesk,
   moneyDesk,
   plans,
@@ -23,6 +24,7 @@ import { answers, done, instant, isoOrNull, takes } from './words.ts';
 const features = {
   accounts: accountDesk,
   requests: requestDesk,
+  bodies: bodyDesk,
   money: moneyDesk,
   wallet: pool,
   shop,

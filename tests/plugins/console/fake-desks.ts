@@ -1,6 +1,7 @@
 /** A whole console without a gateway: every service in memory, with rows of several days. */
 import {
   accountDesk,
+  bodyDesk,
   configDesk,
   priceDesk,
   probeDesk,
@@ -15,6 +16,7 @@ import type { Role } from '../../../plugins/console/actor.ts';
 import type { Console } from '../../../plugins/console/api/router.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
+import { fakeBodies } from './fakes/bodies.ts';
 import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
 import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
 import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
@@ -69,6 +71,7 @@ export function provideDesks(host: FakeHost, world: World): void {
   host.provide(accountDesk, book);
   host.provide(accounts, accountsOf(world, book));
   host.provide(requestDesk, fakeRequests(world));
+  host.provide(bodyDesk, fakeBodies(world));
   host.provide(moneyDesk, fakeMoney(world));
   host.provide(pool, money.pool);
   host.provide(ledger, money.ledger);

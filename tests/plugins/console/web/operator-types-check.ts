@@ -18,6 +18,8 @@ export type Checked = [
   Fits<Told<Admin['monitor']['groups']['$get']>, Rows<web.Group>>,
   Fits<Told<Admin['requests']['$get']>, web.Page<web.OperatorRequest>>,
   Fits<Told<Admin['requests'][':id']['$get']>, web.OperatorStory>,
+  Fits<Told<Admin['requests'][':id']['bodies']['$get']>, web.KeptBodies>,
+  Fits<Told<Admin['recordings']['$get']>, web.Recordings>,
   Fits<Told<Admin['upstreams']['$get']>, Rows<web.Upstream>>,
   Fits<Told<Admin['upstreams'][':provider']['choices']['$get']>, Rows<web.TestChoice>>,
   Fits<Told<Admin['upstreams'][':provider']['test']['$post']>, web.TestResult>,

@@ -15,6 +15,7 @@ export type Role = 'client' | 'auditor' | 'operator';
 export type Feature =
   | 'accounts'
   | 'requests'
+  | 'bodies'
   | 'money'
   | 'wallet'
   | 'shop'

@@ -64,6 +64,37 @@ export interface OperatorStory {
   readonly charge: OperatorCharge | null;
   readonly attempts: readonly OperatorAttempt[];
 }
+export interface KeptBody {
+  readonly text: string;
+  readonly mediaType: string | null;
+  readonly bytes: number;
+  /** How many of them the text does not tell of. */
+  readonly leftOut: number;
+}
+export interface KeptBodies {
+  /** null: none were kept, or they have expired. */
+  readonly kept: {
+    readonly receivedAt: Moment;
+    readonly expiresAt: Moment;
+    readonly request: KeptBody | null;
+    readonly answer: KeptBody | null;
+  } | null;
+}
+export interface Recording {
+  readonly id: string;
+  readonly accountId: string | null;
+  readonly keyId: string | null;
+  readonly model: string | null;
+  readonly errorsOnly: boolean;
+  readonly startedAt: Moment;
+  readonly until: Moment;
+  readonly by: string;
+}
+export interface Recordings {
+  /** Whether the configuration keeps bodies. */
+  readonly keeps: boolean;
+  readonly rows: readonly Recording[];
+}
 export interface OperatorTask extends TaskRow {
   readonly accountId: string;
 }

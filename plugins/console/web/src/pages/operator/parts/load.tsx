@@ -8,12 +8,18 @@ import { ErrorState } from '../../../parts/states.tsx';
 /** Key of an answer, for those who make it old: the path alone means every question to it. */
 export const answerKey = (path: string): QueryKey => ['operator', path];
 
-export function useAnswer<T>(path: string, query: Query = {}, refetchMs: number | false = false): UseQueryResult<T> {
+export function useAnswer<T>(
+  path: string,
+  query: Query = {},
+  refetchMs: number | false = false,
+  enabled = true,
+): UseQueryResult<T> {
   return useQuery({
     queryKey: [...answerKey(path), query],
     queryFn: ({ signal }) => get<T>(path, query, signal),
     placeholderData: keepPreviousData,
     refetchInterval: refetchMs,
+    enabled,
   });
 }
 

@@ -8,6 +8,7 @@ import { EmptyState } from '../../../parts/states.tsx';
 import { FilterBar, TextFilter } from '../parts/filters.tsx';
 import { SpanPicker, useSpan } from '../parts/span.tsx';
 import { OpenById } from './open-by-id.tsx';
+import { RecordButton, RunningRecordings } from './recordings.tsx';
 import { RequestTable } from './request-table.tsx';
 import { ResultFilter } from './result-filter.tsx';
 
@@ -24,8 +25,14 @@ export default function Requests() {
     <Page
       title={t('operator.traffic.requests.title')}
       hint={t('operator.traffic.requests.intro')}
-      actions={<SpanPicker names={spanNames} otherwise="24h" />}
+      actions={
+        <>
+          <RecordButton />
+          <SpanPicker names={spanNames} otherwise="24h" />
+        </>
+      }
     >
+      <RunningRecordings />
       <Panel flush>
         <FilterBar>
           <ResultFilter />

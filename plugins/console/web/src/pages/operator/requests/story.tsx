@@ -3,15 +3,18 @@ import { Box, Group, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../../api/client.ts';
+import { has, useMe } from '../../../api/session.ts';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { countText } from '../../../parts/format.ts';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Time } from '../../../parts/time.tsx';
+import { useActs } from '../parts/act.tsx';
 import { ResultWord } from '../parts/badges.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { AccountLink, RowLink } from '../parts/names.tsx';
 import type { OperatorRequest, OperatorStory } from '../types.ts';
+import { Bodies } from './bodies.tsx';
 import { ChargeBox } from './charge-box.tsx';
 import { Moments } from './moments.tsx';
 import { storyPath } from './story-path.ts';
@@ -19,6 +22,8 @@ import { storyPath } from './story-path.ts';
 export function Story({ id }: { readonly id: string }) {
   const { t } = useTranslation();
   const story = useAnswer<OperatorStory>(storyPath(id));
+  const me = useMe();
+  const mayRead = useActs() && has(me, 'bodies');
   const isGone = story.error instanceof ApiError && story.error.status === 404;
   if (isGone)
     return (
@@ -35,6 +40,11 @@ export function Story({ id }: { readonly id: string }) {
           <Part title={t('operator.traffic.requests.charge')}>
             <ChargeBox story={data} />
           </Part>
+          {mayRead && (
+            <Part title={t('operator.traffic.bodies.title')}>
+              <Bodies key={id} id={id} />
+            </Part>
+          )}
         </Stack>
       )}
     </Loaded>

@@ -1,0 +1,83 @@
+/** Whose bodies are kept: the rules of the file, and what operators have asked for by hand, for a while. */
+import type { Recording } from '../../../core/desk.ts';
+import type { Accounts } from '../../../core/vocabulary.ts';
+import { Secrets } from './secrets.ts';
+import type { BodiesConfig, BodyRule } from './settings.ts';
+
+/** What is known of a request when its answer begins. */
+export interface Asked {
+  readonly accountId: string | undefined;
+  readonly keyId: string | undefined;
+  readonly model: string | undefined;
+}
+
+/** `errors`: whether to keep it shows when it has ended. */
+export type Choice = 'all' | 'errors' | undefined;
+
+/** Ids of accounts by the names that rules use. */
+export type KnownAccounts = ReadonlyMap<string, string>;
+
+export class BodyPolicy {
+  readonly config: BodiesConfig;
+  readonly secrets: Secrets;
+  #ids: KnownAccounts;
+
+  constructor(config: BodiesConfig, ids: KnownAccounts) {
+    this.config = config;
+    this.#ids = ids;
+    this.secrets = new Secrets({
+      names: config.mask,
+      emails: config.personal.includes('emails'),
+      cards: config.personal.includes('cards'),
+    });
+  }
+
+  follow(ids: KnownAccounts): void {
+    this.#ids = ids;
+  }
+
+  get ids(): KnownAccounts {
+    return this.#ids;
+  }
+
+  /** `now` in wall-clock milliseconds; `chance` gives a number from 0 to below 1. */
+  choose(asked: Asked, recordings: readonly Recording[], now: number, chance: () => number): Choice {
+    let choice: Choice;
+    for (const recording of recordings) {
+      if (recording.until <= now || !records(recording, asked)) continue;
+      if (!recording.errorsOnly) return 'all';
+      choice = 'errors';
+    }
+    for (const rule of this.config.of) {
+      if (!this.#fits(rule, asked) || (rule.share < 1 && chance() >= rule.share)) continue;
+      if (rule.when === 'all') return 'all';
+      choice = 'errors';
+    }
+    return choice;
+  }
+
+  #fits({ accounts, keys, models }: BodyRule, { accountId, keyId, model }: Asked): boolean {
+    if (keys !== undefined && (keyId === undefined || !keys.includes(keyId))) return false;
+    if (models !== undefined && (model === undefined || !models.includes(model))) return false;
+    if (accounts === undefined) return true;
+    return accountId !== undefined && accounts.some((named) => (this.#ids.get(named) ?? named) === accountId);
+  }
+}
+
+function records({ accountId, keyId, model }: Recording, asked: Asked): boolean {
+  return (
+    (accountId === undefined || accountId === asked.accountId) &&
+    (keyId === undefined || keyId === asked.keyId) &&
+    (model === undefined || model === asked.model)
+  );
+}
+
+/** The ids of those whom rules name; who is not there yet is left out. Rejects when the database cannot be asked. */
+export async function accountsIn({ of }: BodiesConfig, accounts: Accounts | undefined): Promise<KnownAccounts> {
+  const ids = new Map<string, string>();
+  for (const named of new Set(of.flatMap((rule) => rule.accounts ?? []))) {
+    const account = await accounts?.find(named);
+    if (account !== undefined) ids.set(named, account.id);
+  }
+  return ids;
+}

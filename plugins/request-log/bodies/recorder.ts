@@ -1,0 +1,180 @@
+/** Copies what passes of the requests that are asked for, masks it when they have ended, and hands it to the database's queue. */
+import type { Answer, AnswerWatcher, Exchange, Host, Next, Outcome } from '../../../core/contract.ts';
+import type { Recording } from '../../../core/desk.ts';
+import { call, caller } from '../../../core/vocabulary.ts';
+import { RowQueue } from '../queue.ts';
+import { type Excerpt, type Kept, OpaqueExcerpt, TextExcerpt } from './excerpt.ts';
+import { keptForm } from './form.ts';
+import { maskBody } from './mask.ts';
+import type { BodyPolicy, Choice } from './policy.ts';
+import type { BodiesConfig } from './settings.ts';
+import type { BodyStore } from './store.ts';
+
+export class BodyRecorder {
+  readonly #host: Pick<Host, 'log' | 'clock' | 'random'>;
+  readonly #queue: RowQueue;
+  #policy: BodyPolicy | undefined;
+  #recordings: readonly Recording[] = [];
+  /** Bytes of bodies whose requests have not ended. */
+  #held = 0;
+  #dropped = 0;
+  /** The one thing that a request asks while no bodies are wanted. */
+  isOn = false;
+
+  constructor(host: Pick<Host, 'log' | 'clock' | 'random'>, store: BodyStore) {
+    this.#host = host;
+    this.#queue = new RowQueue((rows) => store.insert(rows), host.log, 'bodies of requests');
+  }
+
+  get policy(): BodyPolicy | undefined {
+    return this.#policy;
+  }
+
+  /** Half of the memory is for requests that run, half for rows that wait. undefined: no bodies are kept. */
+  follow(policy: BodyPolicy | undefined, recordings: readonly Recording[] = this.#recordings): void {
+    this.#policy = policy;
+    this.#recordings = recordings;
+    if (policy !== undefined) this.#queue.follow(policy.config.memory / 2);
+    this.isOn = policy !== undefined && (policy.config.of.length > 0 || recordings.length > 0);
+  }
+
+  async run(exchange: Exchange, next: Next): Promise<Answer> {
+    try {
+      return await next();
+    } finally {
+      // The last moment at which the request's body is there, and the first at which all is known of who asks for what.
+      this.#begin(exchange);
+    }
+  }
+
+  /** Writes what waits, and says what was lost. */
+  async flush(): Promise<void> {
+    if (this.#dropped > 0) {
+      const requests = this.#dropped;
+      this.#dropped = 0;
+      this.#host.log.warn({ requests }, 'bodies were not kept: their memory (request-log.bodies.memory) is used up');
+    }
+    await this.#queue.flush();
+  }
+
+  #begin(exchange: Exchange): void {
+    try {
+      const policy = this.#policy;
+      const { clock, random } = this.#host;
+      const asked = { ...whoAsks(exchange), model: exchange.find(call)?.model };
+      const choice = policy?.choose(asked, this.#recordings, clock.now(), () => random.fraction());
+      if (policy !== undefined && choice !== undefined) this.#watch(exchange, policy, choice);
+    } catch (error) {
+      this.#host.log.error({ error, exchange: exchange.id }, 'the bodies of a request could not be looked at');
+    }
+  }
+
+  #watch(exchange: Exchange, policy: BodyPolicy, choice: Choice): void {
+    let held = 0;
+    const take = (bytes: number): boolean => {
+      if (this.#held + bytes > policy.config.memory / 2) return false;
+      this.#held += bytes;
+      held += bytes;
+      return true;
+    };
+    const pair = new BodyPair(exchange, policy.config, take);
+    exchange.watch(pair);
+    exchange.defer((outcome) => {
+      this.#held -= held;
+      if (choice === 'errors' && !isError(outcome)) return;
+      if (pair.refused) this.#dropped++;
+      else this.#queue.push(JSON.stringify(rowOf(exchange, pair, policy, this.#host.clock.now())));
+    });
+  }
+}
+
+function whoAsks(exchange: Exchange) {
+  const who = exchange.find(caller);
+  return { accountId: who?.accountId, keyId: who?.keyId };
+}
+
+function isError({ kind, status }: Outcome): boolean {
+  return kind === 'failed' || (kind === 'complete' && status >= 400);
+}
+
+/** The two bodies of one request, as they pass. */
+class BodyPair implements AnswerWatcher {
+  readonly requestType: string | undefined;
+  answerType: string | undefined;
+  readonly #config: BodiesConfig;
+  readonly #take: (bytes: number) => boolean;
+  readonly #request: Excerpt;
+  #answer: Excerpt;
+  #failed = false;
+
+  constructor({ request }: Exchange, config: BodiesConfig, take: (bytes: number) => boolean) {
+    this.#config = config;
+    this.#take = take;
+    const type = request.headers['content-type'];
+    this.requestType = typeOf(type);
+    const form = type?.startsWith('multipart/') ? keptForm(request.body, type, config.largest) : undefined;
+    this.#request = form === undefined ? this.#excerptOf(this.requestType) : { add() {}, end: () => form };
+    if (request.body.length > 0) this.#request.add(request.body);
+    this.#answer = this.#excerptOf(undefined);
+  }
+
+  get refused(): boolean {
+    const excerpts = [this.#request, this.#answer];
+    return this.#failed || excerpts.some((excerpt) => excerpt instanceof TextExcerpt && excerpt.refused);
+  }
+
+  head(_status: number, headers: Readonly<Record<string, unknown>>): void {
+    const type = headers['content-type'];
+    this.answerType = typeOf(typeof type === 'string' ? type : undefined);
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding !== 'identity') this.#answer = new OpaqueExcerpt(`${encoding}`);
+    else this.#answer = this.#excerptOf(this.answerType);
+  }
+
+  part(bytes: Uint8Array): void {
+    try {
+      this.#answer.add(bytes);
+    } catch {
+      // There may be no memory; the answer goes on.
+      this.#failed = true;
+    }
+  }
+
+  end(): { request: Kept | undefined; answer: Kept | undefined } {
+    return { request: this.#request.end(), answer: this.#answer.end() };
+  }
+
+  #excerptOf(type: string | undefined): Excerpt {
+    if (isText(type)) return new TextExcerpt(this.#config.largest, this.#take);
+    return new OpaqueExcerpt(type ?? '');
+  }
+}
+
+/** Without its parameters; whatever a client wrote there instead is no type. */
+function typeOf(contentType: string | undefined): string | undefined {
+  return /^\s*([\w.+-]{1,60}\/[\w.+-]{1,60})\s*(?:;|$)/.exec(contentType ?? '')?.[1]?.toLowerCase();
+}
+
+/** Bodies without a type are JSON as a rule. */
+function isText(type: string | undefined): boolean {
+  return type === undefined || /^text\/|[/+](?:json|xml|x-ndjson|x-www-form-urlencoded)$/.test(type);
+}
+
+/** Columns of `request_bodies`. */
+function rowOf(exchange: Exchange, pair: BodyPair, { secrets, config }: BodyPolicy, now: number): object {
+  const { request, answer } = pair.end();
+  return {
+    request_id: exchange.id,
+    account_id: exchange.find(caller)?.accountId,
+    received_at: new Date(exchange.receivedAt).toISOString(),
+    expires_at: new Date(now + config.retention).toISOString(),
+    request: request && maskBody(request, secrets),
+    request_type: pair.requestType,
+    request_bytes: request?.bytes,
+    request_left_out: request?.leftOut,
+    answer: answer && maskBody(answer, secrets),
+    answer_type: pair.answerType,
+    answer_bytes: answer?.bytes,
+    answer_left_out: answer?.leftOut,
+  };
+}

@@ -1,0 +1,188 @@
+/** Where secrets stand in a text: keys and tokens by their form, values by the name in front of them. Pure. */
+import { keyPatterns } from '../../../core/scrub.ts';
+import { markOf } from './media.ts';
+
+/** Start inclusive, end exclusive; what stands in its place, if not `***`. */
+export type Range = readonly [start: number, end: number, words?: string | undefined];
+
+export interface MaskOptions {
+  /** Names whose values are masked, beside the usual ones. */
+  readonly names: readonly string[];
+  readonly emails: boolean;
+  readonly cards: boolean;
+}
+
+export const mask = '***';
+
+/** Names whose values are masked, without hyphens and the like; those of `endings` also behind others: `db_password`. */
+const usualNames = [
+  'passwd',
+  'pwd',
+  'authorization',
+  'proxyauthorization',
+  'cookie',
+  'setcookie',
+  'credential',
+  'credentials',
+];
+const endings = ['password', 'passphrase', 'secret', 'token', 'apikey', 'accesskey', 'secretkey', 'privatekey'];
+const endingPattern = new RegExp(`(?:${endings.join('|')})$`);
+
+/** Forms of credentials, each bounded where it could fail behind itself. */
+const credentials: readonly RegExp[] = [
+  ...keyPatterns,
+  /\bBasic\s+[A-Za-z0-9+/=_-]{8,}/gi,
+  // JSON Web Tokens: https://www.rfc-editor.org/rfc/rfc7519
+  /\beyJ[\w-]{8,4096}\.[\w-]{4,4096}(?:\.[\w-]{0,4096}){0,4}/g,
+  // https://www.rfc-editor.org/rfc/rfc7468; one that is cut has no end.
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g,
+  // Passwords inside URLs.
+  /(?<=:\/\/)[^\s:@/"']{0,200}:[^\s@/"']{1,500}(?=@)/g,
+  /\bA[A-Z]IA[A-Z0-9]{16}\b/g,
+];
+const emailPattern = /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}/g;
+/** Payment cards have 12 to 19 digits: https://www.iso.org/standard/70484.html */
+const cardPattern = /(?<!\d)\d(?:[ -]?\d){11,18}(?!\d)/g;
+const wordPattern = /(?<![\w+=-])[\w+=-]{20,}/g;
+/** A shorter text holds none of all these, unless one of these signs stands in it. */
+const shortestSecret = 'Basic 12345678'.length;
+const secretSigns = /[-_:=@\d]/;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** What protocols put before ids that people look for. */
+const idPrefix =
+  /^(?:req|msg|resp|gen|call|toolu|tool|file|run|rs|fc|ws|chatcmpl|cmpl|batch|task|item|step|thread)[-_]/;
+
+const dataUrl = /data:([\w.+-]{1,60}\/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,4};base64,[A-Za-z0-9+/=_%\\-]+/gi;
+const bareBase64 = /(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{160,}/g;
+
+/** What one set of options masks; made once, used for every body. */
+export class Secrets {
+  readonly #names: ReadonlySet<string>;
+  /** A name and what stands between it and its value. */
+  readonly #named: RegExp;
+  readonly #options: MaskOptions;
+
+  constructor(options: MaskOptions) {
+    this.#options = options;
+    const names = [...usualNames, ...options.names.map(plainName)].filter((name) => name !== '');
+    this.#names = new Set(names);
+    const alone = `(?<![\\p{L}\\p{N}])(?:${names.map(loose).join('|')})`;
+    this.#named = new RegExp(
+      `(?:${endings.map(loose).join('|')}|${alone})\\\\*["'\`]?\\s{0,8}(?:=>|[:=])\\s{0,8}`,
+      'giu',
+    );
+  }
+
+  /** Whether values of this name are masked, however it is written: `apiKey`, `API_KEY`, `x-api-key`. */
+  hides(name: string): boolean {
+    const plain = plainName(name);
+    return this.#names.has(plain) || endingPattern.test(plain);
+  }
+
+  /** A text as it may be kept. */
+  masked(text: string, known: readonly Range[] = []): string {
+    if (known.length === 0 && text.length < shortestSecret && !secretSigns.test(text)) return text;
+    return without(text, joined([...known, ...this.within(text)]));
+  }
+
+  /** Ordered, and apart from one another. */
+  within(text: string): Range[] {
+    const found: Range[] = [];
+    const all = (pattern: RegExp, holds: (match: string) => boolean = () => true) => {
+      for (const match of text.matchAll(pattern))
+        if (holds(match[0])) found.push([match.index, match.index + match[0].length]);
+    };
+    for (const pattern of credentials) all(pattern);
+    all(wordPattern, isRandom);
+    for (const match of text.matchAll(dataUrl)) found.push(marked(match, match[1]?.toLowerCase() ?? 'data'));
+    for (const match of text.matchAll(bareBase64)) if (isMixed(match[0])) found.push(marked(match, 'base64'));
+    if (this.#options.emails) all(emailPattern);
+    if (this.#options.cards) all(cardPattern, isCard);
+    for (const match of text.matchAll(this.#named)) {
+      const start = match.index + match[0].length;
+      const end = valueEnd(text, start, headerName.test(match[0]) ? headerValue : bare);
+      if (end > start && !isMask.test(text.slice(start, end))) found.push([start, end]);
+    }
+    return joined(found);
+  }
+}
+
+const plainName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+
+/** The name's letters with at most one sign between any two of them: `apikey` finds `api_key`. */
+const loose = (name: string): string => [...plainName(name)].join('[-_ ]?');
+
+/** It was hidden before. */
+const isMask = /^\\*["'`]?\*{3}\\*["'`]?$/;
+const quoted = /\\*["'`]/y;
+/** A value without quotes. */
+const bare = /[^\s,;&"'`<>}\])]{1,4096}/iy;
+
+/** Values of these have words and signs of all kinds, up to the end of the line. */
+const headerName = /cookie|authorization/i;
+const headerValue = /[^\r\n"'`]{1,4096}/y;
+
+/** Where the value that begins here ends: a quoted one with its quote, however often it is quoted, another as `unquoted` says. */
+function valueEnd(text: string, start: number, unquoted: RegExp): number {
+  quoted.lastIndex = start;
+  const quote = quoted.exec(text)?.[0];
+  if (quote === undefined) {
+    unquoted.lastIndex = start;
+    return start + (unquoted.exec(text)?.[0].length ?? 0);
+  }
+  const from = start + quote.length;
+  for (let end = text.indexOf(quote, from); end !== -1; end = text.indexOf(quote, end + 1))
+    if (text[end - 1] !== '\\') return end + quote.length;
+  return text.length;
+}
+
+/** A word that nobody has written: long, with letters of both sizes and digits, or hexadecimal. */
+function isRandom(word: string): boolean {
+  if (uuid.test(word) || idPrefix.test(word)) return false;
+  const digits = word.match(/\d/g)?.length ?? 0;
+  if (digits < 2) return false;
+  if (word.length >= 24 && /[a-z]/.test(word) && /[A-Z]/.test(word)) return true;
+  return /^[0-9a-f]{32,}$/i.test(word) || /^[a-z]{2,10}[-_](?=[a-z0-9]*[a-z])[a-z0-9]{16,}$/.test(word);
+}
+
+function marked({ 0: run, index }: RegExpExecArray, type: string): Range {
+  return [index, index + run.length, markOf(type, run)];
+}
+
+function isMixed(run: string): boolean {
+  return /\d/.test(run) && /[a-z]/.test(run) && /[A-Z]/.test(run);
+}
+
+/** The check digit of ISO/IEC 7812. */
+function isCard(text: string): boolean {
+  const digits = text.replace(/\D/g, '');
+  let sum = 0;
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[digits.length - 1 - index]);
+    const weighted = index % 2 === 0 ? digit : digit * 2;
+    sum += weighted > 9 ? weighted - 9 : weighted;
+  }
+  return sum % 10 === 0;
+}
+
+/** In order and apart from one another; the longer of two that begin together comes first, and its words hold for both. */
+function joined(ranges: readonly Range[]): Range[] {
+  const ordered = ranges.toSorted((one, other) => one[0] - other[0] || other[1] - one[1]);
+  const apart: Range[] = [];
+  for (const range of ordered) {
+    const last = apart.at(-1);
+    if (last === undefined || range[0] >= last[1]) apart.push(range);
+    else if (range[1] > last[1]) apart[apart.length - 1] = [last[0], range[1]];
+  }
+  return apart;
+}
+
+function without(text: string, ranges: readonly Range[]): string {
+  let told = '';
+  let at = 0;
+  for (const [start, end, words = mask] of ranges) {
+    told += text.slice(at, start) + words;
+    at = end;
+  }
+  return told + text.slice(at);
+}

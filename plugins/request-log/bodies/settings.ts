@@ -1,0 +1,77 @@
+/** What an operator may write about bodies. */
+import type { Notice } from '../../../core/contract.ts';
+import { duration, size, z } from '../../../core/schema.ts';
+
+const dayMs = 86_400_000;
+
+const rule = z
+  .strictObject({
+    accounts: z.array(z.string().min(1)).max(100).optional().describe('Of these accounts, by name or id.'),
+    keys: z.array(z.uuid()).max(100).optional().describe('Of these keys, by id.'),
+    models: z.array(z.string().min(1)).max(100).optional().describe('For these models, as clients name them.'),
+    when: z
+      .enum(['all', 'errors'])
+      .default('all')
+      .describe('`errors`: only requests that were answered with a status from 400 on, or whose answer broke off.'),
+    share: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(1)
+      .describe('Which part of them, chosen by chance: 0.01 is one in a hundred.'),
+  })
+  .describe('Requests to which all that is said here applies.');
+
+export const bodiesSection = z
+  .strictObject({
+    of: z
+      .array(rule)
+      .max(100)
+      .default([])
+      .describe(
+        'Whose bodies are kept. None: only what `requests record` or the console asks for, for a limited time.',
+      ),
+    largest: size()
+      .refine((bytes) => bytes >= 1_024 && bytes <= 2 ** 20, 'must be from 1KB to 1MB')
+      .prefault('64KB')
+      .describe('How much of each body is kept; media count as the few words that stand in their place.'),
+    retention: duration()
+      .refine((milliseconds) => milliseconds >= 60_000 && milliseconds <= 30 * dayMs, 'must be from 1m to 30d')
+      .prefault('3d')
+      .describe('How long bodies are kept; not longer than the rows of their requests.'),
+    mask: z
+      .array(z.string().min(2).max(60))
+      .max(100)
+      .default([])
+      .describe(
+        'Further names whose values are masked, beside password, secret, token, api_key, authorization and their like.',
+      ),
+    personal: z
+      .array(z.enum(['emails', 'cards']))
+      .default([])
+      .describe('What else is masked wherever it stands: mail addresses, numbers of payment cards.'),
+    memory: size()
+      .refine((bytes) => bytes >= 2 ** 20 && bytes <= 2 ** 30, 'must be from 1MB to 1GB')
+      .prefault('32MB')
+      .describe(
+        'Memory for bodies until they are written; what goes beyond it is not kept, and the log says how many.',
+      ),
+  })
+  .describe(
+    'Keep bodies of requests and answers, masked, for operators to look at. Without this section none are kept.',
+  );
+
+export type BodiesConfig = z.output<typeof bodiesSection>;
+export type BodyRule = BodiesConfig['of'][number];
+
+/** Whoever keeps what everybody writes should know it. */
+export function noticesOf(bodies: BodiesConfig | undefined): Notice[] {
+  const isForAll = bodies?.of.some(
+    ({ accounts, keys, models, when, share }) =>
+      accounts === undefined && keys === undefined && models === undefined && when === 'all' && share === 1,
+  );
+  if (isForAll !== true) return [];
+  return [
+    { level: 'warning', text: 'request-log.bodies keeps the bodies of every request: a rule in `of` names nobody.' },
+  ];
+}

@@ -1,0 +1,67 @@
+/** Kept bodies and recordings in a real browser: shown by a click, as text, to operators alone; begun and ended with a reason. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { bodyDesk } from '../../core/desk.ts';
+import { findingsOf } from './looks.ts';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await startStage();
+});
+after(() => stage?.stop());
+
+test('bodies are shown by a click, as text and not as a page, and can be deleted', { skip: cannotRun }, async () => {
+  const { id } = stage.house.world.requests.at(-1)!;
+  const page = await stage.page();
+  await page.goto(`/console/admin/requests/${id}`);
+  await page.getByRole('button', { name: 'Show bodies' }).waitFor();
+  assert.equal(await page.getByText('A fox in a library').count(), 0);
+  await page.getByRole('button', { name: 'Show bodies' }).click();
+  await page.getByText('A fox in a library').waitFor();
+  await page.getByText('<b>What</b> is in this picture?').waitFor();
+  await page.getByText(/4\.4 .*B were left out|left out/).waitFor();
+  if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/bodies.png`, fullPage: true });
+  await page.getByRole('button', { name: 'Delete bodies' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Why?').fill('the client asked');
+  await dialog.getByRole('button', { name: 'Delete bodies' }).click();
+  await page.getByText('No bodies are kept of this request.').waitFor();
+  assert.deepEqual(stage.complaints, []);
+});
+
+test('an auditor sees the story and no way to its bodies', { skip: cannotRun }, async () => {
+  const { id } = stage.house.world.requests.at(-2)!;
+  const page = await stage.page('auditor');
+  await page.goto(`/console/admin/requests/${id}`);
+  await page.getByText('What happened').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Show bodies' }).count(), 0);
+  await page.goto('/console/admin/requests');
+  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Record bodies' }).count(), 0);
+});
+
+test('a recording is begun for what the filters name, is seen by all operators, and is stopped', {
+  skip: cannotRun,
+}, async () => {
+  const desk = stage.house.find(bodyDesk)!;
+  const page = await stage.page();
+  await page.goto('/console/admin/requests?model=claude-sonnet-5');
+  await page.getByRole('button', { name: 'Record bodies' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('claude-sonnet-5').waitFor();
+  await dialog.getByText('8 h', { exact: true }).click();
+  await dialog.getByLabel('Why?').fill('a complaint');
+  await dialog.getByRole('button', { name: 'Record bodies' }).click();
+  await page.getByText('Bodies are recorded:').waitFor();
+  const [recording] = await desk.recordings();
+  assert.deepEqual([recording!.model, recording!.until - recording!.startedAt > 28_000_000], ['claude-sonnet-5', true]);
+  if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/recording.png` });
+  assert.deepEqual(await findingsOf(page, '/console/admin/requests'), []);
+  await page.getByRole('button', { name: 'Stop recording' }).click();
+  await dialog.getByLabel('Why?').fill('done');
+  await dialog.getByRole('button', { name: 'Stop recording' }).click();
+  await page.getByText('Bodies are recorded:').waitFor({ state: 'detached' });
+  assert.deepEqual(await desk.recordings(), []);
+  assert.deepEqual(stage.complaints, []);
+});
