@@ -15,8 +15,10 @@ const programs = existsSync(versions)
       .findLast((path) => existsSync(join(path, 'postgres')))
   : undefined;
 
+export const hasPostgresPrograms = programs !== undefined;
+
 /** Tests with a server of their own are defined where tests on PostgreSQL are asked for and its programs are installed. */
-export const hasPostgres = databaseUrl !== undefined && programs !== undefined;
+export const hasPostgres = databaseUrl !== undefined && hasPostgresPrograms;
 
 export interface TestPostgres {
   readonly url: string;
