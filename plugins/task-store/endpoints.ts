@@ -25,6 +25,8 @@ export interface Rooms {
   readonly engine: Engine;
   readonly queries: Queries;
   readonly lists: ListQueries;
+  /** Throws invalid_request for an address that would never be called. */
+  readonly checkCallback: (address: string) => void;
 }
 
 type Handle = (exchange: Exchange) => Promise<Answer>;
@@ -93,6 +95,7 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
     open(exchange: Exchange) {
       const { body, headers } = exchange.request;
       const read = shape.read(body, headers);
+      if (read.callbackUrl !== undefined) rooms.checkCallback(read.callbackUrl);
       exchange.set(submission, read);
       exchange.set(call, callOf(read, tools));
     },
