@@ -2,32 +2,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { parse, parseAllDocuments } from 'yaml';
-import { hasPostgres, startPostgres, type TestPostgres } from '../helpers/postgres.ts';
-import { freePort, hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
-import { type Container, interpolate, startContainer, startFront } from './containers.ts';
-
-interface Service {
-  readonly command: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  readonly healthcheck: { readonly test: readonly string[] };
-}
-type Name = 'gateway' | 'postgres' | 'redis';
-const { services } = parse(readFileSync('docker/compose.scale.yaml', 'utf8')) as { services: Record<Name, Service> };
-
-/** What an operator writes into .env. */
-const settings = {
-  POSTGRES_PASSWORD: 'a-password',
-  SEAL_SECRET: 'a secret that all of them share, for seals',
-  AUTH_SECRET: 'a secret that all of them share, for keys',
-};
+import { parseAllDocuments } from 'yaml';
+import { hasPostgres } from '../helpers/postgres.ts';
+import { freePort, hasRedis } from '../helpers/redis.ts';
+import { type Container, startContainer, startFront } from './containers.ts';
+import { interpolate, type Stores, services, settings, startStores } from './services.ts';
 
 // nginx keeps bodies in directories that root alone may use.
 const hasNginx = existsSync('/usr/sbin/nginx') && process.getuid?.() === 0;
@@ -40,36 +26,19 @@ const hasHelm = (() => {
   }
 })();
 
-let postgres: TestPostgres;
-let redis: TestRedis;
+let stores: Stores;
 const gateways: Container[] = [];
 const portOf = ({ origin }: Container) => Number(new URL(origin).port);
 
-/** The variables of the service, with the stores' addresses as they are here. */
-function variablesOf({ environment }: Service): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(environment).map(([name, value]) => [
-      name,
-      interpolate(value, settings)
-        .replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`)
-        .replace('redis:6379', `127.0.0.1:${redis.port}`),
-    ]),
-  );
-}
-
 if (hasPostgres && hasRedis) {
   before(async () => {
-    [postgres, redis] = await Promise.all([startPostgres(), startRedis(services.redis.command.slice(1))]);
-    const { POSTGRES_USER, POSTGRES_DB } = services.postgres.environment;
-    assert.equal(postgres.sql('select current_user'), POSTGRES_USER);
-    postgres.sql(`create database ${POSTGRES_DB}`);
-    const { gateway } = services;
-    gateways.push(await startContainer(gateway.command, variablesOf(gateway)));
-    gateways.push(await startContainer(gateway.command, variablesOf(gateway)));
+    stores = await startStores();
+    for (let index = 0; index < 2; index += 1)
+      gateways.push(await startContainer(services.gateway.command, stores.variables));
   });
   after(async () => {
     await Promise.all(gateways.map((gateway) => gateway.kill()));
-    await Promise.all([postgres?.close(), redis?.stop()]);
+    await stores?.close();
   });
 }
 const testOfFleet = hasPostgres && hasRedis ? test : () => {};
@@ -84,6 +53,8 @@ test('what must be set stops compose, what may be left out is empty', () => {
 });
 
 testOfFleet('the stores are healthy by their own checks, and Redis is as its command says', () => {
+  const { postgres, redis } = stores;
+  assert.equal(postgres.sql('select current_user'), services.postgres.environment['POSTGRES_USER']);
   const [program, ...words] = services.postgres.healthcheck.test[1]!.split(' ');
   assert.match(postgres.run(program!, ...words), /accepting connections/);
   const [, client, ...question] = services.redis.healthcheck.test;
@@ -106,7 +77,7 @@ testOfFleet(
       const answer = await fetch(`${origin}/v1/tasks`, { headers: { authorization: `Bearer ${key}` } });
       assert.deepEqual([answer.status, ((await answer.json()) as { data: unknown[] }).data], [200, []]);
     }
-    assert.ok(Number(redis.command('client', 'list').split('\n').length) > 1, 'they are at Redis');
+    assert.ok(stores.redis.command('client', 'list').split('\n').length > gateways.length, 'they are at Redis');
   },
 );
 
@@ -204,7 +175,7 @@ testOfChart(
     writeFileSync(file, of('ConfigMap').data!['gateway.yaml']!.replace('/app/', `${process.cwd()}/`));
     const given = Object.fromEntries(pod!.env.map(({ name, value }) => [name, value]));
     const metricsPort = await freePort();
-    const { DATABASE_URL, REDIS_URL, SEAL_SECRET, AUTH_SECRET } = variablesOf(services.gateway);
+    const { DATABASE_URL, REDIS_URL, SEAL_SECRET, AUTH_SECRET } = stores.variables;
     const secrets = {
       DATABASE_URL: DATABASE_URL!,
       REDIS_URL: REDIS_URL!,

@@ -78,18 +78,6 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<numbe
   return (await gone)[0];
 }
 
-/** `${NAME:-default}` and `${NAME:?}` as compose reads them. Throws for a variable that must be set and is not. */
-export function interpolate(text: string, variables: Readonly<Record<string, string>>): string {
-  return text.replaceAll(
-    /\$\{(\w+)(?::([-?])([^}]*))?\}/g,
-    (_, name: string, kind: string | undefined, rest: string) => {
-      const value = variables[name] ?? '';
-      if (value === '' && kind === '?') throw new Error(`the variable ${name} must be set`);
-      return value === '' && kind === '-' ? rest : value;
-    },
-  );
-}
-
 export interface Front {
   readonly origin: string;
   /** What it has logged of requests. */
