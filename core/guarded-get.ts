@@ -62,6 +62,11 @@ export class GuardedClient {
     await Promise.all([this.#agent.destroy(), this.#openAgent?.destroy()]);
   }
 
+  /** Throws Unfetchable for an address of which can be told without asking anybody that it is refused. */
+  check(address: string): void {
+    this.#checked(address);
+  }
+
   /** Sends a text, and resolves with the status of the answer, of which nothing is read. A redirect is not followed. */
   async post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
     const url = this.#checked(address);

@@ -9,7 +9,7 @@ const choice = 'TEST_DATABASE_URL';
 const ofTheWire = new RegExp(
   `^tests/(?:browser|core|sdk|relay|matrix|pitfalls|readme)|^tests/end-to-end/(?:${[
     ...['absorbed', 'bad-input', 'clients', 'drain', 'failover', 'leaving', 'outcome-table', 'proxies'],
-    ...['second-gateway', 'security', 'task-demo', 'task-vendors', 'upstream-health', 'wire'],
+    ...['second-gateway', 'security', 'task-demo', 'task-recordings', 'task-vendors', 'upstream-health', 'wire'],
   ].join('|')})\\.`,
 );
 /** These are of the embedded store, whatever server there is. */

@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { Webhook } from 'standardwebhooks';
 import type { Clock, Log, Random } from '../../core/contract.ts';
+import { type GuardedClient, Unfetchable } from '../../core/guarded-get.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { invalid } from '../../core/request-body.ts';
 import type { Database } from '../../core/vocabulary.ts';
 import { type Leased, takeDue } from './leases.ts';
 import type { StoredTask, TaskRows } from './rows.ts';
@@ -117,6 +119,16 @@ export class Callbacks {
     await this.#tools.store.orm.execute(sql`
       update ${this.#table} set tries = tries + 1, lease = null, lease_until = null, ${changes}
       where id = ${id}::uuid and lease = ${lease}`);
+  }
+}
+
+/** Throws invalid_request for an address that the guard would refuse at each try; where a name leads to is seen only then. */
+export function checkCallback(client: GuardedClient, address: string): void {
+  try {
+    client.check(address);
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error;
+    throw invalid(`The address in "callback_url" cannot be called: ${error.message}.`, 'callback_url');
   }
 }
 

@@ -1,7 +1,7 @@
 /** The endpoints of tasks: orders and queries, in every client protocol that speaks of them. */
 import type { Answer, Endpoint, Exchange, Host } from '../../core/contract.ts';
 import { envelope } from '../../core/error-envelope.ts';
-import type { GatewayError } from '../../core/errors.ts';
+import { errorStatus, type GatewayError } from '../../core/errors.ts';
 import { call } from '../../core/vocabulary.ts';
 import type { TaskConfig } from './config.ts';
 import type { Shape } from './contract.ts';
@@ -25,15 +25,23 @@ export interface Rooms {
   readonly engine: Engine;
   readonly queries: Queries;
   readonly lists: ListQueries;
+  /** Throws invalid_request for an address that would never be called. */
+  readonly checkCallback: (address: string) => void;
 }
 
 type Handle = (exchange: Exchange) => Promise<Answer>;
 
-const renderError = (error: GatewayError) => ({
+const renderError = (error: GatewayError): Answer => ({
   status: error.status,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(envelope(error)),
 });
+
+/** Section 7 of the interface: a video of a model that is not offered is a bad request, and 404 speaks of tasks alone. */
+function renderVideoError(error: GatewayError): Answer {
+  const isModel = error.kind === 'not_found' && error.field === 'model';
+  return { ...renderError(error), status: isModel ? errorStatus.invalid_request : error.status };
+}
 
 export function endpointsOf(rooms: Rooms): Endpoint[] {
   const { expose } = rooms.config;
@@ -87,10 +95,11 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
     open(exchange: Exchange) {
       const { body, headers } = exchange.request;
       const read = shape.read(body, headers);
+      if (read.callbackUrl !== undefined) rooms.checkCallback(read.callbackUrl);
       exchange.set(submission, read);
       exchange.set(call, callOf(read, tools));
     },
-    renderError,
+    renderError: operation === 'videos' ? renderVideoError : renderError,
     handle: (exchange) => takeOrder(exchange, taking),
   };
 }

@@ -18,7 +18,7 @@ import {
   usageReport,
 } from '../../core/vocabulary.ts';
 import { adapters } from './adapters/index.ts';
-import { Callbacks, callbackKey, callbackSecret } from './callbacks.ts';
+import { Callbacks, callbackKey, callbackSecret, checkCallback } from './callbacks.ts';
 import { commandsOf } from './commands.ts';
 import { configSchema, type TaskConfig } from './config.ts';
 import { endpointsOf } from './endpoints.ts';
@@ -86,6 +86,7 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
     engine,
     queries: new Queries(tools),
     lists: new ListQueries(tools),
+    checkCallback: (address) => checkCallback(outside, address),
   });
   const secret = () => callbackKey(store, config.callbacks.secret, host.random);
   return {

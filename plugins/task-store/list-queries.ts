@@ -27,14 +27,14 @@ export class ListQueries {
     this.#lists = new TaskLists(tools.store);
   }
 
-  /** Newest first; `after` is the last id of the page before. */
+  /** Newest first, or oldest with `order=asc`; `after` is the last id of the page before. */
   async after(exchange: Exchange, scope: Scope): Promise<Answer> {
     const { query } = exchange.request;
     const limit = numberIn(query, 'limit', usualLimit, mostListed);
     const filter = { kind: scope.kind ?? kindIn(query.get('kind')), ...statusIn(query, 'status') };
     const after = query.get('after');
-    const from = after === null ? {} : { from: { after } };
-    const found = await this.#lists.page(exchange.get(caller).accountId, filter, { limit: limit + 1, ...from });
+    const page = { limit: limit + 1, oldestFirst: isAscending(query), ...(after === null ? {} : { from: { after } }) };
+    const found = await this.#lists.page(exchange.get(caller).accountId, filter, page);
     const tasks = found.slice(0, limit);
     return json({
       object: 'list',
@@ -83,6 +83,13 @@ function numberIn(query: URLSearchParams, field: string, usual: number, most: nu
   const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (number >= 1 && number <= most) return number;
   throw invalidParameter(`The parameter "${field}" must be from 1 to ${most}.`, field);
+}
+
+function isAscending(query: URLSearchParams): boolean {
+  const order = query.get('order') ?? 'desc';
+  if (order !== 'asc' && order !== 'desc')
+    throw invalidParameter('The parameter "order" must be asc or desc.', 'order');
+  return order === 'asc';
 }
 
 /** Written once for each, or in one text with commas. */

@@ -18,9 +18,10 @@ export interface Filter {
   readonly serviceTier?: string | undefined;
 }
 
-/** Newest first. */
+/** Newest first, unless it says else. */
 export interface Page {
   readonly limit: number;
+  readonly oldestFirst?: boolean;
   /** Id of the task behind which the page begins; or how many are left out. */
   readonly from?: { readonly after: string } | { readonly offset: number };
 }
@@ -34,16 +35,17 @@ export class TaskLists {
     this.#table = sql`${sql.identifier(store.schema)}.${sql.identifier('tasks')}`;
   }
 
-  async page(accountId: string, filter: Filter, { limit, from }: Page): Promise<StoredTask[]> {
+  async page(accountId: string, filter: Filter, { limit, oldestFirst, from }: Page): Promise<StoredTask[]> {
     const conditions = conditionsOf(accountId, filter);
+    const [behind, direction] = oldestFirst === true ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`];
     if (from !== undefined && 'after' in from)
-      conditions.push(sql`(created_at, id) < (select created_at, id from ${this.#table} as last
+      conditions.push(sql`(created_at, id) ${behind} (select created_at, id from ${this.#table} as last
         where last.id = ${from.after} and last.account_id = ${accountId})`);
     const offset = from !== undefined && 'offset' in from ? from.offset : 0;
     const found = await rowsOf<Row>(
       this.#store.orm,
       sql`select ${toldColumns} from ${this.#table} as taken where ${sql.join(conditions, sql` and `)}
-          order by created_at desc, id desc limit ${limit}::int offset ${offset}::int`,
+          order by created_at ${direction}, id ${direction} limit ${limit}::int offset ${offset}::int`,
     );
     return found.map(taskOf);
   }

@@ -50,6 +50,11 @@ export class Queries {
 
   /** The first file of what was made. */
   async content(exchange: Exchange, scope: Scope): Promise<Answer> {
+    const variant = exchange.request.query.get('variant') ?? 'video';
+    if (variant !== 'video') {
+      const message = 'The parameter "variant" must be video: nothing else is kept.';
+      throw new GatewayError('invalid_request', message, { field: 'variant' });
+    }
     const task = await this.#find(exchange, scope);
     const [first] = task.results;
     if (first === undefined)

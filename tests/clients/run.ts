@@ -1,24 +1,31 @@
 /**
- * `npm run test:clients [-- --only chat]`: installs the coding clients, then runs the turns where no network but loopback
- * exists.
- * Exit 1: a turn failed. Exit 77: a client could not be installed, so nothing was tested.
+ * `npm run test:clients [-- --only chat] [--fleet]`: installs the coding clients, then runs the turns where no network but
+ * loopback exists; `--fleet`: before two gateway processes instead of one.
+ * Exit 1: a turn failed. Exit 77: a client could not be installed, or a store of the fleet is missing: nothing was tested.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { hasPostgresPrograms } from '../helpers/postgres.ts';
+import { hasRedis } from '../helpers/redis.ts';
 import { install, NotInstalled } from './install.ts';
 import { protocols } from './vendor.ts';
 
 const notTested = 77;
-const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
+const { only, fleet = false } = parseArgs({ options: { only: { type: 'string' }, fleet: { type: 'boolean' } } }).values;
 if (only !== undefined && !protocols.some((name) => name === only)) throw new Error(`there is no protocol "${only}"`);
 
+/** PostgreSQL refuses to run as root: for a fleet the accounts inside must be those outside. */
+const sealing = !fleet ? ['-rn'] : process.getuid?.() === 0 ? ['-n'] : ['-cn', '--keep-caps'];
+
 try {
+  if (fleet && !(hasPostgresPrograms && hasRedis)) throw new NotInstalled('PostgreSQL or Redis is not installed.');
   const [claudeCode, codex] = await Promise.all([install('claude-code'), install('codex')]);
   process.exitCode = await runTurns({
     CLAUDE_CODE_BINARY: claudeCode,
     CODEX_BINARY: codex,
+    ...(fleet ? { CLIENTS_ON: 'fleet' } : {}),
     ...(only === undefined ? {} : { ONLY_PROTOCOL: only }),
   });
 } catch (error) {
@@ -29,18 +36,14 @@ try {
 
 async function runTurns(environment: Record<string, string>): Promise<number> {
   const words = ['--import', 'tsx', '--test', '--test-timeout=120000', join(import.meta.dirname, 'turns.ts')];
-  const isSealed = canUnshare();
+  const isSealed = spawnSync('unshare', [...sealing, 'sh', '-c', 'ip link set lo up']).status === 0;
   console.log(
     isSealed ? 'Network: loopback alone, in a namespace of its own.' : 'Network: watched by a proxy, not sealed.',
   );
   const [command, ...rest] = isSealed
-    ? ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', process.execPath, ...words]
+    ? ['unshare', ...sealing, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', process.execPath, ...words]
     : [process.execPath, ...words];
   const child = spawn(command!, rest, { stdio: 'inherit', env: { ...process.env, ...environment } });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
-}
-
-function canUnshare(): boolean {
-  return spawnSync('unshare', ['-rn', 'sh', '-c', 'ip link set lo up']).status === 0;
 }

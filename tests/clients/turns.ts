@@ -7,12 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { database } from '../../core/vocabulary.ts';
 import { RowQueue } from '../../plugins/request-log/queue.ts';
-import { type Customer, dropSchema, faces, modelAt, yamlOf } from '../end-to-end/house.ts';
-import { databaseUrl, fillDirectory } from '../helpers/database.ts';
-import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { type Customer, modelAt } from '../end-to-end/house.ts';
 import { reported, signature } from './agent.ts';
+import { type Ground, startGround } from './ground.ts';
 import { type Client, clients, type Finished, run } from './launch.ts';
 import { type AgentVendor, type ProtocolName, protocols, startAgentVendor, upstreamModel } from './vendor.ts';
 
@@ -41,12 +39,12 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
 
     for (const client of clients)
       test(`${client.name} reads a file with its own tool and tells what it says`, async (context) => {
-        const { finished, secret, rows } = await scene.turn(client);
+        const { finished, secret, rows, handed } = await scene.turn(client);
         const { requests } = scene.vendor;
         const told = `${finished.stdout}\n${finished.stderr}\n${requests.map(({ path, outcome }) => `${path}: ${outcome}`).join('\n')}`;
-        context.diagnostic(
-          `${finished.tookMs} ms, ${requests.map(({ outcome }) => outcome.split('\n')[0]).join(' | ')}`,
-        );
+        const outcomes = requests.map(({ outcome }) => outcome.split('\n')[0]).join(' | ');
+        const parts = handed.length === 0 ? '' : `, handed ${handed.join(' and ')}`;
+        context.diagnostic(`${finished.tookMs} ms${parts}, ${outcomes}`);
         assert.equal(finished.exitCode, 0, told);
         assert.ok(client.answerIn(finished.stdout).includes(secret), told);
         assert.deepEqual(finished.strayed, []);
@@ -56,13 +54,14 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
           [],
         );
         assertSettled(rows, client, requests.length);
+        assert.ok(!handed.includes(0), `the processes were handed ${handed} requests`);
         // What the model has signed comes back to it, through a client of another protocol too. Chat has no signatures.
         if (protocol !== 'chat') assert.ok(JSON.stringify(requests.at(-1)!.body).includes(signature));
       });
 
     test('what clients ask beside their turns is answered', async () => {
       const { key } = await scene.customer();
-      const { origin } = scene.gateway;
+      const { origin } = scene.ground;
       const headers = { authorization: `Bearer ${key}`, 'anthropic-version': '2023-06-01' };
       const list = await fetch(`${origin}/v1/models?limit=1000`, { headers });
       const { data } = (await list.json()) as { data: { id: string; type: string }[] };
@@ -74,10 +73,12 @@ for (const protocol of protocols.filter((name) => name === (process.env['ONLY_PR
       assert.equal((await fetch(`${origin}/api/hello`, { method: 'HEAD' })).status, 200);
     });
 
+    test('the money of all that is in order', () => scene.ground.house.audit());
+
     test('an upgrade to a WebSocket is answered 426 at once', async () => {
       const { key } = await scene.customer();
       const startedAt = performance.now();
-      assert.match(await upgrade(scene.gateway.origin, key), /^HTTP\/1\.1 426 /);
+      assert.match(await upgrade(scene.ground.origin, key), /^HTTP\/1\.1 426 /);
       assert.ok(performance.now() - startedAt < 500);
     });
   });
@@ -100,12 +101,20 @@ function assertSettled(rows: readonly RequestRow[], client: Client, atVendor: nu
   }
 }
 
+interface Turned {
+  readonly finished: Finished;
+  readonly secret: string;
+  readonly rows: readonly RequestRow[];
+  /** Requests by process, where there are several. */
+  readonly handed: readonly number[];
+}
+
 interface Scene {
-  readonly gateway: TestGateway;
+  readonly ground: Ground;
   readonly vendor: AgentVendor;
   customer(): Promise<Customer>;
   /** One turn of a client in a directory whose file holds a new secret, and what it left behind. */
-  turn(client: Client): Promise<{ finished: Finished; secret: string; rows: RequestRow[] }>;
+  turn(client: Client): Promise<Turned>;
   close(): Promise<void>;
 }
 
@@ -113,15 +122,10 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'client-work-'));
   const file = join(directory, 'note.txt');
   const vendor = await startAgentVendor(protocol, () => file);
-  const data = await mkdtemp(join(tmpdir(), 'client-gateway-'));
-  if (databaseUrl === undefined) await fillDirectory(data);
-  const gateway = await startGateway(gatewayFile(protocol, vendor), {
-    directory: data,
-    environment: databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl },
-  });
-  const house = faces(gateway);
+  const ground = await startGround(sectionsFor(protocol, vendor));
+  const { house } = ground;
   return {
-    gateway,
+    ground,
     vendor,
     customer: () => house.customer(),
     async turn(client) {
@@ -129,34 +133,30 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
       await writeFile(file, `The word of the day is ${secret}.\n`);
       vendor.requests.length = 0;
       const { accountId, key } = await house.customer();
+      const before = [...ground.handed];
       const prompt = `Read the file ${file} and tell me what it says.`;
-      const finished = await run(client, directory, { prompt, origin: gateway.origin, key });
+      const finished = await run(client, directory, { prompt, origin: ground.origin, key });
       await pause(2 * RowQueue.flushIntervalMs);
       const rows = (await house.rows<RequestRow>('requests')).filter(({ account_id }) => account_id === accountId);
-      return { finished, secret, rows };
+      return { finished, secret, rows, handed: ground.handed.map((count, index) => count - before[index]!) };
     },
     async close() {
-      const { schema } = gateway.gateway.find(database)!;
-      await gateway.stop();
+      await ground.close();
       await vendor.stop();
-      await dropSchema(schema);
-      for (const used of [directory, data]) await rm(used, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
 /** Every model that the clients ask for by themselves is the vendor's one model. */
-function gatewayFile(protocol: ProtocolName, vendor: AgentVendor): string {
+function sectionsFor(protocol: ProtocolName, vendor: AgentVendor): Record<string, unknown> {
   const names = [...clients.map(({ model }) => model), 'claude-haiku-4-5-20251001', 'claude-haiku-5-5'];
   const model = { ...modelAt(`vendor/${upstreamModel}`), context: '1M', max_output: '128k' };
-  return yamlOf({
-    gateway: 'clients',
-    schema: `clients_${randomBytes(6).toString('hex')}`,
-    listen: '127.0.0.1:0',
+  return {
     plans: { default: 'open', offers: { open: { price: 0 } } },
     providers: { vendor: { keys: 'vendor-key', speaks: { [protocol]: vendor.base } } },
     models: Object.fromEntries(names.map((name) => [name, model])),
-  });
+  };
 }
 
 /** The head of the answer to a WebSocket upgrade. */

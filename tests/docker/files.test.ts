@@ -67,6 +67,7 @@ interface Service {
   readonly command?: readonly string[];
   readonly environment?: Record<string, string>;
   readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
   readonly depends_on?: readonly string[] | Record<string, unknown>;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
@@ -110,6 +111,7 @@ test('nginx asks the port that the gateway listens on, lets streams through, and
   const { services } = parse(read('docker/compose.scale.yaml')) as { services: Record<string, Service> };
   assert.ok(host! in services);
   assert.match(read('config/main.yaml'), new RegExp(`^listen: \\$\\{PORT:-${port}\\}$`, 'm'));
+  assert.match(text, new RegExp(`listen ${services['front']!.ports![0]!.split(':')[1]};`));
   assert.match(text, /proxy_buffering off;/);
   assert.match(text, /proxy_next_upstream error;/);
 });

@@ -1,18 +1,31 @@
 /**
  * `npm run test:image`: does what the Dockerfile says, step by step, in empty directories that become
  * the root of what runs in them, then serves as the image would: not as root, with a root that cannot be written. Its health
- * check must succeed, it must answer, and end at SIGTERM. Packages come from npm's cache or registry.
+ * check must succeed, it must answer, and end at SIGTERM; then once more as a gateway of compose.scale.yaml, where PostgreSQL
+ * and Redis are installed. Packages come from npm's cache or registry.
  * Exit 77: this machine cannot (it needs root on Linux, for mount namespaces).
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../helpers/redis.ts';
+import { hasPostgresPrograms } from '../helpers/postgres.ts';
+import { freePort, hasRedis } from '../helpers/redis.ts';
 import { environmentOf, readDockerfile, type Stage } from './dockerfile.ts';
 import { canMakeRooms, makeRoom, type Room, type Where } from './room.ts';
+import { services, startStores } from './services.ts';
 
 const cannot = 77;
 const readyWithinMs = 60_000;
@@ -38,7 +51,9 @@ interface Image {
 try {
   let image: Image | undefined;
   for (const [index, stage] of stages.entries()) image = await build(stage, join(base, `stage-${index}`));
-  await serve(image!);
+  await serve(image!, image!.command, {});
+  await serveOfFleet(image!);
+  tellSize(image!);
 } finally {
   rmSync(base, { recursive: true, force: true });
 }
@@ -81,10 +96,28 @@ function copy(words: readonly string[], from: string | undefined, directory: str
   }
 }
 
-async function serve({ room, where, volumes, entry, command, health }: Image): Promise<void> {
+/** As compose.scale.yaml says, with an empty volume. */
+async function serveOfFleet(image: Image): Promise<void> {
+  if (!hasPostgresPrograms || !hasRedis) return console.log('PostgreSQL or Redis is not installed: no fleet was tried');
+  for (const volume of image.volumes)
+    for (const name of readdirSync(join(image.room.root, volume)))
+      rmSync(join(image.room.root, volume, name), { recursive: true });
+  const stores = await startStores();
+  try {
+    await serve(image, services.gateway.command, stores.variables);
+  } finally {
+    await stores.close();
+  }
+}
+
+async function serve(
+  { room, where, volumes, entry, health }: Image,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
   assert.ok(where.user !== undefined && where.user !== 'root', 'the image runs as root');
   const port = await freePort();
-  const inside: Where = { ...where, environment: { ...where.environment, PORT: `${port}` } };
+  const inside: Where = { ...where, environment: { ...where.environment, ...environment, PORT: `${port}` } };
   const startedAt = performance.now();
   const gateway = room.serve([...entry, ...command], inside, volumes);
   const healthy = async () => {
@@ -98,13 +131,16 @@ async function serve({ room, where, volumes, entry, command, health }: Image): P
     assert.ok(performance.now() - startedAt < readyWithinMs, 'it is not ready');
     await pause(100);
   }
-  console.log(`ready after ${Math.round(performance.now() - startedAt)} ms`);
+  console.log(`${command.join(' ')}: ready after ${Math.round(performance.now() - startedAt)} ms`);
   assert.equal(await healthy(), true, 'the health check fails');
   assert.equal((await fetch(`${origin}/v1/models`)).status, 200);
   assert.equal((await fetch(`${origin}/console/`)).status, 200, 'the console has no pages');
   gateway.kill('SIGTERM');
   assert.equal(((await once(gateway, 'exit')) as [number | null])[0], 0);
   assert.equal(await healthy(), false);
+}
+
+function tellSize({ room, where }: Image): void {
   const size = globSync('**', { cwd: join(room.root, where.directory) }).reduce(
     (sum, name) => sum + (statSync(join(room.root, where.directory, name), { throwIfNoEntry: false })?.size ?? 0),
     0,

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { databaseUrl } from './database.ts';
 import { freePort } from './redis.ts';
 
 const versions = '/usr/lib/postgresql';
@@ -15,8 +14,10 @@ const programs = existsSync(versions)
       .findLast((path) => existsSync(join(path, 'postgres')))
   : undefined;
 
+export const hasPostgresPrograms = programs !== undefined;
+
 /** Tests with a server of their own are defined where tests on PostgreSQL are asked for and its programs are installed. */
-export const hasPostgres = databaseUrl !== undefined && programs !== undefined;
+export const hasPostgres = (process.env['TEST_DATABASE_URL'] ?? '') !== '' && hasPostgresPrograms;
 
 export interface TestPostgres {
   readonly url: string;

@@ -1,4 +1,4 @@
-/** Two gateway processes on one PostgreSQL and one Redis, behind a proxy that hands connections out in turn. */
+/** Two gateway processes on one PostgreSQL and one Redis, behind a proxy that hands requests out in turn. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { boot, type Gateway } from '../../core/boot.ts';
@@ -8,7 +8,7 @@ import { startVendor } from '../../plugins/sandbox/vendor.ts';
 import { gather } from '../end-to-end/fleet.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { hasRedis, startRedis } from '../helpers/redis.ts';
-import { startTcpProxy } from '../helpers/tcp-proxy.ts';
+import { startTurningProxy } from '../helpers/turning-proxy.ts';
 
 /** Two processes need a database and counters that both reach. */
 export const hasFleet = databaseUrl !== undefined && hasRedis;
@@ -38,16 +38,14 @@ export async function startFleet(offers: object): Promise<Ground> {
     { environment },
   );
   await Promise.all(fleet.nodes.map((node) => node.start()));
-  const [first, second] = fleet.nodes.map(({ origin }) => Number(new URL(origin).port));
-  const proxy = await startTcpProxy(first!);
-  proxy.lead(first!, second!);
+  const proxy = await startTurningProxy(fleet.nodes.map(({ origin }) => origin));
   const gateway = await boot(fleet.nodes[0]!.file, {
     mode: 'command',
     environment: { ...environment, DATA_DIR: `${fleet.nodes[0]!.file}.desk`, DATABASE_URL: databaseUrl! },
     log: createLog('silent'),
   });
   return {
-    origin: `http://127.0.0.1:${proxy.port}`,
+    origin: proxy.origin,
     gateway,
     bill: async () => vendor.bill(),
     async stop() {

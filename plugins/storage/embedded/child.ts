@@ -1,6 +1,6 @@
 /** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
 import { mkdirSync, rmSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
@@ -28,7 +28,8 @@ process.on('message', (message: ToChild) => {
   else tell({ kind: 'pong' });
 });
 // Requests are served first: the journal waits for the database, clients do not. Not too low, or the backlog grows.
-setPriority(niceness);
+// Who was started nicer than that may not become less so.
+setPriority(Math.max(niceness, getPriority()));
 process.umask(0o077);
 run().catch((error: Error) => {
   tell({ kind: 'failed', reason: error.message });

@@ -2,6 +2,7 @@
 import { type JsonObject, objectOf } from '../../../core/json.ts';
 import { invalid, readBody } from '../../../core/request-body.ts';
 import type { Order, Reference, Shape, Submission, Task } from '../contract.ts';
+import { boundaryIn, type FormPart, readMultipart } from '../multipart.ts';
 import { optionalAddress, optionalText, requiredText, restOf } from './fields.ts';
 import { sizeOf } from './image-request.ts';
 import { readImage } from './references.ts';
@@ -47,8 +48,9 @@ function told(task: Task): JsonObject {
 }
 
 /** Throws invalid_request that names the field. */
-function readVideo(bytes: Uint8Array): Submission {
-  const { json } = readBody(bytes, read);
+function readVideo(bytes: Uint8Array, headers: Readonly<Record<string, string | undefined>>): Submission {
+  const boundary = boundaryIn(headers['content-type']);
+  const json = boundary === undefined ? readBody(bytes, read).json : formAsJson(readMultipart(bytes, boundary));
   const model = requiredText(json, 'model');
   const prompt = requiredText(json, 'prompt');
   const seconds = secondsIn(json);
@@ -64,6 +66,19 @@ function readVideo(bytes: Uint8Array): Submission {
     fields,
   };
   return { order, waits: false, form: 'url', callbackUrl: optionalAddress(json, 'callback_url') };
+}
+
+/** The official clients send a form: a file is its content in base64, `input_reference[image_url]` a member of an object. */
+function formAsJson(parts: readonly FormPart[]): JsonObject {
+  const members = new Map<string, unknown>();
+  for (const { name, filename, bytes } of parts) {
+    const [, outer = name, inner] = /^([^[]+)\[([^\]]+)\]$/.exec(name) ?? [];
+    if (members.has(outer)) throw invalid(`The field "${outer}" is there more than once.`, outer);
+    if (filename !== undefined && name !== 'input_reference') throw invalid(`The field "${name}" takes no file.`, name);
+    const value = bytes.toString(filename === undefined ? 'utf8' : 'base64');
+    members.set(outer, inner === undefined ? value : { [inner]: value });
+  }
+  return Object.fromEntries(members);
 }
 
 /** The official clients send a text. */

@@ -108,6 +108,22 @@ test('nothing is fetched from inside', async () => {
   await bob.hasPaid(parseUsd('10'), 0n);
 });
 
+test('a callback that would lead inside is refused with its order, by its name', async () => {
+  const carol = await clientOf(guarded, 'carol');
+  for (const address of [
+    shelfOrigin,
+    'http://[::1]:8080/',
+    'https://example.com:22/',
+    'https://me:word@example.com/',
+  ]) {
+    const order = { model: 'xai', prompt: 'A hat', callback_url: address };
+    const { status, json } = await carol.send('POST', '/v1/images/generations', order);
+    assert.deepEqual([status, json.error.param], [400, 'callback_url'], address);
+  }
+  await carol.hasPaid(parseUsd('10'), 0n);
+  assert.deepEqual((await carol.send('GET', '/v1/tasks')).json.data, []);
+});
+
 const tasks = '/v1/contents/generations/tasks';
 const film = (words: string) => ({
   model: 'film',

@@ -1,0 +1,80 @@
+/** What the clients call: one gateway in this process, or a fleet of two behind a proxy that knows no affinity. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { boot } from '../../core/boot.ts';
+import { createLog } from '../../core/log.ts';
+import { database } from '../../core/vocabulary.ts';
+import { gather } from '../end-to-end/fleet.ts';
+import { dropSchema, faces, type House, yamlOf } from '../end-to-end/house.ts';
+import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { startGateway } from '../helpers/gateway.ts';
+import { startPostgres } from '../helpers/postgres.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { startTurningProxy } from '../helpers/turning-proxy.ts';
+
+export interface Ground {
+  readonly origin: string;
+  readonly house: Pick<House, 'customer' | 'rows' | 'audit'>;
+  /** Requests that each process was handed so far; of one alone nobody counts them. */
+  readonly handed: readonly number[];
+  close(): Promise<void>;
+}
+
+/** `sections` are those of the gateways' file. */
+export function startGround(sections: Record<string, unknown>): Promise<Ground> {
+  return process.env['CLIENTS_ON'] === 'fleet' ? startFleet(sections) : startOne(sections);
+}
+
+async function startOne(sections: Record<string, unknown>): Promise<Ground> {
+  const directory = await mkdtemp(join(tmpdir(), 'client-gateway-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+  const schema = `clients_${randomBytes(6).toString('hex')}`;
+  const file = yamlOf({ gateway: 'clients', schema, listen: '127.0.0.1:0', ...sections });
+  const environment = databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl };
+  const gateway = await startGateway(file, { directory, environment });
+  return {
+    origin: gateway.origin,
+    house: faces(gateway),
+    handed: [],
+    async close() {
+      const { schema: used } = gateway.gateway.find(database)!;
+      await gateway.stop();
+      await dropSchema(used);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const processes = 2;
+
+/** A database and counters of its own, and secrets that all share; keys and rows are made and read as by a command. */
+async function startFleet(sections: Record<string, unknown>): Promise<Ground> {
+  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  const environment = { DATABASE_URL: postgres.url, REDIS_URL: redis.url };
+  const secrets = {
+    auth: { secret: 'a secret that all of them share, for keys' },
+    'protocol-convert': { seal_secret: 'a secret that all of them share, for seals' },
+  };
+  const fleet = await gather({ ...sections, ...secrets }, processes, { database: postgres.url, environment });
+  await Promise.all(fleet.nodes.map((node) => node.start()));
+  const proxy = await startTurningProxy(fleet.nodes.map(({ origin }) => origin));
+  const { origin, handed } = proxy;
+  const { file } = fleet.nodes[0]!;
+  const directory = `${file}.desk`;
+  const log = createLog('silent');
+  const gateway = await boot(file, { mode: 'command', environment: { ...environment, DATA_DIR: directory }, log });
+  const stop = () => gateway.stop(0);
+  return {
+    origin,
+    house: faces({ origin, gateway, directory, lines: [], stop }),
+    handed,
+    async close() {
+      proxy.close();
+      await stop();
+      await fleet.close();
+      await Promise.all([postgres.close(), redis.stop()]);
+    },
+  };
+}

@@ -1,0 +1,104 @@
+/** `/v1/videos` through a whole gateway as the official client uses it: forms with a file, states, pages in both orders, the film. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import OpenAI, { toFile } from 'openai';
+import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { type Client, clientOf, ended, png } from './clients.ts';
+
+let vendor: RunningVendor;
+let gateway: TestGateway;
+let alice: Client;
+let official: OpenAI;
+
+before(async () => {
+  vendor = await startVendor({ key: 'vendor-key' });
+  gateway = await startGateway(`
+gateway: videos
+listen: 127.0.0.1:0
+plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, files, task-store]
+auth: { public: [] }
+plans: { default: free, offers: { free: { price: 0 } } }
+providers: { studio: { keys: vendor-key, speaks: { xai-videos: "${vendor.origin}/imagine/v1" } } }
+models: { film: { owned_by: tests, kind: video, targets: [studio], price: { second: 0.05 } } }
+task-store: { poll: { first: 50ms, longest: 100ms } }
+`);
+  alice = await clientOf(gateway, 'alice');
+  official = new OpenAI({ baseURL: `${gateway.origin}/v1`, apiKey: alice.key, maxRetries: 0 });
+});
+after(async () => {
+  await gateway?.stop();
+  await vendor?.close();
+});
+
+const order = { model: 'film', prompt: 'Waves', seconds: '4', size: '1280x720' } as const;
+
+test('a video is ordered by a file, by an address and by words alone, and opened when it is done', async () => {
+  const file = await toFile(png, 'lighthouse.png', { type: 'image/png' });
+  const image_url = 'https://images.example.com/lighthouse.png';
+  for (const shown of [{ input_reference: file }, { input_reference: { image_url } }, {}]) {
+    const { id, status, seconds, size } = await official.videos.create({ ...order, ...shown });
+    assert.deepEqual([status, seconds, size], ['queued', '4', '1280x720']);
+    await ended(alice, `/v1/videos/${id}`);
+    const told = await official.videos.retrieve(id);
+    assert.deepEqual([told.status, told.progress, told.error], ['completed', 100, null]);
+    const film = await official.videos.downloadContent(id);
+    assert.equal(film.headers.get('content-type'), 'video/mp4');
+    assert.equal(Buffer.from(await film.arrayBuffer()).toString('latin1', 4, 8), 'ftyp');
+  }
+});
+
+test('what is kept of a video is the film alone; another variant is refused by its name', async () => {
+  const { data } = await official.videos.list({ limit: 1 });
+  for (const variant of ['thumbnail', 'spritesheet'] as const) {
+    await assert.rejects(official.videos.downloadContent(data[0]!.id, { variant }), (error) => {
+      assert.ok(error instanceof OpenAI.BadRequestError, String(error));
+      assert.equal(error.param, 'variant');
+      return true;
+    });
+  }
+  const film = await official.videos.downloadContent(data[0]!.id, { variant: 'video' });
+  await film.arrayBuffer();
+});
+
+test('all pages come in either order, each video once', async () => {
+  const listed = async (sorting: 'asc' | 'desc') => {
+    const ids: string[] = [];
+    for await (const { id } of official.videos.list({ limit: 2, order: sorting })) ids.push(id);
+    return ids;
+  };
+  const oldestFirst = await listed('asc');
+  assert.equal(new Set(oldestFirst).size, 3);
+  assert.deepEqual(await listed('desc'), oldestFirst.toReversed());
+  const wrong = await alice.send('GET', '/v1/videos?order=up');
+  assert.deepEqual([wrong.status, wrong.json.error.param], [400, 'order']);
+});
+
+test('what is wrong in an order is a 400 that names the field, the model too, in each of its protocols', async () => {
+  const before = await alice.balance();
+  const form = (members: Record<string, string>) => {
+    const body = new FormData();
+    for (const [name, value] of Object.entries({ ...order, ...members })) body.set(name, value);
+    return body;
+  };
+  const twice = form({});
+  twice.append('prompt', 'Again');
+  const fileAsPrompt = form({});
+  fileAsPrompt.set('prompt', new Blob([new Uint8Array(png)]), 'prompt.png');
+  const content = [{ type: 'text', text: 'Waves' }];
+  for (const [path, body, field] of [
+    ['/v1/videos', form({ seconds: '61' }), 'seconds'],
+    ['/v1/videos', form({ input_reference: 'no image' }), 'input_reference'],
+    ['/v1/videos', form({ 'input_reference[file_id]': 'file-1' }), 'input_reference.image_url'],
+    ['/v1/videos', twice, 'prompt'],
+    ['/v1/videos', fileAsPrompt, 'prompt'],
+    ['/v1/videos', form({ model: 'nobody' }), 'model'],
+    ['/v1/videos', { ...order, model: 'nobody' }, 'model'],
+    ['/v1/contents/generations/tasks', { model: 'nobody', content }, 'model'],
+    ['/v1/contents/generations/tasks', { model: 'film', content: [] }, 'content'],
+  ] as const) {
+    const { status, json } = await alice.send('POST', path, body);
+    assert.deepEqual([status, json.error.param], [400, field], `${path} ${field}`);
+  }
+  await alice.hasPaid(before, 0n);
+});
