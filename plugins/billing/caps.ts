@@ -102,6 +102,12 @@ export class Caps {
     };
   }
 
+  /** A call has ended that was let in before its key had a cap. */
+  charged(keyId: string, cost: Money, at: number): void {
+    const tally = this.#tallies.get(keyId);
+    if (tally !== undefined) this.#charge(tally, cost, at);
+  }
+
   async #enterLater(tally: Tally, amount: Money): Promise<CapShare> {
     tally.waiting += 1;
     try {

@@ -1,4 +1,5 @@
 /** The clients: who calls what, on which plan and at which node, and who asks again under a key. */
+import type { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
@@ -22,6 +23,8 @@ export interface ArrivalsOptions {
   readonly tables: ShopTables;
   readonly nodes: readonly Node[];
   readonly mutant: Mutant;
+  /** undefined: nobody asks for API keys here. */
+  readonly callers: Callers | undefined;
 }
 
 export class Arrivals {
@@ -55,7 +58,8 @@ export class Arrivals {
     const { serving } = node;
     const again = chance.oneIn(5) ? this.#sentBefore(account, node) : undefined;
     const ask = again ?? this.#ask(account, node);
-    if (serving === undefined) return;
+    // Who has no API key yet waits for one.
+    if (serving === undefined || ask === undefined) return;
     schedule.current = serving.life;
     const exchange = Visit.exchangeOf(serving, ask);
     mutant.exchange?.(exchange, chance);
@@ -95,13 +99,16 @@ export class Arrivals {
     if (own.length === 0) return undefined;
     const first = chance.pick(own);
     const plan = this.planOf(account, node);
-    const ask = { ...first, plan, caller: { ...first.caller, plan: plan.name } };
+    const apiKey = this.#options.callers?.keyOf(id);
+    const ask = { ...first, plan, apiKey, caller: { ...first.caller, plan: plan.name } };
     return chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
   }
 
-  #ask(account: AccountProfile, node: Node): Ask {
-    const { chance, profile } = this.#options;
+  #ask(account: AccountProfile, node: Node): Ask | undefined {
+    const { chance, profile, callers } = this.#options;
     const { id, ratio } = account;
+    const apiKey = callers?.keyOf(id);
+    if (callers !== undefined && apiKey === undefined) return undefined;
     const { model, price } = this.#models.get(chance.pick(modelIds))!;
     const inputTokens = chance.pick([0, 1, 100, 3_000]);
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
@@ -112,6 +119,7 @@ export class Arrivals {
       model,
       price,
       ratio,
+      apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
       body: `body-${chance.next()}`,
       call: {

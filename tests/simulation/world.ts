@@ -2,6 +2,7 @@
 import type { Store } from '../../plugins/billing/store.ts';
 import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';
+import { CallerWorld } from './caller-world.ts';
 import { Chance } from './chance.ts';
 import type { DatabaseFaults } from './database.ts';
 import { Errands } from './errands.ts';
@@ -59,6 +60,7 @@ class World {
   readonly #keys = new KeyTable(() => this.#schedule.now);
   readonly #tables = new ShopTables();
   readonly #tasks: TaskWorld | undefined;
+  readonly #callers: CallerWorld | undefined;
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -78,7 +80,7 @@ class World {
     this.#seed = seed;
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
-    this.#profile = drawProfile(this.#chance, new Chance(seed, 1));
+    this.#profile = drawProfile(this.#chance, new Chance(seed, 1), new Chance(seed, 2));
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
@@ -100,13 +102,15 @@ class World {
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#tasks = this.#newTasks();
+    this.#callers = this.#newCallers();
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);
     const { chance, profile, oracle } = { chance: this.#chance, profile: this.#profile, oracle: this.#oracle };
     const shared = { chance, profile, oracle, tables: this.#tables };
-    this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
+    const callers = this.#callers?.open(this.#nodes, this.#errands);
+    this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant, callers });
     this.#tasks?.open({
       profile,
       nodes: this.#nodes,
@@ -164,6 +168,7 @@ class World {
     this.#again('top-up', topUpMeanMs, () => this.#trade.topUp(this.#chance.pick(this.#profile.accounts).id));
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
     this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
+    this.#callers?.begin((label, meanMs, work) => this.#again(label, meanMs, work));
     this.#again('crash', crashMeanMs, () => this.#crash(this.#chance.pick(this.#nodes)));
     this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
     this.#again('outage', outageMeanMs, () => this.#outage());
@@ -200,8 +205,10 @@ class World {
 
   #outage(): void {
     this.#faults.down = true;
+    const back = this.#nodes.map(({ index }) => this.#oracle.callers.away(index));
     this.#schedule.after(this.#chance.delay(800), undefined, 'database back', () => {
       this.#faults.down = false;
+      for (const tell of back) tell();
     });
   }
 
@@ -229,6 +236,7 @@ class World {
     Object.assign(this.#faults, { down: false, faultOneIn: 0 });
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
     this.#tasks?.calm();
+    this.#callers?.calm();
     if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#crash(node);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
@@ -301,13 +309,15 @@ class World {
       store: this.#store,
       shared: this.#profile.shared,
       keys: this.#keys,
+      callers: this.#callers?.table,
       tables: this.#tables,
       tasks: this.#tasks,
       accounts: this.#profile.accounts,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
-      announce: (topic, subject) => this.#announce(topic, subject),
+      announce: (topic, subject, link) =>
+        topic === 'key' ? this.#callers!.announce(subject, link) : this.#announce(topic, subject),
       onRecovered: (node) => this.#audit.recovered(node.index),
     });
   }
@@ -322,6 +332,21 @@ class World {
       profile: tasks,
       troublePercent: vendors.troublePercent,
       mutant: this.#mutant,
+    });
+  }
+
+  #newCallers(): CallerWorld | undefined {
+    const { callers } = this.#profile;
+    if (callers === undefined) return undefined;
+    return new CallerWorld({
+      schedule: this.#schedule,
+      chance: this.#chance,
+      oracle: this.#oracle,
+      ledger: this.#ledger,
+      profile: this.#profile,
+      callers,
+      mutant: this.#mutant,
+      crash: () => this.#crash(this.#chance.pick(this.#nodes)),
     });
   }
 
