@@ -5,6 +5,7 @@ import type { DatabaseLink } from './database.ts';
 import type { Errands } from './errands.ts';
 import { CallerTable } from './memory-callers.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
+import type { Again } from './mishaps.ts';
 import type { Mutant } from './mutants.ts';
 import type { Node } from './node.ts';
 import type { Oracle } from './oracle.ts';
@@ -28,8 +29,6 @@ export interface CallerWorldOptions {
   /** Some process dies. */
   readonly crash: () => void;
 }
-
-type Again = (label: string, meanMs: number, work: () => void) => void;
 
 export class CallerWorld {
   readonly table = new CallerTable();

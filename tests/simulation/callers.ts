@@ -8,7 +8,7 @@ import type { Process } from './process.ts';
 import type { Profile } from './profile.ts';
 
 /** Keys of one account that somebody calls with; older ones are forgotten. */
-const mostUsed = 5;
+const mostUsed = 4;
 
 interface UsedKey {
   readonly id: string;
@@ -39,8 +39,11 @@ export class Callers {
 
   /** A key to call with: one of those that its account has, or had. undefined: it has none. */
   keyOf(account: string): string | undefined {
+    const { chance } = this.#options;
     const keys = this.#used.get(account);
-    return keys === undefined ? undefined : this.#options.chance.pick(keys).text;
+    if (keys === undefined) return undefined;
+    const revoked = keys.filter(({ isRevoked }) => isRevoked);
+    return chance.pick(revoked.length > 0 && chance.oneIn(2) ? revoked : keys).text;
   }
 
   /** Somebody makes, changes or revokes a key. */

@@ -105,15 +105,24 @@ export function drawProfile(chance: Chance, taskChance: Chance, callerChance: Ch
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
   };
+  const callers = callerChance.oneIn(3) ? drawCallers(callerChance) : undefined;
   return {
     ...rest,
-    callers: callerChance.oneIn(3) ? drawCallers(callerChance) : undefined,
+    callers,
     tasks: taskChance.oneIn(2) ? drawTasks(taskChance) : undefined,
+    ...(callers === undefined ? {} : calmer(rest.accounts)),
   };
 }
 
+/** What is to be known within a second takes worlds that last for some, and keys that stay in memory: each top-up tells to forget. */
+function calmer(accounts: Profile['accounts']): Partial<Profile> {
+  const never = Number.POSITIVE_INFINITY;
+  const rarely = { arrivalMeanMs: 20, topUpMeanMs: 3_000, tradeMeanMs: never, crashMeanMs: 10_000 };
+  return { accounts: accounts.slice(0, 2), ...rarely, tasks: undefined };
+}
+
 function drawCallers(chance: Chance): CallersProfile {
-  return { meanMs: chance.pick([40, 150]), cutMeanMs: chance.pick([Number.POSITIVE_INFINITY, 2_000]) };
+  return { meanMs: chance.pick([150, 400]), cutMeanMs: chance.pick([Number.POSITIVE_INFINITY, 2_000]) };
 }
 
 /** Short enough that leases run out and deadlines pass within a world's time. */

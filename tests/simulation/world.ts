@@ -11,6 +11,7 @@ import { LimitsOracle } from './limits-oracle.ts';
 import { KeyTable } from './memory-keys.ts';
 import { MemoryLedger } from './memory-ledger.ts';
 import { ShopTables } from './memory-shop.ts';
+import { type Again, Mishaps } from './mishaps.ts';
 import { type Mutant, sound } from './mutants.ts';
 import { Node } from './node.ts';
 import { Oracle } from './oracle.ts';
@@ -72,8 +73,8 @@ class World {
   readonly #arrivals: Arrivals;
   readonly #trade: Trade;
   readonly #errands: Errands;
+  readonly #mishaps: Mishaps;
   readonly #store: Store;
-  #crashes = 0;
   #isOpen = true;
 
   constructor(seed: number, mutant: Mutant) {
@@ -117,6 +118,15 @@ class World {
       errands: this.#errands,
       planOf: (account, node) => this.#arrivals.planOf(account, node),
     });
+    this.#mishaps = new Mishaps({
+      ...shared,
+      schedule: this.#schedule,
+      nodes: this.#nodes,
+      faults: this.#faults,
+      keys: this.#keys,
+      tasks: this.#tasks,
+      arrivals: this.#arrivals,
+    });
     this.#trade = new Trade({
       ...shared,
       errands: this.#errands,
@@ -142,7 +152,7 @@ class World {
       operations: schedule.operations,
       requests: this.#oracle.stories.size,
       tasks: this.#tasks?.placed ?? 0,
-      crashes: this.#crashes,
+      crashes: this.#mishaps.crashes,
       rows: this.#ledger.rows.length,
       violations: this.#violations.list,
       fingerprint: this.#fingerprint(),
@@ -153,27 +163,15 @@ class World {
   // ----------------------------------------------------------------------------------------------------- what happens
 
   #begin(): void {
-    const {
-      arrivalMeanMs,
-      topUpMeanMs,
-      tradeMeanMs,
-      crashMeanMs,
-      diskMeanMs,
-      outageMeanMs,
-      clockStepMeanMs,
-      leapMeanMs,
-    } = this.#profile;
+    const { arrivalMeanMs, topUpMeanMs, tradeMeanMs } = this.#profile;
+    const again: Again = (label, meanMs, work) => this.#again(label, meanMs, work);
     for (const account of this.#profile.accounts) this.#trade.topUp(account.id);
     this.#again('arrival', arrivalMeanMs, () => this.#arrivals.arrive());
     this.#again('top-up', topUpMeanMs, () => this.#trade.topUp(this.#chance.pick(this.#profile.accounts).id));
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
     this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
-    this.#callers?.begin((label, meanMs, work) => this.#again(label, meanMs, work));
-    this.#again('crash', crashMeanMs, () => this.#crash(this.#chance.pick(this.#nodes)));
-    this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
-    this.#again('outage', outageMeanMs, () => this.#outage());
-    this.#again('clock step', clockStepMeanMs, () => this.#stepClock(this.#chance.pick(this.#nodes)));
-    this.#again('leap in time', leapMeanMs, () => this.#leap());
+    this.#callers?.begin(again);
+    this.#mishaps.begin(again);
     this.#again('new prices', 2_000, () => {
       this.#arrivals.changePrices(this.#chance.pick(modelIds));
       this.#tasks?.orders.changePrices();
@@ -189,44 +187,6 @@ class World {
     });
   }
 
-  #crash(node: Node): void {
-    this.#crashes += 1;
-    const kind = this.#profile.powerCuts && this.#chance.oneIn(2) ? 'power' : 'process';
-    node.crash(kind, this.#chance.delay(300));
-  }
-
-  #hurtDisk({ disk }: Node): void {
-    if (this.#chance.oneIn(2)) disk.faults.roomBytes = this.#chance.below(2_000);
-    else disk.faults.syncFails = true;
-    this.#schedule.after(this.#chance.delay(500), undefined, 'disk mended', () => {
-      Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
-    });
-  }
-
-  #outage(): void {
-    this.#faults.down = true;
-    const back = this.#nodes.map(({ index }) => this.#oracle.callers.away(index));
-    this.#schedule.after(this.#chance.delay(800), undefined, 'database back', () => {
-      this.#faults.down = false;
-      for (const tell of back) tell();
-    });
-  }
-
-  #stepClock(node: Node): void {
-    // Grants lapse by the clock: nodes are held to agree within minutes.
-    const reachMs = this.#chance.pick([500, 60_000, 240_000]);
-    node.skewMs = this.#chance.between(-reachMs, reachMs);
-  }
-
-  /** For everybody at once; what monotonic clocks measure stands still meanwhile. */
-  #leap(): void {
-    const hours = this.#chance.between(0, this.#chance.pick([1, 6, 30, 200]));
-    for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
-    // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
-    this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
-    this.#tasks?.leap(this.#chance.pick([0, 700]));
-  }
-
   // ------------------------------------------------------------------------------------------------------------- rest
 
   /** Nobody comes any more, everything works, and what runs goes to its end. Then the books must be right. */
@@ -237,7 +197,7 @@ class World {
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
     this.#tasks?.calm();
     this.#callers?.calm();
-    if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#crash(node);
+    if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#mishaps.crash(node, false);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
     await this.#pass(5_100);
@@ -346,7 +306,7 @@ class World {
       profile: this.#profile,
       callers,
       mutant: this.#mutant,
-      crash: () => this.#crash(this.#chance.pick(this.#nodes)),
+      crash: () => this.#mishaps.crash(this.#chance.pick(this.#nodes)),
     });
   }
 
