@@ -14,6 +14,8 @@ export const modelIds = ['small', 'large'] as const;
 const one = { numerator: 1n, denominator: 1n };
 /** Calls that are remembered to be asked again, or given back. */
 const remembered = 20;
+/** Where there are other nodes to go to, one in so many calls under a key is the last of its node. */
+const fatalOneIn = 25;
 
 export interface ArrivalsOptions {
   readonly schedule: Schedule;
@@ -25,6 +27,8 @@ export interface ArrivalsOptions {
   readonly mutant: Mutant;
   /** undefined: nobody asks for API keys here. */
   readonly callers: Callers | undefined;
+  /** A node with a call under a key is to die soon. */
+  readonly strike: (node: Node) => void;
 }
 
 /** A call under a key, as it was sent first. */
@@ -104,7 +108,10 @@ export class Arrivals {
     });
     oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);
     this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
-    if (ask.key !== undefined) this.#remember(ask.key, { account, ask, story });
+    if (ask.key !== undefined) {
+      this.#remember(ask.key, { account, ask, story });
+      if (this.#options.nodes.length > 1 && chance.oneIn(fatalOneIn)) this.#options.strike(node);
+    }
     const { vendors } = profile;
     new Visit(
       { schedule, chance, oracle, vendors, line: () => node.disk.writes },

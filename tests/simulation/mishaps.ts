@@ -44,15 +44,22 @@ export class Mishaps {
     again('leap in time', profile.leapMeanMs, () => this.#leap());
   }
 
-  /** `mayBeMissed`: it may be away for so long that its clients go elsewhere. */
-  crash(node: Node, mayBeMissed = true): void {
-    const { chance, profile, nodes, arrivals } = this.#options;
+  crash(node: Node): void {
+    const { chance, profile } = this.#options;
     this.crashes += 1;
     const kind = profile.powerCuts && chance.oneIn(2) ? 'power' : 'process';
-    const isMissed = mayBeMissed && profile.keys && nodes.length > 1 && chance.oneIn(2);
-    const cutOff = isMissed ? arrivals.runningAt(node.index) : [];
-    node.crash(kind, chance.delay(isMissed ? 1_000 : 300));
-    if (cutOff.length > 0) this.#missed(cutOff);
+    node.crash(kind, chance.delay(300));
+  }
+
+  /** A node dies while a vendor works on what it has just sent, and is away for long. */
+  strike(node: Node): void {
+    const { schedule, chance, arrivals } = this.#options;
+    schedule.after(chance.delay(12), undefined, 'struck', () => {
+      const cutOff = arrivals.runningAt(node.index);
+      this.crashes += 1;
+      node.crash('process', 200 + chance.delay(800));
+      this.#missed(cutOff);
+    });
   }
 
   /** Whoever had a keyed call there asks again at once, elsewhere, and the lease of the dead has run out by then. */

@@ -111,7 +111,14 @@ class World {
     const shared = { chance, profile, oracle, tables: this.#tables };
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
     const callers = this.#callers?.open(this.#nodes, this.#errands);
-    this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant, callers });
+    this.#arrivals = new Arrivals({
+      ...shared,
+      schedule: this.#schedule,
+      nodes: this.#nodes,
+      mutant,
+      callers,
+      strike: (node) => this.#mishaps.strike(node),
+    });
     this.#tasks?.open({
       profile,
       nodes: this.#nodes,
@@ -197,7 +204,7 @@ class World {
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
     this.#tasks?.calm();
     this.#callers?.calm();
-    if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#mishaps.crash(node, false);
+    if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#mishaps.crash(node);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
     await this.#pass(5_100);
