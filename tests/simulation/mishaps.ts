@@ -53,19 +53,19 @@ export class Mishaps {
 
   /** A node dies while a vendor works on what it has just sent, and is away for long. */
   strike(node: Node): void {
-    const { schedule, chance, arrivals } = this.#options;
+    const { schedule, chance, keys, arrivals } = this.#options;
     schedule.after(chance.delay(12), undefined, 'struck', () => {
       const cutOff = arrivals.runningAt(node.index);
       this.crashes += 1;
       node.crash('process', 200 + chance.delay(800));
+      keys.runOut(`node-${node.index}`);
       this.#missed(cutOff);
     });
   }
 
-  /** Whoever had a keyed call there asks again at once, elsewhere, and the lease of the dead has run out by then. */
+  /** Whoever had a keyed call there asks again at once, elsewhere. */
   #missed(cutOff: ReturnType<Arrivals['runningAt']>): void {
-    const { schedule, chance, keys, arrivals } = this.#options;
-    keys.leaptMs += leaseOverMs;
+    const { schedule, chance, arrivals } = this.#options;
     for (const call of cutOff) {
       schedule.after(chance.delay(100), undefined, 'asked elsewhere', () => arrivals.askAgain(call));
     }
