@@ -86,12 +86,22 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
         throw new GatewayError('conflict', `Several keys begin with "${idOrPrefix}"; name one by its id.`, {
           field: 'key',
         });
-      const { id } = found[0]!;
-      const { hash, prefix, revokedAt } = await store.revokeKey(id, today());
-      await database.announce('key', hash);
+      const { id, hash } = found[0]!;
+      const { prefix, revokedAt } = await announced(database, hash, () => store.revokeKey(id, today()));
       return { id, prefix, revokedAt };
     },
   };
+}
+
+/**
+ * Changes a key, whose hash is announced before and afterwards: a process that dies in between has told everybody to look
+ * it up for a while.
+ */
+export async function announced<T>(database: Database, hash: string, change: () => Promise<T>): Promise<T> {
+  await database.announce('key', hash);
+  const changed = await change();
+  await database.announce('key', hash);
+  return changed;
 }
 
 export const noAccount = (nameOrId: string) =>

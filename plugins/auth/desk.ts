@@ -5,8 +5,8 @@ import { GatewayError } from '../../core/errors.ts';
 import { one, parseRatio } from '../../core/money.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../../core/paging.ts';
 import type { Database, PriceFloor } from '../../core/vocabulary.ts';
-import { type AccountBook, checkExpiry, noAccount } from './accounts.ts';
-import { type DeskStore, openDeskStore, type ShownKey } from './desk-store.ts';
+import { type AccountBook, announced, checkExpiry, noAccount } from './accounts.ts';
+import type { DeskStore, ShownKey } from './desk-store.ts';
 import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
 
@@ -15,14 +15,14 @@ const mostKeys = 1_000;
 
 export interface DeskParts {
   readonly database: Database;
+  readonly store: DeskStore;
   readonly book: AccountBook;
   readonly clock: Clock;
   /** Asked for when it is needed: it stands below. */
   readonly floor: () => PriceFloor | undefined;
 }
 
-export function openDesk({ database, book, clock, floor }: DeskParts): AccountDesk {
-  const store = openDeskStore(database);
+export function openDesk({ database, store, book, clock, floor }: DeskParts): AccountDesk {
   const existing = async (accountId: string): Promise<AccountRow> => {
     const found = await store.account(accountId);
     if (found === undefined) throw noAccount(accountId);
@@ -96,8 +96,7 @@ function keyChanges(
       const row = rowOfTerms(terms);
       // Whoever changes the name of a key that has expired need not let it live again.
       if (row.expiresAt?.getTime() !== before.expiresAt?.getTime()) checkExpiry(row.expiresAt, clock.now());
-      await store.changeKey(before.id, row);
-      await database.announce('key', before.hash);
+      await announced(database, before.hash, () => store.changeKey(before.id, row));
       return keyView({ ...before, ...row });
     },
 

@@ -157,20 +157,20 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
         .where(accountId === undefined ? undefined : eq(keys.accountId, accountId))
         .orderBy(asc(keys.createdAt), asc(keys.id)),
 
-    findKeys: (idOrPrefix: string): Promise<{ id: string }[]> =>
-      orm.select({ id: keys.id }).from(keys).where(byIdOrPrefix(idOrPrefix)),
+    findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
+      orm.select({ id: keys.id, hash: keys.hash }).from(keys).where(byIdOrPrefix(idOrPrefix)),
 
     /** Revokes once; a second revocation keeps the first one's time. */
-    async revokeKey(id: string, at: Date): Promise<{ hash: string; prefix: string; revokedAt: Date }> {
+    async revokeKey(id: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> {
       await orm
         .update(keys)
         .set({ revokedAt: at })
         .where(and(eq(keys.id, id), isNull(keys.revokedAt)));
       const [row] = await orm
-        .select({ hash: keys.hash, prefix: keys.prefix, revokedAt: keys.revokedAt })
+        .select({ prefix: keys.prefix, revokedAt: keys.revokedAt })
         .from(keys)
         .where(eq(keys.id, id));
-      return { hash: row!.hash, prefix: row!.prefix, revokedAt: row!.revokedAt! };
+      return { prefix: row!.prefix, revokedAt: row!.revokedAt! };
     },
   };
 }

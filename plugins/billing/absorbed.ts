@@ -2,7 +2,7 @@
 import { type Money, money, zero } from '../../core/money.ts';
 import type { Usage } from '../../core/usage.ts';
 import type { Attempt } from '../../core/vocabulary.ts';
-import { officialCost } from './charge.ts';
+import { officialBound, officialCost } from './charge.ts';
 import type { Terms } from './hold.ts';
 import { believable, type Verdict } from './outcome.ts';
 import type { AttemptNote } from './records.ts';
@@ -36,7 +36,8 @@ export function share(
     if (note === charged) return { ...note, bearer: 'client' };
     const consumed = consumedBy(note, attempts, terms.inputTokens);
     if (consumed === undefined) return note;
-    const exact = officialCost(terms, consumed.usage);
+    // What was left to the vendor may be of the dearest kind.
+    const exact = (consumed.estimated ? officialBound : officialCost)(terms, consumed.usage);
     const amount = exact < absurdCost ? exact : absurdCost;
     absorbed += amount;
     return { ...note, bearer: 'operator', absorbed: amount.toString(), ...consumed };

@@ -35,7 +35,9 @@ export interface CapShare {
 }
 
 /** What is not known of other processes and of orders is asked for again after so long, beside the calls. */
-const refreshMs = 5_000;
+const refreshMs = 2_500;
+/** Of a key that nobody has called with for so long it is asked for before it lets anybody in. */
+const oldestMs = 5_000;
 /** Before a refusal it is asked for after so long. */
 const staleMs = 1_000;
 /** Keys that are looked at to make room for one. */
@@ -77,7 +79,8 @@ export class Caps {
   enter(keyId: string, cap: KeyCap, amount: Money): CapShare | Promise<CapShare> {
     const tally = this.#tallyOf(keyId, cap);
     const now = this.#roll(tally);
-    if (!tally.known || (!fits(tally, amount) && this.#isStale(tally, staleMs))) return this.#enterLater(tally, amount);
+    const readAgainMs = fits(tally, amount) ? oldestMs : staleMs;
+    if (!tally.known || this.#isStale(tally, readAgainMs)) return this.#enterLater(tally, amount);
     if (this.#isStale(tally, refreshMs)) this.#refresh(tally);
     return this.#take(tally, amount, now);
   }
@@ -102,11 +105,21 @@ export class Caps {
     };
   }
 
+  /** A call has ended that was let in before its key had a cap. */
+  charged(keyId: string, cost: Money, at: number): void {
+    const tally = this.#tallies.get(keyId);
+    if (tally !== undefined) this.#charge(tally, cost, at);
+  }
+
   async #enterLater(tally: Tally, amount: Money): Promise<CapShare> {
     tally.waiting += 1;
     try {
       // A second time where the period ended, or another one was set, while it was read.
-      await this.#read(tally);
+      await this.#read(tally).catch((error: unknown) => {
+        // What is known is old, but not nothing.
+        if (!tally.known || !fits(tally, amount)) throw error;
+        this.#noteFailure(tally, error);
+      });
       this.#roll(tally);
       if (!tally.known) await this.#read(tally);
       return this.#take(tally, amount, this.#roll(tally));
@@ -191,10 +204,12 @@ export class Caps {
 
   #refresh(tally: Tally): void {
     if (tally.reading !== undefined) return;
-    this.#read(tally).catch((error: unknown) => {
-      tally.readAt = this.#options.clock.monotonic();
-      this.#options.log.warn({ error, keyId: tally.keyId }, 'what a key has spent could not be read again; it goes on');
-    });
+    this.#read(tally).catch((error: unknown) => this.#noteFailure(tally, error));
+  }
+
+  #noteFailure(tally: Tally, error: unknown): void {
+    tally.readAt = this.#options.clock.monotonic();
+    this.#options.log.warn({ error, keyId: tally.keyId }, 'what a key has spent could not be read again; it goes on');
   }
 
   #read(tally: Tally): Promise<void> {

@@ -1,7 +1,7 @@
 /** What a hold sets aside and what a settlement costs, by the price version that was fixed with the hold. Pure. */
 import { cost, costBound, type Money, type PieceBounds } from '../../core/money.ts';
 import { type PriceContext, type Priced, priceFor, type Services } from '../../core/prices.ts';
-import type { Usage } from '../../core/usage.ts';
+import { promptTokens, type Usage } from '../../core/usage.ts';
 import type { ModelTarget } from '../../core/vocabulary.ts';
 import type { Terms } from './hold.ts';
 import type { AttemptNote } from './records.ts';
@@ -48,6 +48,16 @@ export function chargeFor(terms: Terms, reported: Usage, told: Told, attempts: r
 export function officialCost({ prices, at, context }: Pick<Terms, 'prices' | 'at' | 'context'>, usage: Usage): Money {
   const priced = prices.priced(at, usage, context);
   return cost(withRequest(usage, priced), priced.price);
+}
+
+/** As `officialCost`, where nobody has told what was made: pieces cost what the dearest of their kind does. */
+export function officialBound(terms: Pick<Terms, 'prices' | 'at' | 'context'>, usage: Usage): Money {
+  const { prices, at, context } = terms;
+  if (usage.image === undefined && usage.second === undefined) return officialCost(terms, usage);
+  const priced = prices.priced(at, usage, context);
+  const { image, second } = prices.bound(at, promptTokens(usage), context);
+  const dearest = { image: image ?? 0n, second: second ?? 0n };
+  return cost(withRequest(usage, priced), { ...priced.price, ...dearest });
 }
 
 /** The request has a price in few books: the usage is copied for those alone. */

@@ -124,7 +124,7 @@ export async function setUpBilling(
   const caps = new Caps({
     clock: host.clock,
     log: host.log,
-    spentSince: (keyId, from) => keySpend(store, books!, keyId, from),
+    spentSince: (keyId, from) => keySpend(rows, books!, keyId, from),
     shared: store.shared === true,
     limit: config.accounts,
   });
@@ -234,9 +234,11 @@ function openAccount(exchange: Exchange, counter: Counter): undefined | Promise<
   return undefined;
 }
 
-function watch(exchange: Exchange, { desk, clock }: Counter, hold: Hold): void {
+function watch(exchange: Exchange, { desk, caps, clock }: Counter, hold: Hold): void {
   exchange.defer((outcome) => {
     const verdict = settle(exchange, desk, hold, outcome.kind);
+    if (hold.terms.cap === undefined && hold.spent !== undefined)
+      caps.charged(hold.terms.keyId, hold.spent, clock.now());
     tell(exchange, clock.now(), endLine, () => endValues(hold, verdict));
   });
   exchange.beforeSend((sending) => desk.sent(hold, sending.find(attempts)?.at(-1)));

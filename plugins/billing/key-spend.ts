@@ -1,33 +1,23 @@
 /** What a key has spent, as the database knows it once all that ended here has reached it; and holds within its cap. */
-import { sql } from 'drizzle-orm';
-import { money, zero } from '../../core/money.ts';
-import type { Database, KeyCap } from '../../core/vocabulary.ts';
+import { zero } from '../../core/money.ts';
+import type { KeyCap } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import type { CapShare, Caps, KeySpend } from './caps.ts';
 import { boundOf } from './charge.ts';
 import type { Desk } from './desk.ts';
-
 import type { Hold, Terms } from './hold.ts';
-import { rowsOf, tablesOf, time } from './sql.ts';
+import type { Store } from './store.ts';
 
 /** Charges since `from` (wall-clock milliseconds) and open orders. Rejects while the database is away. */
 export async function keySpend(
-  { orm, schema }: Database,
+  rows: Store,
   { journal, flusher }: Books,
   keyId: string,
   from: number,
 ): Promise<KeySpend> {
   await journal.turn().promise;
   if (!(await flusher.drain())) throw new Error('the ledger cannot be written');
-  const table = tablesOf(schema);
-  const [row] = await rowsOf<{ settled: string; ordered: string }>(
-    orm,
-    sql`select
-      (select coalesce(sum(cost), 0)::text from ${table('usage')}
-        where key_id = ${keyId} and created_at >= ${time(from)}::timestamptz) as settled,
-      (select coalesce(sum(held), 0)::text from ${table('deposits')} where terms->>'key' = ${keyId}) as ordered`,
-  );
-  return { settled: money(BigInt(row!.settled)), ordered: money(BigInt(row!.ordered)) };
+  return rows.spentBy(keyId, from);
 }
 
 /** A hold within its key's cap: at once where the key is known. 402 when it does not fit. */

@@ -1,15 +1,15 @@
 /** What billing asks of its database, in one place: every statement that moves money, or lets it be spent, stands behind this door. */
-
 import { sql } from 'drizzle-orm';
-import type { Money } from '../../core/money.ts';
+import { type Money, money } from '../../core/money.ts';
 import { version } from '../../core/version.ts';
 import type { Database, Ledger } from '../../core/vocabulary.ts';
 import { applyBatch, type Cursor } from './batch.ts';
+import type { KeySpend } from './caps.ts';
 import { readEnd } from './ends.ts';
 import { Entries } from './entries.ts';
 import { type Funds, readFunds } from './funds.ts';
 import { type Leases, sqlLeases } from './leases/store.ts';
-import { rowsOf, tablesOf } from './sql.ts';
+import { rowsOf, tablesOf, time } from './sql.ts';
 
 /** A ledger that several processes write. Each call is one transaction: all of it or nothing, also when its answer is lost. */
 export interface Store {
@@ -23,6 +23,8 @@ export interface Store {
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
   /** How a request ended; `open`: it has not. */
   endOf(requestId: string): ReturnType<Ledger['endOf']>;
+  /** What a key was charged since wall-clock milliseconds `from`, and what is set aside for its open orders. */
+  spentBy(keyId: string, from: number): Promise<KeySpend>;
   /** Runs `work` under the account's lock; all of its entries are of one time: `at`, by this node's wall clock, or a little later. */
   transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
   /** The parts of balances that processes spend from memory. */
@@ -31,7 +33,8 @@ export interface Store {
 
 /** The store in a database that speaks SQL. */
 export function sqlStore({ orm, schema }: Database): Store {
-  const cursors = tablesOf(schema)('journal_cursor');
+  const table = tablesOf(schema);
+  const cursors = table('journal_cursor');
   return {
     cursorOf: async (journal) => {
       const [row] = await rowsOf<{ applied: string; epoch: string }>(
@@ -56,6 +59,16 @@ export function sqlStore({ orm, schema }: Database): Store {
     apply: (text, accountIds, cursor) => applyBatch(orm, schema, text, accountIds, cursor),
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
     endOf: (requestId) => readEnd(orm, schema, requestId),
+    spentBy: async (keyId, from) => {
+      const [row] = await rowsOf<{ settled: string; ordered: string }>(
+        orm,
+        sql`select
+          (select coalesce(sum(cost), 0)::text from ${table('usage')}
+            where key_id = ${keyId} and created_at >= ${time(from)}::timestamptz) as settled,
+          (select coalesce(sum(held), 0)::text from ${table('deposits')} where terms->>'key' = ${keyId}) as ordered`,
+      );
+      return { settled: money(BigInt(row!.settled)), ordered: money(BigInt(row!.ordered)) };
+    },
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
     leases: sqlLeases(orm, schema),
   };

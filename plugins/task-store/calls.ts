@@ -19,9 +19,17 @@ export interface Departure {
   readonly gate: UpstreamGate | undefined;
 }
 
-interface Told {
+/** A call of an order that was made in part: it may have been begun, and nobody knows what became of it. */
+export interface BrokenCall {
+  readonly order: Order;
+  readonly error: unknown;
+}
+
+export interface Told {
   readonly step: Step;
   readonly status: number;
+  /** Beside what was made. */
+  readonly broken?: readonly BrokenCall[];
 }
 
 /** Throws what the adapter throws for what its vendor cannot do; nothing is sent. */
@@ -35,8 +43,8 @@ export function callsFor(adapter: Adapter, order: Order, target: Target): Vendor
 }
 
 /**
- * What became of the calls. Some made and some not: what was made counts, and is what is charged. None made: a failure that
- * says why, and of those first the one by which something may have been begun.
+ * What became of the calls. Some made and some not: what was made counts, and is what is charged; those that broke off are
+ * told beside it. None made: a failure that says why, and of those first the one by which something may have been begun.
  */
 export async function askAll(
   { vendors, log }: Tools,
@@ -44,6 +52,7 @@ export async function askAll(
   { signal }: Hand,
 ): Promise<Told> {
   const outcomes = await inLanes(calls, gate, async ({ order, wanted }): Promise<Told> => {
+    if (signal.aborted) throw new UpstreamError('connect', 'the gateway stops');
     const answer = await vendors.ask(wanted, target, timeoutMs, signal);
     return { step: adapter.readCreated(answer, order), status: answer.status };
   });
@@ -54,12 +63,20 @@ export async function askAll(
   if (made.length > 0) {
     if (made.length < calls.length)
       log.warn({ errors, calls: calls.length, made: made.length }, 'a vendor made a part of an order');
-    return { step: joined(made), status: 200 };
+    return { step: joined(made), status: 200, broken: brokenOf(calls, outcomes) };
   }
   const begun = errors.find(mayRun);
   if (begun !== undefined) throw begun;
   if (answered[0] !== undefined) return answered[0];
   throw errors[0];
+}
+
+function brokenOf(calls: readonly VendorCall[], outcomes: readonly PromiseSettledResult<Told>[]): BrokenCall[] {
+  return outcomes.flatMap((outcome, index) =>
+    outcome.status === 'rejected' && mayRun(outcome.reason)
+      ? [{ order: calls[index]!.order, error: outcome.reason as unknown }]
+      : [],
+  );
 }
 
 /** As many at once as find a place free, one after another in the place that there is: nobody holds some and waits for more. */

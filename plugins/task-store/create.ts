@@ -2,10 +2,10 @@
 import type { UpstreamVisit } from '../../core/desk.ts';
 import type { Attempt, Model, Secret, Target } from '../../core/vocabulary.ts';
 import { askLive } from './ask-live.ts';
-import { askAll, callsFor, type VendorCall } from './calls.ts';
+import { askAll, type BrokenCall, callsFor, type Told, type VendorCall } from './calls.ts';
 import type { Adapter, Step } from './contract.ts';
 import { makeFilesKept } from './copy.ts';
-import { giveUp, usageAtMost, withLast } from './ends.ts';
+import { giveUp, usageAtMost, withBroken, withLast } from './ends.ts';
 import type { From, StoredTask, TaskError } from './rows.ts';
 import { boundsOf, inTurn, type Place, placesFor, targetAt } from './targets.ts';
 import { backOff, type Hand, type Tools } from './tools.ts';
@@ -20,7 +20,12 @@ const gone: TaskError = { code: 'model_not_found', message: 'The model is no lon
 /** A vendor is silent for as long as it paints. */
 const paintingMs = 600_000;
 
-type Outcome = { readonly step: Step; readonly adapter: Adapter } | { readonly verdict: Verdict } | 'lost';
+interface Answered {
+  readonly step: Step;
+  readonly adapter: Adapter;
+  readonly broken: readonly BrokenCall[];
+}
+type Outcome = Answered | { readonly verdict: Verdict } | 'lost';
 
 /** One run through the places that an order can be made at. */
 export class Creation {
@@ -64,7 +69,7 @@ export class Creation {
         continue;
       }
       departures += 1;
-      if ('step' in outcome) return this.#record(outcome.step, outcome.adapter);
+      if ('step' in outcome) return this.#record(outcome);
       verdict = outcome.verdict;
       if (verdict.next === 'end') return this.#fail(verdict.error, this.#byDeparture());
       if (verdict.next === 'place') queue.push(queue.shift()!);
@@ -121,11 +126,11 @@ export class Creation {
     const startedMs = clock.monotonic();
     const timeoutMs = Math.max(target.upstream.firstByteTimeoutMs, paintingMs);
     try {
-      const { step, status } = await this.#ask(place, calls, target, timeoutMs);
+      const { step, status, broken = [] } = await this.#ask(place, calls, target, timeoutMs);
       const durationMs = clock.monotonic() - startedMs;
       this.#note({ result: 'answered', status, durationMs });
       visit?.answered(durationMs);
-      return { step, adapter };
+      return { step, adapter, broken };
     } catch (error) {
       // The process stops: what was sent may come to something, but nobody will know. Its successor sees to that.
       if (this.#hand.signal.aborted) return 'lost';
@@ -148,7 +153,7 @@ export class Creation {
     }
   }
 
-  #ask(place: Place, calls: readonly VendorCall[], target: Target, timeoutMs: number): ReturnType<typeof askAll> {
+  #ask(place: Place, calls: readonly VendorCall[], target: Target, timeoutMs: number): Promise<Told> {
     const { live, signal } = this.#hand;
     const { adapter, provider } = place;
     const { streams } = adapter;
@@ -193,9 +198,11 @@ export class Creation {
     return { states: ['queued', 'creating'], by: { lease: this.#hand.lease } };
   }
 
-  async #record(step: Step, adapter: Adapter): Promise<void> {
+  async #record({ step, adapter, broken }: Answered): Promise<void> {
     const { rows, timing, random } = this.#tools;
     const from = this.#byDeparture();
+    // Their numbers are new ones: whose departure it was is read first.
+    this.#attempts = withBroken(this.#attempts, broken, adapter.bounds);
     if (step.state === 'failed') {
       this.#note({ result: 'refused' });
       return this.#fail(step, from);

@@ -1,8 +1,11 @@
 /** The final states: each is reached in one transaction with its money and with the word to whoever wants to be told. */
 import type { Usage } from '../../core/usage.ts';
 import type { Attempt, Deposits } from '../../core/vocabulary.ts';
-import type { Bounds } from './contract.ts';
+import type { Adapter, Bounds, Order } from './contract.ts';
 import type { From, Kept, StoredTask, TaskError, TaskRows } from './rows.ts';
+import { judge } from './verdict.ts';
+
+const longestError = 300;
 
 export interface EndTools {
   readonly rows: TaskRows;
@@ -63,4 +66,24 @@ export function usageAtMost({ inputTokens, outputTokens, images, seconds }: Omit
 export function withLast(attempts: readonly Attempt[], outcome: Partial<Attempt>): Attempt[] {
   const last = attempts.at(-1);
   return last === undefined ? [] : [...attempts.slice(0, -1), { ...last, ...outcome }];
+}
+
+/**
+ * The last attempt was several calls of which these broke off: each is an attempt of its own, borne by whoever bears what is
+ * not charged, with the most that it can have consumed. The one that is charged stays the last.
+ */
+export function withBroken(
+  attempts: readonly Attempt[],
+  broken: readonly { readonly order: Order; readonly error: unknown }[],
+  bounds: Adapter['bounds'],
+): Attempt[] {
+  const last = attempts.at(-1);
+  if (last === undefined) return [];
+  const others = broken.map(({ order, error }, index): Attempt => {
+    const { status } = judge(error);
+    const message = error instanceof Error ? error.message.slice(0, longestError) : 'unknown';
+    const consumed = { usage: usageAtMost(bounds(order)), estimated: true };
+    return { ...last, number: last.number + index, result: 'unknown', status, error: message, consumed };
+  });
+  return [...attempts.slice(0, -1), ...others, { ...last, number: last.number + others.length }];
 }

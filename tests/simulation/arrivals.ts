@@ -1,4 +1,5 @@
 /** The clients: who calls what, on which plan and at which node, and who asks again under a key. */
+import type { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
@@ -6,13 +7,15 @@ import type { Node } from './node.ts';
 import type { Oracle } from './oracle.ts';
 import { type AccountProfile, drawModel, type PricedModel, type Profile } from './profile.ts';
 import type { Schedule } from './schedule.ts';
-import { newStory } from './story.ts';
+import { newStory, type Story } from './story.ts';
 import { type Ask, Visit } from './visit.ts';
 
 export const modelIds = ['small', 'large'] as const;
 const one = { numerator: 1n, denominator: 1n };
 /** Calls that are remembered to be asked again, or given back. */
 const remembered = 20;
+/** Where there are other nodes to go to, one in so many calls under a key is the last of its node. */
+const fatalOneIn = 25;
 
 export interface ArrivalsOptions {
   readonly schedule: Schedule;
@@ -22,13 +25,25 @@ export interface ArrivalsOptions {
   readonly tables: ShopTables;
   readonly nodes: readonly Node[];
   readonly mutant: Mutant;
+  /** undefined: nobody asks for API keys here. */
+  readonly callers: Callers | undefined;
+  /** A node with a call under a key is to die soon. */
+  readonly strike: (node: Node) => void;
+}
+
+/** A call under a key, as it was sent first. */
+interface KeyedCall {
+  readonly account: AccountProfile;
+  readonly ask: Ask;
+  /** It runs, or was the last that did. */
+  story: Story;
 }
 
 export class Arrivals {
   readonly #options: ArrivalsOptions;
   readonly #models = new Map<string, PricedModel>();
   /** Keyed calls that a client may send again. */
-  #keyed: Ask[] = [];
+  #keyed: KeyedCall[] = [];
   readonly #recent = new Map<string, string[]>();
   #versions = 0;
 
@@ -49,12 +64,32 @@ export class Arrivals {
   }
 
   arrive(): void {
-    const { schedule, chance, profile, oracle, nodes, mutant } = this.#options;
+    const { chance, profile, nodes } = this.#options;
     const account = chance.pick(profile.accounts);
     const node = chance.pick(nodes);
-    const { serving } = node;
     const again = chance.oneIn(5) ? this.#sentBefore(account, node) : undefined;
     const ask = again ?? this.#ask(account, node);
+    // Who has no API key yet waits for one.
+    if (ask !== undefined) this.#send(account, node, ask);
+  }
+
+  /** Keyed calls that run at a node. */
+  runningAt(node: number): KeyedCall[] {
+    return this.#keyed.filter(({ story }) => story.node === node && !story.ended);
+  }
+
+  /** The same once more, wherever somebody serves. */
+  askAgain({ account, ask }: KeyedCall): void {
+    const { chance, nodes } = this.#options;
+    const serving = nodes.filter((node) => node.serving !== undefined);
+    if (serving.length === 0) return;
+    const node = chance.pick(serving);
+    this.#send(account, node, this.#renewed(ask, account, node));
+  }
+
+  #send(account: AccountProfile, node: Node, ask: Ask): void {
+    const { schedule, chance, profile, oracle, mutant } = this.#options;
+    const { serving } = node;
     if (serving === undefined) return;
     schedule.current = serving.life;
     const exchange = Visit.exchangeOf(serving, ask);
@@ -74,8 +109,8 @@ export class Arrivals {
     oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);
     this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
     if (ask.key !== undefined) {
-      oracle.keys.arrived(story, ask.key, ask.body);
-      if (again === undefined) this.#keyed = [...this.#keyed.slice(-remembered), ask];
+      this.#remember(ask.key, { account, ask, story });
+      if (this.#options.nodes.length > 1 && chance.oneIn(fatalOneIn)) this.#options.strike(node);
     }
     const { vendors } = profile;
     new Visit(
@@ -87,21 +122,33 @@ export class Arrivals {
     ).begin();
   }
 
+  #remember(key: string, call: KeyedCall): void {
+    this.#options.oracle.keys.arrived(call.story, key, call.ask.body);
+    const known = this.#keyed.find(({ ask }) => ask.key === key);
+    if (known === undefined) this.#keyed = [...this.#keyed.slice(-remembered), call];
+    else if (known.story.ended) known.story = call.story;
+  }
+
   /** A client asks again under its key, on the plan that it is on by now; now and then by mistake for something else. */
   #sentBefore(account: AccountProfile, node: Node): Ask | undefined {
-    const { id } = account;
     const { chance } = this.#options;
-    const own = this.#keyed.filter(({ caller }) => caller.accountId === id);
+    const own = this.#keyed.filter((call) => call.account === account);
     if (own.length === 0) return undefined;
-    const first = chance.pick(own);
-    const plan = this.planOf(account, node);
-    const ask = { ...first, plan, caller: { ...first.caller, plan: plan.name } };
+    const ask = this.#renewed(chance.pick(own).ask, account, node);
     return chance.oneIn(20) ? { ...ask, body: `${ask.body} other` } : ask;
   }
 
-  #ask(account: AccountProfile, node: Node): Ask {
-    const { chance, profile } = this.#options;
+  #renewed(first: Ask, account: AccountProfile, node: Node): Ask {
+    const plan = this.planOf(account, node);
+    const apiKey = this.#options.callers?.keyOf(account.id);
+    return { ...first, plan, apiKey, caller: { ...first.caller, plan: plan.name } };
+  }
+
+  #ask(account: AccountProfile, node: Node): Ask | undefined {
+    const { chance, profile, callers } = this.#options;
     const { id, ratio } = account;
+    const apiKey = callers?.keyOf(id);
+    if (callers !== undefined && apiKey === undefined) return undefined;
     const { model, price } = this.#models.get(chance.pick(modelIds))!;
     const inputTokens = chance.pick([0, 1, 100, 3_000]);
     const maxOutputTokens = chance.oneIn(2) ? chance.between(1, 3_000) : undefined;
@@ -112,6 +159,7 @@ export class Arrivals {
       model,
       price,
       ratio,
+      apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
       body: `body-${chance.next()}`,
       call: {

@@ -23,6 +23,8 @@ export interface LinkOptions {
   readonly store: Store;
   readonly faults: DatabaseFaults;
   readonly life: Life;
+  /** This way alone is cut. */
+  readonly isCut: () => boolean;
   /** Milliseconds that have been leapt over so far: nobody is on the way meanwhile. */
   readonly leaptMs: () => number;
   /** false: the process has the database to itself, inside it. */
@@ -39,6 +41,7 @@ export class DatabaseLink implements Store {
 
   readonly #shared: boolean;
   readonly #leaptMs: () => number;
+  readonly #isCut: () => boolean;
 
   constructor(options: LinkOptions) {
     this.#schedule = options.schedule;
@@ -48,6 +51,7 @@ export class DatabaseLink implements Store {
     this.#life = options.life;
     this.#shared = options.shared;
     this.#leaptMs = options.leaptMs;
+    this.#isCut = options.isCut;
   }
 
   cursorOf(journal: string): ReturnType<Store['cursorOf']> {
@@ -79,6 +83,11 @@ export class DatabaseLink implements Store {
     return this.send('entry', run, this.#shared);
   }
 
+  /** Statements come through. */
+  get isOpen(): boolean {
+    return !this.#faults.down && !this.#isCut();
+  }
+
   get leases(): Leases {
     const { leases } = this.#store;
     return {
@@ -95,6 +104,10 @@ export class DatabaseLink implements Store {
     return this.send('end', () => this.#store.endOf(requestId));
   }
 
+  spentBy(keyId: string, from: number): ReturnType<Store['spentBy']> {
+    return this.send('key spend', () => this.#store.spentBy(keyId, from));
+  }
+
   /**
    * One transaction on its way there and its answer on the way back. `mayBeLate`: false for what a database inside the
    * process does before anything that is asked later, or not at all.
@@ -109,7 +122,7 @@ export class DatabaseLink implements Store {
       const late = fate === 2 ? this.#chance.delay(timeoutMs * this.#chance.pick([2, 10])) : delay();
       if (fate !== -1) this.#fail(`${name} timed out`, late + (fate === 1 ? delay() : timeoutMs - late), reject);
       this.#schedule.after(late, mayBeLate ? undefined : this.#life, name, () => {
-        if (this.#faults.down) return this.#fail('the database is down', delay(), reject);
+        if (!this.isOpen) return this.#fail('the database is down', delay(), reject);
         const done = run();
         if (fate !== -1) return void done.catch(() => {});
         this.#schedule.after(delay(), this.#life, `${name} answered`, () => void done.then(resolve, reject));

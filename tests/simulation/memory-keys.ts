@@ -28,6 +28,13 @@ export class KeyTable {
   now(): number {
     return this.#now() + this.leaptMs;
   }
+
+  /** The leases of a process that has died run out at once, and nobody else's. */
+  runOut(owner: string): void {
+    for (const known of this.calls.values()) {
+      if (known.owner === owner && known.state === 'running') known.leaseUntil = Math.min(known.leaseUntil, this.now());
+    }
+  }
 }
 
 /** One process's way to the table. */

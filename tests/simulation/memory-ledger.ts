@@ -21,6 +21,7 @@ import {
   postingOf,
   type Row,
   recordsOf,
+  spentIn,
 } from './memory-records.ts';
 import { MemoryTerms } from './memory-terms.ts';
 import { putIn, runnerOf, type Undo } from './memory-undo.ts';
@@ -93,6 +94,8 @@ export class MemoryLedger implements Store {
   /** Told of each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
   onRow: (row: Row, leased: bigint) => void = () => {};
   onCommit: (account: string) => void = () => {};
+  /** Told of each charge of a call. */
+  onCharge: (charge: SettleRecord) => void = () => {};
   readonly #now: () => number;
   readonly #known = new Map<string, Known>();
   readonly #references = new Map<string, Row>();
@@ -201,6 +204,10 @@ export class MemoryLedger implements Store {
   async endOf(requestId: string): ReturnType<Store['endOf']> {
     const known = this.#known.get(requestId);
     return known === undefined ? undefined : ((known.ended ?? 'open') as Awaited<ReturnType<Store['endOf']>>);
+  }
+
+  async spentBy(keyId: string, from: number): ReturnType<Store['spentBy']> {
+    return spentIn(this.usage.values(), this.deposits.values(), keyId, from);
   }
 
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
@@ -329,7 +336,10 @@ export class MemoryLedger implements Store {
   /** Usage and attempts stand beside the rows, once each. */
   #note(record: PostingRecord, undo: Undo): void {
     if (record.kind !== 'SETTLE' && record.kind !== 'VOID') return;
-    if (record.kind === 'SETTLE' && !this.usage.has(record.id)) putIn(this.usage, record.id, record, undo);
+    if (record.kind === 'SETTLE' && !this.usage.has(record.id)) {
+      putIn(this.usage, record.id, record, undo);
+      this.onCharge(record);
+    }
     for (const note of record.attempts) {
       const key = `${record.id} ${note.number}`;
       if (!this.attempts.has(key)) putIn(this.attempts, key, note, undo);

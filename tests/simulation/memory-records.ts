@@ -1,6 +1,15 @@
 /** What the records of a batch become in the database in memory: postings, by the meaning of the batch statement. */
+import { money } from '../../core/money.ts';
+import type { KeySpend } from '../../plugins/billing/caps.ts';
+import type { KeptDeposit } from '../../plugins/billing/deposit-rows.ts';
 import type { EntryRow } from '../../plugins/billing/entry-rows.ts';
-import type { EndRecord, ExtendRecord, HoldRecord, JournalRecord } from '../../plugins/billing/records.ts';
+import type {
+  EndRecord,
+  ExtendRecord,
+  HoldRecord,
+  JournalRecord,
+  SettleRecord,
+} from '../../plugins/billing/records.ts';
 
 /** Records that make a ledger row. */
 export type PostingRecord = HoldRecord | ExtendRecord | EndRecord;
@@ -56,4 +65,19 @@ export function postingOf(record: PostingRecord): Draft {
 export function checkUsage(record: PostingRecord): void {
   if (record.kind === 'SETTLE' && BigInt(record.cost) < 0n)
     throw new Error('violates check constraint "usage_cost_check"');
+}
+
+/** What a key was charged since `from`, and what is set aside for its orders. */
+export function spentIn(
+  charges: Iterable<SettleRecord>,
+  deposits: Iterable<KeptDeposit>,
+  keyId: string,
+  from: number,
+): KeySpend {
+  let [settled, ordered] = [0n, 0n];
+  for (const { key, at, cost } of charges) if (key === keyId && at >= from) settled += BigInt(cost);
+  for (const { terms, held } of deposits) {
+    if ((JSON.parse(terms) as { key?: string }).key === keyId) ordered += held;
+  }
+  return { settled: money(settled), ordered: money(ordered) };
 }

@@ -90,6 +90,12 @@ export const taskMutants: Readonly<Record<string, Mutant>> = {
       records.map((record) => (record.kind === 'VOID' ? { ...record, absorbed: undefined } : record)),
     ),
   },
+  'broken-call-forgotten': {
+    summary: 'of an order of several calls, what those may have cost that broke off is nobody’s',
+    store: posting((records) =>
+      records.map((record) => (record.kind === 'SETTLE' ? { ...record, absorbed: undefined } : record)),
+    ),
+  },
   'task-taken-back-late': {
     summary: 'a task is cancelled although its vendor has begun to make it',
     taskVendors: (vendors) => ({

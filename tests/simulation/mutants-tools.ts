@@ -10,6 +10,7 @@ export function opened(store: Store): Store {
     apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
     funds: (accountIds, at) => store.funds(accountIds, at),
     endOf: (requestId) => store.endOf(requestId),
+    spentBy: (keyId, from) => store.spentBy(keyId, from),
     transact: (accountId, at, work) => store.transact(accountId, at, work),
     leases: store.leases,
   };

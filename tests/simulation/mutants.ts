@@ -4,6 +4,7 @@ import { UpstreamRefusal } from '../../core/errors.ts';
 import type { LiveExchange } from '../../core/exchange.ts';
 import { type Money, money } from '../../core/money.ts';
 import { meter } from '../../core/vocabulary.ts';
+import type { Stores } from '../../plugins/auth/index.ts';
 import type { Entries } from '../../plugins/billing/entries.ts';
 import type { Funds } from '../../plugins/billing/funds.ts';
 import type { Ask } from '../../plugins/billing/leases/slice.ts';
@@ -23,6 +24,7 @@ import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
+import { callerMutants } from './mutants-callers.ts';
 import { taskMutants } from './mutants-tasks.ts';
 import { opened } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
@@ -45,6 +47,11 @@ export interface Mutant {
   /** Changes a process's way to the table of keyed calls. */
   readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
+  /** A process's way to the tables of callers. */
+  readonly callers?: (stores: Stores) => Stores;
+  /** Whether what is announced is put down, and whether a process listens to it. */
+  readonly announces?: (topic: string) => boolean;
+  readonly hears?: (topic: string) => boolean;
   /** The tables of tasks, and a process's way to them and to their vendors. */
   readonly taskTable?: (table: TaskTable) => void;
   readonly taskRows?: (rows: TaskRows, chance: Chance) => TaskRows;
@@ -329,6 +336,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
     },
   },
+  ...callerMutants,
   ...tradeMutants,
   ...taskMutants,
 };

@@ -3,6 +3,7 @@ import type { Store } from '../../plugins/billing/store.ts';
 import { Chance } from './chance.ts';
 import { type DatabaseFaults, DatabaseLink } from './database.ts';
 import { type CrashKind, Disk } from './disk.ts';
+import { type CallerTable, memoryStores } from './memory-callers.ts';
 import { type KeyTable, MemoryKeys } from './memory-keys.ts';
 import { memoryCodes, type ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
@@ -12,7 +13,7 @@ import { type AccountProfile, providerSections } from './profile.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { accountsIn, plansOf } from './shop-services.ts';
 import type { TaskWorld } from './task-world.ts';
-import { forward } from './visit.ts';
+import { admitted, forward } from './visit.ts';
 
 export interface NodeOptions {
   readonly index: number;
@@ -22,13 +23,14 @@ export interface NodeOptions {
   readonly store: Store;
   readonly shared: boolean;
   readonly keys: KeyTable;
+  readonly callers: CallerTable | undefined;
   readonly tables: ShopTables;
   readonly tasks: TaskWorld | undefined;
   readonly accounts: readonly AccountProfile[];
   readonly faults: DatabaseFaults;
   readonly billing: object;
   readonly mutant: Mutant;
-  readonly announce: (topic: string, subject: string) => Promise<void>;
+  readonly announce: (topic: string, subject: string, link: DatabaseLink) => Promise<void>;
   /** A process of this node serves now; all that an earlier one left is in the books. */
   readonly onRecovered: (node: Node) => void;
 }
@@ -39,6 +41,8 @@ export class Node {
   /** Wall clock at virtual time 0, and how wrong this node's is. */
   wallMs = 1_800_000_000_000;
   skewMs = 0;
+  /** Nothing goes to the database and comes from it. */
+  isCutOff = false;
   /** The process that serves, if one does. */
   serving: Process | undefined;
   starts = 0;
@@ -58,6 +62,11 @@ export class Node {
     return Math.floor(this.wallMs + this.skewMs + this.#options.schedule.now);
   }
 
+  /** The database can be reached from here. */
+  get canRead(): boolean {
+    return !this.isCutOff && !this.#options.faults.down;
+  }
+
   get lastFailure(): unknown {
     return this.#lastFailure;
   }
@@ -68,12 +77,14 @@ export class Node {
   }
 
   boot(): void {
-    const { schedule, oracle, mutant, chance, store, keys, tables, tasks, accounts, faults, shared } = this.#options;
+    const { schedule, oracle, mutant, chance, store, keys, tables, tasks, accounts, faults, shared, callers } =
+      this.#options;
     const life: Life = { alive: true };
     this.#life = life;
     this.starts += 1;
     oracle.begun(life);
-    const link = new DatabaseLink({ schedule, chance, store, faults, life, shared, leaptMs: () => this.wallMs });
+    const isCut = () => this.isCutOff;
+    const link = new DatabaseLink({ schedule, chance, store, faults, life, shared, isCut, leaptMs: () => this.wallMs });
     const process = new Process({
       schedule,
       chance: new Chance(chance.next(), this.index),
@@ -89,12 +100,15 @@ export class Node {
       },
       codes: memoryCodes(tables, link),
       tasks: tasks?.groundOf(life, link),
+      callers: callers && (mutant.callers?.(memoryStores(callers, link)) ?? memoryStores(callers, link)),
       accounts: accountsIn(tables),
       plans: plansOf(accounts),
       billing: this.#options.billing,
       providers: providerSections,
       wallClock: () => this.wallClock,
-      announce: this.#options.announce,
+      announce: (topic, subject) => this.#options.announce(topic, subject, link),
+      healthy: () => link.isOpen,
+      onAdmitted: admitted,
       forward: mutant.forward ?? forward,
       onWork: (name) => {
         if (name === 'note progress' && process.isReady) oracle.noting(life, this.disk.writes);

@@ -2,6 +2,7 @@
 
 import type { Outcome } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import { CallersOracle } from './callers-oracle.ts';
 import type { CrashKind, Disk } from './disk.ts';
 import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
@@ -44,6 +45,7 @@ export class Oracle {
   readonly accounts = new Map<string, AccountView>();
   readonly limits: LimitsOracle;
   readonly keys: KeysOracle;
+  readonly callers: CallersOracle;
   readonly trade: TradeOracle;
   readonly tasks: TasksOracle;
   readonly violations: Violations;
@@ -71,6 +73,7 @@ export class Oracle {
     this.violations = violations;
     this.limits = limits;
     this.keys = new KeysOracle(violations);
+    this.callers = new CallersOracle(schedule, violations);
     this.trade = new TradeOracle(violations);
     this.tasks = new TasksOracle(violations);
   }
@@ -200,7 +203,6 @@ export class Oracle {
   arrived(story: Story, longestOutput: number): void {
     this.stories.set(story.id, story);
     this.#byLife.get(story.life)!.add(story);
-    this.limits.entered(story);
     const view = this.view(story.account);
     const most = coverOf(story.inputTokens, longestOutput, story.list, story.ratio);
     if (most > view.dearestCall) view.dearestCall = most;
@@ -213,6 +215,7 @@ export class Oracle {
     this.keys.aimed(story);
     if (story.admitted) return;
     story.admitted = true;
+    this.callers.held(story);
     const view = this.view(story.account);
     if (this.shared?.isAtRest(view) === true) view.excess = 0n;
     view.open.add(story);
@@ -274,6 +277,7 @@ export class Oracle {
     story.expected = this.#costOf(story, outcome);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
+    this.callers.ended(story);
     if (story.expected > cover) {
       // Money that is on its way out was set aside before this was known.
       view.excess += story.expected - cover;

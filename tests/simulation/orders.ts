@@ -82,6 +82,8 @@ export class Orders {
       ratio: account.ratio ?? one,
       input: chance.pick([0, 100, 3_000]),
       output: chance.pick([1, 200, 3_000]),
+      // A painter makes one with each call.
+      count: id === 'painter' && chance.oneIn(3) ? chance.between(2, 4) : 1,
       wantsWord: chance.oneIn(2),
       receipts: [],
       told: undefined,
@@ -150,8 +152,8 @@ function exchangeOf(process: Process): LiveExchange {
 }
 
 /** `waited`: its client would rather be told of busy vendors at once. */
-function orderOf({ name, input, output }: TaskStory, model: string, waited: boolean): Order {
+function orderOf({ name, input, output, count }: TaskStory, model: string, waited: boolean): Order {
   const kind = model === 'painter' ? 'image' : 'video';
   const extra = { input, output };
-  return { kind, model, prompt: name, count: 1, references: [], extra, ...(waited ? { waited } : {}) };
+  return { kind, model, prompt: name, count, references: [], extra, ...(waited ? { waited } : {}) };
 }

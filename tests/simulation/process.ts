@@ -20,6 +20,7 @@ import {
   type Shop,
   shop,
 } from '../../core/vocabulary.ts';
+import auth, { type Stores, setUpAuth } from '../../plugins/auth/index.ts';
 import billing, { setUpBilling } from '../../plugins/billing/index.ts';
 import type { Files } from '../../plugins/billing/segments.ts';
 import type { Store } from '../../plugins/billing/store.ts';
@@ -47,6 +48,8 @@ export interface ProcessOptions {
   readonly codes: CodeStore;
   /** What tasks stand on, where there are any. */
   readonly tasks: TaskGround | undefined;
+  /** The tables that callers are looked up in; undefined: nobody asks who they are. */
+  readonly callers: Stores | undefined;
   readonly accounts: Accounts;
   readonly plans: Plans;
   /** Sections of the gateway's file. */
@@ -57,6 +60,10 @@ export interface ProcessOptions {
   readonly announce: (topic: string, subject: string) => Promise<void>;
   /** The centre of the onion. */
   readonly forward: Run;
+  /** Told of each call that its API key has let in. */
+  readonly onAdmitted: (exchange: LiveExchange) => undefined | Promise<void>;
+  /** The database can be reached. */
+  readonly healthy: () => boolean;
   /** Told of each regular work that has begun. */
   readonly onWork: (name: string) => void;
 }
@@ -101,6 +108,7 @@ export class Process {
     // Whose switches then live in memory: no world turns one.
     await setUp(providersPlugin, this.host, providers);
     this.host.provide(database, this.#databaseService());
+    const seats = await this.#seatsForCallers();
     this.host.provide(accounts, this.#options.accounts);
     this.host.provide(plans, this.#options.plans);
     const parts: Part[] = [await setUp(rateLimit, this.host, {})];
@@ -110,13 +118,32 @@ export class Process {
     parts.push(this.#billing, await setUp(route, this.host, { rest: restTimes }));
     await setUpShop(this.host, () => this.#options.codes);
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
-    const seats = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
+    const shared = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
+    seats.push(...shared);
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
-    if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, seats, async () => {}, forward);
+    if (this.#tasks !== undefined) this.#orderRun = compileChain(this.#tasks.endpoint, shared, async () => {}, forward);
     for (const part of parts) await part.start?.();
     this.#tasks?.start();
     for (const part of parts) await part.listening?.('http://simulated');
+  }
+
+  /** Who calls, asked before all others, and whoever looks on at who is let in. */
+  async #seatsForCallers(): Promise<Seat[]> {
+    const { callers, onAdmitted } = this.#options;
+    if (callers === undefined) return [];
+    const settings = sectionOf(auth, { secret: 'of simulated keys', failures: { per_minute: 1_000_000 } });
+    const part = await setUpAuth(this.host, settings, () => callers);
+    const look: Part = {
+      handle: (exchange, next) => {
+        const turn = onAdmitted(exchange as LiveExchange);
+        return turn === undefined ? next() : turn.then(next);
+      },
+    };
+    return [
+      { plugin: auth as unknown as Plugin, part },
+      { plugin: { ...(auth as unknown as Plugin), name: 'looker-on' }, part: look },
+    ];
   }
 
   /** Lets the exchange into the onion. */
@@ -217,9 +244,9 @@ export class Process {
       orm: refuse as Database['orm'],
       schema: 'main',
       migrate: async () => {},
-      announce: this.#options.announce,
+      announce: (topic, subject) => this.#options.announce(topic, subject),
       onChange: (topic, listener) => void this.#listeners.push({ topic, listener }),
-      healthy: () => true,
+      healthy: this.#options.healthy,
       shared: this.#options.shared,
     };
   }

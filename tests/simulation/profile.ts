@@ -43,6 +43,8 @@ export interface Profile {
   /** How long a statement is on its way, on the average. */
   readonly databaseMeanMs: number;
   readonly vendors: VendorProfile;
+  /** Callers are asked for API keys; undefined: whoever comes is believed. */
+  readonly callers: CallersProfile | undefined;
   /** Images and films are ordered too; undefined: nobody does. */
   readonly tasks: TaskProfile | undefined;
   /** Sections of the gateway's file. */
@@ -50,6 +52,13 @@ export interface Profile {
     readonly hold: { readonly output_tokens: number; readonly whole_answers: 'step' | 'bound' };
     readonly journal: object;
   };
+}
+
+export interface CallersProfile {
+  /** Between two keys that are made, changed or revoked. */
+  readonly meanMs: number;
+  /** Between two times in which a node cannot reach the database. */
+  readonly cutMeanMs: number;
 }
 
 export interface TaskProfile {
@@ -62,8 +71,8 @@ export interface TaskProfile {
   readonly filesFaultOneIn: number;
 }
 
-/** `taskChance`: draws whether and how tasks are ordered. */
-export function drawProfile(chance: Chance, taskChance: Chance): Profile {
+/** `taskChance`, `callerChance`: draw whether and how tasks are ordered, and whether callers are asked for keys. */
+export function drawProfile(chance: Chance, taskChance: Chance, callerChance: Chance): Profile {
   const nodes = chance.between(1, 3);
   // All nodes want the little that one account has.
   const isCrowded = nodes > 1 && chance.oneIn(3);
@@ -96,7 +105,24 @@ export function drawProfile(chance: Chance, taskChance: Chance): Profile {
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
   };
-  return { ...rest, tasks: taskChance.oneIn(2) ? drawTasks(taskChance) : undefined };
+  const callers = callerChance.oneIn(3) ? drawCallers(callerChance) : undefined;
+  return {
+    ...rest,
+    callers,
+    tasks: taskChance.oneIn(2) ? drawTasks(taskChance) : undefined,
+    ...(callers === undefined ? {} : calmer(rest.accounts)),
+  };
+}
+
+/** What is to be known within a second takes worlds that last for some, and keys that stay in memory: each top-up tells to forget. */
+function calmer(accounts: Profile['accounts']): Partial<Profile> {
+  const never = Number.POSITIVE_INFINITY;
+  const rarely = { arrivalMeanMs: 20, topUpMeanMs: 3_000, tradeMeanMs: never, crashMeanMs: 10_000 };
+  return { accounts: accounts.slice(0, 2), ...rarely, tasks: undefined };
+}
+
+function drawCallers(chance: Chance): CallersProfile {
+  return { meanMs: chance.pick([150, 400]), cutMeanMs: chance.pick([Number.POSITIVE_INFINITY, 2_000]) };
 }
 
 /** Short enough that leases run out and deadlines pass within a world's time. */

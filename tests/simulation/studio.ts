@@ -22,6 +22,8 @@ interface Job {
   /** The file lies in the answer. */
   readonly isWhole: boolean;
   isTakenBack: boolean;
+  /** Its maker has told of it, to a process that listened. */
+  isHeard: boolean;
 }
 
 export interface StudioOptions {
@@ -33,7 +35,14 @@ export interface StudioOptions {
   readonly onOrder: (name: string, mayRun: boolean) => void;
 }
 
-type Word = { readonly afterMs: number; readonly answer: VendorAnswer | UpstreamError };
+/** What stands on a vendor's bill for one call. */
+export interface Billed {
+  readonly counts: Counts;
+  /** Whoever asked was told of it. */
+  readonly isHeard: boolean;
+}
+
+type Word = { readonly afterMs: number; readonly answer: VendorAnswer | UpstreamError; readonly job?: Job };
 
 const refusals = [429, 429, 503, 529, 400, 401, 403] as const;
 const breaks = [500, 502, 504, undefined, undefined] as const;
@@ -42,16 +51,23 @@ export class Studio {
   readonly #options: StudioOptions;
   readonly #jobs = new Map<string, Job>();
   readonly #byName = new Map<string, Job[]>();
+  /** By order: calls of which whoever made them does not know what became. */
+  readonly #brokenOff = new Map<string, number>();
 
   constructor(options: StudioOptions) {
     this.#options = options;
   }
 
   /** What stands on the vendors' bills for an order. */
-  billOf(name: string): Counts[] {
+  billOf(name: string): Billed[] {
     const { now } = this.#options.schedule;
     const made = (this.#byName.get(name) ?? []).filter((job) => job.doneAt <= now && !job.fails && !job.isTakenBack);
-    return made.map(({ counts }) => counts);
+    return made.map(({ counts, isHeard }) => ({ counts, isHeard }));
+  }
+
+  /** Calls for an order that broke off, as those see it who made them. */
+  brokenOf(name: string): number {
+    return this.#brokenOff.get(name) ?? 0;
   }
 
   /** One process's way to the vendors. What it has sent arrives whether it lives or not. */
@@ -66,12 +82,20 @@ export class Studio {
   #send(wanted: VendorRequest, life: Life, signal: AbortSignal): Promise<VendorAnswer> {
     const { schedule, chance } = this.#options;
     return new Promise((resolve, reject) => {
-      const stopped = () => reject(new UpstreamError('sent', 'the gateway stops'));
+      const name = textOf(wanted.body?.['name']);
+      const brokeOff = () => name !== undefined && this.#brokenOff.set(name, this.brokenOf(name) + 1);
+      const stopped = () => {
+        brokeOff();
+        reject(new UpstreamError('sent', 'the gateway stops'));
+      };
       signal.addEventListener('abort', stopped, { once: true });
       schedule.after(chance.delay(5), undefined, 'vendor is asked', () => {
-        const { afterMs, answer } = this.#hear(wanted);
+        const { afterMs, answer, job } = this.#hear(wanted);
         schedule.after(afterMs, life, 'vendor answers', () => {
+          if (signal.aborted) return;
           signal.removeEventListener('abort', stopped);
+          if (mayHaveRun(answer)) brokeOff();
+          else if (job !== undefined) job.isHeard = true;
           if (answer instanceof UpstreamError) reject(answer);
           else resolve(answer);
         });
@@ -116,14 +140,15 @@ export class Studio {
       isForgotten: films && chance.oneIn(30),
       isWhole: chance.oneIn(2),
       isTakenBack: false,
+      isHeard: false,
     };
     const id = `job-${this.#jobs.size + 1}`;
     this.#jobs.set(id, job);
     this.#byName.set(name, [...(this.#byName.get(name) ?? []), job]);
     // Nobody hears of it, after a while: it may be made all the same.
     if (isBad) return { afterMs: workMs + chance.delay(300), answer: this.#broken() };
-    if (films) return { afterMs: chance.delay(40), answer: answerOf(200, { task: id }) };
-    return { afterMs: workMs, answer: answerOf(200, made(job)) };
+    if (films) return { afterMs: chance.delay(40), answer: answerOf(200, { task: id }), job };
+    return { afterMs: workMs, answer: answerOf(200, made(job)), job };
   }
 
   #broken(): VendorAnswer | UpstreamError {
@@ -147,6 +172,10 @@ export class Studio {
     job.isTakenBack = true;
     return answerOf(200, {});
   }
+}
+
+function mayHaveRun(answer: VendorAnswer | UpstreamError): boolean {
+  return answer instanceof UpstreamError ? answer.phase !== 'connect' : breaks.includes(answer.status as 500);
 }
 
 function answerOf(status: number, json: unknown, headers: VendorAnswer['headers'] = {}): VendorAnswer {
@@ -175,9 +204,10 @@ function stepOf(answer: VendorAnswer, vendorId: string): Step {
   return { state: 'done', files, made: { usage: counts as Usage, estimated: false, media: [] } };
 }
 
-const bounds = ({ extra }: Order) => ({
-  inputTokens: Number(extra['input']),
-  outputTokens: Number(extra['output']),
+/** Each of its calls counts so much at most. */
+const bounds = ({ extra, count }: Order) => ({
+  inputTokens: count * Number(extra['input']),
+  outputTokens: count * Number(extra['output']),
   images: 0,
   seconds: 0,
 });

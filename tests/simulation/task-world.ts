@@ -82,6 +82,6 @@ export class TaskWorld {
   }
 
   finish(ledger: MemoryLedger): void {
-    this.#options.oracle.tasks.finish(ledger, this.#table, (name) => this.#studio.billOf(name));
+    this.#options.oracle.tasks.finish(ledger, this.#table, this.#studio);
   }
 }

@@ -2,6 +2,7 @@
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { TaskRow, TaskTable } from './memory-tasks.ts';
 import type { Life } from './schedule.ts';
+import type { Studio } from './studio.ts';
 import { type Counts, costOf, coverOf, type Fraction, type PriceList } from './tariff.ts';
 import type { Violations } from './violations.ts';
 
@@ -14,11 +15,12 @@ export interface TaskStory {
   readonly life: Life;
   readonly list: PriceList;
   readonly ratio: Fraction;
-  /** The most that can be counted for it. */
+  /** Calls that it takes, and the most that can be counted for each. */
+  readonly count: number;
   readonly input: number;
   readonly output: number;
   readonly wantsWord: boolean;
-  /** Vendors that have had it: whether they may have made something of it. */
+  /** Calls that vendors have had: whether they may have made something of them. */
   readonly receipts: boolean[];
   /** `taken`: its client has an id; `refused`: it was told no; undefined: it does not know. */
   told: 'taken' | 'refused' | undefined;
@@ -59,9 +61,11 @@ export class TasksOracle {
 
   /** A vendor has got an order. */
   received(name: string, mayRun: boolean): void {
-    const { id, receipts } = this.#byName.get(name)!;
-    if (receipts.includes(true)) this.#fault('M10', id, 'sent again although it may have been made');
+    const { id, count, receipts } = this.#byName.get(name)!;
     receipts.push(mayRun);
+    const since = receipts.indexOf(true);
+    if (since !== -1 && receipts.length - since > count)
+      this.#fault('M10', id, 'sent again although it may have been made');
   }
 
   /** A row was written, and that is committed. */
@@ -81,7 +85,8 @@ export class TasksOracle {
     const story = request === undefined ? undefined : this.stories.get(request);
     if (story === undefined) return false;
     if (kind === 'HOLD') {
-      const right = coverOf(story.input, story.output, story.list, story.ratio);
+      const { input, output } = wholeOf(story);
+      const right = coverOf(input, output, story.list, story.ratio);
       if (amount !== -right) this.#fault('M13', story.id, `${-amount} nano-USD were set aside, ${right} are right`);
     } else if (this.#ending === story.id) this.#ending = undefined;
     else this.#fault('M13', story.id, `a ${kind} without the task's end`);
@@ -93,8 +98,8 @@ export class TasksOracle {
     this.#ending = undefined;
   }
 
-  /** Everything has come to rest. `billOf`: what vendors say that they made of an order. */
-  finish(ledger: MemoryLedger, table: TaskTable, billOf: (name: string) => readonly Counts[]): void {
+  /** Everything has come to rest. */
+  finish(ledger: MemoryLedger, table: TaskTable, vendors: Pick<Studio, 'billOf' | 'brokenOf'>): void {
     this.#closeEnding();
     const tasks = new Map(Array.from(table.tasks.values(), (task) => [task.requestId, task]));
     const rows = new Map<string, Row[]>();
@@ -110,7 +115,7 @@ export class TasksOracle {
       if (task === undefined) this.#checkNothing(story, own);
       else {
         this.#checkEnd(story, task, own, table);
-        this.#checkMoney(story, task, own, billOf(story.name));
+        this.#checkMoney(story, task, own, vendors);
         this.#checkAttempts(story, task, ledger);
       }
     }
@@ -132,45 +137,79 @@ export class TasksOracle {
     if (task.dueAt !== undefined) this.#fault('M13', id, `has no end: it is ${task.state}`);
     if (isCancelled && task.state !== 'cancelled') this.#fault('M13', id, 'was said to be cancelled, and went on');
     if (wantsWord !== table.callbacks.has(task.id)) this.#fault('M13', id, 'the word of its end is not as ordered');
-    if (task.state === 'completed' && task.results.length !== 1) this.#fault('M13', id, 'completed, and not kept');
+    if (task.state === 'completed' && task.results.length === 0) this.#fault('M13', id, 'completed, and not kept');
   }
 
-  /** One end, one sum: paid by what was made, or given back; and what vendors bill beside is the operator's. */
-  #checkMoney(story: TaskStory, task: TaskRow, rows: readonly Row[], bill: readonly Counts[]): void {
-    const { id, list, ratio } = story;
+  /**
+   * One end, one sum: paid by what was made and heard of, or given back; and what vendors bill beside, or may bill for calls
+   * that broke off, is the operator's.
+   */
+  #checkMoney(
+    story: TaskStory,
+    task: TaskRow,
+    rows: readonly Row[],
+    vendors: Pick<Studio, 'billOf' | 'brokenOf'>,
+  ): void {
+    const { id, name, list, ratio, count } = story;
+    const [bill, broken] = [vendors.billOf(name), vendors.brokenOf(name)];
     let [charged, absorbed] = [0n, 0n];
     for (const row of rows) {
       charged -= row.amount;
       absorbed += row.absorbed;
       if (row.account !== story.account) this.#fault('M3', id, 'a row of another account');
     }
-    const billed = bill.reduce((sum, counts) => sum + costOf(counts, list, official), 0n);
+    const heard = bill.filter(({ isHeard }) => isHeard).map(({ counts }) => counts);
+    const billed = bill.reduce((sum, { counts }) => sum + costOf(counts, list, official), 0n);
+    const beside = BigInt(broken) * costOf(story, list, official);
     const isPaid = rows.some(({ kind }) => kind === 'SETTLE');
     if (isPaid !== (task.state === 'completed')) this.#fault('M13', id, `${task.state}, and paid: ${isPaid}`);
-    if (bill.length > 1) this.#fault('M10', id, `made ${bill.length} times`);
+    if (bill.length > count) this.#fault('M10', id, `made ${bill.length} times, ${count} were ordered`);
     if (task.state === 'completed') {
-      const right = bill[0] === undefined ? 0n : costOf(bill[0], list, ratio);
-      if (charged !== right || absorbed !== 0n || bill.length !== 1)
-        this.#fault('M13', id, `charged ${charged}, absorbed ${absorbed}, it must be ${right} for ${bill.length} made`);
+      const right = costOf(sumOf(heard), list, ratio);
+      if (charged !== right || heard.length !== task.results.length)
+        this.#fault('M13', id, `charged ${charged}, it must be ${right} for ${heard.length} made`);
+      if (absorbed !== beside)
+        this.#fault('M5', id, `absorbed ${absorbed}, it must be ${beside} for ${broken} that broke off`);
       return;
     }
     if (charged !== 0n) this.#fault('M13', id, `${task.state}, and charged ${charged}`);
     const isUnknown = task.attempts.at(-1)?.result === 'unknown';
-    const borne = isUnknown ? costOf({ input: story.input, output: story.output }, list, official) : billed;
-    if (absorbed !== borne || billed > absorbed)
+    const borne = isUnknown
+      ? costOf(wholeOf(story), list, official)
+      : bill.length === 0
+        ? 0n
+        : costOf(sumOf(heard), list, official) + beside;
+    // Each call's bill is rounded by itself.
+    if (absorbed !== borne || billed > absorbed + BigInt(count))
       this.#fault('M5', id, `absorbed ${absorbed} of a bill of ${billed}, it must be ${borne}`);
     const code = task.error?.code ?? '';
     if (isUnknown && !unknownCodes.has(code)) this.#fault('M13', id, `an outcome that nobody knows is told as ${code}`);
     if (bill.length > 0 && !isUnknown && code !== 'result_lost') this.#fault('M13', id, `made, and told as ${code}`);
   }
 
-  #checkAttempts({ id, receipts }: TaskStory, { departure }: TaskRow, ledger: MemoryLedger): void {
+  /** Of an order that is several calls what was made is one attempt; what became of the others the money shows. */
+  #checkAttempts({ id, receipts, count }: TaskStory, { departure }: TaskRow, ledger: MemoryLedger): void {
     let known = 0;
     for (let number = 1; number <= departure; number += 1) if (ledger.attempts.has(`${id} ${number}`)) known += 1;
-    if (known < receipts.length) this.#fault('M5', id, `${receipts.length} vendors had it, ${known} are in the books`);
+    const least = count === 1 ? receipts.length : Math.min(receipts.length, 1);
+    if (known < least) this.#fault('M5', id, `${receipts.length} vendors had it, ${known} are in the books`);
   }
 
   #fault(rule: string, subject: string, what: string): void {
     this.#violations.add(rule, subject, what);
   }
+}
+
+/** What all calls of an order can come to. */
+function wholeOf({ input, output, count }: TaskStory): { input: number; output: number } {
+  return { input: count * input, output: count * output };
+}
+
+function sumOf(all: readonly Counts[]): Counts {
+  let [input, output] = [0, 0];
+  for (const counts of all) {
+    input += counts.input ?? 0;
+    output += counts.output ?? 0;
+  }
+  return { input, output };
 }

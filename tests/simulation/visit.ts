@@ -46,6 +46,8 @@ export interface Ask {
   readonly call: Call;
   /** The key that it carries, and the body that decides with it. */
   readonly key: string | undefined;
+  /** Who it says that it is; undefined: nobody asks here. */
+  readonly apiKey: string | undefined;
   readonly body: string;
   /** The client closes the connection after so long, if the answer is not whole by then. */
   readonly leavesAfterMs: number | undefined;
@@ -54,6 +56,9 @@ export interface Ask {
 const visit = defineFact<Visit>('simulated visit');
 const noQuery = new URLSearchParams();
 const noSocket = {} as IncomingMessage & ServerResponse;
+
+/** Told of each call that its API key has let in. */
+export const admitted = (exchange: LiveExchange): undefined | Promise<void> => exchange.get(visit).admitted();
 
 /** The centre: finds the visit and hands over to it. */
 export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get(visit).forward();
@@ -65,6 +70,8 @@ export class Visit {
   readonly #exchange: LiveExchange;
   readonly #ask: Ask;
   readonly #credentialModel: () => Target;
+  /** The event in which it came. */
+  #begunIn = 0;
   #answer: VendorAnswer | undefined;
   #chunk = 0;
   /** The body as the plugins hand it on; its text so far. */
@@ -80,9 +87,13 @@ export class Visit {
     this.#credentialModel = () => exchange.get(target);
   }
 
-  static exchangeOf(process: Process, { key, body }: Ask): LiveExchange {
-    const headers = key === undefined ? {} : { 'idempotency-key': key };
-    const request = { path: endpoint.path, query: noQuery, headers, body: Buffer.from(body) };
+  static exchangeOf(process: Process, { key, apiKey, body }: Ask): LiveExchange {
+    const headers = {
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+      ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+    };
+    const from = { remoteAddress: '192.0.2.1' };
+    const request = { path: endpoint.path, query: noQuery, headers, ...from, body: Buffer.from(body) };
     const incoming = request as unknown as IncomingRequest;
     return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock);
   }
@@ -92,17 +103,36 @@ export class Visit {
     const exchange = this.#exchange;
     const { leavesAfterMs, ratio } = this.#ask;
     exchange.set(visit, this);
+    this.#begunIn = schedule.operations;
     exchange.set(call, this.#ask.call);
-    exchange.set(caller, this.#ask.caller);
     exchange.set(plan, this.#ask.plan);
     exchange.set(model, this.#ask.model);
     if (ratio !== undefined) exchange.set(priceRatio, ratio);
     if (leavesAfterMs !== undefined)
       schedule.after(leavesAfterMs, this.#process.life, 'client leaves', () => this.#leave());
+    if (this.#ask.apiKey === undefined) {
+      exchange.set(caller, this.#ask.caller);
+      this.#setting.oracle.limits.entered(this.story);
+    }
     this.#process.handle(exchange).then(
       (answer) => this.#begun(answer),
       (error: unknown) => this.#refused(toGatewayError(error)),
     );
+  }
+
+  /** Calls that have waited for one look at their key come to the limiter one after another, each in a turn of its own. */
+  admitted(): undefined | Promise<void> {
+    const { schedule, oracle } = this.#setting;
+    const { keyId } = this.#exchange.get(caller);
+    oracle.callers.admitted(this.story, keyId, this.#process.host.clock.now());
+    const enter = () => oracle.limits.entered(this.story);
+    if (schedule.operations === this.#begunIn) {
+      enter();
+      return undefined;
+    }
+    return new Promise<void>((resolve) => {
+      schedule.after(0, this.#process.life, 'let in', resolve);
+    }).then(enter);
   }
 
   // ------------------------------------------------------------------------------------------------------- the wire

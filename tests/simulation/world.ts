@@ -2,6 +2,7 @@
 import type { Store } from '../../plugins/billing/store.ts';
 import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';
+import { CallerWorld } from './caller-world.ts';
 import { Chance } from './chance.ts';
 import type { DatabaseFaults } from './database.ts';
 import { Errands } from './errands.ts';
@@ -10,6 +11,7 @@ import { LimitsOracle } from './limits-oracle.ts';
 import { KeyTable } from './memory-keys.ts';
 import { MemoryLedger } from './memory-ledger.ts';
 import { ShopTables } from './memory-shop.ts';
+import { type Again, Mishaps } from './mishaps.ts';
 import { type Mutant, sound } from './mutants.ts';
 import { Node } from './node.ts';
 import { Oracle } from './oracle.ts';
@@ -59,6 +61,7 @@ class World {
   readonly #keys = new KeyTable(() => this.#schedule.now);
   readonly #tables = new ShopTables();
   readonly #tasks: TaskWorld | undefined;
+  readonly #callers: CallerWorld | undefined;
   readonly #faults: DatabaseFaults;
   readonly #chance: Chance;
   readonly #profile: Profile;
@@ -70,15 +73,15 @@ class World {
   readonly #arrivals: Arrivals;
   readonly #trade: Trade;
   readonly #errands: Errands;
+  readonly #mishaps: Mishaps;
   readonly #store: Store;
-  #crashes = 0;
   #isOpen = true;
 
   constructor(seed: number, mutant: Mutant) {
     this.#seed = seed;
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
-    this.#profile = drawProfile(this.#chance, new Chance(seed, 1));
+    this.#profile = drawProfile(this.#chance, new Chance(seed, 1), new Chance(seed, 2));
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
@@ -100,18 +103,36 @@ class World {
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
     this.#tasks = this.#newTasks();
+    this.#callers = this.#newCallers();
     this.#nodes = Array.from({ length: this.#profile.nodes }, (_, index) => this.#newNode(index));
     this.#tables.onUse = (use) => this.#oracle.trade.used(use);
     mutant.tables?.(this.#tables);
     const { chance, profile, oracle } = { chance: this.#chance, profile: this.#profile, oracle: this.#oracle };
     const shared = { chance, profile, oracle, tables: this.#tables };
-    this.#arrivals = new Arrivals({ ...shared, schedule: this.#schedule, nodes: this.#nodes, mutant });
     this.#errands = new Errands(this.#schedule, chance, this.#nodes);
+    const callers = this.#callers?.open(this.#nodes, this.#errands);
+    this.#arrivals = new Arrivals({
+      ...shared,
+      schedule: this.#schedule,
+      nodes: this.#nodes,
+      mutant,
+      callers,
+      strike: (node) => this.#mishaps.strike(node),
+    });
     this.#tasks?.open({
       profile,
       nodes: this.#nodes,
       errands: this.#errands,
       planOf: (account, node) => this.#arrivals.planOf(account, node),
+    });
+    this.#mishaps = new Mishaps({
+      ...shared,
+      schedule: this.#schedule,
+      nodes: this.#nodes,
+      faults: this.#faults,
+      keys: this.#keys,
+      tasks: this.#tasks,
+      arrivals: this.#arrivals,
     });
     this.#trade = new Trade({
       ...shared,
@@ -138,7 +159,7 @@ class World {
       operations: schedule.operations,
       requests: this.#oracle.stories.size,
       tasks: this.#tasks?.placed ?? 0,
-      crashes: this.#crashes,
+      crashes: this.#mishaps.crashes,
       rows: this.#ledger.rows.length,
       violations: this.#violations.list,
       fingerprint: this.#fingerprint(),
@@ -149,26 +170,15 @@ class World {
   // ----------------------------------------------------------------------------------------------------- what happens
 
   #begin(): void {
-    const {
-      arrivalMeanMs,
-      topUpMeanMs,
-      tradeMeanMs,
-      crashMeanMs,
-      diskMeanMs,
-      outageMeanMs,
-      clockStepMeanMs,
-      leapMeanMs,
-    } = this.#profile;
+    const { arrivalMeanMs, topUpMeanMs, tradeMeanMs } = this.#profile;
+    const again: Again = (label, meanMs, work) => this.#again(label, meanMs, work);
     for (const account of this.#profile.accounts) this.#trade.topUp(account.id);
     this.#again('arrival', arrivalMeanMs, () => this.#arrivals.arrive());
     this.#again('top-up', topUpMeanMs, () => this.#trade.topUp(this.#chance.pick(this.#profile.accounts).id));
     this.#again('trade', tradeMeanMs, () => this.#trade.happen());
     this.#again('order', this.#profile.tasks?.meanMs ?? Number.POSITIVE_INFINITY, () => this.#tasks!.orders.happen());
-    this.#again('crash', crashMeanMs, () => this.#crash(this.#chance.pick(this.#nodes)));
-    this.#again('disk fault', diskMeanMs, () => this.#hurtDisk(this.#chance.pick(this.#nodes)));
-    this.#again('outage', outageMeanMs, () => this.#outage());
-    this.#again('clock step', clockStepMeanMs, () => this.#stepClock(this.#chance.pick(this.#nodes)));
-    this.#again('leap in time', leapMeanMs, () => this.#leap());
+    this.#callers?.begin(again);
+    this.#mishaps.begin(again);
     this.#again('new prices', 2_000, () => {
       this.#arrivals.changePrices(this.#chance.pick(modelIds));
       this.#tasks?.orders.changePrices();
@@ -184,42 +194,6 @@ class World {
     });
   }
 
-  #crash(node: Node): void {
-    this.#crashes += 1;
-    const kind = this.#profile.powerCuts && this.#chance.oneIn(2) ? 'power' : 'process';
-    node.crash(kind, this.#chance.delay(300));
-  }
-
-  #hurtDisk({ disk }: Node): void {
-    if (this.#chance.oneIn(2)) disk.faults.roomBytes = this.#chance.below(2_000);
-    else disk.faults.syncFails = true;
-    this.#schedule.after(this.#chance.delay(500), undefined, 'disk mended', () => {
-      Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
-    });
-  }
-
-  #outage(): void {
-    this.#faults.down = true;
-    this.#schedule.after(this.#chance.delay(800), undefined, 'database back', () => {
-      this.#faults.down = false;
-    });
-  }
-
-  #stepClock(node: Node): void {
-    // Grants lapse by the clock: nodes are held to agree within minutes.
-    const reachMs = this.#chance.pick([500, 60_000, 240_000]);
-    node.skewMs = this.#chance.between(-reachMs, reachMs);
-  }
-
-  /** For everybody at once; what monotonic clocks measure stands still meanwhile. */
-  #leap(): void {
-    const hours = this.#chance.between(0, this.#chance.pick([1, 6, 30, 200]));
-    for (const node of this.#nodes) node.wallMs += hours * 3_600_000;
-    // As after a stall of everything: keyed calls look forsaken whose processes live. No key gets older than it may.
-    this.#keys.leaptMs += this.#chance.pick([0, 70_000]);
-    this.#tasks?.leap(this.#chance.pick([0, 700]));
-  }
-
   // ------------------------------------------------------------------------------------------------------------- rest
 
   /** Nobody comes any more, everything works, and what runs goes to its end. Then the books must be right. */
@@ -229,7 +203,8 @@ class World {
     Object.assign(this.#faults, { down: false, faultOneIn: 0 });
     for (const { disk } of this.#nodes) Object.assign(disk.faults, { roomBytes: undefined, syncFails: false });
     this.#tasks?.calm();
-    if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#crash(node);
+    this.#callers?.calm();
+    if (this.#chance.oneIn(2)) for (const node of this.#nodes) this.#mishaps.crash(node);
     for (let tries = 0; tries < longestRest && !this.#isQuiet(); tries += 1) await this.#pass(500);
     // The longest that a flusher waits after a failure.
     await this.#pass(5_100);
@@ -301,13 +276,15 @@ class World {
       store: this.#store,
       shared: this.#profile.shared,
       keys: this.#keys,
+      callers: this.#callers?.table,
       tables: this.#tables,
       tasks: this.#tasks,
       accounts: this.#profile.accounts,
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
-      announce: (topic, subject) => this.#announce(topic, subject),
+      announce: (topic, subject, link) =>
+        topic === 'key' ? this.#callers!.announce(subject, link) : this.#announce(topic, subject),
       onRecovered: (node) => this.#audit.recovered(node.index),
     });
   }
@@ -322,6 +299,21 @@ class World {
       profile: tasks,
       troublePercent: vendors.troublePercent,
       mutant: this.#mutant,
+    });
+  }
+
+  #newCallers(): CallerWorld | undefined {
+    const { callers } = this.#profile;
+    if (callers === undefined) return undefined;
+    return new CallerWorld({
+      schedule: this.#schedule,
+      chance: this.#chance,
+      oracle: this.#oracle,
+      ledger: this.#ledger,
+      profile: this.#profile,
+      callers,
+      mutant: this.#mutant,
+      crash: () => this.#mishaps.crash(this.#chance.pick(this.#nodes)),
     });
   }
 

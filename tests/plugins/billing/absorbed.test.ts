@@ -171,3 +171,15 @@ test('the ledger books it beside the charge, its attempts say which, and the aud
   assert.equal((await again.audit()).violations.length, 2);
   await again.stop();
 });
+
+test('what nobody told of is absorbed at the dearest price that it can have; what was told, at its own', () => {
+  const image = { entries: [{ words: ['2k'], amount: parseUsd('0.05') }], otherwise: parseUsd('0.01') };
+  const prices = new PriceVersion({ name: 'v1', base: {}, image });
+  const absorbedOf = (estimated: boolean) => {
+    const attempts = [{ ...attemptOf('unknown', 1), consumed: { usage: { image: 3 }, estimated } }];
+    const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
+    const refused = { kind: 'VOID', reason: 'unknown' } as const;
+    return share(attemptNotes(attempts, sent), attempts, refused, { ...terms, prices }).absorbed;
+  };
+  assert.deepEqual([absorbedOf(true), absorbedOf(false)], [parseUsd('0.15'), parseUsd('0.03')]);
+});

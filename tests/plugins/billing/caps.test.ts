@@ -149,13 +149,25 @@ test('what other processes let in is known within seconds, and before a refusal'
   (await caps.enter('key', cap, money(100n))).end(zero, host.clock.now());
   elsewhere = 950n;
   (caps.enter('key', cap, money(100n)) as CapShare).end(zero, host.clock.now());
-  host.advance(5_000);
+  host.advance(2_500);
   (caps.enter('key', cap, money(100n)) as CapShare).end(zero, host.clock.now());
   await setImmediate();
   await assert.rejects(async () => caps.enter('key', cap, money(100n)), { code: 'key_cap_reached' });
   elsewhere = 0n;
   host.advance(1_000);
   await caps.enter('key', cap, money(100n));
+});
+
+test('a key that nobody has called with for five seconds lets nobody in before it is asked what others have charged', async () => {
+  const host = fakeHost();
+  let elsewhere = 0n;
+  const spentSince = async () => ({ settled: money(elsewhere), ordered: zero });
+  const caps = new Caps({ ...host, shared: true, limit: 10, spentSince });
+  const cap: KeyCap = { amount: money(1_000n), every: 'ever' };
+  (await caps.enter('key', cap, money(100n))).end(zero, host.clock.now());
+  elsewhere = 950n;
+  host.advance(5_000);
+  await assert.rejects(async () => caps.enter('key', cap, money(100n)), { code: 'key_cap_reached' });
 });
 
 test('while what a key has spent cannot be read it gets 503, and a known key goes on', async () => {
@@ -172,9 +184,9 @@ test('while what a key has spent cannot be read it gets 503, and a known key goe
   await caps.enter('key', cap, money(1n));
   away = true;
   host.advance(60_000);
-  assert.ok(!(caps.enter('key', cap, money(1n)) instanceof Promise));
-  await setImmediate();
+  (await caps.enter('key', cap, money(1n))).end(zero, host.clock.now());
   assert.match(host.lines.at(-1)!.message, /could not be read again/);
+  assert.ok(!(caps.enter('key', cap, money(1n)) instanceof Promise), 'nobody else waits for the time being');
 });
 
 test('keys in memory are bounded; those that run calls stay', async () => {
@@ -285,6 +297,19 @@ test('what never reached the database yet counts when a key is read', async () =
   // The key gets its cap now; 0.009 are spent, of which no batch has told.
   assert.equal((await refusal(enter(world, capped(capOf('0.0119'))))).status, 402);
   await enter(world, capped(capOf('0.012')));
+  await world.stop();
+});
+
+test('a call that was let in before its key had a cap counts against it when it has ended', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const [before, cap] = [newCall(), capOf('0.0059')];
+  await enter(world, before);
+  const first = capped(cap);
+  await enter(world, first);
+  await first.end();
+  await answer(before, { input: 1_000, output: 100 });
+  assert.equal((await refusal(enter(world, capped(cap)))).code, 'key_cap_reached');
   await world.stop();
 });
 

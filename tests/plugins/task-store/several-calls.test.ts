@@ -1,0 +1,172 @@
+/** An order of several vendor calls of which some break off: what was made is charged, what may have been made is absorbed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import { money } from '../../../core/money.ts';
+import { rowsOf } from '../../../plugins/task-store/sql.ts';
+import {
+  type House,
+  imagePrice,
+  type Manner,
+  openHouse,
+  orderOf,
+  settleTurn,
+  type VendorWorld,
+  workOff,
+} from './house.ts';
+
+const credited = 100_000_000_000n;
+/** Images of one call at most, as the house's adapter has it. */
+const mostPerCall = 10;
+
+/** A vendor that does with each call what is next on its list, and then makes all. */
+function vendorOf(manners: readonly Manner[]): VendorWorld {
+  const left = [...manners];
+  return { accepted: new Map(), charged: 0, manner: () => left.shift() ?? 'at once' };
+}
+
+interface Books {
+  readonly charged: bigint;
+  readonly absorbed: bigint;
+}
+
+async function booksOf({ database, balance }: Pick<House, 'database' | 'balance'>): Promise<Books> {
+  const ledger = sql`${sql.identifier(database.schema)}.ledger`;
+  const [row] = await rowsOf<{ absorbed: string }>(
+    database.orm,
+    sql`select coalesce(sum(absorbed), 0)::text as absorbed from ${ledger}`,
+  );
+  return { charged: credited - (await balance()), absorbed: BigInt(row!.absorbed) };
+}
+
+interface AttemptRow {
+  readonly result: string;
+  readonly borne_by: string | null;
+  readonly absorbed: string;
+  readonly estimated: boolean;
+}
+
+function attemptsOf({ database }: House): Promise<AttemptRow[]> {
+  const attempts = sql`${sql.identifier(database.schema)}.attempts`;
+  return rowsOf<AttemptRow>(
+    database.orm,
+    sql`select result, borne_by, absorbed::text as absorbed, estimated from ${attempts} order by number`,
+  );
+}
+
+async function houseOf(vendor: VendorWorld): Promise<House> {
+  const house = await openHouse(vendor);
+  await house.credit('100');
+  return house;
+}
+
+test('of three calls one breaks off: two are charged, and the third is absorbed with its bound, marked as estimated', async () => {
+  const vendor = vendorOf(['at once', 'breaks off', 'at once']);
+  const house = await houseOf(vendor);
+  const node = house.node();
+  await node.order('task_1', orderOf('p', 25));
+  await workOff(house, node);
+  assert.deepEqual(await house.states(), { task_1: 'completed' });
+  const kept = (await house.rows.find('task_1'))!;
+  assert.equal(kept.results.length, 15);
+  assert.deepEqual(await booksOf(house), { charged: 15n * imagePrice, absorbed: 10n * imagePrice });
+  assert.deepEqual(await attemptsOf(house), [
+    { result: 'unknown', borne_by: 'operator', absorbed: String(10n * imagePrice), estimated: true },
+    { result: 'answered', borne_by: 'client', absorbed: '0', estimated: false },
+  ]);
+  assert.deepEqual(await house.violations(), []);
+  await house.database.close();
+});
+
+test('the audit misses what a broken call may have cost when the ledger or the attempts alone have it', async () => {
+  const house = await houseOf(vendorOf(['breaks off', 'at once']));
+  const node = house.node();
+  await node.order('task_1', orderOf('p', 20));
+  await workOff(house, node);
+  assert.deepEqual(await house.violations(), []);
+  const { orm, schema } = house.database;
+  await orm.execute(sql`delete from ${sql.identifier(schema)}.attempts where borne_by = 'operator'`);
+  const [violation, ...others] = (await house.violations()) as { rule: string; what: string }[];
+  assert.deepEqual(others, []);
+  assert.equal(violation!.rule, 'M10');
+  assert.match(violation!.what, /operator bears/);
+  await house.database.close();
+});
+
+test('what broke off is still absorbed when its worker dies at any statement, and another goes on', async () => {
+  const ends = new Set<string>();
+  for (const after of [false, true]) {
+    for (let statements = 1; statements <= 5; statements += 1) {
+      const vendor = vendorOf(['breaks off', 'at once']);
+      const house = await houseOf(vendor);
+      const [mortal, other] = [house.node(), house.node()];
+      await mortal.order('task_1', orderOf('p', 20));
+      Object.assign(mortal.fate, { statements, after });
+      await settleTurn(mortal);
+      await workOff(house, other);
+      const { charged, absorbed } = await booksOf(house);
+      assert.ok(charged <= 20n * imagePrice);
+      assert.ok(charged + absorbed >= BigInt(vendor.charged) * imagePrice, `${statements} ${after}`);
+      ends.add(`${(await house.states())['task_1']} ${charged / imagePrice} ${absorbed / imagePrice}`);
+      assert.deepEqual(await house.violations(), []);
+      await house.database.close();
+    }
+  }
+  // Its answer was lost with the worker; or it was written down, and was charged by whoever came next.
+  assert.deepEqual(ends, new Set(['completed 10 10', 'failed 0 20']));
+});
+
+test('whatever becomes of the calls: never more is charged than was made, and charged and absorbed cover the bill', async () => {
+  const manners: Manner[] = ['at once', 'at once', 'breaks off', 'refuses content', 'busy', 'unreachable'];
+  const house = await openHouse({ accepted: new Map(), charged: 0, manner: (prompt) => next(prompt) });
+  await house.credit('100');
+  const waiting = new Map<string, Manner[]>();
+  const next = (prompt: string) => waiting.get(prompt)?.shift() ?? 'at once';
+  let orders = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom(...manners), { minLength: 2, maxLength: 5 }),
+      fc.integer({ min: 1, max: mostPerCall }),
+      async (drawn, lastCount) => {
+        const counts = drawn.map((_, index) => (index === drawn.length - 1 ? lastCount : mostPerCall));
+        const id = `task_${++orders}`;
+        waiting.set(id, [...drawn]);
+        const before = await booksOf(house);
+        const node = house.node({ deadlineMs: { image: 600_000, video: 600_000 } });
+        await node.order(
+          id,
+          orderOf(
+            id,
+            counts.reduce((sum, count) => sum + count, 0),
+          ),
+        );
+        await workOff(house, node);
+        const [books, task] = [await booksOf(house), (await house.rows.find(id))!];
+        const charged = money(books.charged - before.charged);
+        const absorbed = money(books.absorbed - before.absorbed);
+        const imagesOf = (...which: Manner[]) =>
+          counts.reduce((sum, count, index) => (which.includes(drawn[index]!) ? sum + count : sum), 0);
+        const made = BigInt(imagesOf('at once')) * imagePrice;
+        const brokenOff = BigInt(imagesOf('breaks off')) * imagePrice;
+        if (made > 0n) {
+          assert.equal(task.state, 'completed', drawn.join());
+          assert.equal(charged, made, drawn.join());
+          assert.equal(absorbed, brokenOff, drawn.join());
+        } else if (brokenOff > 0n) {
+          // Which of the calls may have been begun is not told apart then: all that was ordered is the bound.
+          assert.equal(task.state, 'failed', drawn.join());
+          assert.equal(charged, 0n, drawn.join());
+          assert.ok(absorbed >= brokenOff, drawn.join());
+        } else {
+          // Nothing was begun: another vendor, or a later try, made all of it, or it was refused.
+          assert.equal(absorbed, 0n, drawn.join());
+        }
+        assert.ok(charged + absorbed >= made + brokenOff, drawn.join());
+      },
+    ),
+    { numRuns: 40 },
+  );
+  assert.deepEqual(await house.violations(), []);
+  await house.database.close();
+});

@@ -1,0 +1,106 @@
+/** All of a world that API keys stand on: their tables, their owners, how a change of one is told, and who is cut off. */
+import { Callers } from './callers.ts';
+import type { Chance } from './chance.ts';
+import type { DatabaseLink } from './database.ts';
+import type { Errands } from './errands.ts';
+import { CallerTable } from './memory-callers.ts';
+import type { MemoryLedger } from './memory-ledger.ts';
+import type { Again } from './mishaps.ts';
+import type { Mutant } from './mutants.ts';
+import type { Node } from './node.ts';
+import type { Oracle } from './oracle.ts';
+import type { CallersProfile, Profile } from './profile.ts';
+import type { Schedule } from './schedule.ts';
+
+/** Mostly a notification wakes who listens; what is announced is found by looking, four times a second, in any case. */
+const newsMeanMs = 60;
+const pollMs = 250;
+/** Behind one in so many changes of a key somebody dies, who may be the one that was to tell of it. */
+const deadlyOneIn = 12;
+
+export interface CallerWorldOptions {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly oracle: Oracle;
+  readonly ledger: MemoryLedger;
+  readonly profile: Profile;
+  readonly callers: CallersProfile;
+  readonly mutant: Mutant;
+  /** Some process dies. */
+  readonly crash: () => void;
+}
+
+export class CallerWorld {
+  readonly table = new CallerTable();
+  readonly #options: CallerWorldOptions;
+  #nodes: readonly Node[] = [];
+  #callers: Callers | undefined;
+
+  constructor(options: CallerWorldOptions) {
+    this.#options = options;
+    const { schedule, chance, oracle, ledger, profile } = options;
+    for (const { id, plan } of profile.accounts) {
+      const terms = { plan: plan.name, planEndsAt: null, disabled: false, multiplier: null };
+      this.table.accounts.set(id, { id, name: id, ...terms, createdAt: new Date(0) });
+    }
+    this.table.onWrite = (key) => {
+      oracle.callers.wrote(key);
+      if (chance.oneIn(deadlyOneIn)) schedule.after(chance.delay(2), undefined, 'dies behind a change', options.crash);
+    };
+    ledger.onCharge = (charge) => oracle.callers.charged(charge, oracle.stories.get(charge.id)?.life);
+    oracle.callers.areReadsSure = profile.databaseFaultOneIn === 0;
+  }
+
+  /** Callers come once there are nodes. */
+  open(nodes: readonly Node[], errands: Errands): Callers {
+    const { chance, profile, oracle } = this.#options;
+    this.#nodes = nodes;
+    this.#callers = new Callers({ chance, profile, oracle: oracle.callers, errands });
+    return this.#callers;
+  }
+
+  begin(again: Again): void {
+    const { chance, callers } = this.#options;
+    this.#callers!.begin();
+    again('API keys', callers.meanMs, () => this.#callers!.happen());
+    again('cut off', callers.cutMeanMs, () => this.#cutOff(chance.pick(this.#nodes)));
+  }
+
+  /** A row of the table of changes: whoever can read that hears of it soon, and whoever cannot as soon as he can. */
+  async announce(hash: string, link: DatabaseLink): Promise<void> {
+    const { schedule, chance, mutant } = this.#options;
+    await link.send('announce', async () => {
+      if (mutant.announces?.('key') === false) return;
+      for (const node of this.#nodes) {
+        const delayMs = Math.min(chance.delay(newsMeanMs), pollMs);
+        schedule.after(delayMs, undefined, 'news of a key', () => this.#tell(node, hash));
+      }
+    });
+  }
+
+  #tell(node: Node, hash: string): void {
+    const { schedule, mutant } = this.#options;
+    if (!node.canRead) {
+      schedule.after(pollMs, undefined, 'news of a key', () => this.#tell(node, hash));
+      return;
+    }
+    schedule.current = node.serving?.life;
+    if (mutant.hears?.('key') !== false) node.serving?.hear('key', hash);
+  }
+
+  #cutOff(node: Node): void {
+    const { schedule, chance, oracle } = this.#options;
+    if (node.isCutOff) return;
+    node.isCutOff = true;
+    const back = oracle.callers.away(node.index);
+    schedule.after(chance.delay(chance.pick([300, 3_000])), undefined, 'no more cut off', () => {
+      node.isCutOff = false;
+      back();
+    });
+  }
+
+  /** Everybody reaches the database again. */
+  calm(): void {
+    for (const node of this.#nodes) node.isCutOff = false;
+  }
+}

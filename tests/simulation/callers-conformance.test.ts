@@ -1,0 +1,128 @@
+/**
+ * The tables of API keys in memory mean what the real ones do: the same random histories of keys that are made, changed and
+ * revoked, on them and on the embedded database (or PostgreSQL, with TEST_DATABASE_URL), give the same answers.
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { openDeskStore } from '../../plugins/auth/desk-store.ts';
+import type { Stores } from '../../plugins/auth/index.ts';
+import { openStore } from '../../plugins/auth/store.ts';
+import { openDatabase, type TestDatabase } from '../helpers/database.ts';
+import { Chance } from './chance.ts';
+import { CallerTable, memoryStores } from './memory-callers.ts';
+
+const databases: TestDatabase[] = [];
+after(() => Promise.all(databases.map((database) => database.close())));
+
+const names = ['acme', 'other'] as const;
+
+/** One of the two, with its own ids by the names that the history has for them. */
+interface Side {
+  readonly stores: Stores;
+  readonly accounts: ReadonlyMap<string, string>;
+  readonly keys: Map<string, string>;
+}
+type Step = (side: Side) => Promise<unknown>;
+
+function memorySide(): Side {
+  const table = new CallerTable();
+  for (const name of names) {
+    const terms = { plan: 'free', planEndsAt: null, disabled: false, multiplier: null };
+    table.accounts.set(`id-${name}`, { id: `id-${name}`, name, ...terms, createdAt: new Date(0) });
+  }
+  const stores = memoryStores(table, { send: <T>(_name: string, run: () => Promise<T>) => run() });
+  return { stores, accounts: new Map(names.map((name) => [name, `id-${name}`])), keys: new Map() };
+}
+
+async function realSide(database: TestDatabase): Promise<Side> {
+  await database.migrate('auth', new URL('../../plugins/auth/migrations/', import.meta.url));
+  const store = openStore(database);
+  const accounts = new Map<string, string>();
+  for (const name of names)
+    accounts.set(name, (await store.insertAccount({ name, plan: 'free', createdAt: new Date(0) }))!.id);
+  return { stores: { store, desk: openDeskStore(database) }, accounts, keys: new Map() };
+}
+
+/** With the history's names in the place of ids. */
+function told(answer: unknown, { accounts, keys }: Side): string {
+  let text = JSON.stringify(answer, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value)) ?? 'nothing';
+  for (const [name, id] of [...accounts, ...keys]) text = text.replaceAll(`"${id}"`, `"id of ${name}"`);
+  return JSON.stringify(sorted(text === 'nothing' ? null : JSON.parse(text)));
+}
+
+/** Members in one order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([name, each]) => [name, sorted(each)]),
+  );
+}
+
+function script(chance: Chance, length: number): Step[] {
+  const drawTerms = () => ({
+    name: `name ${chance.below(9)}`,
+    models: chance.oneIn(3) ? ['small'] : null,
+    expiresAt: chance.oneIn(2) ? new Date(1_800_000_000_000 + chance.below(9_000)) : null,
+    addresses: chance.oneIn(4) ? ['192.0.2.1'] : null,
+    limits: chance.oneIn(4) ? { rpm: chance.between(1, 9) } : null,
+    ...(chance.oneIn(2)
+      ? { capAmount: BigInt(chance.below(900)), capEvery: 'ever' }
+      : { capAmount: null, capEvery: null }),
+  });
+  const made: string[] = [];
+  const steps: Step[] = [];
+  for (let step = 0; step < length; step += 1) {
+    const account = chance.pick(names);
+    const label =
+      made.length === 0 || chance.oneIn(4) ? `key-${made.push(`key-${made.length}`) - 1}` : chance.pick(made);
+    const [terms, at, isNew] = [drawTerms(), new Date(1_800_000_000_000 + step), step];
+    const stranger = '00000000-0000-4000-b000-ffffffffffff';
+    const deeds: readonly Step[] = [
+      ({ stores, keys }) => stores.store.revokeKey(keys.get(label)!, at),
+      ({ stores, keys }) => stores.desk.changeKey(keys.get(label)!, terms),
+      ({ stores, keys }) => stores.store.touchKeys([[keys.get(label)!, at.getTime() - chanceMs]]),
+      ({ stores, accounts, keys }) => stores.desk.key(accounts.get(account)!, keys.get(label)!),
+      ({ stores, accounts }) => stores.desk.key(accounts.get(account)!, stranger),
+      ({ stores }) =>
+        stores.store.findKeys(`prefix of ${label}`).then((found) => found.map(({ id, hash }) => [id, hash])),
+      ({ stores }) => stores.store.findValidKey('hash of nobody'),
+      ({ stores }) => stores.store.settle(`setting ${isNew % 3}`, `value ${isNew}`),
+      ({ stores, accounts }) => stores.desk.account(accounts.get(account)!),
+    ];
+    const chanceMs = chance.below(40);
+    const deed = chance.pick(deeds);
+    steps.push(async (side) => {
+      const { stores, accounts, keys } = side;
+      if (!keys.has(label)) {
+        const owner = accounts.get(account)!;
+        const row = {
+          ...terms,
+          accountId: owner,
+          prefix: `prefix of ${label}`,
+          hash: `hash of ${label}`,
+          createdAt: at,
+        };
+        keys.set(label, await stores.store.insertKey(row));
+      }
+      const answer = await deed(side);
+      const valid = await stores.store.findValidKey(`hash of ${label}`);
+      const live = await stores.desk.liveKeys(accounts.get(account)!);
+      return told([answer, valid, live], side);
+    });
+  }
+  return steps;
+}
+
+test('API keys in memory answer as real ones do', async () => {
+  const histories = Number(process.env['CONFORMANCE_HISTORIES'] ?? 4);
+  for (let seed = 1; seed <= histories; seed += 1) {
+    const database = await openDatabase();
+    databases.push(database);
+    const [memory, real] = [memorySide(), await realSide(database)];
+    for (const [index, step] of script(new Chance(seed), 80).entries())
+      assert.equal(await step(memory), await step(real), `history ${seed}, step ${index}`);
+  }
+});

@@ -1,0 +1,35 @@
+/** Faults in how API keys are looked up, remembered, and counted. */
+import { money } from '../../core/money.ts';
+import type { Mutant } from './mutants.ts';
+import { opened } from './mutants-tools.ts';
+
+export const callerMutants: Readonly<Record<string, Mutant>> = {
+  'revocation-untold': {
+    summary: 'an API key is changed or revoked, and nobody is told',
+    announces: (topic) => topic !== 'key',
+  },
+  'revocation-unheard': {
+    summary: 'what is known of an API key stays in memory although a change of it was announced',
+    hears: (topic) => topic !== 'key',
+  },
+  'end-of-key-forgotten': {
+    summary: 'an API key that is known goes on past its end',
+    callers: ({ store, desk }) => ({
+      desk,
+      store: {
+        ...store,
+        findValidKey: async (hash) => {
+          const found = await store.findValidKey(hash);
+          return found && { ...found, expiresAt: null };
+        },
+      },
+    }),
+  },
+  'spend-of-others-ignored': {
+    summary: 'what an API key has spent at other processes does not count against its cap',
+    link: (store) => ({
+      ...opened(store),
+      spentBy: async () => ({ settled: money(0n), ordered: money(0n) }),
+    }),
+  },
+};
