@@ -137,7 +137,7 @@ export class Process {
     const look: Part = {
       handle: (exchange, next) => {
         const turn = onAdmitted(exchange as LiveExchange);
-        return turn === undefined ? next() : turn.then(next);
+        return turn === undefined ? next() : turn.then(() => next());
       },
     };
     return [
