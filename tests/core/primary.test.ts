@@ -54,7 +54,7 @@ before(async () => {
     vendors.push(server);
   }
   write(0);
-  child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', '--workers', '2', file], {
+  child = spawn(process.execPath, ['core/main.ts', 'serve', '--workers', '2', file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout!.on('data', (chunk) => {

@@ -43,7 +43,7 @@ before(async () => {
   }
   write('first', 0);
   write('second', 0);
-  const words = ['--import', 'tsx', 'core/main.ts', 'serve', file('first'), file('second')];
+  const words = ['core/main.ts', 'serve', file('first'), file('second')];
   child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   child.stdout!.on('data', (chunk) => {
     output += chunk;
