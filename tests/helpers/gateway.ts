@@ -1,6 +1,6 @@
 /** Boots a gateway from YAML on a free port, with a data directory of its own. */
 import { hash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { boot, type Gateway } from '../../core/boot.ts';
@@ -28,7 +28,7 @@ const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 /** `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here. */
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gateway-')));
-  if (databaseUrl === undefined && options.directory === undefined && keepsRowsHere(yaml, options))
+  if (databaseUrl === undefined && keepsRowsHere(yaml, options) && !(await hasDatabase(directory)))
     await fillDirectory(directory);
   const file = join(directory, 'gateway.yaml');
   await writeFile(
@@ -61,6 +61,11 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
 function keepsRowsHere(yaml: string, { environment }: TestGatewayOptions): boolean {
   const keepsRows = /\bstorage,|- storage|^include: /m.test(yaml);
   return keepsRows && environment?.['DATABASE_URL'] === undefined && !/^storage:/m.test(yaml);
+}
+
+/** Or what is left of one, and is to be found by the gateway. */
+async function hasDatabase(directory: string): Promise<boolean> {
+  return (await readdir(directory)).some((name) => name.startsWith('postgres'));
 }
 
 function onServer(yaml: string, directory: string, options: TestGatewayOptions): string {
