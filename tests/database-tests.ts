@@ -13,7 +13,8 @@ const ofTheWire = new RegExp(
   ].join('|')})\\.`,
 );
 /** These are of the embedded store, whatever server there is. */
-const ofTheEmbedded = /^tests\/plugins\/storage\/(?:backend|copy|embedded|power|server)\./;
+const ofTheEmbedded =
+  /^tests\/(?:plugins\/storage\/(?:backend|copy|embedded|power|server)|end-to-end\/(?:restored|storage-faults))\./;
 
 const texts = new Map<string, string>();
 const reaches = new Map<string, boolean>();

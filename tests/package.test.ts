@@ -9,7 +9,8 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { dropSchema } from './end-to-end/house.ts';
-import { databaseUrl, fillDirectory } from './helpers/database.ts';
+import { databaseUrl } from './helpers/database.ts';
+import { fillDirectory } from './helpers/template.ts';
 
 const run = promisify(execFile);
 const home = mkdtempSync(join(tmpdir(), 'package-'));

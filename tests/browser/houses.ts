@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fillDirectory } from '../helpers/template.ts';
 
 export interface House {
   /** Scheme and host. */
@@ -19,7 +20,7 @@ export const password = 'a password of a test';
 
 export async function openStandIn(): Promise<House> {
   const port = await freePort();
-  const args = ['--import', 'tsx', 'tests/plugins/console/serve-fake.ts', '--role', 'nobody'];
+  const args = ['tests/plugins/console/serve-fake.ts', '--role', 'nobody'];
   const { child } = await started(args, { PORT: String(port) }, /stands at/);
   return {
     origin: `http://localhost:${port}`,
@@ -31,9 +32,10 @@ export async function openStandIn(): Promise<House> {
 /** The demo gateway in a process of its own, with an embedded database and the sandbox for a vendor. */
 export async function openDemo(): Promise<House> {
   const directory = await mkdtemp(join(tmpdir(), 'console-demo-'));
+  await fillDirectory(directory);
   const port = await freePort();
   const env = { PORT: String(port), DATA_DIR: directory };
-  const args = ['--import', 'tsx', 'core/main.ts', 'serve', 'config/demo.yaml'];
+  const args = ['core/main.ts', 'serve', 'config/demo.yaml'];
   const { child, printed } = await started(args, env, /"msg":"listening"/);
   const origin = `http://localhost:${port}`;
   const token = await operatorToken(origin, /\/console\/first\?token=([\w%-]+)/.exec(printed)![1]!);

@@ -1,9 +1,10 @@
 /** An operator's day in a real browser at the whole demo gateway, with everything that is really behind the pages. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import type { Browser as Client } from '../plugins/console/browser.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { launchBrowser } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
 let house: TestConsole;
@@ -17,7 +18,7 @@ before(async () => {
   if (cannotRun !== false) return;
   buildPages();
   house = await startDemo();
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  browser = await launchBrowser();
   page = await browser.newPage({ baseURL: house.origin, locale: 'en-US' });
   page.setDefaultTimeout(40_000);
   page.on('pageerror', ({ message }) => complaints.push(message));

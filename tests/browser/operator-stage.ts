@@ -5,18 +5,18 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { configDesk } from '../../core/desk.ts';
 import type { Role } from '../../plugins/console/actor.ts';
 import { createApi } from '../../plugins/console/api/index.ts';
 import { Files } from '../../plugins/console/files.ts';
 import { type FakeConsole, fakeConsole } from '../plugins/console/fake-desks.ts';
+import { launchBrowser, noBrowser } from './chromium.ts';
 
 const web = new URL('../../plugins/console/web/', import.meta.url);
-const executablePath = '/usr/bin/chromium';
 
 /** Why these tests cannot run here; false: they can. */
-export const cannotRun: string | false = existsSync(executablePath) ? false : 'there is no Chromium';
+export const cannotRun: string | false = noBrowser;
 
 export interface Stage {
   readonly house: FakeConsole;
@@ -35,7 +35,7 @@ export async function startStage(): Promise<Stage> {
   const complaints: string[] = [];
   let browser: Browser;
   try {
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    browser = await launchBrowser();
   } catch (error) {
     server.close();
     throw error;
@@ -77,7 +77,7 @@ export function buildPages(): void {
   const names = readdirSync(new URL('src/', web), { recursive: true, encoding: 'utf8' });
   const newest = Math.max(...names.map((name) => statSync(new URL(`src/${name}`, web)).mtimeMs));
   if (existsSync(built) && statSync(built).mtimeMs >= newest) return;
-  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('build.ts', web))]);
+  const { status, stderr } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', web))]);
   if (status !== 0) throw new Error(`the pages could not be built: ${stderr}`);
 }
 

@@ -6,7 +6,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BrowserContextOptions, chromium } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
+import { launchBrowser } from './chromium.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +28,7 @@ const looks: Record<string, BrowserContextOptions> = {
   narrow: { viewport: { width: 380, height: 780 }, colorScheme: 'light' },
 };
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+const browser = await launchBrowser();
 try {
   for (const [look, options] of Object.entries(looks)) {
     if (values.only !== undefined && values.only !== look) continue;

@@ -4,21 +4,18 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Page, type Route } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page, Route } from 'playwright-core';
+import { launchBrowser, noBrowser } from './chromium.ts';
 import { type House, openDemo, openStandIn, password, post } from './houses.ts';
 
-const executablePath = '/usr/bin/chromium';
 const dist = new URL('../../plugins/console/web/dist/index.html', import.meta.url);
 const given = process.env['CONSOLE_URL'];
 
 export { password } from './houses.ts';
 
 /** Why these tests cannot run here; false: they can. */
-export const cannotRun: string | false = !existsSync(executablePath)
-  ? 'there is no Chromium'
-  : !existsSync(dist) && given === undefined
-    ? 'the pages are not built'
-    : false;
+export const cannotRun: string | false =
+  noBrowser !== false ? noBrowser : !existsSync(dist) && given === undefined ? 'the pages are not built' : false;
 
 export interface Stage {
   readonly isReal: boolean;
@@ -39,7 +36,7 @@ export async function openStage(wanted: 'stand-in' | 'demo' = 'stand-in'): Promi
   const house = given === undefined ? await (wanted === 'demo' ? openDemo() : openStandIn()) : houseAt(given);
   const isReal = given !== undefined || wanted === 'demo';
   const { origin } = house;
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   const complaints: string[] = [];
   const enter = async (role: 'client' | 'nobody', options?: BrowserContextOptions) => {
     const page = await open(browser, options, complaints);

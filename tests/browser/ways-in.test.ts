@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { type FakeProvider, startProvider } from '../helpers/fake-oidc.ts';
 import { type FakeStripe, secretKey, startFakeStripe, webhookSecret } from '../helpers/fake-stripe.ts';
 import { firstToken, operator, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { launchBrowser } from './chromium.ts';
 import { buildPages, cannotRun } from './operator-stage.ts';
 
 const skip = cannotRun;
@@ -27,7 +28,7 @@ before(async () => {
   house = await startDemo('demo', sections(), port);
   const link = { token: firstToken(house), ...operator };
   assert.equal((await house.browser().ask('/first-operator', { body: link })).status, 200);
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  browser = await launchBrowser();
   page = await open();
 });
 after(async () => {
@@ -81,6 +82,19 @@ async function addPasskey(listed: Locator): Promise<void> {
   assert.fail('the browser gave it up three times');
 }
 
+/** Keeps the first answer of the list, which is asked for while the page opens, until a passkey has been added. */
+async function delayFirstList(): Promise<void> {
+  const added = page.waitForResponse(/verify-registration/);
+  let asked = 0;
+  await page.route('**/list-user-passkeys', async (route) => {
+    asked += 1;
+    if (asked > 1) return route.continue();
+    const answer = await route.fetch();
+    await added;
+    await route.fulfill({ response: answer });
+  });
+}
+
 test('a passkey is registered, and signs its owner in without a word', { skip }, async () => {
   const devices = await page.context().newCDPSession(page);
   await devices.send('WebAuthn.enable');
@@ -95,6 +109,7 @@ test('a passkey is registered, and signs its owner in without a word', { skip },
     },
   });
   await signUp(page, 'Ada');
+  await delayFirstList();
   await page.goto('/console/profile');
   await page.getByRole('textbox', { name: 'Name of the passkey' }).fill('Laptop');
   await addPasskey(page.getByText('Laptop', { exact: true }));

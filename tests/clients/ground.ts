@@ -8,10 +8,11 @@ import { createLog } from '../../core/log.ts';
 import { database } from '../../core/vocabulary.ts';
 import { gather } from '../end-to-end/fleet.ts';
 import { dropSchema, faces, type House, yamlOf } from '../end-to-end/house.ts';
-import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { databaseUrl } from '../helpers/database.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { startRedis } from '../helpers/redis.ts';
+import { fillDirectory } from '../helpers/template.ts';
 import { startTurningProxy } from '../helpers/turning-proxy.ts';
 
 export interface Ground {

@@ -35,7 +35,7 @@ try {
 }
 
 async function runTurns(environment: Record<string, string>): Promise<number> {
-  const words = ['--import', 'tsx', '--test', '--test-timeout=120000', join(import.meta.dirname, 'turns.ts')];
+  const words = ['--test', '--test-timeout=120000', join(import.meta.dirname, 'turns.ts')];
   const isSealed = spawnSync('unshare', [...sealing, 'sh', '-c', 'ip link set lo up']).status === 0;
   console.log(
     isSealed ? 'Network: loopback alone, in a namespace of its own.' : 'Network: watched by a proxy, not sealed.',

@@ -9,11 +9,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { fillDirectory } from '../helpers/template.ts';
 
 const run = promisify(execFile);
 const directory = mkdtempSync(join(tmpdir(), 'command-line-'));
+await fillDirectory(directory);
 const environment = { ...process.env, DATA_DIR: directory, PORT: '0' };
-const words = (...command: string[]) => ['--import', 'tsx', 'core/main.ts', ...command];
+const words = (...command: string[]) => ['core/main.ts', ...command];
 
 async function gateway<T>(...command: string[]): Promise<T> {
   const { stdout } = await run(process.execPath, words(...command, '--json'), { env: environment });
@@ -96,6 +98,7 @@ test('the first start prints a key that works, commands work beside it, SIGTERM 
 
 test('one process serves both gateways of the demo, each with a key of its own, and stops both in order', async () => {
   const fresh = mkdtempSync(join(tmpdir(), 'command-line-'));
+  await fillDirectory(fresh);
   const env = { ...environment, DATA_DIR: fresh, ALT_PORT: '0' };
   const child = spawn(process.execPath, words('serve', 'config/demo.yaml', 'config/demo-alt.yaml'), {
     env,

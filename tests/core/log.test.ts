@@ -62,7 +62,7 @@ test('a reader that falls behind gets whole lines and is told how many were drop
       if (--left === 0) clearInterval(timer);
     }, 5);
     setTimeout(() => { log.record('late', row); setTimeout(() => process.exit(0), 500); }, 3000);`;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout.pause();

@@ -41,9 +41,9 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-function start(server = 'sockets: 3'): Promise<TestGateway> {
+function start(server = 'sockets: 3', drain = 'grace: 50ms, deadline: 1s'): Promise<TestGateway> {
   return startGateway(
-    `gateway: test\nlisten: 127.0.0.1:0\nplugins: [${directory}/live.ts]\nserver: { ${server}, drain: { grace: 50ms, deadline: 1s } }\n`,
+    `gateway: test\nlisten: 127.0.0.1:0\nplugins: [${directory}/live.ts]\nserver: { ${server}, drain: { ${drain} } }\n`,
   );
 }
 
@@ -139,7 +139,8 @@ test('a socket that its plugin has ended is let go of, whether its client hangs 
 });
 
 test('drain: nobody enters any more, open sockets are ended after the grace time', async () => {
-  const stopping = await start('sockets: 3');
+  // Long enough to come late in, however busy the machine is.
+  const stopping = await start('sockets: 3', 'grace: 1s, deadline: 5s');
   const client = new WebSocket(address('/live', stopping));
   await spoken(client, 'in');
   const gone = once(client, 'close');

@@ -153,7 +153,7 @@ async function newNode({
       isAsked = false;
       const lines = openSync(log, 'a');
       const words = workers === undefined ? [file] : ['--workers', String(workers), file];
-      child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', ...words], {
+      child = spawn(process.execPath, ['core/main.ts', 'serve', ...words], {
         env: { ...process.env, ...environment, DATA_DIR: join(directory, `node-${index}`) },
         stdio: ['ignore', lines, 'inherit'],
       }).once('exit', tellEnd);

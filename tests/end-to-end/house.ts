@@ -10,8 +10,9 @@ import { type Money, money } from '../../core/money.ts';
 import type { Usage } from '../../core/usage.ts';
 import { accounts, database, ledger } from '../../core/vocabulary.ts';
 import { type RunningVendor, startVendor as startSandbox } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl, fillDirectory, openDatabase } from '../helpers/database.ts';
+import { databaseUrl, openDatabase } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { fillDirectory } from '../helpers/template.ts';
 import { startVendor as startReplaying, type Vendor } from '../helpers/vendor.ts';
 import { type DialectName, dialects, type Question } from './dialects.ts';
 

@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { boot } from '../../core/boot.ts';
 import { createLog } from '../../core/log.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
-import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { databaseUrl } from '../helpers/database.ts';
+import { fillDirectory } from '../helpers/template.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
 
 type Desk = ReturnType<typeof faces>;
@@ -66,7 +67,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
     customers: await atTheDesk((desk) => Promise.all(Array.from({ length: customerCount }, () => desk.customer()))),
     atTheDesk,
     async start() {
-      const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
+      const child = spawn(process.execPath, ['core/main.ts', 'serve', file], {
         env: { ...process.env, ...environment },
         stdio: ['ignore', 'ignore', 'inherit'],
       });

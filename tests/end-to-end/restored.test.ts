@@ -7,9 +7,9 @@ import { test } from 'node:test';
 import { parseUsd } from '../../core/money.ts';
 import { accounts, ledger } from '../../core/vocabulary.ts';
 import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
-import { fillDirectory } from '../helpers/database.ts';
 import { fakeHost } from '../helpers/fakes.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { fillDirectory } from '../helpers/template.ts';
 
 const yaml = `gateway: restored
 schema: restored

@@ -9,8 +9,9 @@ import { cost, one, parseRatio } from '../../core/money.ts';
 import { priceFor } from '../../core/prices.ts';
 import { catalog, localUpstreams } from '../../core/vocabulary.ts';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
-import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { databaseUrl } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { fillDirectory } from '../helpers/template.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import { type Customer, dropSchema, faces, until } from './house.ts';
 

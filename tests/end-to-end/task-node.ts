@@ -14,7 +14,8 @@ import { boot, type Gateway } from '../../core/boot.ts';
 import { createLog } from '../../core/log.ts';
 import { parseUsd } from '../../core/money.ts';
 import { accounts, database, ledger } from '../../core/vocabulary.ts';
-import { databaseUrl, fillDirectory } from '../helpers/database.ts';
+import { databaseUrl } from '../helpers/database.ts';
+import { fillDirectory } from '../helpers/template.ts';
 import { dropSchema } from './house.ts';
 
 /** One embedded database is one process's; a server is for several. */
@@ -35,7 +36,7 @@ export class Node {
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', this.#file], {
+    const child = spawn(process.execPath, ['core/main.ts', 'serve', this.#file], {
       env: { ...process.env, ...this.environment },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -1,7 +1,7 @@
 /** Databases for tests: each a fresh schema of a real Postgres (`TEST_DATABASE_URL`) or of one embedded database per process. */
 import { randomBytes } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { sql } from 'drizzle-orm';
@@ -9,6 +9,7 @@ import type { Database } from '../../core/vocabulary.ts';
 import { openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
 import { type EmbeddedDatabase, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { type FakeHost, fakeHost } from './fakes.ts';
+import { fillDirectory } from './template.ts';
 
 export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 
@@ -76,7 +77,7 @@ export async function embeddedDirectory(): Promise<string> {
 
 async function start() {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
-  copyTemplate(await template(), directory);
+  await fillDirectory(directory);
   return { directory, embedded: await useEmbedded(directory, 'serve', fakeHost().log) };
 }
 
@@ -86,29 +87,3 @@ after(async () => {
   await started?.embedded.release();
   if (started !== undefined) rmSync(started.directory, { recursive: true, force: true });
 });
-
-/** Making a database takes seconds, copying one does not: an empty one is kept in the system's temporary directory. */
-async function template(): Promise<string> {
-  const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  const version: string = dependencies['@electric-sql/pglite'];
-  const path = join(tmpdir(), `gateway-test-template-${version}-${userInfo().uid}`);
-  if (existsSync(path)) return path;
-  const draft = mkdtempSync(`${path}.`);
-  await (await useEmbedded(draft, 'serve', fakeHost().log)).release();
-  try {
-    renameSync(draft, path);
-  } catch {
-    rmSync(draft, { recursive: true, force: true }); // Another process was faster.
-  }
-  return path;
-}
-
-/** An empty embedded database at `directory`, without the seconds that making it takes. */
-export async function fillDirectory(directory: string): Promise<void> {
-  copyTemplate(await template(), directory);
-}
-
-function copyTemplate(from: string, directory: string): void {
-  mkdirSync(directory, { recursive: true });
-  cpSync(join(from, 'postgres'), join(directory, 'postgres'), { recursive: true });
-}

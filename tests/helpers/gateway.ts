@@ -1,10 +1,11 @@
 /** Boots a gateway from YAML on a free port, with a data directory of its own. */
 import { hash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { boot, type Gateway } from '../../core/boot.ts';
 import { createLog } from '../../core/log.ts';
+import { fillDirectory } from './template.ts';
 
 export interface TestGateway {
   readonly origin: string;
@@ -27,6 +28,8 @@ const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 /** `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here. */
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gateway-')));
+  if (databaseUrl === undefined && keepsRowsHere(yaml, options) && !(await hasDatabase(directory)))
+    await fillDirectory(directory);
   const file = join(directory, 'gateway.yaml');
   await writeFile(
     file,
@@ -54,11 +57,19 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
   };
 }
 
-/** A test that names its database itself has its reason. */
-function onServer(yaml: string, directory: string, { environment }: TestGatewayOptions): string {
+/** Whether the file leaves it to its directory where rows are kept: a test that names a database itself has its reason. */
+function keepsRowsHere(yaml: string, { environment }: TestGatewayOptions): boolean {
   const keepsRows = /\bstorage,|- storage|^include: /m.test(yaml);
-  if (databaseUrl === undefined || environment?.['DATABASE_URL'] !== undefined || !keepsRows || /^storage:/m.test(yaml))
-    return '';
+  return keepsRows && environment?.['DATABASE_URL'] === undefined && !/^storage:/m.test(yaml);
+}
+
+/** Or what is left of one, and is to be found by the gateway. */
+async function hasDatabase(directory: string): Promise<boolean> {
+  return (await readdir(directory)).some((name) => name.startsWith('postgres'));
+}
+
+function onServer(yaml: string, directory: string, options: TestGatewayOptions): string {
+  if (databaseUrl === undefined || !keepsRowsHere(yaml, options)) return '';
   const schema = `test_${hash('sha256', directory).slice(0, 16)}`;
   return `\n${/^schema:/m.test(yaml) ? '' : `schema: ${schema}\n`}storage: { database: "${databaseUrl}" }\n`;
 }

@@ -1,8 +1,9 @@
 /** A database inside the test's own process, counted and breakable, behind the vocabulary's interface. */
 import { readdir, readFile } from 'node:fs/promises';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { drizzle } from 'drizzle-orm/pglite';
 import type { Database, Orm } from '../../../core/vocabulary.ts';
+import { openInProcess } from '../../helpers/template.ts';
 
 export interface EmbeddedDatabase extends Database {
   /** Statements that were sent since the last reset. */
@@ -18,7 +19,7 @@ let nextSchema = 1;
 
 /** A schema of its own in one database per process. */
 export async function openEmbedded(): Promise<EmbeddedDatabase> {
-  shared ??= PGlite.create();
+  shared ??= openInProcess();
   const client = await shared;
   const schema = `auth_${nextSchema++}`;
   await client.exec(`create schema "${schema}"`);

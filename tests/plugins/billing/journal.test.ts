@@ -298,7 +298,7 @@ test('the lock of a killed process is free', async () => {
     takeLock(${JSON.stringify(path)});
     process.stdout.write('taken');
     setInterval(() => {}, 1_000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '--import', 'tsx', '--eval', source]);
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', source]);
   await once(child.stdout, 'data');
   assert.throws(() => takeLock(path), /only one process/);
   child.kill('SIGKILL');

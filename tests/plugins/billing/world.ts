@@ -3,7 +3,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { PGlite } from '@electric-sql/pglite';
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
@@ -35,6 +34,7 @@ import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../
 import { type Files, nodeFiles } from '../../../plugins/billing/segments.ts';
 import { rowsOf } from '../../../plugins/billing/sql.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
+import { openInProcess } from '../../helpers/template.ts';
 
 interface Engine {
   readonly orm: Orm;
@@ -64,7 +64,7 @@ process.once('exit', () => {
 async function openEngine(): Promise<Engine> {
   const url = process.env['TEST_DATABASE_URL'];
   if (url === undefined) {
-    const client = await PGlite.create();
+    const client = await openInProcess();
     const orm = drizzlePglite(client) as unknown as Orm;
     return { orm, exec: (text) => client.exec(text), close: () => client.close() };
   }

@@ -2,8 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { databaseUrl, fillDirectory } from '../../helpers/database.ts';
+import { databaseUrl } from '../../helpers/database.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
+import { fillDirectory } from '../../helpers/template.ts';
 import { Browser } from './browser.ts';
 
 export const operator = { email: 'oscar@example.test', password: 'a long enough password', name: 'Oscar' };

@@ -32,7 +32,7 @@ after(() => dropSchema(schema));
 /** Ids that were told before the process was killed, while it went on keeping. */
 async function killAfter(count: number, file: string, directory: string): Promise<string[]> {
   const script = new URL('./victim.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, ['--import', 'tsx', script, file, directory], {
+  const child = spawn(process.execPath, [script, file, directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');

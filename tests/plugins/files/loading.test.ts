@@ -13,7 +13,7 @@ function loadsClient(s3: object): boolean {
     const { configSchema } = await import('./plugins/files/config.ts');
     (await openStore('/nonexistent', configSchema.parse({ s3: ${JSON.stringify(s3)} }))).close();
     console.log(found);`;
-  const answer = execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+  const answer = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
   });
   return answer.trim() === 'true';

@@ -15,8 +15,9 @@ import { payments } from '../../../core/desk.ts';
 import { createLog } from '../../../core/log.ts';
 import { parseUsd as usd } from '../../../core/money.ts';
 import { accounts, database, ledger } from '../../../core/vocabulary.ts';
-import { databaseUrl, fillDirectory } from '../../helpers/database.ts';
+import { databaseUrl } from '../../helpers/database.ts';
 import { type SignedEvent, secretKey, startFakeStripe, webhookSecret } from '../../helpers/fake-stripe.ts';
+import { fillDirectory } from '../../helpers/template.ts';
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -61,7 +62,7 @@ payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base
     }
   }
   async function serve(): Promise<ChildProcess> {
-    const child = spawn(process.execPath, ['--import', 'tsx', 'core/main.ts', 'serve', file], {
+    const child = spawn(process.execPath, ['core/main.ts', 'serve', file], {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'ignore', 'inherit'],
     });

@@ -97,8 +97,7 @@ test('openers that start at once, also in other processes, share one secret', ()
       const sealers = await Promise.all(Array.from({ length: 10 }, () => Sealer.open(${JSON.stringify(directory)}, undefined, systemRandom)));
       console.log(JSON.stringify(sealers.map((sealer) => sealer.seal({ maker: 'm', value: 'v' }, 'a'))));
     `;
-    const start = () =>
-      promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program]);
+    const start = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
     const outputs = await Promise.all([start(), start(), start()]);
     const late = await Sealer.open(directory, undefined, systemRandom);
     const texts = outputs.flatMap(({ stdout }) => JSON.parse(stdout) as string[]);

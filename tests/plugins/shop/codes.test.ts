@@ -40,7 +40,7 @@ for (const uses of [1, 7]) {
       const people = await Promise.all(Array.from({ length: 10 }, (_, index) => stall.account(`person ${index}`)));
       const [code] = await makeCodes(stall, { usd: '5', uses: String(uses) });
       const ids = people.map(({ id }) => id);
-      const script = ['--import', 'tsx', 'tests/plugins/shop/redeemer.ts', stall.database.schema, code!, '50', ...ids];
+      const script = ['tests/plugins/shop/redeemer.ts', stall.database.schema, code!, '50', ...ids];
       const children = [1, 2].map(() => spawn(process.execPath, script, { stdio: ['pipe', 'pipe', 'inherit'] }));
       const lines = children.map((child) => createInterface(child.stdout)[Symbol.asyncIterator]());
       for (const line of lines) assert.equal((await line.next()).value, 'ready');

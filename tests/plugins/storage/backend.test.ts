@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type EmbeddedBackend, openBackend } from '../../../plugins/storage/embedded/backend.ts';
 import { query } from '../../../plugins/storage/embedded/wire.ts';
-import { fillDirectory } from '../../helpers/database.ts';
+import { fillDirectory } from '../../helpers/template.ts';
 
 async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
   let answer = '';

@@ -17,8 +17,8 @@ import { type TestContext, test } from 'node:test';
 import { type EmbeddedBackend, openBackend } from '../../../plugins/storage/embedded/backend.ts';
 import { useEmbedded } from '../../../plugins/storage/embedded/keeper.ts';
 import { query } from '../../../plugins/storage/embedded/wire.ts';
-import { fillDirectory } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fillDirectory } from '../../helpers/template.ts';
 
 async function ask(backend: EmbeddedBackend, text: string): Promise<string> {
   let answer = '';

@@ -13,8 +13,8 @@ import { sql } from 'drizzle-orm';
 import { type OpenedDatabase, openDatabase } from '../../../plugins/storage/database.ts';
 import { useEmbedded } from '../../../plugins/storage/embedded/keeper.ts';
 import { readOwner } from '../../../plugins/storage/embedded/lock.ts';
-import { fillDirectory } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
+import { fillDirectory } from '../../helpers/template.ts';
 
 const gatewayProcess = fileURLToPath(new URL('./gateway-process.ts', import.meta.url));
 

@@ -17,7 +17,7 @@ test('it runs as nice as it was started', { skip: !isLinux && 'needs setpriv, wh
   await writeFile(file, 'gateway: nice\nplugins: [storage]\n');
   const [command, ...words] = [
     ...(process.getuid?.() === 0 ? withoutRight : []),
-    ...['nice', '-n', '10', process.execPath, '--import', 'tsx', 'core/main.ts', 'migrate', '--config', file],
+    ...['nice', '-n', '10', process.execPath, 'core/main.ts', 'migrate', '--config', file],
   ];
   const environment = { ...process.env, DATA_DIR: directory, DATABASE_URL: '' };
   try {

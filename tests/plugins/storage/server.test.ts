@@ -11,7 +11,7 @@ import postgres from 'postgres';
 import { type EmbeddedBackend, openBackend } from '../../../plugins/storage/embedded/backend.ts';
 import { EmbeddedServer } from '../../../plugins/storage/embedded/server.ts';
 import { closeStatement, parse, query, sync } from '../../../plugins/storage/embedded/wire.ts';
-import { fillDirectory } from '../../helpers/database.ts';
+import { fillDirectory } from '../../helpers/template.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
 const address = join(directory, 'test.sock');

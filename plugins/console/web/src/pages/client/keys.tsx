@@ -5,6 +5,7 @@ import { IconKey, IconPlus } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../api/again.ts';
 import { send } from '../../api/client.ts';
 import type { KeyRow, KeyTerms, NewKey } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -50,7 +51,7 @@ export default function Keys() {
 
 function useKeysChanged() {
   const queries = useQueryClient();
-  return () => queries.invalidateQueries({ queryKey: listKey('/keys') });
+  return () => askAgain(queries, listKey('/keys'));
 }
 
 /** Terms → the key, once → how to set a client up with it. Then the key is forgotten. */

@@ -4,6 +4,7 @@ import { IconFingerprint } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../api/again.ts';
 import { addPasskey, canUsePasskeys, deletePasskey, listPasskeys, type PasskeyRow } from '../../api/auth.ts';
 import { ApiError } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -18,7 +19,7 @@ export function Passkeys() {
   const queries = useQueryClient();
   const passkeys = useQuery({ queryKey: passkeysKey, queryFn: listPasskeys });
   const [removed, setRemoved] = useState<PasskeyRow>();
-  const changed = () => queries.invalidateQueries({ queryKey: passkeysKey });
+  const changed = () => askAgain(queries, passkeysKey);
   const nameOf = (row: PasskeyRow) => row.name || t('client.profile.unnamed');
   return (
     <Panel title={t('client.profile.passkeys')} hint={t('client.profile.passkeysHint')}>

@@ -2,6 +2,7 @@
 import { Badge, Button, Group, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../api/again.ts';
 import { currentSession, listSessions, revokeOtherSessions, revokeSession, type SessionRow } from '../../api/auth.ts';
 import { Panel } from '../../parts/page.tsx';
 import { type Column, RowsTable } from '../../parts/rows-table.tsx';
@@ -16,7 +17,7 @@ export function Sessions() {
   const sessions = useQuery({ queryKey: sessionsKey, queryFn: listSessions });
   const current = useQuery({ queryKey: [...sessionsKey, 'current'], queryFn: currentSession });
   const own = current.data?.session.id;
-  const after = (work: Promise<unknown>) => work.then(() => queries.invalidateQueries({ queryKey: sessionsKey }));
+  const after = (work: Promise<unknown>) => work.then(() => askAgain(queries, sessionsKey));
   const columns: readonly Column<SessionRow>[] = [
     {
       key: 'device',

@@ -5,6 +5,7 @@ import { IconPhoto } from '@tabler/icons-react';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../api/again.ts';
 import { addressOf, get, send } from '../../api/client.ts';
 import { useLiveInterval, useLiveRefresh } from '../../api/live.ts';
 import type { Page as Rows, TaskRow, TaskState } from '../../api/types.ts';
@@ -27,7 +28,7 @@ export default function Tasks() {
   const cancel = async () => {
     await send('DELETE', `/tasks/${cancelled!.id}`);
     notifications.show({ message: t('client.tasks.cancelled'), color: 'teal' });
-    await queries.invalidateQueries({ queryKey: tasksKey });
+    await askAgain(queries, tasksKey);
   };
   return (
     <Page

@@ -4,6 +4,7 @@ import { notifications } from '@mantine/notifications';
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { askAgain } from '../../../api/again.ts';
 import { newAttempt } from '../../../api/client.ts';
 import { isOperator, useMe } from '../../../api/session.ts';
 import { ErrorState } from '../../../parts/states.tsx';
@@ -64,7 +65,7 @@ function ActForm(props: ActProps) {
     try {
       const told = await act(reason.trim(), once.current);
       if (told !== undefined) notifications.show({ message: told, color: 'teal' });
-      for (const queryKey of props.stale ?? []) void client.invalidateQueries({ queryKey });
+      for (const queryKey of props.stale ?? []) void askAgain(client, queryKey);
       onClose();
     } catch (failure) {
       setError(failure);
