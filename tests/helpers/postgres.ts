@@ -94,7 +94,7 @@ async function launch(directory: string, options: readonly string[]): Promise<Te
 
   function signal(name: 'SIGSTOP' | 'SIGCONT'): void {
     if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
-    for (const pid of [server.pid!, ...childrenOf(server.pid!)]) process.kill(pid, name);
+    for (const pid of [server.pid!, ...childrenOf(server.pid!)]) kill(pid, name);
   }
 
   async function crash(): Promise<void> {
@@ -152,4 +152,13 @@ function childrenOf(parent: number): number[] {
       }
     })
     .map(Number);
+}
+
+/** A process of a connection may have ended since it was seen. */
+function kill(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
