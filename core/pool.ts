@@ -192,11 +192,21 @@ export interface DepositEnd {
   readonly attempts: readonly Attempt[];
 }
 
+/** What was charged for a deposit; `own`: what it cost the operator, as far as that is known. */
+export interface DepositCharge {
+  readonly model: string;
+  readonly provider: string | undefined;
+  readonly cost: Money;
+  readonly own: Money | undefined;
+}
+
 export interface Deposits {
   /**
    * Ends a deposit in one transaction with what `work` writes. `work` tells how, or undefined: it is not to end (now, or by
    * this caller), and what it wrote stays. false: it did not end, or had ended before; then `work` is not run.
    */
   end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>): Promise<boolean>;
+  /** Calls `told` for each charge that this process has made and that is known to be committed. */
+  onCharge(told: (charge: DepositCharge) => void): void;
 }
 export const deposits = defineService<Deposits>('deposits');

@@ -1,7 +1,14 @@
 /** Money for work that is done later: set aside and ended in the transactions of those who do it. No journal knows of it. */
 import type { Host } from '../../core/contract.ts';
 import { type Money, money } from '../../core/money.ts';
-import { catalog, type Deposit, type DepositEnd, type Deposits, type Orm } from '../../core/vocabulary.ts';
+import {
+  catalog,
+  type Deposit,
+  type DepositCharge,
+  type DepositEnd,
+  type Deposits,
+  type Orm,
+} from '../../core/vocabulary.ts';
 import { share } from './absorbed.ts';
 import type { Changes } from './changes.ts';
 import { boundOf, type Charge, chargeFor } from './charge.ts';
@@ -11,13 +18,14 @@ import type { Entries } from './entries.ts';
 import { type Hold, holdRecord, newHold, settleRecord, type Terms, voidRecord } from './hold.ts';
 import { attemptNotes, judge, type Verdict } from './outcome.ts';
 import { bindingWindow, lockedAt } from './pots.ts';
-import type { Departure, EndRecord } from './records.ts';
+import type { Departure, EndRecord, SettleRecord } from './records.ts';
 
 const nothing = money(0n);
 
 export class Vault implements Deposits {
   readonly #host: Host;
   readonly #changes: Changes;
+  readonly #listeners: ((charge: DepositCharge) => void)[] = [];
 
   constructor(host: Host, changes: Changes) {
     this.#host = host;
@@ -44,19 +52,41 @@ export class Vault implements Deposits {
     });
   }
 
-  end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>): Promise<boolean> {
+  onCharge(told: (charge: DepositCharge) => void): void {
+    this.#listeners.push(told);
+  }
+
+  async end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>): Promise<boolean> {
+    const record = await this.#end(accountId, id, work);
+    if (record?.kind === 'SETTLE') this.#tell(record);
+    return record !== undefined;
+  }
+
+  #end(accountId: string, id: string, work: (orm: Orm) => Promise<DepositEnd | undefined>) {
     return this.#changes.change(accountId, nothing, async (entries) => {
       const { deposits } = entries.tables;
       const kept = await deposits.find(id);
       const end = kept === undefined ? undefined : await work(entries.runner);
-      if (kept === undefined || end === undefined) return false;
+      if (kept === undefined || end === undefined) return undefined;
       const terms = { ...decodeTerms(kept.terms), id, accountId };
       const entry = this.#host.find(catalog)?.find(terms.model);
       const hold = newHold({ ...terms, entry }, kept.held, undefined);
-      await deposits.post([this.#recordOf(hold, end)]);
+      const record = this.#recordOf(hold, end);
+      await deposits.post([record]);
       await deposits.remove(id);
-      return true;
+      return record;
     });
+  }
+
+  #tell({ model, attempts, cost, own }: SettleRecord): void {
+    const provider = attempts.find(({ bearer }) => bearer === 'client')?.provider;
+    const charge = {
+      model,
+      provider,
+      cost: money(BigInt(cost)),
+      own: own === undefined ? undefined : money(BigInt(own)),
+    };
+    for (const listener of this.#listeners) listener(charge);
   }
 
   #recordOf(hold: Hold, { report, attempts, reason }: DepositEnd): EndRecord {

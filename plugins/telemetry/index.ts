@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { definePlugin, type Host } from '../../core/contract.ts';
 import { moneyDesk, upstreamDesk } from '../../core/desk.ts';
-import { database } from '../../core/vocabulary.ts';
+import { database, deposits } from '../../core/vocabulary.ts';
 import { type TelemetryConfig, telemetrySchema } from './config.ts';
 import { createMeters } from './meters.ts';
 import { createTracing } from './tracer.ts';
@@ -23,7 +23,7 @@ const scope = 'model-gateway';
 export default definePlugin<TelemetryConfig>({
   name: 'telemetry',
   config: telemetrySchema,
-  uses: [database, moneyDesk, upstreamDesk],
+  uses: [database, deposits, moneyDesk, upstreamDesk],
 
   setup(host, config) {
     const { listen, otlp } = config;
@@ -54,7 +54,10 @@ export default definePlugin<TelemetryConfig>({
         });
         return next();
       },
-      start: () => page?.startServer(),
+      start() {
+        host.find(deposits)?.onCharge(meters.charged);
+        return page?.startServer();
+      },
       async stop() {
         // A collector that is away must not keep the gateway from stopping.
         const ended = Promise.allSettled([tracerProvider?.shutdown(), meterProvider.shutdown()]);

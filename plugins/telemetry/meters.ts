@@ -1,9 +1,17 @@
 /** The instruments: what is counted and measured, each under one name and unit. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Counter, Meter } from '@opentelemetry/api';
+import type { Meter } from '@opentelemetry/api';
 import type { Exchange, Host, Outcome } from '../../core/contract.ts';
 import { moneyDesk } from '../../core/desk.ts';
-import { attempts, call, database, model, meter as moneyMeter, usageReport } from '../../core/vocabulary.ts';
+import {
+  attempts,
+  call,
+  type DepositCharge,
+  database,
+  model,
+  meter as moneyMeter,
+  usageReport,
+} from '../../core/vocabulary.ts';
 import { attemptAttributes, requestAttributes, tokensIn, tokensOut } from './attributes.ts';
 import { observeUpstreams } from './upstreams.ts';
 
@@ -23,6 +31,8 @@ const histogram = (unit: string, explicitBucketBoundaries: number[], description
 export interface Meters {
   begun(): void;
   ended(exchange: Exchange, outcome: Outcome): void;
+  /** A task has ended and was paid. */
+  charged(charge: DepositCharge): void;
 }
 
 export function createMeters(meter: Meter, host: Host): Meters {
@@ -47,11 +57,17 @@ export function createMeters(meter: Meter, host: Host): Meters {
     histogram('{token}', tokenBounds, 'Tokens that an answer used, in and out.'),
   );
   const charged = meter.createCounter('gateway.charged.nano_usd', {
-    description: 'What calls were charged, in billionths of a US dollar; tasks are in the ledger alone.',
+    description: 'What calls and tasks were charged, in billionths of a US dollar.',
   });
   const ownCost = meter.createCounter('gateway.own_cost.nano_usd', {
-    description: 'What these calls cost the operator, as far as catalogue and price book know it.',
+    description: 'What these cost the operator, as far as catalogue and price book know it.',
   });
+  const count = ({ model, provider, cost, own }: DepositCharge) => {
+    // By model and upstream, not by account: accounts are without number.
+    const labels = { 'gen_ai.request.model': model, 'gen_ai.provider.name': provider ?? 'none' };
+    charged.add(Number(cost), labels);
+    if (own !== undefined) ownCost.add(Number(own), labels);
+  };
   observeHouse(meter, host);
   observeUpstreams(meter, host);
 
@@ -68,30 +84,23 @@ export function createMeters(meter: Meter, host: Host): Meters {
       const attributes = requestAttributes(exchange, outcome);
       duration.record(totalMs / 1_000, attributes);
       if (firstByteMs !== undefined && exchange.get(call).stream) firstToken.record(firstByteMs / 1_000, attributes);
-      countMoney(exchange, { charged, ownCost });
+      const charge = chargeOf(exchange);
+      if (charge !== undefined) count(charge);
       const usage = exchange.find(usageReport)?.usage;
       if (usage === undefined) return;
       tokens.record(tokensIn(usage), { ...attributes, 'gen_ai.token.type': 'input' });
       tokens.record(tokensOut(usage), { ...attributes, 'gen_ai.token.type': 'output' });
     },
+    charged: count,
   };
 }
 
-interface MoneyCounters {
-  readonly charged: Counter;
-  readonly ownCost: Counter;
-}
-
-/** By model and upstream, not by account: accounts are without number. */
-function countMoney(exchange: Exchange, { charged, ownCost }: MoneyCounters): void {
+/** undefined: it was not charged. */
+function chargeOf(exchange: Exchange): DepositCharge | undefined {
   const amounts = exchange.find(moneyMeter)?.charged?.();
-  if (amounts === undefined) return;
-  const labels = {
-    'gen_ai.request.model': exchange.find(model)?.id ?? 'unknown',
-    'gen_ai.provider.name': exchange.find(attempts)?.at(-1)?.provider ?? 'none',
-  };
-  charged.add(Number(amounts.cost), labels);
-  if (amounts.own !== undefined) ownCost.add(Number(amounts.own), labels);
+  if (amounts === undefined) return undefined;
+  const provider = exchange.find(attempts)?.at(-1)?.provider;
+  return { model: exchange.find(model)?.id ?? 'unknown', provider, cost: amounts.cost, own: amounts.own };
 }
 
 /** What is true of the process, looked at when the metrics are asked for. */

@@ -4,12 +4,17 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { catalog } from '../../core/vocabulary.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { freePort } from '../helpers/redis.ts';
 import { type Customer, faces } from './house.ts';
 
 let running: TestGateway;
 let customer: Customer;
+let metrics: string;
 before(async () => {
-  running = await startGateway('include: config/demo.yaml\ntask-store: { poll: { first: 50ms, longest: 200ms } }\n');
+  metrics = `127.0.0.1:${await freePort()}`;
+  running = await startGateway('include: config/demo.yaml\ntask-store: { poll: { first: 50ms, longest: 200ms } }\n', {
+    environment: { METRICS_LISTEN: metrics },
+  });
   customer = await faces(running).customer();
 });
 after(() => running?.stop());
@@ -68,4 +73,18 @@ test('the video model', async () => {
   const [type, bytes] = await opened(told.content!.video_url);
   assert.equal(type, 'video/mp4');
   assert.equal(bytes.toString('latin1', 4, 8), 'ftyp');
+});
+
+test('what they were charged is counted by model and upstream, to the nano-USD', async () => {
+  const { usage } = await faces(running).books(customer, 8);
+  const cost = usage.reduce((sum, row) => sum + row.cost, 0n);
+  assert.ok(cost > 0n);
+  const page = await (await fetch(`http://${metrics}/metrics`)).text();
+  const samples = Array.from(page.matchAll(/^gateway_charged_nano_usd_total\{(.*)\} (\S+)$/gm));
+  assert.equal(
+    samples.reduce((sum, [, , value]) => sum + BigInt(value!), 0n),
+    cost,
+  );
+  const ofVideos = samples.find(([, labels]) => labels!.includes('gen_ai_request_model="grok-imagine-video"'));
+  assert.match(ofVideos![1]!, /gen_ai_provider_name="xai"/);
 });

@@ -4,7 +4,14 @@ import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/errors.ts';
 import { PriceVersion } from '../../../core/prices.ts';
-import { type Deposit, type DepositEnd, deposit, deposits } from '../../../core/vocabulary.ts';
+import {
+  type Deposit,
+  type DepositCharge,
+  type DepositEnd,
+  deposit,
+  deposits,
+  model as modelFact,
+} from '../../../core/vocabulary.ts';
 import { decodeTerms, encodeTerms } from '../../../plugins/billing/deposit-terms.ts';
 import { type fakeExchange, okAnswer } from '../../helpers/fakes.ts';
 import { attemptOf, closeEngine, newCall, newWorld, report, usd, type World } from './world.ts';
@@ -56,6 +63,27 @@ test('a deposit that is given back costs nothing, and another account cannot end
   assert.equal(await book.end('alice', placed.id, async () => given), true);
   assert.equal(await world.balance(), usd('0.01'));
   assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('who listens hears of each charge once, with its model, upstream and own cost, and of nothing that is given back', async () => {
+  const world = await newWorld();
+  await world.credit('0.01');
+  const book = world.host.need(deposits);
+  const heard: DepositCharge[] = [];
+  book.onCharge((charge) => heard.push(charge));
+  for (const end of [charged, given]) {
+    const placed = await offered(world);
+    await placed.place(nothing);
+    const failed = book.end('alice', placed.id, async () => {
+      throw new Error('cannot be written');
+    });
+    await assert.rejects(failed);
+    assert.equal(await book.end('alice', placed.id, async () => end), true);
+    assert.equal(await book.end('alice', placed.id, async () => end), false);
+  }
+  const { model, provider } = heard[0]!;
+  assert.deepEqual(heard, [{ model, provider, cost: usd('0.0015'), own: undefined }]);
+  assert.deepEqual([model, provider], [newCall().get(modelFact).id, attemptOf('answered').provider]);
 });
 
 test('money that is not there refuses with 402, and what was to be written with it is not', async () => {
