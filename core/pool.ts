@@ -59,8 +59,11 @@ export interface Ledger {
   /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
   credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
   balance(accountId: string): Promise<Money>;
-  /** How a request ended, as far as the database knows: by which row, not yet (`open`), or undefined: it knows of none. */
-  endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'EXPIRE' | 'open' | undefined>;
+  /**
+   * How a request ended, as far as the database knows: by which row, not yet (`open`), or undefined: it knows of none.
+   * `in_vain`: it cost nothing, as a VOID does, but a vendor may have worked for it.
+   */
+  endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'in_vain' | 'EXPIRE' | 'open' | undefined>;
 }
 export interface CreditOptions {
   readonly kind: string;

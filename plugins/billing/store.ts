@@ -21,7 +21,7 @@ export interface Store {
   apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>>;
   /** What the accounts have at wall-clock milliseconds `at`; a balance of 0 for one that never had any. */
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
-  /** How a request ended; `open`: it has not. */
+  /** How a request ended; `open`: it has not. `in_vain`: for nothing, though a vendor may have worked. */
   endOf(requestId: string): ReturnType<Ledger['endOf']>;
   /** What a key was charged since wall-clock milliseconds `from`, and what is set aside for its open orders. */
   spentBy(keyId: string, from: number): Promise<KeySpend>;

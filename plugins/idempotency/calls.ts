@@ -25,7 +25,7 @@ export interface CallsOptions {
   readonly rows: KeyedRows;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the ledger has, or may still get, a charge for a request that a process left behind. */
+  /** Whether the ledger has, or may still get, a charge, or an attempt that may have run, of a request that was left behind. */
   readonly mayBeCharged: (requestId: string) => Promise<boolean | 'open' | 'unknown'>;
 }
 

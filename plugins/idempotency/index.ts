@@ -79,13 +79,17 @@ export async function setUpIdempotency(
   };
 }
 
-/** A request whose process has died: charged, charged perhaps (its hold is open), or not. Without a ledger nothing is. */
+/**
+ * A request whose process has died, or was silent: charged, charged perhaps (its hold is open), or not. What ran in vain
+ * counts as charged: a second run could be billed by a vendor, and be charged, beside the answer that its process still
+ * has. Without a ledger nothing is.
+ */
 async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'open' | 'unknown'> {
   const books = host.find(ledger);
   if (books === undefined) return false;
   const end = await books.endOf(requestId);
   if (end === undefined) return 'unknown';
-  return end === 'open' ? 'open' : end === 'SETTLE';
+  return end === 'open' ? 'open' : end === 'SETTLE' || end === 'in_vain';
 }
 
 /** Runs the call, and keeps what its client is told, also where the client is told it in vain. */

@@ -124,6 +124,8 @@ test('the database in memory answers as a real one does, and is left with the sa
       assert.deepEqual(await answerOf(step, memory), await answerOf(step, real), `history ${seed}, step ${index}`);
     }
     assert.deepEqual(sorted(rowsOfMemory(memory)), sorted(await rowsIn(database)), `history ${seed}`);
+    for (const id of new Set(memory.rows.flatMap(({ request }) => request ?? [])))
+      assert.equal(await memory.endOf(id), await real.endOf(id), `history ${seed}, the end of ${id}`);
     // From before everything, from the middle, and from behind it.
     const times = memory.rows.map(({ at }) => at).sort((left, right) => left - right);
     for (const from of [0, times[times.length >> 1]!, times.at(-1)! + 1]) {

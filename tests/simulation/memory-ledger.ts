@@ -17,6 +17,7 @@ import {
   checkUsage,
   type Draft,
   makesRow,
+  mayHaveRun,
   type PostingRecord,
   postingOf,
   type Row,
@@ -203,6 +204,7 @@ export class MemoryLedger implements Store {
 
   async endOf(requestId: string): ReturnType<Store['endOf']> {
     const known = this.#known.get(requestId);
+    if (known?.ended === 'VOID' && mayHaveRun(this.attempts, requestId)) return 'in_vain';
     return known === undefined ? undefined : ((known.ended ?? 'open') as Awaited<ReturnType<Store['endOf']>>);
   }
 

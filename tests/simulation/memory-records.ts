@@ -4,6 +4,7 @@ import type { KeySpend } from '../../plugins/billing/caps.ts';
 import type { KeptDeposit } from '../../plugins/billing/deposit-rows.ts';
 import type { EntryRow } from '../../plugins/billing/entry-rows.ts';
 import type {
+  AttemptNote,
   EndRecord,
   ExtendRecord,
   HoldRecord,
@@ -65,6 +66,13 @@ export function postingOf(record: PostingRecord): Draft {
 export function checkUsage(record: PostingRecord): void {
   if (record.kind === 'SETTLE' && BigInt(record.cost) < 0n)
     throw new Error('violates check constraint "usage_cost_check"');
+}
+
+/** Whether a vendor may have worked for a request; attempts are known by request and number. */
+export function mayHaveRun(attempts: ReadonlyMap<string, AttemptNote>, requestId: string): boolean {
+  for (const [key, { result }] of attempts)
+    if (key.startsWith(`${requestId} `) && result !== 'refused' && result !== 'not_sent') return true;
+  return false;
 }
 
 /** What a key was charged since `from`, and what is set aside for its orders. */

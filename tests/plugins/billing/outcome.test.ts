@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { Outcome } from '../../../core/contract.ts';
-import { type Attempt, type UsageReport, usageReport } from '../../../core/vocabulary.ts';
+import { type Attempt, ledger, type UsageReport, usageReport } from '../../../core/vocabulary.ts';
 import { judge } from '../../../plugins/billing/outcome.ts';
 import { attemptOf, closeEngine, enter, meterOf, newCall, newWorld, report, send } from './world.ts';
 
@@ -149,6 +149,8 @@ test('every row of the outcome table costs what it says, and leaves one end, its
       );
       const { estimated, ...end } = row.expect;
       assert.deepEqual(ends, [end]);
+      const known = end.reason === 'unknown' ? 'in_vain' : end.kind;
+      assert.equal(await world.host.need(ledger).endOf(exchange.id), known);
       const used = await world.rows(
         sql`select cost::text, estimated from ${world.table('usage')} where request_id = ${exchange.id}`,
       );
