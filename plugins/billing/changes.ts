@@ -1,12 +1,16 @@
 /** Changes of one account beside its calls: in the database under the account's lock, kept from the calls of this process, told to all. */
 import type { Host } from '../../core/contract.ts';
-import type { Money } from '../../core/money.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { type Money, money } from '../../core/money.ts';
 import type { Database, PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import type { Entries } from './entries.ts';
 import { callIn } from './leases/call-in.ts';
+import { balanceUnavailable } from './purses.ts';
 import type { Store } from './store.ts';
 import { keepUp } from './terms.ts';
+
+const none = money(0n);
 
 type Work<T> = (entries: Entries) => Promise<T>;
 
@@ -18,11 +22,28 @@ interface Guard {
   readonly told?: ((known: boolean) => void) | undefined;
 }
 
+/** `isCurrent`: what may not be taken is not there, as far as the database knows. */
+type Guarded<T> = (guard: Guard, isCurrent: boolean) => Promise<T>;
+
+/** What is due is a sale, and calls have not been kept from its price: nothing of it is done. */
+class UnguardedSale extends GatewayError {
+  readonly price: Money;
+
+  constructor(price: Money) {
+    super('overloaded', 'What is due to the account could not be done; please try again soon.', {
+      retryAfterMs: 1_000,
+    });
+    this.price = price;
+  }
+}
+
 export class Changes {
   readonly #host: Host;
   readonly #database: Database;
   readonly #store: Store;
   readonly #books: () => Books | undefined;
+  /** Sales under way that are due, by account: one at a time, or one would refuse what it takes for the other. */
+  readonly #sales = new Map<string, Promise<number>>();
   /** Run when an account's term has ended. */
   onTermEnded: ((entries: Entries, term: PlanTerm) => Promise<void>) | undefined;
 
@@ -47,13 +68,17 @@ export class Changes {
     // Memory must count what is due before it is asked.
     await this.upkeep(accountId, undefined);
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
-    const { purses, flusher } = running;
-    // Calls are let in by memory alone: so it must know of the debit before the database does.
+    return this.#keep(running, accountId, atMost, (guard) => this.#change(accountId, work, guard));
+  }
+
+  /** Runs `work` while calls are kept from `amount`: they are let in by memory alone, which so knows before the database does. */
+  async #keep<T>({ purses, flusher }: Books, accountId: string, amount: Money, work: Guarded<T>): Promise<T> {
     const purse = await purses.acquire(accountId);
     try {
-      let told = purses.reserve(purse, atMost);
-      if (told === undefined && (await flusher.refresh(accountId))) told = purses.reserve(purse, atMost);
-      return await this.#change(accountId, work, { mayTake: told !== undefined, told });
+      let told = purses.reserve(purse, amount);
+      const isCurrent = told !== undefined || (await flusher.refresh(accountId));
+      if (isCurrent) told ??= purses.reserve(purse, amount);
+      return await work({ mayTake: told !== undefined, told }, isCurrent);
     } finally {
       purses.release(purse);
     }
@@ -79,13 +104,43 @@ export class Changes {
 
   /** Gives and takes what is due; resolves with when there is something to do again. */
   async upkeep(accountId: string, plan: PlanTerms | undefined): Promise<number> {
-    const { next, rows } = await this.#transact(accountId, async (entries) => {
-      const ended = this.onTermEnded;
-      const due = await keepUp(entries, plan, ended && ((term) => ended(entries, term)));
-      return { next: due, rows: entries.rows };
-    });
-    if (rows > 0) await this.#tell(accountId);
-    return next;
+    const running = this.#books();
+    try {
+      const { next, rows } = await this.#transact(accountId, async (entries) => {
+        // What processes have leased the transaction sees; what calls of this one have it may not know yet.
+        const isSeen = running === undefined || this.#database.shared === true;
+        return { next: await this.#keepUp(entries, plan, isSeen ? undefined : none), rows: entries.rows };
+      });
+      if (rows > 0) await this.#tell(accountId);
+      return next;
+    } catch (error) {
+      if (!(error instanceof UnguardedSale)) throw error;
+      return this.#sell(running!, accountId, plan, error.price);
+    }
+  }
+
+  /** What is due takes `price`: of the account's plan, bought once more. It is refused where calls have set that aside. */
+  async #sell(running: Books, accountId: string, plan: PlanTerms | undefined, price: Money): Promise<number> {
+    const other = this.#sales.get(accountId);
+    if (other !== undefined) {
+      await other.catch(() => {});
+      return this.upkeep(accountId, plan);
+    }
+    const sale = this.#keep(running, accountId, price, (guard, isCurrent) => {
+      if (!isCurrent) throw balanceUnavailable();
+      return this.#change(accountId, (entries) => this.#keepUp(entries, plan, price), guard);
+    }).finally(() => this.#sales.delete(accountId));
+    this.#sales.set(accountId, sale);
+    return sale;
+  }
+
+  /** `atMost`: what calls are kept from; undefined: from whatever it takes. */
+  #keepUp(entries: Entries, plan: PlanTerms | undefined, atMost: Money | undefined): Promise<number> {
+    const ended = this.onTermEnded;
+    entries.onSale = (price) => {
+      if (atMost !== undefined && price > atMost) throw new UnguardedSale(price);
+    };
+    return keepUp(entries, plan, ended && ((term) => ended(entries, term)));
   }
 
   #transact<T>(accountId: string, work: Work<T>): Promise<T> {

@@ -52,6 +52,8 @@ export class Entries {
   readonly at: number;
   /** false: running calls may need what is there; only entries that were made before are not refused. */
   mayTake = true;
+  /** Told of what a sale is about to take, which the account has; throws where calls must be kept from that first. */
+  onSale: (price: Money) => void = () => {};
   /** The account's rows, as this transaction reads and writes them. */
   readonly tables: EntryRows;
   #balance: Money;
@@ -176,6 +178,7 @@ export class Entries {
       const usd = formatUsd(free > 0n ? free : 0n);
       throw notThere(`This costs ${formatUsd(price)} USD; of the balance, ${usd} USD can be used for purchases.`);
     }
+    this.onSale(price);
     await this.post({
       kind: 'PURCHASE',
       amount: -price,

@@ -146,6 +146,61 @@ test('a debit counts on the grant that is due, though nobody has called since', 
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+/** Sells `pro` without its grant to an account of 1 USD, and again for `price` at each end of its term. */
+async function soldAgain(world: World, price: string): Promise<() => number> {
+  const lasting: PlanTerms = { ...pro, grant: undefined, windows: undefined };
+  let sold = 0;
+  till(world).onTermEnded(async (posting, { id }) => {
+    try {
+      if (!(await posting.purchase(usd(price), { reason: 'pro renewed', reference: `renewal:${id}` }))) return;
+    } catch (error) {
+      if ((error as GatewayError).code !== 'insufficient_balance') throw error;
+      return;
+    }
+    sold += 1;
+    await posting.beginTerm(lasting, posting.at + hourMs);
+  });
+  await world.credit('1');
+  const endsAt = world.host.clock.now() + hourMs;
+  await till(world).transact('alice', usd('0'), (posting) => posting.beginTerm(lasting, endsAt));
+  return () => sold;
+}
+
+test('a plan that is due is not paid with what a running call has, though the database has yet to hear of that', async () => {
+  const world = await newWorld();
+  const sold = await soldAgain(world, '0.998');
+  const running = newCall();
+  await enter(world, running);
+  world.host.advance(hourMs);
+  // Of 1 USD the call has 0.003.
+  await till(world).view('alice');
+  assert.equal(sold(), 0);
+  await answer(running, { input: 500, output: 100 });
+  await till(world).view('alice');
+  assert.equal(sold(), 1);
+  assert.equal(await world.balance(), 0n);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
+test('a plan that is due and calls at once spend a balance once, and several who see to the plan buy it once', async () => {
+  const world = await newWorld();
+  const sold = await soldAgain(world, '0.991');
+  await call(world);
+  world.host.advance(hourMs);
+  const views = Array.from({ length: 3 }, () => till(world).view('alice'));
+  const calls = await Promise.allSettled(Array.from({ length: 10 }, () => enter(world, newCall())));
+  await Promise.all(views);
+  await world.tick('write the ledger');
+  const [row] = await world.rows<{ balance: string }>(
+    sql`select min(balance_after)::text as balance from ${world.table('ledger')}`,
+  );
+  const admitted = calls.filter(({ status }) => status === 'fulfilled').length;
+  assert.deepEqual([row!.balance, sold(), admitted], ['0', 1, 2]);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
 test('debits and calls at once spend a balance once', async () => {
   const world = await newWorld();
   await world.credit('0.03', 'alice');
