@@ -3,14 +3,15 @@ import { money } from '../../core/money.ts';
 import type { PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
 import type { Entries } from './entries.ts';
 import { calendarAnchors, periodAt } from './periods.ts';
-import type { WindowLimits } from './pots.ts';
+import type { Pot, WindowLimits } from './pots.ts';
 import type { StoredTerm } from './term-rows.ts';
 
 /**
  * A call that was let in before a grant expired may still be paid by it. So the rest lapses only when none can be running
- * any more: a while later, when nothing is set aside; at the latest a day later.
+ * any more: a while later, when nothing is set aside; else a day later, if what is free covers it. Work that is done later
+ * may have the rest set aside for longer than that: taken off, it would put the account below zero.
  */
-export const lapseAfterMs = 15 * 60_000;
+const lapseAfterMs = 15 * 60_000;
 const lapseAnywayMs = 24 * 3_600_000;
 
 export function isRunning(term: StoredTerm | undefined, at: number): term is StoredTerm {
@@ -101,12 +102,13 @@ async function lapseExpired(entries: Entries): Promise<number> {
   const { pots } = await entries.pool();
   let next = Number.POSITIVE_INFINITY;
   for (const pot of pots) {
-    if (mayLapse(pot.expiresAt, entries.at, entries.held > 0n)) await entries.lapse(pot);
+    if (mayLapse(pot, entries)) await entries.lapse(pot);
     else next = Math.min(next, Math.max(pot.expiresAt, entries.at) + lapseAfterMs);
   }
   return next;
 }
 
-export function mayLapse(expiresAt: number, at: number, isHeld: boolean): boolean {
-  return at >= expiresAt + (isHeld ? lapseAnywayMs : lapseAfterMs);
+function mayLapse({ expiresAt, remaining }: Pot, { at, held, balance }: Entries): boolean {
+  if (held === 0n) return at >= expiresAt + lapseAfterMs;
+  return at >= expiresAt + lapseAnywayMs && balance >= remaining;
 }

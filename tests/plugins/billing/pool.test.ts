@@ -127,6 +127,33 @@ test('what expires first is spent first; a call that began before pays with it, 
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+test('what is set aside for days is paid by the grant that it counted on, and by nothing else', async () => {
+  const world = await newWorld();
+  const expiresAt = world.host.clock.now() + hourMs;
+  const give = { kind: 'promotion', reason: 'test', expiresAt };
+  const lapses = () =>
+    world.rows<{ amount: string }>(
+      sql`select amount::text as amount from ${world.table('ledger')} where kind = 'LAPSE' order by seq`,
+    );
+  for (const reference of ['spring', 'summer'])
+    await world.host.need(ledger).credit('alice', usd('0.004'), { ...give, reference });
+  const long = newCall();
+  await enter(world, long);
+  await world.tick('write the ledger');
+  world.host.advance(9 * 24 * hourMs);
+  // Of 0.005 USD that are free the first grant may go, and not the second, of which the call has 0.003.
+  const held = await till(world).view('alice');
+  assert.deepEqual([held.balance, held.spendable], [usd('0.001'), usd('-0.003')]);
+  assert.deepEqual(await lapses(), [{ amount: '-4000000' }]);
+  await answer(long, usage);
+  await world.tick('write the ledger');
+  const left = await till(world).view('alice');
+  assert.deepEqual([left.balance, left.held], [0n, 0n]);
+  assert.deepEqual(await lapses(), [{ amount: '-4000000' }, { amount: '-1000000' }]);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
 test('a debit counts on the grant that is due, though nobody has called since', async () => {
   const world = await newWorld();
   const daily: PlanTerms = { ...pro, grant: { amount: usd('1'), every: 'day' }, windows: undefined };
