@@ -66,7 +66,7 @@ function refuseUnknown({ files, directory, position }: ClaimOptions, name: strin
 function refuseOlder({ directory, position }: ClaimOptions, seen: number): void {
   const path = positionPath(directory);
   if (seen > 0 && position === undefined) {
-    throw new Error(`${path} is missing: restore the file, or move the journal away and run audit`);
+    throw new Error(`${path} is missing or empty: restore the file, or move the journal away and run audit`);
   }
   if (position === undefined || position.epoch >= seen) return;
   throw new Error(

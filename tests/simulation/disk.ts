@@ -28,13 +28,15 @@ export interface DiskFaults {
   /** Writes fail after so many more bytes; undefined: there is room. */
   roomBytes: number | undefined;
   syncFails: boolean;
+  /** A power cut tears everything that was put over older bytes and is not synced, each near its beginning. */
+  tears: boolean;
 }
 
 /** What a crash takes with it: `process`, nothing that was written; `power`, what was not synced, or a part of it. */
 export type CrashKind = 'process' | 'power';
 
 export class Disk {
-  readonly faults: DiskFaults = { roomBytes: undefined, syncFails: false };
+  readonly faults: DiskFaults = { roomBytes: undefined, syncFails: false, tears: false };
   /** Lines that were written whole so far. */
   writes = 0;
   readonly #schedule: Schedule;
@@ -114,9 +116,10 @@ export class Disk {
     const lost = Buffer.alloc(file.length);
     safe.copy(lost);
     for (const { from, data } of file.overwrites) {
-      const fate = this.#chance.below(8);
+      const fate = this.faults.tears ? 4 : this.#chance.below(8);
+      const limit = this.faults.tears ? Math.min(data.length, 32) : data.length;
       if (fate < 4) data.copy(lost, from);
-      else if (fate === 4) data.subarray(0, this.#chance.below(data.length)).copy(lost, from);
+      else if (fate === 4) data.subarray(0, this.#chance.below(limit)).copy(lost, from);
     }
     lost.copy(file.data);
     Object.assign(file, { safe: undefined, overwrites: [] });

@@ -7,6 +7,9 @@ import { PositionKeeper, positionPath, readPosition } from '../../../plugins/bil
 import { Retention } from '../../../plugins/billing/retention.ts';
 import { type Files, nodeFiles, type Segment } from '../../../plugins/billing/segments.ts';
 import { Syncer } from '../../../plugins/billing/syncer.ts';
+import { Chance } from '../../simulation/chance.ts';
+import { Disk } from '../../simulation/disk.ts';
+import { Schedule } from '../../simulation/schedule.ts';
 import { diskFull, temporaryDirectory } from './world.ts';
 
 test('after a sync that failed, the bytes it was for are put in place again before the next: the system has forgotten them', async () => {
@@ -68,7 +71,7 @@ test('a segment that was followed by another is safe before anything behind it c
   syncer.close();
 });
 
-test('a position outlives the loss of the slot that was written last, and says nothing when both are gone', async () => {
+test('a position outlives the loss of the slot that was written last, and says nothing when all are gone', async () => {
   const directory = temporaryDirectory();
   assert.equal(readPosition(nodeFiles, directory), undefined);
   const keeper = await PositionKeeper.begin(nodeFiles, directory, { epoch: 3, kept: 1, synced: 10 });
@@ -79,14 +82,71 @@ test('a position outlives the loss of the slot that was written last, and says n
   const path = positionPath(directory);
   const whole = readFileSync(path);
   for (const [slot, synced] of [
-    [0, 11],
-    [1, 12],
+    [0, 12],
+    [1, 11],
   ] as const) {
     writeFileSync(path, Buffer.from(whole).fill(0, slot * 512, slot * 512 + 30));
     assert.equal(readPosition(nodeFiles, directory)!.synced, synced);
   }
+  writeFileSync(path, whole.subarray(0, 211));
+  assert.equal(readPosition(nodeFiles, directory), undefined, 'the first start was cut short');
   writeFileSync(path, Buffer.alloc(1024));
   assert.throws(() => readPosition(nodeFiles, directory), /position is damaged/);
+});
+
+/** What every later start must find at least. */
+interface Known {
+  epoch: number;
+  kept: number;
+}
+
+/** One process's run on a disk that may be full or fail to sync: begins, notes this and that, and goes on until it is killed. */
+async function noteAway(files: Files, disk: Disk, chance: Chance, known: Known): Promise<void> {
+  const found = readPosition(files, '/journal') ?? { epoch: 0, kept: 0, synced: 0 };
+  assert.ok(found.epoch >= known.epoch && found.kept >= known.kept, JSON.stringify({ found, known }));
+  disk.faults.roomBytes = chance.oneIn(4) ? 0 : undefined;
+  disk.faults.syncFails = chance.oneIn(4);
+  const epoch = found.epoch + 1;
+  const keeper = await PositionKeeper.begin(files, '/journal', { ...found, epoch });
+  known.epoch = epoch;
+  for (let record = found.synced + 1; ; record += 1) {
+    disk.faults.syncFails = chance.oneIn(4);
+    keeper.noteSynced(record);
+    if (chance.oneIn(2)) continue;
+    const noted = keeper.noteKept(record).then(
+      () => {
+        known.kept = Math.max(known.kept, record);
+      },
+      () => {},
+    );
+    for (let more = chance.below(5); more > 0; more -= 1) {
+      await Promise.resolve();
+      keeper.noteSynced(record);
+    }
+    if (chance.oneIn(2)) await noted;
+  }
+}
+
+test('however full the disk, whatever syncs fail, and whenever the process dies or the power goes: a start finds what was safe', async () => {
+  for (let seed = 1; seed <= 150; seed += 1) {
+    const chance = new Chance(seed);
+    const schedule = new Schedule();
+    const disk = new Disk(schedule, chance);
+    const known: Known = { epoch: 0, kept: 0 };
+    for (let run = 0; run < 20; run += 1) {
+      const life = { alive: true };
+      const failed: unknown[] = [];
+      noteAway(disk.filesOf(life), disk, chance, known).catch((error: unknown) => failed.push(error));
+      schedule.after(chance.fraction() * 20, undefined, 'killed', () => {
+        life.alive = false;
+      });
+      await schedule.run(() => !life.alive);
+      for (const error of failed) assert.match(String(error), /EIO|ENOSPC/, `seed ${seed}`);
+      disk.faults.tears = chance.oneIn(2);
+      disk.crash(chance.oneIn(2) ? 'power' : 'process');
+    }
+    assert.ok(known.epoch > 0 && known.kept > 0, `seed ${seed}: ${JSON.stringify(known)}`);
+  }
 });
 
 test('with copies, segments wait for the copy that has them; without, or when space is short, for the database alone', () => {
