@@ -56,6 +56,7 @@ export async function setUpIdempotency(
   await store.migrate('idempotency', new URL('./migrations/', import.meta.url));
   const rows = await rowsOf(host, store, { keepMs: config.keep, leaseMs });
   const calls = new Calls({ rows, clock: host.clock, log: host.log, mayBeCharged: (id) => mayBeCharged(host, id) });
+  let left: readonly string[] = [];
   return {
     applies: (endpoint) => endpoint.method === 'POST' && (endpoint.states?.includes(call) ?? false),
     async handle(exchange, next) {
@@ -68,13 +69,14 @@ export async function setUpIdempotency(
         ? run(exchange, next, keyed, calls, config)
         : tellAgain(earlier.told, earlier.requestId);
     },
-    start() {
+    async start() {
+      left = await rows.leftRunning();
       host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
       host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
       host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
     },
     // The journal has been recovered by now: what it had of these calls is in the ledger.
-    listening: () => rows.forsakeOwn(),
+    listening: () => rows.forsake(left),
     stop: () => calls.flush(),
   };
 }

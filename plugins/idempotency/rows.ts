@@ -43,7 +43,7 @@ export interface Lifetimes {
 /** What keyed calls ask of their table. */
 export type KeyedRows = Pick<
   CallRows,
-  'claim' | 'find' | 'takeOver' | 'finish' | 'free' | 'renew' | 'forsakeOwn' | 'deleteExpired'
+  'claim' | 'find' | 'takeOver' | 'finish' | 'free' | 'renew' | 'leftRunning' | 'forsake' | 'deleteExpired'
 >;
 
 export class CallRows {
@@ -130,14 +130,25 @@ export class CallRows {
         and known.state = 'running'`);
   }
 
+  /** Requests that earlier processes of this owner left running; to be asked before this one runs any. */
+  async leftRunning(): Promise<readonly string[]> {
+    const rows = await this.#rows<{ request_id: string }>(sql`
+      select request_id::text as request_id from ${this.#table}
+      where owner = ${this.#owner} and state = 'running' and lease_until > '-infinity'`);
+    return rows.map(({ request_id }) => request_id);
+  }
+
   /**
    * What an earlier process of this owner left running is forsaken at once: nobody waits for its lease. To be called when
-   * the ledger has what that process's journal had.
+   * the ledger has what that process's journal had. Each is named, because this statement may come late: behind calls that
+   * this process has let in, or, when it has died too, behind those of the next.
    */
-  async forsakeOwn(): Promise<void> {
+  async forsake(requestIds: readonly string[]): Promise<void> {
+    if (requestIds.length === 0) return;
     await this.#database.orm.execute(sql`
       update ${this.#table} set lease_until = '-infinity'
-      where owner = ${this.#owner} and state = 'running'`);
+      where owner = ${this.#owner} and state = 'running' and request_id in
+        (select value::uuid from json_array_elements_text(${JSON.stringify(requestIds)}::text::json))`);
   }
 
   async deleteExpired(): Promise<void> {

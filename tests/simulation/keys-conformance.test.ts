@@ -66,7 +66,11 @@ function script(chance: Chance, length: number): Step[] {
       (rows) => rows[by]!.finish({ call, told: isKept ? told : undefined }),
       (rows) => rows[by]!.free(call),
       (rows) => rows[by]!.renew(calls.slice(-3)),
-      (rows) => rows[by]!.forsakeOwn(),
+      async (rows) => {
+        const left = [...(await rows[by]!.leftRunning())].sort();
+        await rows[by]!.forsake(isKept ? left : calls.slice(-6).map(({ requestId }) => requestId));
+        return left;
+      },
       (rows) => rows[by]!.deleteExpired(),
     ];
     const deed = step % 12 === 11 ? deeds[chance.between(6, 7)]! : deeds[chance.below(6)]!;

@@ -60,8 +60,9 @@ export class KeysOracle {
   /** At the end: one charge for each key. */
   finish(ledger: MemoryLedger): void {
     for (const { stories } of this.#keys.values()) {
-      // That a call came to nothing frees its key; a power cut may take the note of that, and the estimate is charged.
-      const cameToNothing = ({ crash, ended, expected }: Story) => crash?.kind === 'power' && ended && expected === 0n;
+      // That a call came to nothing frees its key; a crash may take the note of that, which was not safe yet or, on a full
+      // disk, not even written, and the estimate is charged.
+      const cameToNothing = ({ crash, ended, expected }: Story) => crash !== undefined && ended && expected === 0n;
       const charged = stories.filter((story) => ledger.usage.has(story.id) && !cameToNothing(story));
       if (charged.length > 1) this.#violations.add('M11', charged[1]!.id, `${charged.length} charges under one key`);
     }

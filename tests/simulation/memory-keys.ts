@@ -121,10 +121,19 @@ export class MemoryKeys implements KeyedRows {
     });
   }
 
-  forsakeOwn(): Promise<void> {
-    return this.#run('forsake keys', () => {
-      for (const known of this.#table.calls.values()) {
-        if (known.owner === this.#owner && known.state === 'running') known.leaseUntil = Number.NEGATIVE_INFINITY;
+  leftRunning(): Promise<readonly string[]> {
+    return this.#run('keys left running', () =>
+      this.#ownRunning()
+        .filter(({ leaseUntil }) => leaseUntil > Number.NEGATIVE_INFINITY)
+        .map(({ requestId }) => requestId),
+    );
+  }
+
+  async forsake(requestIds: readonly string[]): Promise<void> {
+    if (requestIds.length === 0) return;
+    await this.#run('forsake keys', () => {
+      for (const known of this.#ownRunning()) {
+        if (requestIds.includes(known.requestId)) known.leaseUntil = Number.NEGATIVE_INFINITY;
       }
     });
   }
@@ -135,6 +144,10 @@ export class MemoryKeys implements KeyedRows {
         if (expiresAt <= now && (state !== 'running' || leaseUntil <= now)) this.#table.calls.delete(id);
       }
     });
+  }
+
+  #ownRunning(): StoredCall[] {
+    return [...this.#table.calls.values()].filter(({ owner, state }) => owner === this.#owner && state === 'running');
   }
 
   #own(call: KeyedCall): StoredCall | undefined {

@@ -107,10 +107,32 @@ test('a restart knows what the run before it left: nobody waits for its lease', 
   const elsewhere = callOf(newKey());
   await enter(other, elsewhere);
   const next = await shop.node('the first directory');
-  await next.rows.forsakeOwn();
+  await next.rows.forsake(await next.rows.leftRunning());
   assert.equal(await enter(one, callOf(own.keyHash)), 'run');
   assert.equal(await enter(next, callOf(charged.keyHash)), 'idempotency_answer_lost');
   assert.equal(await enter(next, callOf(elsewhere.keyHash)), 'idempotency_in_progress');
+});
+
+test('double charge after a restart: what a process says late of those before it does not touch calls that live', async () => {
+  const directory = 'a directory of several runs';
+  const crashed = await shop.node(directory);
+  const left = callOf(newKey());
+  await enter(crashed, left);
+  const second = await shop.node(directory);
+  const found = await second.rows.leftRunning();
+  assert.deepEqual(found, [left.requestId]);
+  // It has calls already, or has died, and the next run of this directory has, when its word comes to the database.
+  const own = callOf(newKey());
+  await enter(second, own);
+  const third = await shop.node(directory);
+  const next = callOf(newKey());
+  await enter(third, next);
+  await second.rows.forsake(found);
+  for (const { requestId } of [own, next]) shop.ends.set(requestId, 'unknown');
+  assert.equal(await enter(one, callOf(left.keyHash)), 'run');
+  for (const lives of [own, next]) assert.equal(await enter(one, callOf(lives.keyHash)), 'idempotency_in_progress');
+  await shop.lapse();
+  for (const lives of [own, next]) assert.equal(await enter(one, callOf(lives.keyHash)), 'idempotency_in_progress');
 });
 
 test('of several processes that start in one directory at once all have one name, which they keep', async () => {
@@ -145,7 +167,8 @@ test('double charge on another node: what a journal may have that nobody can rea
     assert.equal(await enter(one, callOf(call.keyHash)), 'idempotency_in_progress');
   // It comes back: recovery has posted what the journal had, and then it says so.
   shop.ends.set(charged.requestId, true);
-  await (await shop.node('a directory with a journal')).rows.forsakeOwn();
+  const next = await shop.node('a directory with a journal');
+  await next.rows.forsake(await next.rows.leftRunning());
   assert.equal(await enter(one, callOf(uncharged.keyHash)), 'run');
   assert.equal(await enter(one, callOf(charged.keyHash)), 'idempotency_answer_lost');
 });
