@@ -1,12 +1,12 @@
 /** Changes of one account beside its calls: in the database under the account's lock, kept from the calls of this process, told to all. */
 import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
-import type { Database, PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
+import type { Database, PlanTerm } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import type { Entries } from './entries.ts';
 import { callIn } from './leases/call-in.ts';
 import type { Store } from './store.ts';
-import { keepUp } from './terms.ts';
+import { keepUp, type StatedPlan } from './terms.ts';
 
 type Work<T> = (entries: Entries) => Promise<T>;
 
@@ -78,10 +78,10 @@ export class Changes {
   }
 
   /** Gives and takes what is due; resolves with when there is something to do again. */
-  async upkeep(accountId: string, plan: PlanTerms | undefined): Promise<number> {
+  async upkeep(accountId: string, stated: StatedPlan | undefined): Promise<number> {
     const { next, rows } = await this.#transact(accountId, async (entries) => {
       const ended = this.onTermEnded;
-      const due = await keepUp(entries, plan, ended && ((term) => ended(entries, term)));
+      const due = await keepUp(entries, stated, ended && ((term) => ended(entries, term)));
       return { next: due, rows: entries.rows };
     });
     if (rows > 0) await this.#tell(accountId);
