@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Host } from '../../core/contract.ts';
 import type { Money } from '../../core/money.ts';
-import { catalog, type Database, type PlanTerms } from '../../core/vocabulary.ts';
+import { catalog, type Database } from '../../core/vocabulary.ts';
 import { Answers } from './answers.ts';
 import { Backlog } from './backlog.ts';
 import { claimJournal } from './claim.ts';
@@ -20,6 +20,7 @@ import { judgeInterrupted, type Replay, replay, secureSegments } from './recover
 import { Retention } from './retention.ts';
 import type { Files } from './segments.ts';
 import type { Store } from './store.ts';
+import type { StatedPlan } from './terms.ts';
 
 export interface BooksOptions {
   readonly stepTokens: number;
@@ -32,7 +33,7 @@ export interface BooksOptions {
   /** Processes that may serve from it at once. */
   readonly nodeLimit: number;
   /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
-  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
+  readonly upkeep: (accountId: string, plan: StatedPlan | undefined) => Promise<number>;
   /** Of a database that is copied now and then. */
   readonly onCopy?: Database['onCopy'];
 }

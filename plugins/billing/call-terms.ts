@@ -6,6 +6,7 @@ import { type PriceContext, versionAt } from '../../core/prices.ts';
 import { maxCount } from '../../core/usage.ts';
 import { type Call, type Caller, call, caller, type Model, model, plan, priceRatio } from '../../core/vocabulary.ts';
 import type { Terms } from './hold.ts';
+import type { StatedPlan } from './terms.ts';
 
 /** How much of an answer is covered before it comes. */
 export interface HoldRules {
@@ -42,8 +43,14 @@ export function termsOf(exchange: Exchange, rules: HoldRules, at: number): Terms
     outputTokens: Math.min(outputHeld(request, entry, rules) * request.choices, maxCount),
     allowance: allowanceOf(request),
     entry,
-    plan: exchange.find(plan),
+    plan: planOf(exchange),
   };
+}
+
+/** The plan was stated when the call came, and may have ended while it waited for others. */
+function planOf(exchange: Exchange): StatedPlan | undefined {
+  const terms = exchange.find(plan);
+  return terms && { terms, at: exchange.receivedAt };
 }
 
 /** Of each answer. A client may ask for more than the model gives. */

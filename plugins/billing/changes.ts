@@ -2,13 +2,13 @@
 import type { Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { type Money, money } from '../../core/money.ts';
-import type { Database, PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
+import type { Database, PlanTerm } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import type { Entries } from './entries.ts';
 import { callIn } from './leases/call-in.ts';
 import { balanceUnavailable } from './purses.ts';
 import type { Store } from './store.ts';
-import { keepUp } from './terms.ts';
+import { keepUp, type StatedPlan } from './terms.ts';
 
 const none = money(0n);
 
@@ -103,44 +103,44 @@ export class Changes {
   }
 
   /** Gives and takes what is due; resolves with when there is something to do again. */
-  async upkeep(accountId: string, plan: PlanTerms | undefined): Promise<number> {
+  async upkeep(accountId: string, stated: StatedPlan | undefined): Promise<number> {
     const running = this.#books();
     try {
       const { next, rows } = await this.#transact(accountId, async (entries) => {
         // What processes have leased the transaction sees; what calls of this one have it may not know yet.
         const isSeen = running === undefined || this.#database.shared === true;
-        return { next: await this.#keepUp(entries, plan, isSeen ? undefined : none), rows: entries.rows };
+        return { next: await this.#keepUp(entries, stated, isSeen ? undefined : none), rows: entries.rows };
       });
       if (rows > 0) await this.#tell(accountId);
       return next;
     } catch (error) {
       if (!(error instanceof UnguardedSale)) throw error;
-      return this.#sell(running!, accountId, plan, error.price);
+      return this.#sell(running!, accountId, stated, error.price);
     }
   }
 
   /** What is due takes `price`: of the account's plan, bought once more. It is refused where calls have set that aside. */
-  async #sell(running: Books, accountId: string, plan: PlanTerms | undefined, price: Money): Promise<number> {
+  async #sell(running: Books, accountId: string, stated: StatedPlan | undefined, price: Money): Promise<number> {
     const other = this.#sales.get(accountId);
     if (other !== undefined) {
       await other.catch(() => {});
-      return this.upkeep(accountId, plan);
+      return this.upkeep(accountId, stated);
     }
     const sale = this.#keep(running, accountId, price, (guard, isCurrent) => {
       if (!isCurrent) throw balanceUnavailable();
-      return this.#change(accountId, (entries) => this.#keepUp(entries, plan, price), guard);
+      return this.#change(accountId, (entries) => this.#keepUp(entries, stated, price), guard);
     }).finally(() => this.#sales.delete(accountId));
     this.#sales.set(accountId, sale);
     return sale;
   }
 
   /** `atMost`: what calls are kept from; undefined: from whatever it takes. */
-  #keepUp(entries: Entries, plan: PlanTerms | undefined, atMost: Money | undefined): Promise<number> {
+  #keepUp(entries: Entries, stated: StatedPlan | undefined, atMost: Money | undefined): Promise<number> {
     const ended = this.onTermEnded;
     entries.onSale = (price) => {
       if (atMost !== undefined && price > atMost) throw new UnguardedSale(price);
     };
-    return keepUp(entries, plan, ended && ((term) => ended(entries, term)));
+    return keepUp(entries, stated, ended && ((term) => ended(entries, term)));
   }
 
   #transact<T>(accountId: string, work: Work<T>): Promise<T> {

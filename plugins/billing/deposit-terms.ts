@@ -33,7 +33,7 @@ export function encodeTerms(terms: Terms): string {
     allowance: terms.allowance,
     context: terms.context,
     version: { name, base, tiers, image, second },
-    plan: terms.plan?.name,
+    plan: terms.plan?.terms.name,
   };
   return JSON.stringify(written, (_name, value) => (typeof value === 'bigint' ? { bigint: value.toString() } : value));
 }
@@ -51,7 +51,7 @@ export function decodeTerms(text: string): KeptTerms {
     outputTokens: written.output,
     allowance: written.allowance,
     entry: undefined,
-    plan: written.plan === undefined ? undefined : planNamed(written.plan),
+    plan: written.plan === undefined ? undefined : planNamed(written.plan, written.at),
   };
 }
 

@@ -42,7 +42,7 @@ export class Vault implements Deposits {
     const { accountId, plan } = terms;
     const amount = boundOf(terms, terms.outputTokens);
     // What the plan brings is there for the first call of its period already.
-    if (plan?.grant !== undefined) await this.#changes.upkeep(accountId, plan);
+    if (plan?.terms.grant !== undefined) await this.#changes.upkeep(accountId, plan);
     await this.#changes.change(accountId, amount, async (entries) => {
       await checkCovered(entries, amount);
       const { deposits } = entries.tables;

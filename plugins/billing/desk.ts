@@ -3,7 +3,7 @@ import type { Clock, Log } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { formatUsd, type Money, money, zero } from '../../core/money.ts';
 import { readCount } from '../../core/usage.ts';
-import type { Attempt, PlanTerms } from '../../core/vocabulary.ts';
+import type { Attempt } from '../../core/vocabulary.ts';
 import type { Shares } from './absorbed.ts';
 import type { Backlog } from './backlog.ts';
 import { boundOf, type Charge, chargeFor } from './charge.ts';
@@ -16,6 +16,7 @@ import type { Settlement, Verdict } from './outcome.ts';
 import type { WindowAt } from './pots.ts';
 import type { Purse, Purses } from './purses.ts';
 import type { Departure } from './records.ts';
+import type { StatedPlan } from './terms.ts';
 
 /** A sum that no call can cost: what would be charged above it is a fault, and no `bigint` column overflows below it. */
 export const absurdCost = 1_000_000_000_000_000_000n;
@@ -37,7 +38,7 @@ export interface DeskOptions {
   /** Ledger rows that may wait for the database before admission stops. */
   readonly backlogLimit: number;
   /** Gives and takes what is due to an account beside its calls; resolves with when there is something to do again. */
-  readonly upkeep: (accountId: string, plan: PlanTerms | undefined) => Promise<number>;
+  readonly upkeep: (accountId: string, plan: StatedPlan | undefined) => Promise<number>;
 }
 
 export class Desk {
@@ -112,9 +113,9 @@ export class Desk {
   }
 
   /** What is due to the account comes first; of several calls one sees to it. */
-  async #keepUp(purse: Purse, plan: PlanTerms | undefined): Promise<void> {
+  async #keepUp(purse: Purse, plan: StatedPlan | undefined): Promise<void> {
     if (this.#options.clock.now() < purse.upkeepAt) return;
-    if (purse.term === undefined && purse.pool === undefined && plan?.grant === undefined) {
+    if (purse.term === undefined && purse.pool === undefined && plan?.terms.grant === undefined) {
       purse.upkeepAt = Number.POSITIVE_INFINITY;
       return;
     }
@@ -124,7 +125,7 @@ export class Desk {
     await purse.upkeep;
   }
 
-  async #runUpkeep(purse: Purse, plan: PlanTerms | undefined): Promise<void> {
+  async #runUpkeep(purse: Purse, plan: StatedPlan | undefined): Promise<void> {
     const { upkeep, clock, log } = this.#options;
     try {
       purse.upkeepAt = Math.max(await upkeep(purse.accountId, plan), clock.now() + 1_000);

@@ -1,7 +1,7 @@
 /** A hold: what is set aside for one request, and the records that its life leaves in the journal. Pure. */
 import { type Money, money, type Ratio } from '../../core/money.ts';
 import { type PriceContext, PriceVersion } from '../../core/prices.ts';
-import type { Model, PlanTerms } from '../../core/vocabulary.ts';
+import type { Model } from '../../core/vocabulary.ts';
 import type { Shares } from './absorbed.ts';
 import type { CapShare } from './caps.ts';
 import { type Allowance, type Charge, priceAtHold } from './charge.ts';
@@ -18,6 +18,7 @@ import {
   type SettleRecord,
   type VoidRecord,
 } from './records.ts';
+import type { StatedPlan } from './terms.ts';
 
 /** Everything that the price of a request depends on, fixed when the hold is taken. */
 export interface Terms {
@@ -39,7 +40,7 @@ export interface Terms {
   /** The catalogue's entry, for the own cost; undefined where the catalogue no longer has it. */
   readonly entry: Model | undefined;
   /** The plan that the call is made on; it may bring money. */
-  readonly plan?: PlanTerms | undefined;
+  readonly plan?: StatedPlan | undefined;
   /** Its part of the key's spend cap, where there is one. */
   readonly cap?: CapShare;
 }
@@ -119,7 +120,7 @@ export function holdRecord({ terms, held }: Hold, at: number): HoldRecord {
     account: terms.accountId,
     key: terms.keyId,
     model: terms.model,
-    plan: terms.plan?.name,
+    plan: terms.plan?.terms.name,
     input: terms.inputTokens,
     output: terms.outputTokens,
     amount: held.toString(),
@@ -146,7 +147,7 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
     outputTokens: record.output,
     allowance: { tools: 0, images: 0, seconds: 0 },
     entry: undefined,
-    plan: record.plan === undefined ? undefined : planNamed(record.plan),
+    plan: record.plan === undefined ? undefined : planNamed(record.plan, record.at),
   };
   const hold = newHold(terms, money(BigInt(record.amount)), undefined);
   hold.sequence = sequence;
@@ -155,8 +156,8 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
 }
 
 /** What the plan brings was given, or not, when the hold was taken. */
-export function planNamed(name: string): PlanTerms {
-  return { name, limits: {}, models: undefined, multiplier: undefined };
+export function planNamed(name: string, at: number): StatedPlan {
+  return { terms: { name, limits: {}, models: undefined, multiplier: undefined }, at };
 }
 
 /** All that was set aside leaves the hold: what the call did not cost goes back, what it cost beyond is taken. */
@@ -174,7 +175,7 @@ export function settleRecord(
     account: terms.accountId,
     key: terms.keyId,
     model: terms.model,
-    plan: terms.plan?.name,
+    plan: terms.plan?.terms.name,
     input: terms.inputTokens,
     held: held.toString(),
     cost: cost.toString(),

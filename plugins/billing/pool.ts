@@ -1,7 +1,7 @@
 /** The services about an account's money beside its calls. */
 import type { Host } from '../../core/contract.ts';
 import { money } from '../../core/money.ts';
-import type { Database, Ledger, PlanTerms, Pool, Posting } from '../../core/vocabulary.ts';
+import type { Database, Ledger, Pool, Posting } from '../../core/vocabulary.ts';
 import type { Books } from './books.ts';
 import { Changes } from './changes.ts';
 import type { Entries } from './entries.ts';
@@ -9,7 +9,7 @@ import { viewPool } from './listing.ts';
 import { availableIn } from './purses.ts';
 import { refundCredit, refundRequest } from './refunds.ts';
 import type { Store } from './store.ts';
-import { beginTerm, isRunning, keepUp } from './terms.ts';
+import { beginTerm, isRunning, keepUp, type StatedPlan } from './terms.ts';
 
 export interface Till {
   /** Changes of one account beside its calls. */
@@ -17,7 +17,7 @@ export interface Till {
   readonly ledger: Ledger;
   readonly pool: Pool;
   /** Gives and takes what is due; resolves with when there is something to do again. */
-  upkeep(accountId: string, plan: PlanTerms | undefined): Promise<number>;
+  upkeep(accountId: string, plan: StatedPlan | undefined): Promise<number>;
 }
 
 const none = money(0n);

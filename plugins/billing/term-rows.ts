@@ -20,6 +20,8 @@ export type NewTerm = Omit<StoredTerm, 'id'>;
 export interface TermRows {
   /** The term that began last by `at`, ended or not. */
   last(at: number): Promise<StoredTerm | undefined>;
+  /** Whether a term of this plan has ended after `since`, or has not yet. */
+  hasEnded(plan: string, since: number): Promise<boolean>;
   /** Ends what has not ended by `at`. */
   endAll(at: number): Promise<void>;
   add(term: NewTerm): Promise<void>;
@@ -66,6 +68,14 @@ export function sqlTermRows(runner: Runner, schema: string, accountId: string): 
             order by terms.starts_at desc, terms.ends_at desc nulls first limit 1`,
       );
       return row && termOf(row);
+    },
+    async hasEnded(plan, since) {
+      const rows = await rowsOf(
+        runner,
+        sql`select 1 as found from ${terms}
+            where account_id = ${accountId} and plan = ${plan} and (ends_at is null or ends_at > ${time(since)}) limit 1`,
+      );
+      return rows.length > 0;
     },
     async endAll(at) {
       await runner.execute(

@@ -4,7 +4,7 @@ import type { PlanTerm, PlanTerms } from '../../core/vocabulary.ts';
 import type { Entries } from './entries.ts';
 import { calendarAnchors, periodAt } from './periods.ts';
 import type { Pot, WindowLimits } from './pots.ts';
-import type { StoredTerm } from './term-rows.ts';
+import { clocksDifferMs, type StoredTerm } from './term-rows.ts';
 
 /**
  * A call that was let in before a grant expired may still be paid by it. So the rest lapses only when none can be running
@@ -13,6 +13,12 @@ import type { StoredTerm } from './term-rows.ts';
  */
 const lapseAfterMs = 15 * 60_000;
 const lapseAnywayMs = 24 * 3_600_000;
+
+/** The plan that a call was told to be on, and when it came: wall-clock milliseconds by its node's clock. */
+export interface StatedPlan {
+  readonly terms: PlanTerms;
+  readonly at: number;
+}
 
 export function isRunning(term: StoredTerm | undefined, at: number): term is StoredTerm {
   return term !== undefined && (term.endsAt === undefined || term.endsAt > at);
@@ -28,12 +34,12 @@ export async function beginTerm({ tables, at }: Entries, plan: PlanTerms, endsAt
 
 /**
  * Takes off what has expired and gives what is due: by the term that was bought and runs, else by the plan that the account
- * is on without having bought it. Any number of times, by any process: each grant has its reference. Resolves with the
- * time at which there is something to do again.
+ * is on without having bought it, as a call states it. Any number of times, by any process: each grant has its reference.
+ * Resolves with the time at which there is something to do again.
  */
 export async function keepUp(
   entries: Entries,
-  plan: PlanTerms | undefined,
+  stated: StatedPlan | undefined,
   onEnded?: (term: PlanTerm) => Promise<void>,
 ): Promise<number> {
   const { terms } = entries.tables;
@@ -42,14 +48,25 @@ export async function keepUp(
     await onEnded(term);
     term = await terms.last(entries.at);
   }
-  const next = isRunning(term, entries.at) ? await giveByTerm(entries, term) : await giveUnbought(entries, plan, term);
+  const next = isRunning(term, entries.at)
+    ? await giveByTerm(entries, term)
+    : await giveUnbought(entries, stated, term);
   return Math.min(next, await lapseExpired(entries));
 }
 
-/** A call that began on a plan may come here when its term is over: what that plan brings was for those who had bought it. */
-function giveUnbought(entries: Entries, plan: PlanTerms | undefined, ended: StoredTerm | undefined): Promise<number> {
-  if (plan === undefined || plan.name !== ended?.plan) return giveByPlan(entries, plan);
-  return Promise.resolve(entries.at);
+/**
+ * A call that came on a plan that was bought may get here when that term is over, and others after it: what the plan brings
+ * was for those who had bought it. Whoever comes after its end by any clock was given the plan anew.
+ */
+async function giveUnbought(
+  entries: Entries,
+  stated: StatedPlan | undefined,
+  ended: StoredTerm | undefined,
+): Promise<number> {
+  if (stated === undefined) return Number.POSITIVE_INFINITY;
+  const { terms: plan, at } = stated;
+  const isOver = ended !== undefined && (await entries.tables.terms.hasEnded(plan.name, at - clocksDifferMs));
+  return isOver ? entries.at : giveByPlan(entries, plan);
 }
 
 /** The term's periods count from its beginning. */
@@ -70,8 +87,8 @@ async function giveByTerm(entries: Entries, term: StoredTerm): Promise<number> {
 }
 
 /** The periods of a plan that nobody bought are those of the calendar, in UTC. */
-async function giveByPlan(entries: Entries, plan: PlanTerms | undefined): Promise<number> {
-  if (plan?.grant === undefined || plan.grant.amount === 0n) return Number.POSITIVE_INFINITY;
+async function giveByPlan(entries: Entries, plan: PlanTerms): Promise<number> {
+  if (plan.grant === undefined || plan.grant.amount === 0n) return Number.POSITIVE_INFINITY;
   const { amount, every } = plan.grant;
   const anchor = calendarAnchors[every];
   const { start, end } = periodAt(every, anchor, entries.at);

@@ -171,11 +171,12 @@ export class Script {
     const expiresAt = chance.oneIn(3) ? at + 3_600_000 * chance.between(1, 40) + this.#count : undefined;
     const grant = { kind: 'top-up', reason: 'test', reference, expiresAt };
     const fate = chance.below(5);
+    const came = at - 3_600_000 * chance.pick([0, 8, 60]);
     this.steps.push((store) =>
       store.transact(account, at, async (entries) => {
         if (fate < 2) await entries.credit(amount, grant);
         else if (fate === 2) await entries.debit(amount, { reason: 'test', reference: `debit-${reference}` });
-        else await keepUp(entries, plan);
+        else await keepUp(entries, { terms: plan, at: came });
         if (fate === 4) await entries.credit(amount, { ...grant, reference: `${reference}-undone-${at}` });
         if (fate === 4) throw new GatewayError('conflict', 'thought better of it');
         return String(entries.balance);

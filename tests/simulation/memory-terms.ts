@@ -27,6 +27,8 @@ export class MemoryTerms {
         const found = newest(terms.filter(({ startsAt }) => startsAt <= at));
         return found && { ...found };
       },
+      hasEnded: async (plan, since) =>
+        terms.some((term) => term.plan === plan && (term.endsAt ?? Number.POSITIVE_INFINITY) > since),
       endAll: async (at) => {
         for (const term of terms) if (term.endsAt === undefined || term.endsAt > at) change(term, at, undo);
       },

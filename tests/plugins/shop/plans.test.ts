@@ -8,7 +8,14 @@ import { endOf } from '../../../plugins/shop/sale.ts';
 import { buy, codeOf, makeCodes, openStall, redeem, type Stall, statuses, usd } from './stall.ts';
 
 const dayMs = 24 * 3_600_000;
+const isOfPlan = ({ kind }: { kind: string }) => kind === 'plan';
 const view = (stall: Stall, { id }: { id: string }) => stall.host.need(pool).view(id);
+
+/** What is due is given, as a call has it done that came at `came` on this plan. */
+function giveFor(stall: Stall, { id }: { id: string }, plan: string, came: number): Promise<number> {
+  const stated = { terms: stall.host.need(plans).terms(plan), at: came };
+  return sqlStore(stall.database).transact(id, stall.host.clock.now(), (entries) => keepUp(entries, stated));
+}
 
 test('a plan is paid from the balance, brings its grant within its windows, and is the plan of the next call', async () => {
   const stall = await openStall();
@@ -153,11 +160,42 @@ test('a call that began on a plan brings nothing more of it when its term has en
   const account = await stall.account('alice', '20');
   await buy(stall, account, 'pro', 'order-1');
   stall.host.advance(40 * dayMs);
-  const terms = stall.host.need(plans).terms('pro');
-  const at = stall.host.clock.now();
-  await sqlStore(stall.database).transact(account.id, at, (entries) => keepUp(entries, terms));
+  await giveFor(stall, account, 'pro', stall.host.clock.now() - 39 * dayMs);
   const { grants, balance } = await view(stall, account);
   assert.deepEqual([grants, balance], [[], 0n]);
+  await stall.audit();
+});
+
+test('nor does it when another plan was bought meanwhile and has ended too; what a plan brings that was not bought is given', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '100');
+  await buy(stall, account, 'day', 'order-1');
+  stall.host.advance(3_600_000);
+  // By a clock that is ahead of the one by which the next plan is bought.
+  const came = stall.host.clock.now() + 240_000;
+  await buy(stall, account, 'saver', 'order-2');
+  stall.host.advance(40 * dayMs);
+  await giveFor(stall, account, 'day', came);
+  assert.deepEqual((await view(stall, account)).grants.filter(isOfPlan), []);
+  await giveFor(stall, account, 'pro', came);
+  assert.deepEqual(
+    (await view(stall, account)).grants.filter(isOfPlan).map(({ remaining }) => remaining),
+    [usd('25')],
+  );
+  await stall.audit();
+});
+
+test('a plan that was bought once brings its money again to whom it is given later', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '20');
+  await buy(stall, account, 'pro', 'order-1');
+  stall.host.advance(40 * dayMs);
+  await view(stall, account);
+  for (let call = 0; call < 2; call += 1) await giveFor(stall, account, 'pro', stall.host.clock.now());
+  assert.deepEqual(
+    (await view(stall, account)).grants.filter(isOfPlan).map(({ remaining }) => remaining),
+    [usd('25')],
+  );
   await stall.audit();
 });
 
