@@ -57,16 +57,15 @@ export class Changes {
 
   /** Changes the account. `atMost`: what may be taken by that, which calls cannot spend meanwhile. */
   async change<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
+    // Whoever is asked for what is there must count what is due.
+    await this.upkeep(accountId, undefined);
     const running = this.#books();
     if (this.#database.shared === true) {
       // Processes spend what they have leased; the transaction sees how much that is.
       if (atMost > 0n)
         await callIn({ host: this.#host, database: this.#database, store: this.#store }, accountId, atMost);
-      await this.upkeep(accountId, undefined);
       return this.#change(accountId, work, { mayTake: true });
     }
-    // Memory must count what is due before it is asked.
-    await this.upkeep(accountId, undefined);
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
     return this.#keep(running, accountId, atMost, (guard) => this.#change(accountId, work, guard));
   }

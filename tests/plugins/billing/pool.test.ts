@@ -203,6 +203,7 @@ test('a plan that is due is not paid with what a running call has, though the da
   await till(world).view('alice');
   assert.equal(sold(), 0);
   await answer(running, { input: 500, output: 100 });
+  await world.tick('write the ledger');
   await till(world).view('alice');
   assert.equal(sold(), 1);
   assert.equal(await world.balance(), 0n);
