@@ -11,6 +11,7 @@ import type { Store } from './store.ts';
 import { keepUp, type StatedPlan } from './terms.ts';
 
 const none = money(0n);
+const callInTries = 3;
 
 type Work<T> = (entries: Entries) => Promise<T>;
 
@@ -60,14 +61,24 @@ export class Changes {
     // Whoever is asked for what is there must count what is due.
     await this.upkeep(accountId, undefined);
     const running = this.#books();
-    if (this.#database.shared === true) {
-      // Processes spend what they have leased; the transaction sees how much that is.
-      if (atMost > 0n)
-        await callIn({ host: this.#host, database: this.#database, store: this.#store }, accountId, atMost);
-      return this.#change(accountId, work, { mayTake: true });
-    }
+    if (this.#database.shared === true) return this.#changeShared(accountId, atMost, work);
     if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
     return this.#keep(running, accountId, atMost, (guard) => this.#change(accountId, work, guard));
+  }
+
+  /** Processes spend what they have leased; the transaction sees how much that is. */
+  async #changeShared<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
+    const tools = { host: this.#host, database: this.#database, store: this.#store };
+    for (let tries = callInTries; ; tries -= 1) {
+      const isFree = atMost > 0n && (await callIn(tools, accountId, atMost));
+      try {
+        return await this.#change(accountId, work, { mayTake: true });
+      } catch (error) {
+        const isLacking = error instanceof GatewayError && error.kind === 'insufficient_balance';
+        // Nothing of it was done; a process may have leased again what it had just given back.
+        if (!isLacking || !isFree || tries === 1) throw error;
+      }
+    }
   }
 
   /** Runs `work` while calls are kept from `amount`: they are let in by memory alone, which so knows before the database does. */

@@ -14,8 +14,15 @@ export interface CallInTools {
   readonly store: Store;
 }
 
-/** Resolves when `amount` is free of leases, or nothing more will come. Whether it is there is for the transaction to say. */
-export async function callIn({ host, database, store }: CallInTools, accountId: string, amount: Money): Promise<void> {
+/**
+ * Resolves when `amount` is free of leases (true), or nothing more will come. Whether it is there is for the transaction to
+ * say: a process may lease it again before.
+ */
+export async function callIn(
+  { host, database, store }: CallInTools,
+  accountId: string,
+  amount: Money,
+): Promise<boolean> {
   let told = false;
   for (const pauseMs of pausesMs) {
     const { leased, byLiving } = await store.leases.leasedOf(accountId);
@@ -23,9 +30,11 @@ export async function callIn({ host, database, store }: CallInTools, accountId: 
     const { balance, pool } = (await store.funds([accountId], now)).get(accountId)!;
     // Windows keep money from some of what asks; leases were cut beside that.
     const locked = pool === undefined ? 0n : lockedAt(pool.pots, pool.spent, now).locked;
-    if (byLiving === 0n || balance - leased - locked >= amount || balance < amount) return;
+    const isFree = balance - leased - locked >= amount;
+    if (byLiving === 0n || isFree || balance < amount) return isFree;
     if (!told) await database.announce('lease wanted', ` ${accountId}`);
     told = true;
     await new Promise((resolve) => void setTimeout(resolve, pauseMs));
   }
+  return false;
 }
