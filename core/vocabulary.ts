@@ -229,6 +229,8 @@ export interface Database {
   migrate(plugin: string, directory: URL): Promise<void>;
   /** Announces a change to every process on this database, this one included, within a second: topic `key`, `account`, `lease …`. */
   announce(topic: string, subject: string): Promise<void>;
+  /** Does `work` and announces it, in one transaction whose `orm` it is given: whoever dies in between leaves neither. */
+  change<T>(topic: string, subject: string, work: (orm: Orm) => Promise<T>): Promise<T>;
   /** true: other processes may serve from it at the same time, so that balances are spent by leases. */
   readonly shared?: boolean;
   /** Called for each announcement. */

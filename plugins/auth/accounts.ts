@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Clock, Random } from '../../core/contract.ts';
 import type { KeyTerms } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Account, Accounts, Database } from '../../core/vocabulary.ts';
+import type { Account, Accounts } from '../../core/vocabulary.ts';
 import { displayPrefix, hashKey, makeKey } from './key.ts';
 import { invalid, rowOfTerms, validName } from './key-terms.ts';
 import { type AccountRow, isUuid, type KeyRow, type Store } from './store.ts';
@@ -29,14 +29,13 @@ export interface AccountBook extends Accounts {
 }
 
 export interface AccountParts {
-  readonly database: Database;
   readonly store: Store;
   readonly pepper: KeyObject;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-export function openAccounts({ database, store, pepper, clock, random }: AccountParts): AccountBook {
+export function openAccounts({ store, pepper, clock, random }: AccountParts): AccountBook {
   const today = () => new Date(clock.now());
   const mint = async (accountId: string, terms: KeyTerms) => {
     const row = rowOfTerms(terms);
@@ -62,12 +61,10 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
 
     async setDisabled(accountId, disabled) {
       await store.setDisabled(accountId, disabled);
-      await database.announce('account', accountId);
     },
 
     async setMultiplier(accountId, multiplier) {
       await store.setMultiplier(accountId, multiplier ?? null);
-      await database.announce('account', accountId);
     },
 
     createKey: (accountId, { name, models, expiresAt }) =>
@@ -87,21 +84,10 @@ export function openAccounts({ database, store, pepper, clock, random }: Account
           field: 'key',
         });
       const { id, hash } = found[0]!;
-      const { prefix, revokedAt } = await announced(database, hash, () => store.revokeKey(id, today()));
+      const { prefix, revokedAt } = await store.revokeKey(id, hash, today());
       return { id, prefix, revokedAt };
     },
   };
-}
-
-/**
- * Changes a key, whose hash is announced before and afterwards: a process that dies in between has told everybody to look
- * it up for a while.
- */
-export async function announced<T>(database: Database, hash: string, change: () => Promise<T>): Promise<T> {
-  await database.announce('key', hash);
-  const changed = await change();
-  await database.announce('key', hash);
-  return changed;
 }
 
 export const noAccount = (nameOrId: string) =>

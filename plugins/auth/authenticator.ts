@@ -56,12 +56,6 @@ interface Known {
 /** A hash that is no key is not asked for again this soon. */
 const unknownForMs = 5_000;
 const maxUnknown = 1_000;
-/**
- * A change of a key is announced before it is made and again when it is committed. From then on the key is looked up for each
- * call for so long: should whoever changes it die in between, nobody has kept what it was before.
- */
-const doubtMs = 5_000;
-const maxDoubted = 10_000;
 /** A cached key is asked for again this often, beside the request: an announcement that was lost is made good. */
 const recheckMs = 60_000;
 /** Lookups that may run at once; more is overload, not work. */
@@ -75,8 +69,6 @@ export class Authenticator {
   readonly #known: LRUCache<string, Known>;
   /** Hash to the monotonic time until which it is taken for no key. Apart from the known: guesses must not push keys out. */
   readonly #unknown = new LRUCache<string, number>({ max: maxUnknown });
-  /** Hash to the monotonic time until which it may be about to change, and is not kept. */
-  readonly #doubted = new LRUCache<string, number>({ max: maxDoubted });
   readonly #loads = new Map<string, Promise<Known | undefined>>();
   /** Counts announcements: what was loaded while one came in may be older than it, and is not kept. */
   #changes = 0;
@@ -162,7 +154,7 @@ export class Authenticator {
     });
     const known = row === undefined ? undefined : toKnown(row, hash, clock.monotonic());
     if (known === undefined) this.#known.delete(fingerprint);
-    if (changesBefore !== this.#changes || clock.monotonic() < (this.#doubted.get(hash) ?? 0)) return known;
+    if (changesBefore !== this.#changes) return known;
     if (known === undefined) this.#unknown.set(hash, clock.monotonic() + unknownForMs);
     else this.#known.set(fingerprint, known);
     return known;
@@ -182,7 +174,6 @@ export class Authenticator {
     this.#changes += 1;
     this.#forget((known) => known.hash === hash);
     this.#unknown.delete(hash);
-    this.#doubted.set(hash, this.#parts.clock.monotonic() + doubtMs);
   }
 
   #forgetAccount(accountId: string): void {

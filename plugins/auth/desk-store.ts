@@ -26,9 +26,9 @@ const lastMs = Date.UTC(9999, 11, 31);
 
 export type DeskStore = ReturnType<typeof openDeskStore>;
 
-export function openDeskStore({ orm, schema }: Database) {
-  const tables = authTables(schema);
-  return { ...accountStatements(orm, tables), ...keyStatements(orm, tables) };
+export function openDeskStore(database: Database) {
+  const tables = authTables(database.schema);
+  return { ...accountStatements(database.orm, tables), ...keyStatements(database, tables) };
 }
 
 function accountStatements(orm: Orm, { accounts }: AuthTables) {
@@ -88,7 +88,8 @@ function isTwin(error: unknown): boolean {
   return (error as { code?: unknown }).code === '23505' || isTwin(error.cause);
 }
 
-function keyStatements(orm: Orm, { keys }: AuthTables) {
+function keyStatements(database: Database, { keys }: AuthTables) {
+  const { orm } = database;
   const { hash: _hash, ...shown } = columnsOf(keys);
   const behind = (id: string, at: Date) => or(lt(keys.createdAt, at), and(eq(keys.createdAt, at), lt(keys.id, id)));
   const ofAccount = (accountId: string, id: string) =>
@@ -125,9 +126,11 @@ function keyStatements(orm: Orm, { keys }: AuthTables) {
       return found;
     },
 
-    async changeKey(id: string, terms: TermsRow): Promise<void> {
-      await orm.update(keys).set(terms).where(eq(keys.id, id));
-    },
+    /** Announced with its `hash`. */
+    changeKey: (id: string, hash: string, terms: TermsRow): Promise<void> =>
+      database.change('key', hash, async (transaction) => {
+        await transaction.update(keys).set(terms).where(eq(keys.id, id));
+      }),
   };
 }
 

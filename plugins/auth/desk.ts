@@ -4,8 +4,8 @@ import type { AccountDesk, AccountView, KeyView } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { one, parseRatio } from '../../core/money.ts';
 import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../../core/paging.ts';
-import type { Database, PriceFloor } from '../../core/vocabulary.ts';
-import { type AccountBook, announced, checkExpiry, noAccount } from './accounts.ts';
+import type { PriceFloor } from '../../core/vocabulary.ts';
+import { type AccountBook, checkExpiry, noAccount } from './accounts.ts';
 import type { DeskStore, ShownKey } from './desk-store.ts';
 import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
@@ -14,7 +14,6 @@ import { type AccountRow, isUuid } from './store.ts';
 const mostKeys = 1_000;
 
 export interface DeskParts {
-  readonly database: Database;
   readonly store: DeskStore;
   readonly book: AccountBook;
   readonly clock: Clock;
@@ -22,7 +21,7 @@ export interface DeskParts {
   readonly floor: () => PriceFloor | undefined;
 }
 
-export function openDesk({ database, store, book, clock, floor }: DeskParts): AccountDesk {
+export function openDesk({ store, book, clock, floor }: DeskParts): AccountDesk {
   const existing = async (accountId: string): Promise<AccountRow> => {
     const found = await store.account(accountId);
     if (found === undefined) throw noAccount(accountId);
@@ -73,16 +72,11 @@ export function openDesk({ database, store, book, clock, floor }: DeskParts): Ac
       return book.makeKey(id, terms);
     },
 
-    ...keyChanges(store, database, book, clock),
+    ...keyChanges(store, book, clock),
   };
 }
 
-function keyChanges(
-  store: DeskStore,
-  database: Database,
-  book: AccountBook,
-  clock: Clock,
-): Pick<AccountDesk, 'updateKey' | 'revokeKey'> {
+function keyChanges(store: DeskStore, book: AccountBook, clock: Clock): Pick<AccountDesk, 'updateKey' | 'revokeKey'> {
   const owned = async (accountId: string, keyId: string) => {
     const found = await store.key(accountId, keyId);
     if (found === undefined) throw new GatewayError('not_found', 'There is no such key.', { field: 'key' });
@@ -96,7 +90,7 @@ function keyChanges(
       const row = rowOfTerms(terms);
       // Whoever changes the name of a key that has expired need not let it live again.
       if (row.expiresAt?.getTime() !== before.expiresAt?.getTime()) checkExpiry(row.expiresAt, clock.now());
-      await announced(database, before.hash, () => store.changeKey(before.id, row));
+      await store.changeKey(before.id, before.hash, row);
       return keyView({ ...before, ...row });
     },
 

@@ -99,9 +99,9 @@ export async function setUpAuth(
   const { store, desk } = storesOf(db);
   const pepper = host.mode === 'check' ? unusedPepper : await loadPepper(store, settings.secret, host.random);
   const { clock, log, random } = host;
-  const book = openAccounts({ database: db, store, pepper, clock, random });
+  const book = openAccounts({ store, pepper, clock, random });
   host.provide(accounts, book);
-  host.provide(accountDesk, openDesk({ database: db, store: desk, book, clock, floor: () => host.find(priceFloor) }));
+  host.provide(accountDesk, openDesk({ store: desk, book, clock, floor: () => host.find(priceFloor) }));
 
   const lastUsed = new LastUsed(store);
   host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());

@@ -59,19 +59,27 @@ const touchBatch = 1_000;
 export type Store = ReturnType<typeof openStore>;
 
 /** Opens the statements on one gateway's tables. Errors of the database pass through unchanged. */
-export function openStore({ orm, schema }: Database) {
+export function openStore(database: Database) {
+  const { orm, schema } = database;
   const tables = authTables(schema);
   return {
-    ...accountStatements(orm, tables),
-    ...keyStatements(orm, tables),
+    ...accountStatements(database, tables),
+    ...keyStatements(database, tables),
     ...keyUses(orm, tables),
     ...settingStatements(orm, tables),
   };
 }
 
-function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
+function accountStatements(database: Database, { accounts }: AuthTables) {
+  const { orm } = database;
   const byIdOrName = (text: string): SQL | undefined =>
     isUuid(text) ? or(eq(accounts.id, text), eq(accounts.name, text)) : eq(accounts.name, text);
+
+  /** Announced, so that no process goes on by what it knew. */
+  const change = (accountId: string, values: { disabled: boolean } | { multiplier: string | null }): Promise<void> =>
+    database.change('account', accountId, async (transaction) => {
+      await transaction.update(accounts).set(values).where(eq(accounts.id, accountId));
+    });
 
   return {
     /** undefined when the name is taken. */
@@ -87,13 +95,9 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
 
     listAccounts: (): Promise<AccountRow[]> => orm.select().from(accounts).orderBy(asc(accounts.name)),
 
-    async setDisabled(accountId: string, disabled: boolean): Promise<void> {
-      await orm.update(accounts).set({ disabled }).where(eq(accounts.id, accountId));
-    },
+    setDisabled: (accountId: string, disabled: boolean) => change(accountId, { disabled }),
 
-    async setMultiplier(accountId: string, multiplier: string | null): Promise<void> {
-      await orm.update(accounts).set({ multiplier }).where(eq(accounts.id, accountId));
-    },
+    setMultiplier: (accountId: string, multiplier: string | null) => change(accountId, { multiplier }),
 
     /** In the transaction of whoever changes the plan. */
     async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
@@ -102,7 +106,8 @@ function accountStatements(orm: Database['orm'], { accounts }: AuthTables) {
   };
 }
 
-function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
+function keyStatements(database: Database, { accounts, keys }: AuthTables) {
+  const { orm } = database;
   const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
 
   return {
@@ -160,18 +165,16 @@ function keyStatements(orm: Database['orm'], { accounts, keys }: AuthTables) {
     findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
       orm.select({ id: keys.id, hash: keys.hash }).from(keys).where(byIdOrPrefix(idOrPrefix)),
 
-    /** Revokes once; a second revocation keeps the first one's time. */
-    async revokeKey(id: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> {
-      await orm
-        .update(keys)
-        .set({ revokedAt: at })
-        .where(and(eq(keys.id, id), isNull(keys.revokedAt)));
-      const [row] = await orm
-        .select({ prefix: keys.prefix, revokedAt: keys.revokedAt })
-        .from(keys)
-        .where(eq(keys.id, id));
-      return { prefix: row!.prefix, revokedAt: row!.revokedAt! };
-    },
+    /** Revokes once, and announces it by `hash`; a second revocation keeps the first one's time. */
+    revokeKey: (id: string, hash: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> =>
+      database.change('key', hash, async (transaction) => {
+        const [row] = await transaction
+          .update(keys)
+          .set({ revokedAt: sql`coalesce(${keys.revokedAt}, ${at.toISOString()}::timestamptz)` })
+          .where(eq(keys.id, id))
+          .returning({ prefix: keys.prefix, revokedAt: keys.revokedAt });
+        return { prefix: row!.prefix, revokedAt: row!.revokedAt! };
+      }),
   };
 }
 

@@ -85,8 +85,12 @@ function firstPosition({ files, directory }: ClaimOptions, applied: number): Omi
 async function journalName({ files, directory, position, random }: ClaimOptions): Promise<string> {
   const path = join(directory, 'name');
   if (files.list(directory).includes('name')) {
-    const known = files.read(path).toString('utf8');
-    if (known.endsWith('\n')) return known.trim();
+    const known = files.read(path);
+    if (known.toString('utf8').endsWith('\n')) {
+      // A start that ended before its first epoch began may have written the name and not made it safe.
+      if (position === undefined) await keepName(files, files.open(path), (name) => files.rewrite(name, known, 0));
+      return known.toString('utf8').trim();
+    }
     // A disk that was full, or a power cut, at the first start left it empty or torn.
   }
   if (hasRecords(files, directory, position)) {
@@ -94,16 +98,21 @@ async function journalName({ files, directory, position, random }: ClaimOptions)
   }
   files.remove(path);
   const name = random.bytes(8).toString('hex');
-  const descriptor = files.create(path);
-  try {
+  await keepName(files, files.create(path), (descriptor) => {
     const data = Buffer.from(`${name}\n`);
     for (let done = 0; done < data.length; ) done += files.write(descriptor, data.subarray(done));
-    // The database must not come to know a name that a power cut can take back.
+  });
+  return name;
+}
+
+/** The database must not come to know a name that a power cut can take back. */
+async function keepName(files: Files, descriptor: number, write: (descriptor: number) => void): Promise<void> {
+  try {
+    write(descriptor);
     await files.sync(descriptor);
   } finally {
     files.close(descriptor);
   }
-  return name;
 }
 
 /** Whether an earlier run recorded anything here. */

@@ -70,14 +70,12 @@ export class Switches {
     }
     const table = tableIn(database);
     const named = digest ?? '';
-    await database.orm.execute(
-      disabled
-        ? sql`insert into ${table} values (${provider}, ${named}, ${new Date(clock.now()).toISOString()}::timestamptz)
+    const statement = disabled
+      ? sql`insert into ${table} values (${provider}, ${named}, ${new Date(clock.now()).toISOString()}::timestamptz)
               on conflict do nothing`
-        : sql`delete from ${table} where provider = ${provider} and key_digest = ${named}`,
-    );
+      : sql`delete from ${table} where provider = ${provider} and key_digest = ${named}`;
+    await database.change(topic, provider, (orm) => orm.execute(statement));
     await this.load();
-    await database.announce(topic, provider);
   }
 
   /** Here at once, elsewhere within a second. */

@@ -69,15 +69,34 @@ export class Changes {
 
   /** Resolves when it is in the table; listeners of this process have been called by then. */
   async announce(topic: string, subject: string): Promise<void> {
+    this.#tellHere(await this.#insert(this.#orm, topic, subject));
+  }
+
+  /** The same, in one transaction with `work`: nobody can be between them when he dies. */
+  async change<T>(topic: string, subject: string, work: (orm: Orm) => Promise<T>): Promise<T> {
+    const [result, change] = await this.#orm.transaction(async (orm) => {
+      const done = await work(orm);
+      return [done, await this.#insert(orm, topic, subject)] as const;
+    });
+    this.#tellHere(change);
+    return result;
+  }
+
+  async #insert(orm: Orm, topic: string, subject: string): Promise<Change> {
     const wake = this.#channel === undefined ? sql`` : sql`, pg_notify(${this.#channel}, '')::text`;
-    const rows = await this.#orm.execute(
+    const rows = await orm.execute(
       sql`insert into ${this.#table} (topic, subject) values (${topic}, ${subject}) returning id ${wake}`,
     );
     const { id } = (rows as { id: bigint }[])[0]!;
-    // A poll may have been faster than the answer to this statement.
+    return { id, topic, subject };
+  }
+
+  #tellHere(change: Change): void {
+    const { id } = change;
+    // A poll may have been faster than the answer to the statement.
     if (id <= this.#highest && !this.#gaps.has(id)) return;
     this.#told.add(id);
-    this.#tell({ id, topic, subject });
+    this.#tell(change);
   }
 
   /** Tells what is new. Rejects when the database cannot be read; nothing is lost by that. */

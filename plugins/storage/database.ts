@@ -66,6 +66,11 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
       await changes.announce(topic, subject);
       bell?.publish(channelOf(schema));
     },
+    change: async (topic, subject, work) => {
+      const result = await changes.change(topic, subject, work);
+      bell?.publish(channelOf(schema));
+      return result;
+    },
     onChange: (topic, listener) => changes.onChange(topic, listener),
     shared: source.shared,
     healthy: () => source.alive() && health.isGood(),
@@ -88,6 +93,7 @@ export function closedDatabase(schema: string, shared: boolean): Database {
     shared,
     migrate: async () => undefined,
     announce: async () => undefined,
+    change: (_topic, _subject, work) => work(orm as unknown as Orm),
     onChange: () => undefined,
     healthy: () => true,
   };

@@ -1,7 +1,6 @@
 /** All of a world that API keys stand on: their tables, their owners, how a change of one is told, and who is cut off. */
 import { Callers } from './callers.ts';
 import type { Chance } from './chance.ts';
-import type { DatabaseLink } from './database.ts';
 import type { Errands } from './errands.ts';
 import { CallerTable } from './memory-callers.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
@@ -47,6 +46,7 @@ export class CallerWorld {
       oracle.callers.wrote(key);
       if (chance.oneIn(deadlyOneIn)) schedule.after(chance.delay(2), undefined, 'dies behind a change', options.crash);
     };
+    this.table.onAnnounce = (hash) => this.#announce(hash);
     ledger.onCharge = (charge) => oracle.callers.charged(charge, oracle.stories.get(charge.id)?.life);
     oracle.callers.areReadsSure = profile.databaseFaultOneIn === 0;
   }
@@ -67,15 +67,13 @@ export class CallerWorld {
   }
 
   /** A row of the table of changes: whoever can read that hears of it soon, and whoever cannot as soon as he can. */
-  async announce(hash: string, link: DatabaseLink): Promise<void> {
+  #announce(hash: string): void {
     const { schedule, chance, mutant } = this.#options;
-    await link.send('announce', async () => {
-      if (mutant.announces?.('key') === false) return;
-      for (const node of this.#nodes) {
-        const delayMs = Math.min(chance.delay(newsMeanMs), pollMs);
-        schedule.after(delayMs, undefined, 'news of a key', () => this.#tell(node, hash));
-      }
-    });
+    if (mutant.announces?.('key') === false) return;
+    for (const node of this.#nodes) {
+      const delayMs = Math.min(chance.delay(newsMeanMs), pollMs);
+      schedule.after(delayMs, undefined, 'news of a key', () => this.#tell(node, hash));
+    }
   }
 
   #tell(node: Node, hash: string): void {

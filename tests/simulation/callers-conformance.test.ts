@@ -21,6 +21,8 @@ interface Side {
   readonly stores: Stores;
   readonly accounts: ReadonlyMap<string, string>;
   readonly keys: Map<string, string>;
+  /** Hashes of keys whose change was announced. */
+  readonly heard: string[];
 }
 type Step = (side: Side) => Promise<unknown>;
 
@@ -31,7 +33,9 @@ function memorySide(): Side {
     table.accounts.set(`id-${name}`, { id: `id-${name}`, name, ...terms, createdAt: new Date(0) });
   }
   const stores = memoryStores(table, { send: <T>(_name: string, run: () => Promise<T>) => run() });
-  return { stores, accounts: new Map(names.map((name) => [name, `id-${name}`])), keys: new Map() };
+  const heard: string[] = [];
+  table.onAnnounce = (hash) => void heard.push(hash);
+  return { stores, accounts: new Map(names.map((name) => [name, `id-${name}`])), keys: new Map(), heard };
 }
 
 async function realSide(database: TestDatabase): Promise<Side> {
@@ -40,7 +44,9 @@ async function realSide(database: TestDatabase): Promise<Side> {
   const accounts = new Map<string, string>();
   for (const name of names)
     accounts.set(name, (await store.insertAccount({ name, plan: 'free', createdAt: new Date(0) }))!.id);
-  return { stores: { store, desk: openDeskStore(database) }, accounts, keys: new Map() };
+  const heard: string[] = [];
+  database.onChange('key', (hash) => void heard.push(hash));
+  return { stores: { store, desk: openDeskStore(database) }, accounts, keys: new Map(), heard };
 }
 
 /** With the history's names in the place of ids. */
@@ -81,8 +87,8 @@ function script(chance: Chance, length: number): Step[] {
     const [terms, at, isNew] = [drawTerms(), new Date(1_800_000_000_000 + step), step];
     const stranger = '00000000-0000-4000-b000-ffffffffffff';
     const deeds: readonly Step[] = [
-      ({ stores, keys }) => stores.store.revokeKey(keys.get(label)!, at),
-      ({ stores, keys }) => stores.desk.changeKey(keys.get(label)!, terms),
+      ({ stores, keys }) => stores.store.revokeKey(keys.get(label)!, `hash of ${label}`, at),
+      ({ stores, keys }) => stores.desk.changeKey(keys.get(label)!, `hash of ${label}`, terms),
       ({ stores, keys }) => stores.store.touchKeys([[keys.get(label)!, at.getTime() - chanceMs]]),
       ({ stores, accounts, keys }) => stores.desk.key(accounts.get(account)!, keys.get(label)!),
       ({ stores, accounts }) => stores.desk.key(accounts.get(account)!, stranger),
@@ -110,7 +116,7 @@ function script(chance: Chance, length: number): Step[] {
       const answer = await deed(side);
       const valid = await stores.store.findValidKey(`hash of ${label}`);
       const live = await stores.desk.liveKeys(accounts.get(account)!);
-      return told([answer, valid, live], side);
+      return told([answer, valid, live, side.heard], side);
     });
   }
   return steps;

@@ -17,6 +17,8 @@ export class CallerTable {
   readonly keys = new Map<string, StoredKey>();
   /** Told of each key that is made, changed or revoked. */
   onWrite: (key: StoredKey) => void = () => {};
+  /** Told of what is announced in the transaction of a change: whose hash it is. */
+  onAnnounce: (hash: string) => void = () => {};
   readonly #ids = new Map<string, string>();
   readonly #settings = new Map<string, string>();
 
@@ -43,14 +45,16 @@ export class CallerTable {
   }
 
   /** A second revocation keeps the first one's time. */
-  revokeKey(id: string, at: Date): { prefix: string; revokedAt: Date } {
+  revokeKey(id: string, hash: string, at: Date): { prefix: string; revokedAt: Date } {
     const key = this.keys.get(id)!;
+    this.onAnnounce(hash);
     if (key.revokedAt === null) this.#put({ ...key, revokedAt: at });
     return { prefix: key.prefix, revokedAt: key.revokedAt ?? at };
   }
 
-  changeKey(id: string, terms: Parameters<DeskStore['changeKey']>[1]): void {
+  changeKey(id: string, hash: string, terms: Parameters<DeskStore['changeKey']>[2]): void {
     const key = this.keys.get(id);
+    this.onAnnounce(hash);
     if (key !== undefined) this.#put({ ...key, ...terms });
   }
 
@@ -83,7 +87,7 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
     insertKey: (row) => send('make an API key', () => table.insertKey(row)),
     findValidKey: (hash) => send('look an API key up', () => table.findValidKey(hash)),
     findKeys: (idOrPrefix) => send('find an API key', () => table.findKeys(idOrPrefix)),
-    revokeKey: (id, at) => send('revoke an API key', () => table.revokeKey(id, at)),
+    revokeKey: (id, hash, at) => send('revoke an API key', () => table.revokeKey(id, hash, at)),
     touchKeys: (uses) => send('note uses', () => table.touchKeys(uses)),
     settle: (name, value) => send('settle', () => table.settle(name, value)),
   };
@@ -99,7 +103,7 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
         const key = table.keys.get(id);
         return key?.accountId === accountId ? { ...key } : undefined;
       }),
-    changeKey: (id, terms) => send('change an API key', () => table.changeKey(id, terms)),
+    changeKey: (id, hash, terms) => send('change an API key', () => table.changeKey(id, hash, terms)),
   };
   return { store: store as Store, desk: desk as DeskStore };
 }

@@ -30,7 +30,7 @@ export interface NodeOptions {
   readonly faults: DatabaseFaults;
   readonly billing: object;
   readonly mutant: Mutant;
-  readonly announce: (topic: string, subject: string, link: DatabaseLink) => Promise<void>;
+  readonly announce: (topic: string, subject: string) => Promise<void>;
   /** A process of this node serves now; all that an earlier one left is in the books. */
   readonly onRecovered: (node: Node) => void;
 }
@@ -106,7 +106,7 @@ export class Node {
       billing: this.#options.billing,
       providers: providerSections,
       wallClock: () => this.wallClock,
-      announce: (topic, subject) => this.#options.announce(topic, subject, link),
+      announce: this.#options.announce,
       healthy: () => link.isOpen,
       onAdmitted: admitted,
       forward: mutant.forward ?? forward,

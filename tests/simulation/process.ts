@@ -245,6 +245,7 @@ export class Process {
       schema: 'main',
       migrate: async () => {},
       announce: (topic, subject) => this.#options.announce(topic, subject),
+      change: () => raise('the store is asked for a change directly'),
       onChange: (topic, listener) => void this.#listeners.push({ topic, listener }),
       healthy: this.#options.healthy,
       shared: this.#options.shared,

@@ -283,8 +283,7 @@ class World {
       faults: this.#faults,
       billing: this.#profile.billing,
       mutant: this.#mutant,
-      announce: (topic, subject, link) =>
-        topic === 'key' ? this.#callers!.announce(subject, link) : this.#announce(topic, subject),
+      announce: (topic, subject) => this.#announce(topic, subject),
       onRecovered: (node) => this.#audit.recovered(node.index),
     });
   }

@@ -1,6 +1,6 @@
 /** The statements on the table of kept answers. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../../core/vocabulary.ts';
+import type { Database, Orm } from '../../../core/vocabulary.ts';
 import type { ResponseRecord } from './record.ts';
 
 /** A row as any driver gives it: times in milliseconds and counts as text, item ids joined by spaces. */
@@ -59,8 +59,8 @@ export class ResponseRows {
     return rows.map((row) => recordOf(row, accountId));
   }
 
-  async delete(accountId: string, id: string): Promise<void> {
-    await this.#database.orm.execute(sql`delete from ${this.#table} where account_id = ${accountId} and id = ${id}`);
+  async delete(orm: Orm, accountId: string, id: string): Promise<void> {
+    await orm.execute(sql`delete from ${this.#table} where account_id = ${accountId} and id = ${id}`);
   }
 
   async deleteExpired(now: number): Promise<void> {

@@ -103,8 +103,8 @@ export class ResponseStore {
     if (this.#rows === undefined) return;
     // A batch under way may still bring it in.
     await this.#queue!.flush();
-    await this.#rows.delete(accountId, id);
-    await this.#database!.announce(topic, key);
+    const rows = this.#rows;
+    await this.#database!.change(topic, key, (orm) => rows.delete(orm, accountId, id));
   }
 
   /** Writes what waits. */

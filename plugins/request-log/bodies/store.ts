@@ -79,24 +79,31 @@ export class BodyStore {
   }
 
   async record({ id, accountId, keyId, model, errorsOnly, startedAt, until, by }: Recording): Promise<void> {
-    await this.#rows(
+    await this.#change(
+      id,
       sql`insert into ${this.#recordings} (id, account_id, key_id, model, errors_only, started_at, until, started_by)
           values (${id}::uuid, ${accountId ?? null}::uuid, ${keyId ?? null}::uuid, ${model ?? null}, ${errorsOnly},
             ${instant(startedAt)}::timestamptz, ${instant(until)}::timestamptz, ${by})`,
     );
-    await this.#database.announce(recordingsTopic, id);
   }
 
   /** Whether it ran. */
   async stopRecording(id: string): Promise<boolean> {
     if (!isUuid(id)) return false;
-    const gone = await this.#rows(sql`delete from ${this.#recordings} where id = ${id}::uuid returning id::text as id`);
-    await this.#database.announce(recordingsTopic, id);
+    const gone = await this.#change(
+      id,
+      sql`delete from ${this.#recordings} where id = ${id}::uuid returning id::text as id`,
+    );
     return gone.length > 0;
   }
 
-  async #rows(statement: SQL): Promise<Row[]> {
-    return (await this.#database.orm.execute(statement)) as unknown as Row[];
+  /** A change of one recording, of which every process hears. */
+  #change(id: string, statement: SQL): Promise<Row[]> {
+    return this.#database.change(recordingsTopic, id, (orm) => this.#rows(statement, orm));
+  }
+
+  async #rows(statement: SQL, orm = this.#database.orm): Promise<Row[]> {
+    return (await orm.execute(statement)) as unknown as Row[];
   }
 }
 

@@ -172,22 +172,6 @@ test('a revocation that overtakes a running lookup is not forgotten by it', asyn
   assert.equal(gate.db.statements.length, 1, 'what was loaded while an announcement came in is not kept');
 });
 
-test('a process that dies behind a revocation, before it is announced, leaves nobody who goes by what was before', async () => {
-  const gate = await openGate();
-  const key = await gate.newKey();
-  await gate.send(key);
-  const { announce } = gate.db;
-  let announcements = 0;
-  gate.db.announce = async (topic, subject) => {
-    announcements += 1;
-    if (announcements > 1) throw new Error('the process died');
-    await announce(topic, subject);
-    await gate.send(key);
-  };
-  await assert.rejects(gate.command('keys revoke', { key: key.slice(0, 14) }), /the process died/);
-  assert.equal((await gate.refusal(key)).status, 401);
-});
-
 test('an announcement that was lost is made good within a minute, beside the request', async () => {
   const gate = await openGate();
   const key = await gate.newKey();

@@ -42,8 +42,9 @@ export async function openEmbedded(): Promise<EmbeddedDatabase> {
       };
     },
   });
+  const orm = drizzle(guarded) as unknown as Orm;
   return Object.assign(control, {
-    orm: drizzle(guarded) as unknown as Orm,
+    orm,
     schema,
     async migrate(_plugin: string, directory: URL) {
       for (const file of (await readdir(directory)).sort()) {
@@ -59,6 +60,11 @@ export async function openEmbedded(): Promise<EmbeddedDatabase> {
     },
     async announce(topic: string, subject: string) {
       for (const entry of listeners) if (entry.topic === topic) entry.listener(subject);
+    },
+    async change<T>(this: Database, topic: string, subject: string, work: (orm: Orm) => Promise<T>) {
+      const result = await work(orm);
+      await this.announce(topic, subject);
+      return result;
     },
     onChange: (topic: string, listener: (subject: string) => void) => void listeners.push({ topic, listener }),
     healthy: () => control.state !== 'down',

@@ -276,6 +276,7 @@ async function storeOf(schema: string, faults: Faults): Promise<Database> {
     announce: async (topic, subject) => {
       for (const listener of listeners.get(topic) ?? []) listener(subject);
     },
+    change: () => Promise.reject(new Error('billing changes nothing in this way')),
     onChange: (topic, listener) => void listeners.set(topic, [...(listeners.get(topic) ?? []), listener]),
     healthy: () => !faults.down,
   };

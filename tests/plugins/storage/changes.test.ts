@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
+import type { Orm } from '../../../core/vocabulary.ts';
 import { databaseUrl, openDatabase, type TestDatabase } from '../../helpers/database.ts';
 
 /** Two processes on one schema, as far as the database can tell. */
@@ -40,6 +41,31 @@ test('an announcement is heard at once here and with the next poll elsewhere, on
       ['a', 'b'],
     ],
   );
+  await close();
+});
+
+test('a change and its announcement are one: others hear of it with the next poll, and of one that failed nobody does', async () => {
+  const { one, other, close } = await openPair();
+  const [here, there] = [heardBy(one), heardBy(other)];
+  const table = sql`${sql.identifier(one.schema)}.things`;
+  await one.orm.execute(sql`create table ${table} (name text)`);
+  const insert = (name: string) => (orm: Orm) => orm.execute(sql`insert into ${table} values (${name})`);
+  await one.change('key', 'a', async (orm) => {
+    await insert('a')(orm);
+    // The embedded database does one transaction after another.
+    if (databaseUrl !== undefined) await other.poll();
+    assert.deepEqual([here, there], [[], []], 'nothing is told before it is committed');
+  });
+  assert.deepEqual([here, there], [['a'], []]);
+  const failed = one.change('key', 'b', async (orm) => {
+    await insert('b')(orm);
+    throw new Error('not done');
+  });
+  await assert.rejects(failed, /not done/);
+  for (let round = 0; round < 3; round += 1) await Promise.all([one.poll(), other.poll()]);
+  assert.deepEqual([here, there], [['a'], ['a']]);
+  const rows = await one.orm.execute(sql`select name from ${table}`);
+  assert.deepEqual(Array.from(rows as unknown as Iterable<unknown>), [{ name: 'a' }]);
   await close();
 });
 
