@@ -116,7 +116,9 @@ export class Changes {
   async upkeep(accountId: string, stated: StatedPlan | undefined): Promise<number> {
     const running = this.#books();
     try {
+      const isComplete = await this.#isComplete(accountId);
       const { next, rows } = await this.#transact(accountId, async (entries) => {
+        entries.isComplete = isComplete;
         // What processes have leased the transaction sees; what calls of this one have it may not know yet.
         const isSeen = running === undefined || this.#database.shared === true;
         return { next: await this.#keepUp(entries, stated, isSeen ? undefined : none), rows: entries.rows };
@@ -127,6 +129,21 @@ export class Changes {
       if (!(error instanceof UnguardedSale)) throw error;
       return this.#sell(running!, accountId, stated, error.price);
     }
+  }
+
+  /**
+   * Whether the ledger has all that calls were charged until now. Where processes lease it tells what it may lack; else that
+   * is in this one's journal, or in one that nobody has read yet.
+   */
+  async #isComplete(accountId: string): Promise<boolean> {
+    if (this.#database.shared === true) return true;
+    const running = this.#books();
+    if (running === undefined) return false;
+    // What is not in memory has been applied.
+    const purse = running.purses.find(accountId);
+    const rows = purse?.rows ?? 0;
+    const isApplied = () => purse === undefined || purse.appliedRows >= rows;
+    return isApplied() || ((await running.flusher.refresh(accountId)) && isApplied());
   }
 
   /** What is due takes `price`: of the account's plan, bought once more. It is refused where calls have set that aside. */

@@ -52,6 +52,8 @@ export class Entries {
   readonly at: number;
   /** false: running calls may need what is there; only entries that were made before are not refused. */
   mayTake = true;
+  /** The ledger lacks no charge that what has expired must pay: so the rest of that may be taken off. */
+  isComplete = false;
   /** Told of what a sale is about to take, which the account has; throws where calls must be kept from that first. */
   onSale: (price: Money) => void = () => {};
   /** The account's rows, as this transaction reads and writes them. */

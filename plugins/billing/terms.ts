@@ -8,7 +8,7 @@ import { clocksDifferMs, type StoredTerm } from './term-rows.ts';
 
 /**
  * A call that was let in before a grant expired may still be paid by it. So the rest lapses only when none can be running
- * any more: a while later, when nothing is set aside; else a day later, if what is free covers it. Work that is done later
+ * any more: a while later, when nothing is set aside or leased; else a day later, if what is free covers it. Work that is done later
  * may have the rest set aside for longer than that: taken off, it would put the account below zero.
  */
 const lapseAfterMs = 15 * 60_000;
@@ -125,7 +125,9 @@ async function lapseExpired(entries: Entries): Promise<number> {
   return next;
 }
 
-function mayLapse({ expiresAt, remaining }: Pot, { at, held, balance }: Entries): boolean {
-  if (held === 0n) return at >= expiresAt + lapseAfterMs;
-  return at >= expiresAt + lapseAnywayMs && balance >= remaining;
+function mayLapse({ expiresAt, remaining }: Pot, { at, held, leased, balance, isComplete }: Entries): boolean {
+  if (!isComplete) return false;
+  // Of what is leased the ledger may not have the charges yet, or a process that is cut off.
+  if (held === 0n && leased === 0n) return at >= expiresAt + lapseAfterMs;
+  return at >= expiresAt + lapseAnywayMs && balance - leased >= remaining;
 }

@@ -127,6 +127,38 @@ test('what expires first is spent first; a call that began before pays with it, 
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+test('a grant pays what was called while it ran, though the database could not be told before it had expired', async () => {
+  const world = await newWorld();
+  const expiresAt = world.host.clock.now() + hourMs;
+  await world.host
+    .need(ledger)
+    .credit('alice', usd('0.01'), { kind: 'promotion', reason: 'test', reference: 'spring', expiresAt });
+  assert.equal((await till(world).view('alice')).balance, usd('0.01'));
+  const first = newCall();
+  await enter(world, first);
+  world.faults.down = true;
+  await answer(first, usage);
+  for (let call = 0; call < 2; call += 1) {
+    const exchange = newCall();
+    await enter(world, exchange);
+    await answer(exchange, usage);
+  }
+  await world.tick('write the ledger');
+  world.host.advance(72 * hourMs);
+  world.faults.down = false;
+  const { balance, spendable } = await till(world).view('alice');
+  await world.tick('write the ledger');
+  assert.ok(spendable <= 0n && balance >= 0n);
+  world.host.advance(hourMs);
+  assert.equal((await till(world).view('alice')).balance, 0n);
+  const rows = await world.rows<{ amount: string }>(
+    sql`select amount::text as amount from ${world.table('ledger')} where kind = 'LAPSE'`,
+  );
+  assert.deepEqual(rows, [{ amount: '-1000000' }]);
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
 test('what is set aside for days is paid by the grant that it counted on, and by nothing else', async () => {
   const world = await newWorld();
   const expiresAt = world.host.clock.now() + hourMs;

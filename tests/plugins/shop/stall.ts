@@ -62,7 +62,7 @@ export async function openStall(of?: Stall | string): Promise<Stall> {
   directories.push(directory);
   const host = fakeHost({ schema: store.schema, directory });
   host.random.bytes(other === undefined ? 1 : 2);
-  host.provide(database, store);
+  host.provide(database, { ...store, shared: true });
   const parts = [
     await setUp(auth, host),
     await setUp(plansPlugin, host, { default: 'free', offers }),

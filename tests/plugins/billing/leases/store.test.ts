@@ -10,6 +10,8 @@ import { applyBatch } from '../../../../plugins/billing/batch.ts';
 import type { Ask } from '../../../../plugins/billing/leases/slice.ts';
 import { leasedOf, listNodes, type Node, releaseNode, sqlLeases } from '../../../../plugins/billing/leases/store.ts';
 import { rowsOf, tablesOf } from '../../../../plugins/billing/sql.ts';
+import { sqlStore } from '../../../../plugins/billing/store.ts';
+import { keepUp } from '../../../../plugins/billing/terms.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
 import { lineOf } from '../world.ts';
 import { LeaseModel } from './lease-model.ts';
@@ -63,6 +65,26 @@ async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask, numb
   const round = { number, asks: [wanted], lastsMs, at: now };
   return (await sqlLeases(orm, schema).take(node, round)).get(wanted.accountId)!;
 }
+
+test('what processes have leased of a grant does not lapse, however long it takes until they tell what they have charged', async () => {
+  const database = await openStore();
+  const node = await newNode(database);
+  const accountId = randomUUID();
+  const store = sqlStore(database);
+  const hourMs = 3_600_000;
+  const grant = { kind: 'promotion', reason: 'test', reference: randomUUID(), expiresAt: now + hourMs };
+  await store.transact(accountId, now, (entries) => entries.credit(money(100n), grant));
+  await take(database, node, ask(accountId, { wish: 30n }));
+  const balanceAfter = (ms: number) =>
+    store.transact(accountId, now + ms, async (entries) => {
+      entries.isComplete = true;
+      await keepUp(entries, undefined);
+      return entries.balance;
+    });
+  assert.deepEqual([await balanceAfter(2 * hourMs), await balanceAfter(72 * hourMs)], [100n, 100n]);
+  await take(database, node, ask(accountId, {}));
+  assert.equal(await balanceAfter(73 * hourMs), 0n);
+});
 
 test('one statement cuts slices as the oracle does, whatever was asked and applied before', async () => {
   const store = await openStore();
