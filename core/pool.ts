@@ -64,6 +64,8 @@ export interface Ledger {
    * `in_vain`: it cost nothing, as a VOID does, but a vendor may have worked for it.
    */
   endOf(requestId: string): Promise<'SETTLE' | 'VOID' | 'in_vain' | 'EXPIRE' | 'open' | undefined>;
+  /** Resolves when no crash can take how the calls ended that have ended here by now; rejects while that cannot be recorded. */
+  safe(): Promise<void>;
 }
 export interface CreditOptions {
   readonly kind: string;

@@ -208,6 +208,13 @@ export class Journal {
     if (this.#synced < this.writtenSequence || this.#syncFails) await this.#syncOnce();
   }
 
+  /** Resolves when all that was appended is safe on disk; rejects when the disk refuses. */
+  async secureAll(): Promise<void> {
+    const last = this.#next - 1;
+    await this.turn().promise;
+    await this.secure(last);
+  }
+
   /** Resolves when every record up to `sequence`, which was written, is safe on disk; rejects when the disk refuses. */
   async secure(sequence: number): Promise<void> {
     while (this.#synced < sequence) {

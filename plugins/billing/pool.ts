@@ -41,6 +41,7 @@ export function openTill(host: Host, database: Database, store: Store, books: ()
         return (await store.funds([accountId], host.clock.now())).get(accountId)!.balance;
       },
       endOf: (requestId) => store.endOf(requestId),
+      safe: async () => books()?.journal.secureAll(),
     },
     pool: poolBy(changes),
     upkeep: (accountId, plan) => changes.upkeep(accountId, plan),

@@ -27,6 +27,8 @@ export interface CallsOptions {
   readonly log: Log;
   /** Whether the ledger has, or may still get, a charge, or an attempt that may have run, of a request that was left behind. */
   readonly mayBeCharged: (requestId: string) => Promise<boolean | 'open' | 'unknown'>;
+  /** Resolves when no crash can take how calls have ended by now. */
+  readonly safe: () => Promise<void>;
 }
 
 interface Entry {
@@ -127,13 +129,19 @@ export class Calls {
   async #free(entry: Entry): Promise<void> {
     const id = idOf(entry.call);
     try {
-      await this.#options.rows.free(entry.call);
+      await this.#freeRow(entry.call);
       this.#entries.delete(id);
     } catch (error) {
       this.#options.log.warn({ error }, 'a key could not be freed; it is tried again');
       // Until then its twins are told to wait.
       delete entry.leaving;
     }
+  }
+
+  /** A crash that took that the call came to nothing would have it charged by an estimate, and its twin beside it. */
+  async #freeRow(call: KeyedCall): Promise<void> {
+    await this.#options.safe();
+    await this.#options.rows.free(call);
   }
 
   async #drain(): Promise<void> {
@@ -151,7 +159,7 @@ export class Calls {
     const id = idOf(call);
     if (entry.leaving !== undefined) await entry.leaving;
     if (this.#entries.get(id) !== entry || ending === undefined) return;
-    if (ending === 'free') await this.#options.rows.free(call);
+    if (ending === 'free') await this.#freeRow(call);
     else {
       await this.#options.rows.finish({ call, told: ending === 'lost' ? undefined : ending.told });
       this.#bytes -= bytesOf(ending);

@@ -55,7 +55,13 @@ export async function setUpIdempotency(
   const store = host.need(database);
   await store.migrate('idempotency', new URL('./migrations/', import.meta.url));
   const rows = await rowsOf(host, store, { keepMs: config.keep, leaseMs });
-  const calls = new Calls({ rows, clock: host.clock, log: host.log, mayBeCharged: (id) => mayBeCharged(host, id) });
+  const calls = new Calls({
+    rows,
+    clock: host.clock,
+    log: host.log,
+    mayBeCharged: (id) => mayBeCharged(host, id),
+    safe: async () => host.find(ledger)?.safe(),
+  });
   let left: readonly string[] = [];
   return {
     applies: (endpoint) => endpoint.method === 'POST' && (endpoint.states?.includes(call) ?? false),

@@ -60,10 +60,7 @@ export class KeysOracle {
   /** At the end: one charge for each key. */
   finish(ledger: MemoryLedger): void {
     for (const { stories } of this.#keys.values()) {
-      // That a call came to nothing frees its key; a crash may take the note of that, which was not safe yet or, on a full
-      // disk, not even written, and the estimate is charged.
-      const cameToNothing = ({ crash, ended, expected }: Story) => crash !== undefined && ended && expected === 0n;
-      const charged = stories.filter((story) => ledger.usage.has(story.id) && !cameToNothing(story));
+      const charged = stories.filter(({ id }) => ledger.usage.has(id));
       if (charged.length > 1) this.#violations.add('M11', charged[1]!.id, `${charged.length} charges under one key`);
     }
   }

@@ -25,6 +25,7 @@ function provideLedger(gate: Gate): Credit[] {
     },
     balance: async () => parseUsd('0'),
     endOf: async () => undefined,
+    safe: async () => {},
   });
   return credits;
 }

@@ -178,6 +178,31 @@ test('a disk that cannot sync stops admission until it can', async () => {
   await journal.close();
 });
 
+test('all that was appended is safe when that is said: written and synced, and neither on a full disk', async () => {
+  const faults: Faults = { down: false, afterCommit: false, refusals: 0, disk: undefined, diskBytes: 0 };
+  const files = failingFiles(faults);
+  let synced = 0;
+  const sync = async (descriptor: number) => {
+    await files.sync(descriptor);
+    synced = read(directory).length;
+  };
+  const { journal, directory } = newJournal({ files: { ...files, sync } });
+  await journal.secureAll();
+  journal.append(progress(1));
+  await journal.secureAll();
+  assert.equal(synced, 1);
+  faults.disk = diskFull();
+  journal.append(progress(2));
+  await assert.rejects(journal.secureAll());
+  await assert.rejects(journal.secureAll());
+  assert.equal(synced, 1);
+  faults.disk = undefined;
+  await journal.tick();
+  await journal.secureAll();
+  assert.equal(synced, 2);
+  await journal.close();
+});
+
 test('one sync runs at a time, and a written record waits for none', async () => {
   let running = 0;
   let most = 0;

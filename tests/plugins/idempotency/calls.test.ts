@@ -73,6 +73,20 @@ test('a call that came to nothing frees its key', async () => {
   assert.equal(outcome, 'run');
 });
 
+test('a call that came to nothing keeps its key until no crash can take that', async () => {
+  const crashed = await shop.node();
+  const call = callOf(newKey());
+  await enter(crashed, call);
+  crashed.faults.diskFull = true;
+  crashed.calls.end(call, 'free');
+  await assert.rejects(crashed.calls.flush(), /cannot be written/);
+  for (const node of [crashed, other]) assert.equal(await enter(node, callOf(call.keyHash)), 'idempotency_in_progress');
+  // The end is lost with the process, and an estimate charged.
+  shop.ends.set(call.requestId, true);
+  await shop.lapse();
+  assert.equal(await enter(other, callOf(call.keyHash)), 'idempotency_answer_lost');
+});
+
 test('an answer that was not kept is told as such, and never run again', async () => {
   const call = callOf(newKey());
   await enter(one, call);

@@ -14,8 +14,8 @@ export interface Node {
   readonly rows: CallRows;
   /** Moves this node's clock. */
   advance(milliseconds: number): void;
-  /** While true every statement of this node fails; those in `afterwards` are carried out all the same. */
-  readonly faults: { down: boolean; afterwards: boolean };
+  /** While true every statement of this node fails; those in `afterwards` are carried out all the same; how calls end is not recorded. */
+  readonly faults: { down: boolean; afterwards: boolean; diskFull: boolean };
 }
 
 export interface Shop {
@@ -42,10 +42,18 @@ export async function openShop(): Promise<Shop> {
     async node(owner = randomUUID()) {
       const own = await openDatabase({ schema: database.schema });
       others.push(own);
-      const faults = { down: false, afterwards: false };
+      const faults = { down: false, afterwards: false, diskFull: false };
       const rows = new CallRows(failing(own, faults), owner, { keepMs: 86_400_000, leaseMs: 60_000 });
       const { clock, log } = own.host;
-      const calls = new Calls({ rows, clock, log, mayBeCharged: async (id) => ends.get(id) ?? false });
+      const calls = new Calls({
+        rows,
+        clock,
+        log,
+        mayBeCharged: async (id) => ends.get(id) ?? false,
+        safe: async () => {
+          if (faults.diskFull) throw new Error('the journal cannot be written');
+        },
+      });
       return { calls, rows, faults, advance: own.host.advance };
     },
     async lapse(what = 'lease') {

@@ -21,7 +21,7 @@ async function processOf(end: End): Promise<{ host: FakeHost; part: Part }> {
   const host = fakeHost();
   const { rows } = await shop.node();
   host.provide(database, shop.database);
-  host.provide(ledger, { endOf: async () => end } as Partial<Ledger> as Ledger);
+  host.provide(ledger, { endOf: async () => end, safe: async () => {} } as Partial<Ledger> as Ledger);
   const section = { keep: 86_400_000, max_bytes: 1_000_000, finish: 1_000 };
   const part = await setUpIdempotency(host, section, async () => rows);
   await part.start!();

@@ -91,6 +91,7 @@ export function fakePool(world: World): { pool: Pool; ledger: Ledger; post: type
     credit: async (accountId, amount, options) => post(accountId, 'CREDIT', amount, options),
     balance: async (accountId) => balanceOf(world, accountId),
     endOf: async () => 'SETTLE',
+    safe: async () => {},
   };
   return { pool, ledger, post };
 }
