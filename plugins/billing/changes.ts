@@ -95,13 +95,18 @@ export class Changes {
   }
 
   async #change<T>(accountId: string, work: Work<T>, { mayTake, told }: Guard): Promise<T> {
+    let isUndone = false;
     try {
       return await this.#transact(accountId, (entries) => {
         entries.mayTake = mayTake;
         return work(entries);
       });
+    } catch (error) {
+      // What was refused has changed nothing; of anything else it is not known. Processes that heard of it would lease again.
+      isUndone = error instanceof GatewayError;
+      throw error;
     } finally {
-      const known = await this.#tell(accountId);
+      const known = isUndone || (await this.#tell(accountId));
       told?.(known);
     }
   }

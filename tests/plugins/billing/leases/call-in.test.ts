@@ -26,16 +26,19 @@ function changesOf(takings: readonly (Error | string)[], leased = 0n) {
     funds: async () => new Map([['alice', { balance: money(25n), pool: undefined, term: undefined }]]),
     leases: { leasedOf: async () => ({ leased: money(leased), byLiving: leased === 0n ? money(1n) : money(leased) }) },
   };
-  const database = { shared: true, announce: async () => {} } as unknown as Database;
+  const announced: string[] = [];
+  const announce = async (topic: string) => void announced.push(topic);
+  const database = { shared: true, announce } as unknown as Database;
   const changes = new Changes(fakeHost(), database, store as unknown as Store, () => undefined);
-  return { take: () => changes.change('alice', money(20n), async () => 'unused'), count: () => taken };
+  return { take: () => changes.change('alice', money(20n), async () => 'unused'), count: () => taken, announced };
 }
 const lacking = () => notThere('The balance does not cover this debit.');
 
 test('what was free and is leased again before it is taken is asked for once more', async () => {
-  const { take, count } = changesOf([lacking(), 'taken']);
+  const { take, count, announced } = changesOf([lacking(), 'taken']);
   assert.equal(await take(), 'taken');
   assert.equal(count(), 2);
+  assert.deepEqual(announced, ['account'], 'nobody is told of what was refused: who heard of it would lease again');
 });
 
 test('it is refused after three times; and at once where it never was free, or for another reason', async () => {
@@ -48,4 +51,5 @@ test('it is refused after three times; and at once where it never was free, or f
   const broken = changesOf([new Error('the database is away'), 'taken']);
   await assert.rejects(broken.take(), /away/);
   assert.equal(broken.count(), 1);
+  assert.deepEqual(broken.announced, ['account'], 'it may have been done all the same');
 });
