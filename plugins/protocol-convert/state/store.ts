@@ -27,6 +27,8 @@ export class ResponseStore {
   #rows: ResponseRows | undefined;
   #queue: WriteQueue | undefined;
   #database: Database | undefined;
+  /** Counts deletions by any process: what was read while one came in may be gone, and is not kept in memory. */
+  #deletions = 0;
 
   constructor(options: ResponseStoreOptions) {
     this.#options = options;
@@ -47,7 +49,10 @@ export class ResponseStore {
       log: this.#options.log,
       maxBytes: queueBytes,
     });
-    database.onChange(topic, (key) => void this.#memory.delete(key));
+    database.onChange(topic, (key) => {
+      this.#deletions += 1;
+      this.#memory.delete(key);
+    });
   }
 
   /** Found at once by this process, by the others a moment later. */
@@ -67,8 +72,9 @@ export class ResponseStore {
   }
 
   async #findStored(accountId: string, id: string): Promise<ResponseRecord | undefined> {
+    const before = this.#deletions;
     const record = await this.#ask((rows, now) => rows.find(accountId, id, now));
-    if (record !== undefined) this.#remember(keyOf(accountId, id), record);
+    if (record !== undefined && before === this.#deletions) this.#remember(keyOf(accountId, id), record);
     return record;
   }
 
@@ -87,9 +93,10 @@ export class ResponseStore {
     for (const record of this.#queue?.values() ?? [])
       if (record.accountId === accountId && this.#alive(record) !== undefined) take(record);
     if (wanted.size === 0 || this.#rows === undefined) return found;
+    const before = this.#deletions;
     const stored = await this.#ask((rows, now) => rows.findByItems(accountId, [...wanted], now));
     for (const record of stored) {
-      this.#remember(keyOf(accountId, record.id), record);
+      if (before === this.#deletions) this.#remember(keyOf(accountId, record.id), record);
       take(record);
     }
     return found;

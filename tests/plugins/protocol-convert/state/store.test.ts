@@ -1,7 +1,8 @@
 /** Kept answers in memory and in a real database: found at once, found by other processes, gone when they should be. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sql } from 'drizzle-orm';
+import { setImmediate } from 'node:timers/promises';
+import { type SQL, sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../../core/errors.ts';
 import type {
   KeptResponse,
@@ -134,6 +135,35 @@ test('what is deleted is gone here, in the database, and in the memory of other 
     assert.equal(await one.find('anna', 'a'), undefined);
     await database.poll();
     assert.equal(await two.find('anna', 'a'), undefined);
+  } finally {
+    await database.close();
+  }
+});
+
+test('what is deleted elsewhere while it is being read here is not found here again', async () => {
+  const database = await openDatabase();
+  try {
+    const one = await withDatabase(database);
+    one.put(kept('a'));
+    await one.flush();
+    // Has read, and hears of the deletion before the rows arrive.
+    const underWay = Promise.withResolvers<void>();
+    let reads = 0;
+    const execute = async (statement: SQL) => {
+      const rows = await database.orm.execute(statement);
+      reads += 1;
+      await underWay.promise;
+      return rows;
+    };
+    const two = await withDatabase({ ...database, orm: { execute } as unknown as TestDatabase['orm'] });
+    const [byId, byItem] = [two.find('anna', 'a'), two.findByItems('anna', ['msg_a'])];
+    while (reads < 2) await setImmediate();
+    await one.delete('anna', 'a');
+    underWay.resolve();
+    assert.equal((await byId)?.id, 'a');
+    assert.equal((await byItem).size, 1);
+    assert.equal(await two.find('anna', 'a'), undefined);
+    assert.equal((await two.findByItems('anna', ['msg_a'])).size, 0);
   } finally {
     await database.close();
   }
