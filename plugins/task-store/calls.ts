@@ -68,7 +68,8 @@ export async function askAll(
   const begun = errors.find(mayRun);
   if (begun !== undefined) throw begun;
   if (answered[0] !== undefined) return answered[0];
-  throw errors[0];
+  // The vendor has those that it refused, and says why.
+  throw errors.find((error) => error instanceof UpstreamRefusal) ?? errors[0];
 }
 
 function brokenOf(calls: readonly VendorCall[], outcomes: readonly PromiseSettledResult<Told>[]): BrokenCall[] {

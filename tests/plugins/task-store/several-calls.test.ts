@@ -79,6 +79,20 @@ test('of three calls one breaks off: two are charged, and the third is absorbed 
   await house.database.close();
 });
 
+test('of two calls one does not get through and one is refused: the vendor has had the order, and the books say so', async () => {
+  const house = await houseOf(vendorOf(['unreachable', 'busy']));
+  const node = house.node();
+  await node.order('task_1', orderOf('p', 20));
+  await workOff(house, node);
+  assert.deepEqual(await house.states(), { task_1: 'completed' });
+  const free = { absorbed: '0', estimated: false };
+  assert.deepEqual(await attemptsOf(house), [
+    { ...free, result: 'refused', borne_by: null },
+    { ...free, result: 'answered', borne_by: 'client' },
+  ]);
+  await house.database.close();
+});
+
 test('the audit misses what a broken call may have cost when the ledger or the attempts alone have it', async () => {
   const house = await houseOf(vendorOf(['breaks off', 'at once']));
   const node = house.node();
