@@ -98,6 +98,17 @@ test('every endpoint needs a key, the model list too, as bearer or x-api-key and
   assert.equal((await fetch(`${main.origin}/v1/models`)).status, 200);
 });
 
+test('what cannot be ordered here is not listed: it sells no videos', async () => {
+  const { key } = await alt.customer({ plan: 'payg' });
+  const listed = async (desk: Desk) => {
+    const answer = await fetch(`${desk.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+    return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
+  };
+  const ours = await listed(alt);
+  assert.ok(ours.includes('gpt-image-2') && !ours.includes('grok-imagine-video'));
+  assert.ok((await listed(main)).includes('grok-imagine-video'));
+});
+
 test('errors that belong to no endpoint are in shape, too', async () => {
   assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/nothing`)), [404, 'NOT_FOUND']);
   assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/messages`)), [405, 'METHOD_NOT_ALLOWED']);
