@@ -13,6 +13,8 @@ export type VendorFile = { readonly kept: Kept } | { readonly url: string; reado
 export interface TaskError {
   readonly code: string;
   readonly message: string;
+  /** The request's field at fault, where somebody has named it. */
+  readonly field?: string;
 }
 
 export interface StoredTask {

@@ -72,6 +72,6 @@ function judgeRefusal(refusal: UpstreamRefusal): Verdict {
   return { ...refused, next: 'place', error: failed };
 }
 
-function wordsOf({ code, message }: GatewayError): TaskError {
-  return { code: code ?? 'invalid_input', message };
+function wordsOf({ code, message, field }: GatewayError): TaskError {
+  return { code: code ?? 'invalid_input', message, ...(field === undefined ? {} : { field }) };
 }

@@ -74,7 +74,8 @@ export function endAsError({ state, error }: StoredTask): GatewayError {
   if (code === 'upstream_rate_limited') return new GatewayError('rate_limited', message, { code: 'upstream' });
   if (code === 'expired') return new GatewayError('upstream_timeout', message, { code, shouldRetry: false });
   if (operatorCodes.has(code)) return new GatewayError('upstream_failed', message, { code, shouldRetry: false });
-  return new GatewayError('invalid_request', message, { code, shouldRetry: false });
+  const named = error?.field === undefined ? {} : { field: error.field };
+  return new GatewayError('invalid_request', message, { code, shouldRetry: false, ...named });
 }
 
 /** Ends that are not about what the client has sent. */

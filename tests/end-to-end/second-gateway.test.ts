@@ -285,6 +285,16 @@ test('images are charged by what was made, and a failure costs nothing', async (
   assert.equal(await alt.balance(customer), 100_000_000_000n - 4n * perImage());
 });
 
+test("a vendor's refusal of an image names the field, where the shape or the protocol has a place for it", async () => {
+  const bad = picture('A cat', { quality: 'bogus', response_format: 'b64_json' });
+  const [ours, theirs] = [await alt.customer({ plan: 'payg' }), await main.customer({ plan: 'free' })];
+  const shaped = (await (await post(alt, '/v1/images/generations', ours.key, bad)).json()) as { message: string };
+  assert.match(shaped.message, /bogus.* Field: "quality"\.$/);
+  const official = await post(main, '/v1/images/generations', theirs.key, bad);
+  const { error } = (await official.json()) as { error: { param: unknown } };
+  assert.deepEqual([official.status, error.param], [400, 'quality']);
+});
+
 test('images are finished when their client leaves, and paid as the vendor bills them', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const before = await bill();
