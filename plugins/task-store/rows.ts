@@ -15,6 +15,8 @@ export interface TaskError {
   readonly message: string;
   /** The request's field at fault, where somebody has named it. */
   readonly field?: string;
+  /** How long the vendor wants to be left alone, for who waits: counted from the end. */
+  readonly retryAfterMs?: number;
 }
 
 export interface StoredTask {

@@ -295,6 +295,20 @@ test("a vendor's refusal of an image names the field, where the shape or the pro
   assert.deepEqual([official.status, error.param], [400, 'quality']);
 });
 
+test('who waits for an image of a busy vendor is told when to come again, as with any other call', async () => {
+  const customer = await alt.customer({ plan: 'payg' });
+  // Of two vendors that nobody else here asks: their keys rest afterwards.
+  for (const [model, status, code] of [
+    ['grok-imagine-image', 429, 'RATE_LIMITED'],
+    ['doubao-seedream-4-5-251128', 503, 'UPSTREAM_ERROR'],
+  ] as const) {
+    const prompt = `[[sandbox: status=${status} retry_after=7]]`;
+    const answer = await post(alt, '/v1/images/generations', customer.key, { model, prompt });
+    assert.equal(answer.headers.get('retry-after'), '7', model);
+    assert.deepEqual(await shape(answer), [status, code]);
+  }
+});
+
 test('images are finished when their client leaves, and paid as the vendor bills them', async () => {
   const customer = await alt.customer({ plan: 'payg' });
   const before = await bill();
