@@ -132,6 +132,8 @@ export interface Endpoint {
   readonly path: string;
   /** The name that configuration uses for it: `chat`, `messages`, `models`, `tasks`. Several endpoints may share one. */
   readonly operation: string;
+  /** Kind of the models that its requests name, where that is another than chat: `image`. */
+  readonly takes?: string;
   /** Its address admits by itself (it is signed): no key is asked for. */
   readonly keyless?: true;
   /** A person's look at the gateway, not a call of a client: no row is kept of it. */
@@ -140,10 +142,7 @@ export interface Endpoint {
   readonly body?: 'whole' | 'none';
   /** Overrides the exchange's deadline (600 s), in milliseconds. */
   readonly timeoutMs?: number;
-  /**
-   * What it asks for is done later, by whoever takes the order: no upstream is chosen in the exchange, and money is set
-   * aside with the order, by its `deposit`.
-   */
+  /** Done later, by whoever takes the order: no upstream is chosen in the exchange; money is set aside by the order's `deposit`. */
   readonly later?: true;
   /** The facts that `open` states. */
   readonly states?: readonly Fact<unknown>[];

@@ -1,11 +1,11 @@
 /** What is wrong with a request before anybody looks at what it asks for, said on its socket. */
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { renderError } from './answers.ts';
 import type { Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
 
-/** Throws for what Node accepts and a gateway must not: absolute targets, two Host headers, more headers than anybody needs. */
+/** Throws for what a gateway must not accept: absolute targets, no Host header or two, more headers than anybody needs. */
 export function checkHead(incoming: IncomingMessage, maxHeaders: number): void {
   if (!incoming.url!.startsWith('/'))
     throw new GatewayError('invalid_request', 'The request target must be a path.', { field: 'target' });
@@ -18,7 +18,13 @@ export function checkHead(incoming: IncomingMessage, maxHeaders: number): void {
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
   }
   if (hosts > 1) throw new GatewayError('invalid_request', 'The request carries two Host headers.', { field: 'host' });
+  if (hosts === 0 && incoming.httpVersion === '1.1')
+    throw new GatewayError('invalid_request', 'The request carries no Host header.', { field: 'host' });
 }
+
+/** Of `Expect`, Node meets `100-continue` by itself; whoever expects anything else is told so before the body is sent. */
+export const unmetExpectation = () =>
+  new GatewayError('invalid_request', 'The header "Expect" may only be 100-continue.', { field: 'expect' });
 
 /**
  * Whether all of the request is here. To close a connection on which more of it is coming resets it, and the client may
@@ -34,8 +40,20 @@ const parserErrors: Record<string, GatewayError> = {
   ERR_HTTP_REQUEST_TIMEOUT: new GatewayError('request_timeout', 'The request did not arrive in time.'),
 };
 
+/** Whoever sends CONNECT takes the gateway for a forward proxy. */
+const noTunnel = () => new GatewayError('method_not_allowed', 'This is no proxy: CONNECT is not answered.');
+
+/** Answers what Node hands out as no request: what its parser gave up on, and CONNECT, which it would only hang up on. */
+export function refuseWhatIsNoRequest(server: Server, shapes: readonly Part[]): void {
+  server.on('clientError', (error, socket) => refuseBrokenRequest(error, socket, shapes));
+  server.on('connect', (_incoming, socket) => {
+    socket.on('error', () => {});
+    refuseSocket(socket, noTunnel(), shapes);
+  });
+}
+
 /** Answers what Node's parser gave up on; the connection ends. */
-export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shapes: readonly Part[]): void {
+function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, shapes: readonly Part[]): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const refusal =
     parserErrors[error.code ?? ''] ?? new GatewayError('invalid_request', 'The request is not valid HTTP.');
@@ -46,10 +64,10 @@ export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
 export function refuseSocket(socket: Duplex, refusal: GatewayError, shapes: readonly Part[]): void {
   const { answer } = renderError(refusal, undefined, shapes);
   const body = answer.body as string;
-  endSocket(
-    socket,
-    `HTTP/1.1 ${answer.status} Error\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
+  const headers = { ...answer.headers, 'content-length': Buffer.byteLength(body), connection: 'close' };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = [`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`, ...lines].join('\r\n');
+  endSocket(socket, `${head}\r\n\r\n${body}`);
 }
 
 /** Time in which a peer that was told the end should have hung up, in milliseconds. */

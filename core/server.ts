@@ -8,7 +8,7 @@ import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
 import { GatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
-import { checkHead, hasArrived, refuseBrokenRequest } from './head.ts';
+import { checkHead, hasArrived, refuseWhatIsNoRequest, unmetExpectation } from './head.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
 import { SocketDoor, socketEndpoints } from './sockets.ts';
 import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
@@ -82,11 +82,14 @@ export class GatewayServer {
       connectionsCheckingInterval: 2_000,
       keepAliveTimeout: keepAliveMs,
       noDelay: true,
+      // Node would answer without a word; `checkHead` says what is missing.
+      requireHostHeader: false,
     });
     // Node would drop headers past its own count in silence; ours are counted and refused.
     this.#server.maxHeadersCount = 0;
     this.#server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
-    this.#server.on('clientError', (error, socket) => refuseBrokenRequest(error, socket, options.errorShapes));
+    refuseWhatIsNoRequest(this.#server, options.errorShapes);
+    this.#server.on('checkExpectation', (_incoming, outgoing) => this.#refuse(outgoing, unmetExpectation()));
     this.#door = new SocketDoor({
       endpoints: socketEndpoints(options.sockets),
       errorShapes: options.errorShapes,
@@ -184,7 +187,7 @@ export class GatewayServer {
       checkHead(incoming, this.#limits.maxHeaders);
       match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
-      return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
+      return this.#refuse(outgoing, error);
     }
     const { endpoint, run } = match.route;
     const request = new IncomingRequest(
@@ -263,6 +266,11 @@ export class GatewayServer {
         : statusAnswer(503, { status: 'not ready', waiting });
     }
     return path === '/' || path === '/api/hello' ? statusAnswer(200, { status: 'ok' }) : undefined;
+  }
+
+  /** What belongs to no exchange is worded without one. */
+  #refuse(outgoing: ServerResponse, error: unknown): void {
+    this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
   }
 
   #answerPlainly(outgoing: ServerResponse, answer: Answer): void {

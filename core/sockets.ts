@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { Bag, type BagMember } from './bag.ts';
 import type { Log, Part, SocketEndpoint } from './contract.ts';
 import { GatewayError } from './errors.ts';
-import { checkHead, endSocket, refuseSocket } from './head.ts';
+import { checkHead, refuseSocket } from './head.ts';
 
 export interface SocketDoorOptions {
   /** What the plugins of the gateway bring, by path. */
@@ -54,9 +54,10 @@ export class SocketDoor {
     socket.on('error', () => {});
     const path = incoming.url!.split('?', 1)[0]!;
     const endpoint = this.#options.endpoints.get(path);
-    if (endpoint === undefined) return void refuseUpgrade(socket);
+    const { errorShapes } = this.#options;
+    if (endpoint === undefined) return void refuseSocket(socket, noSocket(), errorShapes);
     const refusal = this.#refusal(incoming);
-    if (refusal !== undefined) return void refuseSocket(socket, refusal, this.#options.errorShapes);
+    if (refusal !== undefined) return void refuseSocket(socket, refusal, errorShapes);
     this.#count(socket);
     try {
       endpoint.accept(incoming, socket, head);
@@ -125,6 +126,5 @@ export function socketEndpoints(parts: readonly Part[]): Map<string, SocketEndpo
 }
 
 /** Coding clients fall back to plain HTTPS at once on a 426, and only after many tries on anything else. */
-function refuseUpgrade(socket: Duplex): void {
-  endSocket(socket, 'HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
-}
+const noSocket = () =>
+  new GatewayError('upgrade_required', 'There is no WebSocket at this address: send a plain HTTP request.');

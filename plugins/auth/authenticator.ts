@@ -91,7 +91,7 @@ export class Authenticator {
   /** Who sent this request. Known keys are answered without a promise. Throws or rejects with a GatewayError. */
   authenticate(request: ClientRequest): Caller | Promise<Caller> {
     const presented = presentedKeys(request, this.#carriers);
-    if (presented.length === 0) throw this.#failed(request, missingKey());
+    if (presented.length === 0) throw this.#failed(request, missingKey(this.#carriers));
     if (presented.length > 1) throw this.#failed(request, conflictingKeys());
     const key = presented[0]!;
     const fingerprint = fingerprintKey(key);

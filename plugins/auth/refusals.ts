@@ -1,5 +1,6 @@
 /** The words in which a request is turned away: the same for every key that does not admit, whatever the reason. */
 import { GatewayError } from '../../core/errors.ts';
+import type { Carrier } from './carriers.ts';
 
 const unauthenticated = (message: string) =>
   new GatewayError('unauthenticated', message, {
@@ -7,8 +8,21 @@ const unauthenticated = (message: string) =>
     headers: { 'www-authenticate': 'Bearer' },
   });
 
-export const missingKey = () =>
-  unauthenticated('An API key is missing. Send it in the header "Authorization: Bearer <API_KEY>".');
+const headers: Readonly<Partial<Record<Carrier, string>>> = {
+  bearer: '"Authorization: Bearer <API_KEY>"',
+  'x-api-key': '"x-api-key: <API_KEY>"',
+  'x-goog-api-key': '"x-goog-api-key: <API_KEY>"',
+};
+
+/**
+ * Names every header that is read: who has sent a key elsewhere sees that it was not looked for there. A key in an address
+ * ends in logs, and is recommended only where there is no other way.
+ */
+export function missingKey(carriers: readonly Carrier[]): GatewayError {
+  const named = carriers.flatMap((carrier) => headers[carrier] ?? []);
+  const place = named.length === 0 ? 'in the address: "?key=<API_KEY>"' : `in the header ${named.join(' or ')}`;
+  return unauthenticated(`An API key is missing. Send it ${place}.`);
+}
 export const conflictingKeys = () =>
   unauthenticated('Two different API keys were sent with this request. Send one of them.');
 export const invalidKey = () => unauthenticated('The API key is not valid.');

@@ -14,6 +14,26 @@ const template = z
     error: 'may hold {CODE}, {message} and {request_id}',
   });
 
+/** Protocols have a place of their own for the field at fault; here the message is all there is, and a vendor's may not name it. */
+function toldOf({ message, field }: GatewayError): string {
+  const named =
+    field === undefined ||
+    message
+      .toLowerCase()
+      .split(/[^\w-]+/)
+      .includes(lastNameIn(field));
+  return named ? message : `${message} Field: "${field}".`;
+}
+
+/** `messages[2].content` → `content`. */
+function lastNameIn(field: string): string {
+  return field
+    .replace(/(?:\[\w+\]|\.\d+)+$/, '')
+    .split('.')
+    .at(-1)!
+    .toLowerCase();
+}
+
 export default definePlugin({
   name: 'error-shape',
   config: z.strictObject({
@@ -27,7 +47,7 @@ export default definePlugin({
   setup(host, config) {
     let members = Object.entries(config.body);
     const worded = (error: GatewayError, requestId: string) => {
-      const values: Record<string, string> = { CODE: codeOf(error), message: error.message, request_id: requestId };
+      const values: Record<string, string> = { CODE: codeOf(error), message: toldOf(error), request_id: requestId };
       return Object.fromEntries(
         members.map(([name, text]) => [name, text.replace(placeholder, (_, key: string) => values[key]!)]),
       );

@@ -1,5 +1,5 @@
 /** The catalogue: the models of the configuration that somebody can serve, found by id or alias. Pure. */
-import type { Notice } from '../../core/contract.ts';
+import type { Endpoint, Notice } from '../../core/contract.ts';
 import type { Catalog, Model, Providers } from '../../core/vocabulary.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 import { reportPrices } from './price-report.ts';
@@ -15,6 +15,12 @@ export function buildCatalog(config: ModelsConfig, providers: Providers): Catalo
     for (const name of [id, ...section.aliases]) byName.set(name, model);
   }
   return { find: (id) => byName.get(id), list: () => models };
+}
+
+/** Of these models those that some endpoint of the gateway takes: what nobody can ask for is not on offer. */
+export function takenBy(endpoints: readonly Endpoint[], models: readonly Model[]): readonly Model[] {
+  const kinds = new Set<string>(['chat', ...endpoints.flatMap(({ takes }) => takes ?? [])]);
+  return models.every(({ kind }) => kinds.has(kind)) ? models : models.filter(({ kind }) => kinds.has(kind));
 }
 
 function toModel(id: string, section: ModelConfig): Model {

@@ -1,5 +1,5 @@
 /** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
-import { definePlugin, type Endpoint, type Host, type Part } from '../../core/contract.ts';
+import { definePlugin, type Endpoint, type Host, type Notice, type Part } from '../../core/contract.ts';
 import { priceDesk } from '../../core/desk.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { timesRatio } from '../../core/money.ts';
@@ -20,7 +20,7 @@ import {
   providers,
   translations,
 } from '../../core/vocabulary.ts';
-import { buildCatalog, catalogNotices, priceNotices } from './catalog.ts';
+import { buildCatalog, catalogNotices, priceNotices, takenBy } from './catalog.ts';
 import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
 import { openDesk } from './desk.ts';
 import { dialectOf, renderError } from './dialects.ts';
@@ -42,7 +42,10 @@ export default definePlugin<ModelsConfig>({
     const known = host.need(providers);
     let config = written;
     let offered = buildCatalog(config, known);
-    const current: Catalog = { find: (id) => offered.find(id), list: () => offered.list() };
+    const current: Catalog = {
+      find: (id) => offered.find(id),
+      list: () => takenBy(host.endpoints(), offered.list()),
+    };
     host.provide(catalog, current);
     host.provide(priceDesk, openDesk({ config: () => config, catalog: current, providers: known, clock: host.clock }));
     const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
@@ -54,7 +57,7 @@ export default definePlugin<ModelsConfig>({
     });
     let listing: Listing | undefined;
     // Worded at the first question: what can be called depends on plugins below.
-    const worded = () => (listing ??= buildListing(offered, known, host.find(translations)));
+    const worded = () => (listing ??= buildListing(current, known, host.find(translations)));
     const part: Part<ModelsConfig> = {
       endpoints: endpoints(worded),
       applies: (endpoint) => endpoint.states?.includes(call) ?? false,
@@ -68,6 +71,7 @@ export default definePlugin<ModelsConfig>({
       },
       notices: () => [
         ...catalogNotices(config, known),
+        ...untakenNotices(current, offered),
         ...priceNotices(config, host.clock.now()),
         ...undersellingPlans(config, host.find(plans), host.find(multipliers), host.clock.now()).map(
           (text) => ({ level: 'warning', text }) as const,
@@ -79,6 +83,14 @@ export default definePlugin<ModelsConfig>({
     return part;
   },
 });
+
+/** A file of models that several gateways share names some that not each of them serves. */
+function untakenNotices(listed: Catalog, offered: Catalog): Notice[] {
+  const taken = new Set(listed.list());
+  const names = offered.list().flatMap((model) => (taken.has(model) ? [] : [model.id]));
+  if (names.length === 0) return [];
+  return [{ level: 'info', text: `models that no endpoint of this gateway takes are not listed: ${names.join(', ')}` }];
+}
 
 function stating(offered: Catalog, host: Host): NonNullable<Part['handle']> {
   return async function models(exchange, next) {

@@ -1,8 +1,11 @@
 /** What an operator does with plans on the command line. */
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { formatUsd } from '../../core/money.ts';
+import { formatUsd, type Ratio, timesExactly } from '../../core/money.ts';
 import type { Accounts, PlanOffer, Plans, Shop } from '../../core/vocabulary.ts';
 import { accountOf, columns, textOf, timeText, type Values, wrong } from './words.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 export interface PlanTools {
   readonly host: Host;
@@ -52,8 +55,22 @@ function listPlans(plans: Plans): CommandResult {
     windowsOf(offer)
       .map(([name, limit]) => `${limit} in ${name}`)
       .join(', '),
+    offer.lastsMs === undefined ? '' : spanText(offer.lastsMs),
+    offer.multiplier === undefined ? '' : ratioText(offer.multiplier),
   ]);
-  return { json, text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS'], rows) };
+  return { json, text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS', 'LASTS', 'MULTIPLIER'], rows) };
+}
+
+/** As configuration has it: `30d`, `12h`, else in seconds. */
+function spanText(spanMs: number): string {
+  if (spanMs % dayMs === 0) return `${spanMs / dayMs}d`;
+  return spanMs % hourMs === 0 ? `${spanMs / hourMs}h` : `${spanMs / 1_000}s`;
+}
+
+/** `1.60`; configuration takes six decimals at most, so that it comes out exact. */
+function ratioText(ratio: Ratio): string {
+  const billionths = timesExactly(1_000_000_000n, ratio);
+  return billionths === undefined ? `${ratio.numerator}/${ratio.denominator}` : formatUsd(billionths);
 }
 
 function windowsOf({ windows = {} }: PlanOffer): [string, string][] {

@@ -233,10 +233,15 @@ export class Creation {
     if (!moved) await this.#fail(verdict?.error ?? busy, { ...this.#byDeparture(), states: ['reconciling'] });
   }
 
-  async #fail({ code, message }: TaskError, from: From): Promise<void> {
+  async #fail({ code, message, field, retryAfterMs }: TaskError, from: From): Promise<void> {
     await giveUp(this.#tools, this.#task, from, {
       state: 'failed',
-      error: { code, message },
+      error: {
+        code,
+        message,
+        ...(field === undefined ? {} : { field }),
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      },
       attempts: this.#attempts,
     });
   }

@@ -89,6 +89,7 @@ function order(rooms: Rooms, path: string, operation: string, shape: Shape): End
     method: 'POST',
     path,
     operation,
+    takes: operation === 'videos' ? 'video' : 'image',
     later: true,
     timeoutMs: config.wait + spareMs,
     states: [call, submission],

@@ -13,6 +13,10 @@ export type VendorFile = { readonly kept: Kept } | { readonly url: string; reado
 export interface TaskError {
   readonly code: string;
   readonly message: string;
+  /** The request's field at fault, where somebody has named it. */
+  readonly field?: string;
+  /** How long the vendor wants to be left alone, for who waits: counted from the end. */
+  readonly retryAfterMs?: number;
 }
 
 export interface StoredTask {

@@ -90,7 +90,7 @@ async function answer(exchange: Exchange, taking: Taking, placed: StoredTask, he
   // It may have begun by now; what the client is told is that it was taken.
   const taken = { ...placed, state: 'queued', progress: 0 } as const;
   if (!waits && !synchronous) return json(shape.submitted(viewOf(taken, tools.files, host)), headers);
-  const ended = await awaitEnd(exchange, taking, placed.id);
+  const ended = await awaitEnd(exchange, taking, placed.id).catch(unlessGatewayStops);
   if (ended === undefined) {
     const task = (await look(tools, placed.id)) ?? placed;
     return json(shape.submitted(viewOf(task, tools.files, host)), headers);
@@ -99,6 +99,11 @@ async function answer(exchange: Exchange, taking: Taking, placed: StoredTask, he
   const bytes = form === 'base64' ? await bytesOf(ended, tools) : undefined;
   const words = placed.kind === 'image' ? imageAnswer : shape;
   return json(words.told(viewOf(ended, tools.files, host, bytes)), headers);
+}
+
+/** The order goes on, and is paid, when the gateway that took it stops: its client is given the task to come back to, no error. */
+function unlessGatewayStops(reason: unknown): undefined {
+  if (!(reason instanceof GatewayError) || reason.kind !== 'overloaded') throw reason;
 }
 
 /** A database that was lost at the commit may have made it: an order that is there was taken. Throws the error where it is not. */

@@ -20,7 +20,7 @@ const unauthorizedMs = 600_000;
 const shortestRestMs = 1_000;
 const longestRestMs = 300_000;
 
-export const busy: TaskError = { code: 'upstream_busy', message: 'The model was overloaded for too long.' };
+export const busy: TaskError = { code: 'upstream_busy', message: 'The model is overloaded; try again later.' };
 const limited: TaskError = { code: 'upstream_rate_limited', message: 'The model takes no more requests for now.' };
 export const unknownOutcome: TaskError = {
   code: 'outcome_unknown',
@@ -57,21 +57,23 @@ function judgeRefusal(refusal: UpstreamRefusal): Verdict {
     return { ...refused, next: 'key', rest, error: busy };
   }
   if (status === 429) {
+    const forMs = retryAfterMs ?? rateLimitedMs;
     return {
       ...refused,
       next: 'key',
-      rest: { forMs: retryAfterMs ?? rateLimitedMs, allModels: false },
-      error: limited,
+      rest: { forMs, allModels: false },
+      error: { ...limited, retryAfterMs: forMs },
     };
   }
   if (status === 503 || status === 529) {
-    const rest = retryAfterMs === undefined ? {} : { rest: { forMs: retryAfterMs, allModels: false } };
-    return { ...refused, ...rest, next: 'place', error: busy };
+    if (retryAfterMs === undefined) return { ...refused, next: 'place', error: busy };
+    const rest = { forMs: retryAfterMs, allModels: false };
+    return { ...refused, rest, next: 'place', error: { ...busy, retryAfterMs } };
   }
   if (status >= 400 && status < 500) return { ...refused, next: 'end', error: wordsOf(refusal.error) };
   return { ...refused, next: 'place', error: failed };
 }
 
-function wordsOf({ code, message }: GatewayError): TaskError {
-  return { code: code ?? 'invalid_input', message };
+function wordsOf({ code, message, field }: GatewayError): TaskError {
+  return { code: code ?? 'invalid_input', message, ...(field === undefined ? {} : { field }) };
 }

@@ -69,12 +69,14 @@ export function endAsError({ state, error }: StoredTask): GatewayError {
   const code = error?.code ?? 'generation_failed';
   const message = error?.message ?? 'The task failed.';
   if (state === 'cancelled') return new GatewayError('conflict', message, { code, shouldRetry: false });
-  if (code === 'upstream_busy') return new GatewayError('overloaded', message, { code });
+  const wait = error?.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs };
+  if (code === 'upstream_busy') return new GatewayError('overloaded', message, { code, ...wait });
   // Not the client's own limit, which it would be told of with its headers.
-  if (code === 'upstream_rate_limited') return new GatewayError('rate_limited', message, { code: 'upstream' });
+  if (code === 'upstream_rate_limited') return new GatewayError('rate_limited', message, { code: 'upstream', ...wait });
   if (code === 'expired') return new GatewayError('upstream_timeout', message, { code, shouldRetry: false });
   if (operatorCodes.has(code)) return new GatewayError('upstream_failed', message, { code, shouldRetry: false });
-  return new GatewayError('invalid_request', message, { code, shouldRetry: false });
+  const named = error?.field === undefined ? {} : { field: error.field };
+  return new GatewayError('invalid_request', message, { code, shouldRetry: false, ...named });
 }
 
 /** Ends that are not about what the client has sent. */

@@ -127,6 +127,25 @@ test('an upgrade is refused with 426 at once', async () => {
   assert.match(firstLine(answer), / 426 /);
 });
 
+test('what Node would refuse without a word is refused with one', async () => {
+  const cases: readonly [request: string, status: number, kind: string, word: string][] = [
+    ['GET /a HTTP/1.1\r\nConnection: close', 400, 'invalid_request', 'no Host'],
+    ['POST /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: more', 400, 'invalid_request', 'Expect'],
+    ['CONNECT b:443 HTTP/1.1\r\nHost: b:443', 405, 'method_not_allowed', 'no proxy'],
+    ['GET /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket', 426, 'upgrade_required', 'WebSocket'],
+  ];
+  for (const [request, status, kind, word] of cases) {
+    const answer = await raw(`${request}\r\n\r\n`);
+    assert.match(firstLine(answer), new RegExp(` ${status} \\w`));
+    const { error } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as {
+      error: { type: string; message: string };
+    };
+    assert.equal(error.type, kind, answer);
+    assert.ok(error.message.includes(word), answer);
+  }
+  assert.match(firstLine(await raw('GET /a HTTP/1.0\r\n\r\n')), / 200 /);
+});
+
 test('HEAD /, GET / and HEAD /api/hello answer 200 without a key; health and readiness too', async () => {
   for (const [method, path] of [
     ['HEAD', '/'],

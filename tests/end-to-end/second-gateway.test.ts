@@ -98,6 +98,17 @@ test('every endpoint needs a key, the model list too, as bearer or x-api-key and
   assert.equal((await fetch(`${main.origin}/v1/models`)).status, 200);
 });
 
+test('what cannot be ordered here is not listed: it sells no videos', async () => {
+  const { key } = await alt.customer({ plan: 'payg' });
+  const listed = async (desk: Desk) => {
+    const answer = await fetch(`${desk.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+    return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
+  };
+  const ours = await listed(alt);
+  assert.ok(ours.includes('gpt-image-2') && !ours.includes('grok-imagine-video'));
+  assert.ok((await listed(main)).includes('grok-imagine-video'));
+});
+
 test('errors that belong to no endpoint are in shape, too', async () => {
   assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/nothing`)), [404, 'NOT_FOUND']);
   assert.deepEqual(await shape(await fetch(`${alt.origin}/v1/messages`)), [405, 'METHOD_NOT_ALLOWED']);
@@ -272,6 +283,30 @@ test('images are charged by what was made, and a failure costs nothing', async (
   assert.deepEqual(ends, ['SETTLE answered', 'VOID unknown']);
   assert.equal(usage[0]!.cost, 4n * perImage());
   assert.equal(await alt.balance(customer), 100_000_000_000n - 4n * perImage());
+});
+
+test("a vendor's refusal of an image names the field, where the shape or the protocol has a place for it", async () => {
+  const bad = picture('A cat', { quality: 'bogus', response_format: 'b64_json' });
+  const [ours, theirs] = [await alt.customer({ plan: 'payg' }), await main.customer({ plan: 'free' })];
+  const shaped = (await (await post(alt, '/v1/images/generations', ours.key, bad)).json()) as { message: string };
+  assert.match(shaped.message, /bogus.* Field: "quality"\.$/);
+  const official = await post(main, '/v1/images/generations', theirs.key, bad);
+  const { error } = (await official.json()) as { error: { param: unknown } };
+  assert.deepEqual([official.status, error.param], [400, 'quality']);
+});
+
+test('who waits for an image of a busy vendor is told when to come again, as with any other call', async () => {
+  const customer = await alt.customer({ plan: 'payg' });
+  // Of two vendors that nobody else here asks: their keys rest afterwards.
+  for (const [model, status, code] of [
+    ['grok-imagine-image', 429, 'RATE_LIMITED'],
+    ['doubao-seedream-4-5-251128', 503, 'UPSTREAM_ERROR'],
+  ] as const) {
+    const prompt = `[[sandbox: status=${status} retry_after=7]]`;
+    const answer = await post(alt, '/v1/images/generations', customer.key, { model, prompt });
+    assert.equal(answer.headers.get('retry-after'), '7', model);
+    assert.deepEqual(await shape(answer), [status, code]);
+  }
 });
 
 test('images are finished when their client leaves, and paid as the vendor bills them', async () => {

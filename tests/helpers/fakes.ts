@@ -23,7 +23,15 @@ export interface FakeHost extends Host {
   readonly intervals: { intervalMs: number; name: string; work: () => void | Promise<void> }[];
 }
 
-export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'directory' | 'mode'>> = {}): FakeHost {
+/** Where a gateway takes orders of images and videos: without them, models of these kinds are not listed. */
+export const orderEndpoints: readonly Endpoint[] = [
+  { method: 'POST', path: '/v1/images/generations', operation: 'images', takes: 'image' },
+  { method: 'POST', path: '/v1/videos', operation: 'videos', takes: 'video' },
+];
+
+type Chosen = 'gateway' | 'schema' | 'directory' | 'mode' | 'endpoints';
+
+export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
   const services = new Map<Service<unknown>, unknown>();
   const lines: FakeHost['lines'] = [];
   const intervals: FakeHost['intervals'] = [];
@@ -41,6 +49,7 @@ export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'dir
     commonDirectory: options.directory ?? '/nonexistent',
     crew: alone,
     mode: 'serve',
+    endpoints: () => [],
     ...options,
     log: {
       debug: write('debug'),
@@ -60,7 +69,6 @@ export function fakeHost(options: Partial<Pick<Host, 'gateway' | 'schema' | 'dir
     },
     find: <T>(service: Service<T>) => services.get(service) as T | undefined,
     provide: (service, value) => void services.set(service, value),
-    endpoints: () => [],
     every: (intervalMs, name, work) => void intervals.push({ intervalMs, name, work }),
     advance: (milliseconds) => {
       time += milliseconds;

@@ -8,7 +8,7 @@ import { type Catalog, catalog } from '../../../core/vocabulary.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import routePlugin from '../../../plugins/route/index.ts';
-import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { fakeHost, orderEndpoints, setUp } from '../../helpers/fakes.ts';
 
 interface ProviderSection {
   keys: string;
@@ -32,7 +32,7 @@ const image = `gpt-image-2 gemini-3-pro-image-preview grok-imagine-image-pro gro
 const video = ['grok-imagine-video'];
 
 async function shipped(providerSections: Record<string, ProviderSection>): Promise<Catalog> {
-  const host = fakeHost();
+  const host = fakeHost({ endpoints: () => orderEndpoints });
   const keyed = Object.entries(providerSections).map(([name, section]) => [name, { ...section, keys: 'test' }]);
   await setUp(providersPlugin, host, Object.fromEntries(keyed));
   await setUp(modelsPlugin, host, models);
@@ -137,7 +137,7 @@ test('the gateways list their plugins in an order in which each finds what it ne
 
 test('the sections of the gateways are understood by the plugins they are for', async () => {
   const main = read('main.yaml');
-  const host = fakeHost();
+  const host = fakeHost({ endpoints: () => orderEndpoints });
   await setUp(providersPlugin, host, demo);
   await setUp(routePlugin, host, main.route);
   const part = await setUp(modelsPlugin, host, models);

@@ -9,7 +9,7 @@ import type { Usage } from '../../../core/usage.ts';
 import { catalog } from '../../../core/vocabulary.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
-import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { fakeHost, orderEndpoints, setUp } from '../../helpers/fakes.ts';
 
 /** Tokens at USD per million, then pieces at USD each. */
 type Sum = { readonly tokens?: readonly [number, string][]; readonly pieces?: readonly [number, string][] };
@@ -269,7 +269,7 @@ function oracle({ tokens = [], pieces = [] }: Sum, ratio: string): bigint {
 }
 
 const read = (name: string) => parse(readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8'));
-const host = fakeHost();
+const host = fakeHost({ endpoints: () => orderEndpoints });
 const { providers } = read('shared.yaml') as { providers: Record<string, object> };
 await setUp(
   providersPlugin,

@@ -6,7 +6,7 @@ import type { Answer, Endpoint, Exchange, Part } from '../../../core/contract.ts
 import { toGatewayError } from '../../../core/errors.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
-import { type FakeHost, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
+import { type FakeHost, fakeExchange, fakeHost, orderEndpoints, setUp } from '../../helpers/fakes.ts';
 
 const keys = 'one';
 export const vendors = {
@@ -32,8 +32,11 @@ export const models = {
   painter: { owned_by: 'acme', kind: 'image', targets: ['acme'], price: { image: 0.02 }, price_source: 'example' },
 };
 
-export async function start(section: unknown = models): Promise<{ host: FakeHost; part: Part }> {
-  const host = fakeHost();
+export async function start(
+  section: unknown = models,
+  endpoints = orderEndpoints,
+): Promise<{ host: FakeHost; part: Part }> {
+  const host = fakeHost({ endpoints: () => endpoints });
   await setUp(providersPlugin, host, vendors);
   return { host, part: await setUp(modelsPlugin, host, section) };
 }

@@ -5,7 +5,9 @@ import Anthropic from '@anthropic-ai/sdk';
 import { ApiError, GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import type { Part } from '../../../core/contract.ts';
-import { ask, collect, json, serve, start } from './helpers.ts';
+import { catalog } from '../../../core/vocabulary.ts';
+import { orderEndpoints } from '../../helpers/fakes.ts';
+import { ask, collect, json, models, serve, start } from './helpers.ts';
 
 const large = 'acme/large:latest';
 const offered = [large, 'small', 'painter'];
@@ -31,6 +33,26 @@ test('the common list has exactly the members of the interface, and only models 
       { id: 'painter', object: 'model', created: 0, owned_by: 'acme' },
     ],
   });
+});
+
+test('models of a kind that no endpoint of the gateway takes are not on offer, and the operator is told', async () => {
+  const film = { owned_by: 'acme', kind: 'video', targets: ['acme'], price: { second: 0.1 } };
+  const { host, part } = await start(
+    { ...models, film },
+    orderEndpoints.filter(({ takes }) => takes !== 'video'),
+  );
+  const { data = [] } = json(await ask(part, '/v1/models'));
+  assert.deepEqual(
+    data.map(({ id }) => id),
+    [large, 'small', 'painter'],
+  );
+  assert.equal((await ask(part, '/v1/models/film')).status, 404);
+  assert.deepEqual(
+    host.need(catalog).list(),
+    [large, 'small', 'unpriced', 'painter'].map((id) => host.need(catalog).find(id)),
+  );
+  const told = part.notices!().map(({ text }) => text);
+  assert.ok(told.includes('models that no endpoint of this gateway takes are not listed: film'), told.join('\n'));
 });
 
 test('who asks, and how, decides the dialect', async () => {

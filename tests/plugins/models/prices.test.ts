@@ -21,7 +21,7 @@ import {
 } from '../../../core/vocabulary.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
-import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
+import { fakeExchange, fakeHost, okAnswer, orderEndpoints, setUp } from '../../helpers/fakes.ts';
 import { vendors } from './helpers.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'prices-'));
@@ -29,7 +29,7 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 
 /** The fakes' clock stands at 2027-01-15T08:00Z, a Friday. */
 async function start(models: Record<string, object>, offers: Partial<PlanOffer>[] = []) {
-  const host = fakeHost();
+  const host = fakeHost({ endpoints: () => orderEndpoints });
   await setUp(providersPlugin, host, vendors);
   const list = offers.map((offer, index) => ({
     name: `p${index}`,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type Call, call, catalog, model, priceFloor } from '../../../core/vocabulary.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
-import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
+import { fakeExchange, fakeHost, okAnswer, orderEndpoints, prepare, setUp } from '../../helpers/fakes.ts';
 import { ask, models, vendors } from './helpers.ts';
 
 const chatCall: Call = {
@@ -18,7 +18,7 @@ const chatCall: Call = {
 };
 
 async function open() {
-  const host = fakeHost();
+  const host = fakeHost({ endpoints: () => orderEndpoints });
   const providers = await setUp(providersPlugin, host, vendors);
   const part = await setUp(modelsPlugin, host, models);
   return { host, providers, part, offered: host.need(catalog) };

@@ -235,6 +235,8 @@ test('plans are listed and bought on the command line', async () => {
   const { text } = await stall.command('plans list');
   assert.match(text, /free \(default\) +0\.00/);
   assert.match(text, /pro +20\.00 +25\.00 a month +5\.00 in 5h, 15\.00 in week/);
+  assert.match(text, /PLAN .* LASTS +MULTIPLIER\n/);
+  assert.match(text, /saver +30\.00 +30d +1\.60/);
   const values = { plan: 'pro', account: 'alice', reference: 'paper 7' };
   assert.match((await stall.command('plans buy', values)).text, /alice is on plan pro for 20\.00 USD.* 30\.00 USD/);
   assert.match((await stall.command('plans buy', values)).text, / 30\.00 USD/);

@@ -1,0 +1,64 @@
+/** The second gateway stops while a client waits for its image: the order goes on, so its client is given the task, not an error. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { databaseUrl } from '../helpers/database.ts';
+import { startGateway, type TestGateway } from '../helpers/gateway.ts';
+import { fillDirectory } from '../helpers/template.ts';
+import { dropSchema, faces, until } from './house.ts';
+
+const schema = `alt_${randomBytes(6).toString('hex')}`;
+let directory: string;
+
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'drain-orders-'));
+  if (databaseUrl === undefined) await fillDirectory(directory);
+});
+after(async () => {
+  await rm(directory, { recursive: true, force: true });
+  await dropSchema(schema);
+});
+
+const ask = { model: 'gpt-image-2', size: '1024x1024', quality: 'low' };
+/** Two times 0.006 USD. */
+const price = 12_000_000n;
+
+function start(): Promise<TestGateway> {
+  const database = databaseUrl === undefined ? '' : `storage: { database: "${databaseUrl}" }\n`;
+  const server = 'server: { drain: { grace: 50ms, deadline: 200ms } }\n';
+  return startGateway(`include: config/demo-alt.yaml\nschema: ${schema}\n${database}${server}`, { directory });
+}
+
+test('whoever waits for an image when the gateway stops is given the task, which is done and paid', async () => {
+  const first = await start();
+  const customer = await faces(first).customer({ plan: 'payg' });
+  const headers = { authorization: `Bearer ${customer.key}` };
+  const order = fetch(`${first.origin}/v1/images/generations`, {
+    method: 'POST',
+    headers,
+    // Of a vendor that answers with the bytes: an address would lead into the sandbox that ends here.
+    body: JSON.stringify({ ...ask, prompt: 'A cat [[sandbox: delay=1500ms]]' }),
+  });
+  const list = async () => (await fetch(`${first.origin}/v1/tasks`, { headers })).text();
+  await until('the vendor paints', async () => (await list()).includes('"processing"'));
+  const stopped = first.stop();
+  const answer = await order;
+  const told = (await answer.json()) as { code: number; data: { id: string; status: string } };
+  assert.deepEqual([answer.status, told.code, told.data.status], [200, 200, 'submitted']);
+  await stopped;
+
+  const second = await start();
+  try {
+    const desk = faces(second);
+    const look = async () => (await fetch(`${second.origin}/v1/tasks/${told.data.id}`, { headers })).text();
+    await until('the order has ended', async () => /"status":"(completed|failed)"/.test(await look()));
+    const { ends } = await desk.books(customer, 1);
+    assert.deepEqual(ends, ['SETTLE answered']);
+    assert.equal(await desk.balance(customer), 100_000_000_000n - price);
+  } finally {
+    await second.stop();
+  }
+});
