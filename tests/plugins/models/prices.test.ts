@@ -411,6 +411,43 @@ test('prices import writes a file to include; hand-written prices are replaced o
   assert.equal(readFileSync(to, 'utf8'), 'models: {}\n');
 });
 
+test('an import keeps what earlier ones have written, also of models that the list has no more', async () => {
+  const to = join(directory, 'kept.yaml');
+  const written = () => parse(readFileSync(to, 'utf8')).models as Record<string, object>;
+  const { part } = await start(catalogue);
+  await run(part, 'prices import', { file: listFile(), to, models: 'small' });
+  const { small } = written();
+  await run(part, 'prices import', { file: listFile(), to, models: 'ranges' });
+  assert.deepEqual([Object.keys(written()), written()['small']], [['ranges', 'small'], small]);
+  const { part: later } = await start({ ...catalogue, small: { ...small } });
+  const list = listFile('{"filmer": {"output_cost_per_second": 0.06}}');
+  const { text } = await run(later, 'prices import', { file: list, to });
+  assert.match(text, /^small: not in the list; the price imported before stays$/m);
+  assert.deepEqual([Object.keys(written()), written()['small']], [['filmer', 'ranges', 'small'], small]);
+  const { small: _gone, ...others } = catalogue;
+  await run((await start(others)).part, 'prices import', { file: list, to });
+  assert.deepEqual(Object.keys(written()), ['filmer', 'ranges'], 'a model that is no more on offer leaves the file');
+});
+
+test('prices import gives nothing away: zeros are no price, and what it cannot read is told by its name', async () => {
+  const { part } = await start(catalogue);
+  const list = `{
+    "large-2": {"input_cost_per_token": 0, "output_cost_per_token": 0.0},
+    "small": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06, "cache_read_input_token_cost": "1e-07", "rpm": -1},
+    "ranges": {"input_cost_per_token": -1e-06, "output_cost_per_token": 1e-06}}`;
+  const { text } = await run(part, 'prices import', { file: listFile(list) });
+  assert.match(text, /^large: the list has nothing but zeros; write "price: free" if it is free$/m);
+  assert.match(text, /^ {2}! cache_read_input_token_cost \(a text, not a number\) cannot be said here$/m);
+  assert.match(text, /^ranges: input_cost_per_token: "-1e-06" is not a decimal number/m);
+});
+
+test('a ratio is the same however it is written', async () => {
+  const price = { input: 1, output: 2, service: { fast: 2 } };
+  const { part } = await start({ m: { price } });
+  const list = `{"m": {"input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06, "provider_specific_entry": {"fast": 2.0}}}`;
+  assert.match((await run(part, 'prices import', { file: listFile(list) })).text, /^1 prices are the same/m);
+});
+
 test('a file that is no price list is refused in a sentence', async () => {
   const { part } = await start(catalogue);
   await assert.rejects(run(part, 'prices import', { file: listFile('{') }), /is no price list/);
