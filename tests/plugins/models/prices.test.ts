@@ -181,6 +181,9 @@ test('a sale below cost is a configuration error, unless said otherwise', async 
     start({ m: { price, cost: cheap } }, [{}, { multiplier: parseRatio('0.1'), models: new Set(['other']) }]),
   ];
   for (const { part } of await Promise.all(fine)) assert.deepEqual(faults(part), []);
+  const byAlias = [{}, { multiplier: parseRatio('0.6'), models: new Set(['best']) }];
+  const aliased = await start({ m: { price, cost: cheap, aliases: ['best'] } }, byAlias);
+  assert.match(faults(aliased.part)[0]!, /2\.00 × 6\/10/, 'a plan may allow the model by another name');
   const { part, host } = await start({ m: { price, cost: cheap } });
   host.provide(multipliers, { lowest: () => parseRatio('0.5') });
   assert.match(faults(part)[0]!, /2\.00 × 5\/10/);
