@@ -2,7 +2,7 @@
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Accounts, PlanOffer, Plans, Shop } from '../../core/vocabulary.ts';
-import { accountOf, columns, textOf, timeText, type Values, wrong } from './words.ts';
+import { accountOf, columns, spanText, textOf, timeText, type Values, wrong } from './words.ts';
 
 export interface PlanTools {
   readonly host: Host;
@@ -52,8 +52,22 @@ function listPlans(plans: Plans): CommandResult {
     windowsOf(offer)
       .map(([name, limit]) => `${limit} in ${name}`)
       .join(', '),
+    termText(offer),
+    offer.multiplier === undefined ? '1' : `${offer.multiplier.numerator}/${offer.multiplier.denominator}`,
+    Object.entries(offer.limits)
+      .map(([name, limit]) => `${name} ${limit}`)
+      .join(', '),
+    offer.models === undefined ? 'all' : [...offer.models].join(', '),
   ]);
-  return { json, text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS'], rows) };
+  return { json, text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS', 'LASTS', 'RATIO', 'LIMITS', 'MODELS'], rows) };
+}
+
+/** As `endOf` has it. */
+function termText({ lastsMs, grant, price, renew }: PlanOffer): string {
+  const ends = lastsMs !== undefined || (grant !== undefined && price > 0n);
+  if (!ends) return 'for good';
+  const length = lastsMs === undefined ? `a ${grant!.every}` : spanText(lastsMs);
+  return renew ? `${length}, renewed` : length;
 }
 
 function windowsOf({ windows = {} }: PlanOffer): [string, string][] {

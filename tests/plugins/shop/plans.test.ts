@@ -233,8 +233,10 @@ test('plans are listed and bought on the command line', async () => {
   const stall = await openStall();
   await stall.account('alice', '25');
   const { text } = await stall.command('plans list');
-  assert.match(text, /free \(default\) +0\.00/);
-  assert.match(text, /pro +20\.00 +25\.00 a month +5\.00 in 5h, 15\.00 in week/);
+  assert.match(text, /free \(default\) +0\.00 +for good/);
+  assert.match(text, /pro +20\.00 +25\.00 a month +5\.00 in 5h, 15\.00 in week +a month +1 +all$/m);
+  assert.match(text, /day +2\.00 +3\.00 a day +a day, renewed +1 +all$/m);
+  assert.match(text, /saver +30\.00 +30d +16\/10 +all$/m);
   const values = { plan: 'pro', account: 'alice', reference: 'paper 7' };
   assert.match((await stall.command('plans buy', values)).text, /alice is on plan pro for 20\.00 USD.* 30\.00 USD/);
   assert.match((await stall.command('plans buy', values)).text, / 30\.00 USD/);
