@@ -121,10 +121,11 @@ function toVersion(written: Written): PriceVersion {
   const base = named({ ...others, image: amountOf(image), second: amountOf(second) });
   const tiers = [
     ...levelTiers(above),
-    ...Object.entries(hours ?? {}).map(([text, times]): PriceTier => ({ name: text, hours: parseHours(text), times })),
     ...Object.keys(service ?? {})
       .sort()
       .flatMap((name) => serviceTiers(name, service![name]!)),
+    // Behind the services: the hour multiplies their own prices too.
+    ...Object.entries(hours ?? {}).map(([text, times]): PriceTier => ({ name: text, hours: parseHours(text), times })),
   ];
   return versionOf({ name: version, from, until, base, tiers, image: tableOf(image), second: tableOf(second) });
 }

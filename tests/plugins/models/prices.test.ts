@@ -96,6 +96,13 @@ test('levels, services, hours and tables are read exactly', async () => {
     ),
     ['2.00', '1.00', '1.00', '3.00', '3.00'],
   );
+  const fast = { ...hours, cache_read: 0.5, service: { fast: { input: 5, output: 5 }, slow: 0.5 } };
+  const peak = (tier: string) => amount(fast, { input: 1_000_000, cache_read: 1_000_000 }, { services: { tier } });
+  assert.deepEqual(
+    [await peak('fast'), await peak('slow')],
+    ['11.00', '1.50'],
+    'the hour multiplies whatever is asked',
+  );
   const image = { image: { '1K': 0.02, 'high 4k': 0.3, default: 0.05 } };
   const { host } = await start({ m: { kind: 'image', price: image } });
   const book = host.need(catalog).find('m')!.prices!;
