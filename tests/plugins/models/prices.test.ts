@@ -145,6 +145,15 @@ test('prices that make no sense are refused where they are written', async () =>
   await refuses({ ...base, above: { '200k': { inptu: 2 } } }, /inptu/);
   await refuses({ ...base, hours: { 'monday 1-2': 2 } }, /is not a time/);
   await refuses({ ...base, hours: { '25:00-26:00': 2 } }, /is not a time/);
+  await refuses({ ...base, hours: { 'mon-fri 01:00-03:00': 2, 'fri 02:59-04:00': 3 } }, /overlap/);
+  await refuses({ ...base, hours: { 'sun 22:00-02:00': 2, 'mon 01:00-03:00': 3 } }, /overlap/);
+  await start({
+    m: { price: { ...base, hours: { 'mon 01:00-03:00': 2, 'mon 03:00-04:00': 3, 'tue 01:00-03:00': 3 } } },
+  });
+  await refuses({ ...base, above: { '200k': { input: 1 }, '200000': { input: 2 } } }, /are one length/);
+  await refuses({ ...base, image: { 'high 1k': 1, '1K HIGH': 2 } }, /are the same words/);
+  await refuses({ ...base, valid_from: '2027-02-29' }, /must be a date/);
+  await refuses({ ...base, valid_from: '2027-02-30T10:00Z' }, /must be a date/);
   await refuses({ ...base, image: {} }, /at least one entry/);
   await refuses({ ...base, valid_from: 'soon' }, /must be a date/);
   await refuses({ ...base, valid_from: '2027-01-02', valid_until: '2027-01-01' }, /ends before it begins/);
