@@ -233,8 +233,10 @@ test('the floor holds in every tier, at every target, and at every time to come'
 test('prices check lists holes, losses, ends, examples and unknown names', async () => {
   const price = { input: 1, output: 1 };
   const models = {
-    fine: { price, cost: price },
+    fine: { price: { ...price, call: 0 }, cost: price },
     unpriced: {},
+    gift: { price: 'free', cost: 'free' },
+    drawn: { kind: 'image', price: { image: 1 }, cost: { image: 1 } },
     ending: { price: [{ ...price, valid_until: '2027-02-01' }], cost: price },
     promoted: {
       price: [price, { ...price, input: 0.5, version: 'promo', valid_from: '2027-01-01', valid_until: '2027-01-20' }],
@@ -251,6 +253,8 @@ test('prices check lists holes, losses, ends, examples and unknown names', async
   assert.deepEqual(report['unknown'], [{ model: 'gone', plan: 'p0' }]);
   assert.deepEqual(report['examples'], ['promoted']);
   assert.deepEqual(report['costless'], ['promoted']);
+  assert.deepEqual(report['toolless'], ['ending', 'promoted', 'loss']);
+  assert.match(text, /^free tools: .* have ending, promoted, loss$/m);
   assert.match(text, /^loss: loss: input is sold at 1\.00/m);
   assert.match(text, /^ends: promoted promo-\w+ at 2027-01-20T00:00Z, then \w{12}$/m);
   assert.match(text, /^ends: ending \w{12} at 2027-02-01T00:00Z, then not sold$/m);
