@@ -1,14 +1,16 @@
 /** What an operator does with plans on the command line. */
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { formatUsd } from '../../core/money.ts';
-import type { Accounts, PlanOffer, Plans, Shop } from '../../core/vocabulary.ts';
-import { accountOf, columns, spanText, textOf, timeText, type Values, wrong } from './words.ts';
+import { formatUsd, zero } from '../../core/money.ts';
+import type { Accounts, PlanOffer, Plans, Pool, Shop } from '../../core/vocabulary.ts';
+import { enterPlan, offerNamed } from './sale.ts';
+import { accountOf, columns, spanOf, spanText, textOf, timeText, type Values, wrong } from './words.ts';
 
 export interface PlanTools {
   readonly host: Host;
   readonly shop: Shop;
   readonly plans: Plans;
   readonly accounts: Accounts;
+  readonly pool: Pool;
 }
 
 export function planCommands(tools: PlanTools): Command[] {
@@ -27,6 +29,16 @@ export function planCommands(tools: PlanTools): Command[] {
         '--reference <text>': 'names the purchase: a second one of the same reference changes nothing',
       },
       run: (values) => buy(tools, values),
+    },
+    {
+      name: 'plans give',
+      summary: 'Puts an account on a plan without a price; one that runs already is extended, another one ends now.',
+      arguments: ['<plan>'],
+      options: {
+        '--account <name>': 'account that gets the plan, by name or id',
+        '--lasts <time>': 'how long, such as 30d; without it as long as it is sold for',
+      },
+      run: (values) => give(tools, values),
     },
   ];
 }
@@ -84,5 +96,18 @@ async function buy({ host, shop, accounts }: PlanTools, values: Values): Promise
   return {
     json: { account: account.name, plan, price: formatUsd(price), ends, balance: formatUsd(balance) },
     text: `${account.name} is on plan ${plan} for ${formatUsd(price)} USD; it ends: ${ends}; the balance is ${formatUsd(balance)} USD.`,
+  };
+}
+
+async function give(tools: PlanTools, values: Values): Promise<CommandResult> {
+  const { accounts, plans, pool } = tools;
+  const offer = offerNamed(plans, textOf(values, 'plan') ?? '');
+  const lengthMs = spanOf(values, 'lasts');
+  const account = await accountOf(accounts, values);
+  const endsAt = await pool.transact(account.id, zero, (posting) => enterPlan(tools, posting, offer, lengthMs));
+  const ends = timeText(endsAt, 'never');
+  return {
+    json: { account: account.name, plan: offer.name, ends },
+    text: `${account.name} is on plan ${offer.name}; it ends: ${ends}.`,
   };
 }
