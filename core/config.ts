@@ -168,7 +168,7 @@ export function readSections(
 }
 
 function problemsOf(error: z.ZodError, above: readonly string[], yaml: LoadedYaml): Problem[] {
-  return error.issues.flatMap((issue) => {
+  return error.issues.flatMap(inBestForm).flatMap((issue) => {
     const path = [...above, ...issue.path];
     if (issue.code !== 'unrecognized_keys')
       return [{ where: yaml.where(path), message: yaml.hide(`${written(path)}: ${lowerFirst(issue.message)}`) }];
@@ -177,6 +177,45 @@ function problemsOf(error: z.ZodError, above: readonly string[], yaml: LoadedYam
       message: `${written([...path, key])}: there is no such setting`,
     }));
   });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** Of a value that may have several forms: what is wrong with it in the form that it was meant in, else which forms there are. */
+function inBestForm(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const meant = issue.errors
+    .filter((branch) => !branch.some(isOfOtherForm))
+    .toSorted((left, right) => depthOf(right) - depthOf(left))[0];
+  if (meant !== undefined)
+    return meant.flatMap((inner) => inBestForm({ ...inner, path: [...issue.path, ...inner.path] }));
+  const forms = [...new Set(issue.errors.flatMap((branch) => branch.flatMap(formsIn)))];
+  return forms.length === 0 ? [issue] : [{ ...issue, message: `must be ${forms.join(' or ')}` }];
+}
+
+/** Whether the whole value, not a part of it, is nothing that the form could be. */
+function isOfOtherForm(issue: Issue): boolean {
+  if (issue.path.length > 0) return false;
+  if (issue.code === 'invalid_union') return issue.errors.every((branch) => branch.some(isOfOtherForm));
+  return issue.code === 'invalid_type' || issue.code === 'invalid_value';
+}
+
+function depthOf(branch: readonly Issue[]): number {
+  return Math.max(...branch.map(({ path }) => path.length));
+}
+
+const formNames: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'text',
+};
+
+function formsIn(issue: Issue): string[] {
+  if (issue.path.length > 0) return [];
+  if (issue.code === 'invalid_union') return issue.errors.flatMap((branch) => branch.flatMap(formsIn));
+  if (issue.code === 'invalid_value') return issue.values.map((value) => `"${String(value)}"`);
+  return issue.code === 'invalid_type' ? [formNames[issue.expected] ?? `a ${issue.expected}`] : [];
 }
 
 function written(path: readonly PropertyKey[]): string {

@@ -46,10 +46,10 @@ export function formatUsd(amount: bigint): string {
   return `${sign}${digits.slice(0, -9)}.${fraction}`;
 }
 
-/** `"1.6"` → 16/10. Positive decimal text with at most six decimals; anything else throws a RangeError. */
+/** `"1.6"`, `"1.60"` → 16/10. Positive decimal text with at most six decimals; anything else throws a RangeError. */
 export function parseRatio(text: string): Ratio {
   const match = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text.trim());
-  const decimals = match?.[2] ?? '';
+  const decimals = (match?.[2] ?? '').replace(/0+$/, '');
   const numerator = match === null ? 0n : BigInt(match[1]! + decimals);
   if (numerator === 0n) throw new RangeError(`"${text}" is not a positive ratio with at most six decimals`);
   return { numerator, denominator: 10n ** BigInt(decimals.length) };

@@ -26,7 +26,7 @@ export function accountCommands(host: Host, book: AccountBook): Command[] {
     {
       name: 'accounts list',
       summary: 'Lists the accounts.',
-      run: async () => listAccounts(await book.list()),
+      run: async () => listAccounts(await book.list(), host.clock.now()),
     },
     switchCommand(book, 'accounts disable', 'Refuses every key of an account from now on.', true),
     switchCommand(book, 'accounts enable', 'Lets a disabled account in again.', false),
@@ -110,9 +110,22 @@ function openingCredit(host: Host, amountText: string): { book: Ledger; amount: 
   throw wrong('credit', `"${amountText}" is not an amount of USD above zero with at most nine decimals.`);
 }
 
-function listAccounts(rows: readonly AccountRow[]): CommandResult {
-  const lines = rows.map((row) => [row.name, row.plan, row.disabled ? 'disabled' : 'active', row.id]);
-  return { json: rows, text: table(['NAME', 'PLAN', 'STATE', 'ID'], lines) };
+function listAccounts(rows: readonly AccountRow[], now: number): CommandResult {
+  const lines = rows.map((row) => [
+    row.name,
+    row.plan,
+    endText(row.planEndsAt, now),
+    row.multiplier ?? '1',
+    row.disabled ? 'disabled' : 'active',
+    row.id,
+  ]);
+  return { json: rows, text: table(['NAME', 'PLAN', 'ENDS', 'RATIO', 'STATE', 'ID'], lines) };
+}
+
+/** The name of a plan stays with its account after its end, so that it can be renewed; the default plan holds then. */
+function endText(endsAt: Date | null, now: number): string {
+  if (endsAt === null) return 'never';
+  return endsAt.getTime() <= now ? `ended ${endsAt.toISOString()}` : endsAt.toISOString();
 }
 
 function switchCommand(book: AccountBook, name: string, summary: string, disabled: boolean): Command {

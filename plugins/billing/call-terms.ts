@@ -40,7 +40,7 @@ export function termsOf(exchange: Exchange, rules: HoldRules, at: number): Terms
     context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
     ratio: ratioOf(exchange, entry, who),
     inputTokens: request.inputTokens,
-    outputTokens: Math.min(outputHeld(request, entry, rules) * request.choices, maxCount),
+    outputTokens: Math.min(outputHeld(request, entry, rules), maxCount),
     allowance: allowanceOf(request),
     entry,
     plan: planOf(exchange),
@@ -53,12 +53,17 @@ function planOf(exchange: Exchange): StatedPlan | undefined {
   return terms && { terms, at: exchange.receivedAt };
 }
 
-/** Of each answer. A client may ask for more than the model gives. */
-function outputHeld({ stream, maxOutputTokens }: Call, entry: Model, { stepTokens, wholeAnswers }: HoldRules): number {
+/**
+ * A client may ask for more than the model gives. Of several answers that are not streamed one alone is held by the step:
+ * all of them end at once, so that each of the others could put the account as far below zero again.
+ */
+function outputHeld(request: Call, entry: Model, { stepTokens, wholeAnswers }: HoldRules): number {
+  const { stream, maxOutputTokens, choices } = request;
   const longest = entry.maxOutputTokens ?? entry.contextTokens;
-  if (wholeAnswers === 'step' || stream)
-    return Math.min(maxOutputTokens ?? entry.maxOutputTokens ?? stepTokens, stepTokens);
-  return Math.min(maxOutputTokens ?? longest ?? stepTokens, longest ?? Number.POSITIVE_INFINITY);
+  const step = Math.min(maxOutputTokens ?? entry.maxOutputTokens ?? stepTokens, stepTokens);
+  if (stream) return step * choices;
+  const whole = Math.min(maxOutputTokens ?? longest ?? stepTokens, longest ?? Number.POSITIVE_INFINITY);
+  return wholeAnswers === 'bound' ? whole * choices : step + Math.max(whole, step) * (choices - 1);
 }
 
 const standard: PriceContext = {};

@@ -1,13 +1,13 @@
 /** The operator's commands about the books: show an account's ledger, check the invariants. */
 import type { Command, CommandResult } from '../../core/contract.ts';
 import { formulaOf } from '../../core/formula.ts';
-import { formatUsd } from '../../core/money.ts';
+import { cost, formatUsd } from '../../core/money.ts';
 import { readCount, type Usage } from '../../core/usage.ts';
 import type { PoolView } from '../../core/vocabulary.ts';
 import { type CommandTools, findAccount, missing, type Values } from './command-words.ts';
 import { leaseCommands } from './leases/commands.ts';
 import { moneyCommands } from './money-commands.ts';
-import { decodePrice } from './records.ts';
+import { decodePrice, decodeRatio } from './records.ts';
 import type { StoredRow } from './rows.ts';
 
 export function commandsOf(tools: CommandTools): Command[] {
@@ -52,7 +52,8 @@ async function showLedger(tools: CommandTools, values: Values): Promise<CommandR
       '  ',
     ),
   );
-  const text = [...poolLines(view), '', ...(lines.length > 0 ? lines : [`${account.name} has no ledger rows.`])];
+  const now = new Date(tools.host.clock.now()).toISOString();
+  const text = [...poolLines(view, now), '', ...(lines.length > 0 ? lines : [`${account.name} has no ledger rows.`])];
   return { json: { account: account.name, ...poolJson(view), rows }, text: text.join('\n') };
 }
 
@@ -77,14 +78,17 @@ function poolJson({ balance, spendable, held, grants, windows, term }: PoolView)
   };
 }
 
-function poolLines(view: PoolView): string[] {
+function poolLines(view: PoolView, now: string): string[] {
   const { balance, spendable, held, plan, grants, windows } = poolJson(view);
   const ends = plan?.ends_at ?? 'never';
   return [
     `balance ${balance} USD, of which ${spendable} USD can be spent now; ${held} USD are set aside for running calls`,
     ...(plan === null ? [] : [`plan ${plan.name}, ends: ${ends}`]),
     ...grants.map((each) => {
-      const end = each.expires_at === null ? 'does not expire' : `expires ${each.expires_at}`;
+      const over = each.expires_at !== null && each.expires_at <= now;
+      // Calls that began before may still be paid with it.
+      const verb = over ? 'expired and lapses soon:' : 'expires';
+      const end = each.expires_at === null ? 'does not expire' : `${verb} ${each.expires_at}`;
       return `${each.remaining} of ${each.amount} USD left of ${each.kind} (${each.reason}; ${each.reference}), ${end}`;
     }),
     ...windows.map(
@@ -97,13 +101,15 @@ function timeOf(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }
 
-/** What a charge was made of: `(1200 input × 2.50 + 300 output × 10.00) / 1M (list-2026, >200k)`; '' for other rows. */
+/** What a charge was made of, and what it came to: `(1200 input × 2.50) / 1M = 0.003 USD (list-2026, >200k)`; the reason of other rows. */
 export function chargeFormula(detail: StoredRow['detail']): string {
   const { usage, price, ratio } = detail as { usage?: Usage; price?: Record<string, string>; ratio?: string };
   if (usage === undefined || price === undefined) return String(detail['reason'] ?? '');
   const notes = [detail['price_version'], detail['tier'], detail['estimated'] === true ? 'estimated' : undefined];
   const known = notes.filter((note) => note !== undefined).join(', ');
-  return `${formulaOf(usage, decodePrice(price), ratio ?? '1/1')} (${known})`;
+  const [units, factor] = [decodePrice(price), decodeRatio(ratio ?? '1/1')];
+  // The row's own amount is what came back of the hold.
+  return `${formulaOf(usage, units, factor)} = ${formatUsd(cost(usage, units, factor))} USD (${known})`;
 }
 
 async function showAudit({ audit }: CommandTools): Promise<CommandResult> {

@@ -9,15 +9,24 @@ import type { ModelConfig, ModelsConfig } from './config.ts';
 /** The lowest ratio on a model that a caller can come to, without the account's own: told by whoever multiplies, else by the plans. */
 export function lowestRatio(
   id: string,
-  model: Pick<ModelConfig, 'multiplier'>,
+  model: Pick<ModelConfig, 'multiplier' | 'aliases'>,
   plans: Pick<Plans, 'list'> | undefined,
   multipliers: Multipliers | undefined,
 ): Ratio {
   const ratios = (plans?.list() ?? [])
-    .filter((plan) => plan.models === undefined || plan.models.has(id))
+    .filter((plan) => allows(plan.models, id, model))
     .map((plan) => plan.multiplier ?? one);
   const ofPlans = ratios.reduce((lowest, ratio) => (isLess(ratio, lowest) ? ratio : lowest), ratios[0] ?? one);
   return timesRatio(multipliers?.lowest(id) ?? ofPlans, model.multiplier ?? one);
+}
+
+/** Whether a plan lets its accounts call the model, by its id or by another name. */
+export function allows(
+  names: ReadonlySet<string> | undefined,
+  id: string,
+  { aliases }: Pick<ModelConfig, 'aliases'>,
+): boolean {
+  return names === undefined || names.has(id) || aliases.some((alias) => names.has(alias));
 }
 
 /** One fault for each model and target that is sold below its cost without `below_cost`. */

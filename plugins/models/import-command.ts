@@ -1,6 +1,6 @@
 /** `prices import FILE`: prices of a public list for the models on offer, shown as a diff, written as a file to include. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { type PriceBook, type PriceVersion, versionAt } from '../../core/prices.ts';
@@ -54,17 +54,17 @@ async function importPrices(host: Host, config: ModelsConfig, values: Values): P
   const misses: Miss[] = [];
   for (const [id, model] of chosenModels(config, values['models'])) {
     const found = findPrice(id, model, list, host.clock.now(), file);
-    if ('why' in found) misses.push(found);
-    else findings.push(found);
+    if (!('why' in found)) findings.push(found);
+    else misses.push(isImported(model) ? { ...found, why: `${found.why}; the price imported before stays` } : found);
   }
   const { to } = values;
   const overwrites = values['write'] === true;
   const wanted = findings.filter(
     ({ state }) => state === 'new' || state === 'imported' || (overwrites && state === 'byHand'),
   );
-  // An imported price that did not change stays in the file.
+  // An imported price that did not change goes into the file too, which need not be the one that it came from.
   const kept = findings.filter(({ model, state }) => state === 'same' && isImported(config[model]));
-  if (typeof to === 'string' && wanted.length > 0) await writePrices(to, [...wanted, ...kept]);
+  if (typeof to === 'string' && wanted.length > 0) await writePrices(to, [...wanted, ...kept], config);
   const json = { file, findings, misses, written: typeof to === 'string' ? wanted.map(({ model }) => model) : [] };
   return { json, text: [...describe(findings, misses), lastWords(to, wanted, findings, overwrites)].join('\n') };
 }
@@ -128,13 +128,19 @@ function variantsOf(name: string, list: ReadonlyMap<string, ListEntry>): Map<str
   return found;
 }
 
-/** The price as the configuration would read it. Throws a RangeError when it would refuse it. */
+/** The price as the configuration would read it. Throws a RangeError when it would refuse it, or give the model away. */
 function checked(price: WrittenPrice, model: ModelConfig): PriceBook {
   const parsed = priceSchema.safeParse(price);
   if (!parsed.success) throw new RangeError(parsed.error.issues[0]!.message);
   const missing = missingClasses(parsed.data, model.kind);
   if (missing !== undefined) throw new RangeError(`the list names no price for ${missing.join(' or ')}`);
+  // Lists have zeros for what is unknown, or paid by a subscription. That something is free is for the operator to say.
+  if (isFree(parsed.data)) throw new RangeError('the list has nothing but zeros; write "price: free" if it is free');
   return parsed.data;
+}
+
+function isFree(book: PriceBook): boolean {
+  return book.every((version) => version.all().every(({ price }) => Object.values(price).every((each) => each === 0n)));
 }
 
 function stateOf(model: ModelConfig, before: PriceVersion | undefined, changes: readonly string[]): Finding['state'] {
@@ -147,19 +153,26 @@ function isImported(model: ModelConfig | undefined): boolean {
   return model?.price_source?.startsWith(mark) ?? false;
 }
 
-/** A list of one version replaces a price when files are merged; a mapping would be mixed with what it replaces. */
-async function writePrices(to: string, findings: readonly Finding[]): Promise<void> {
-  const before = await readFile(to, 'utf8').catch(() => '');
-  if (before !== '' && !before.startsWith(header)) {
+/**
+ * What an earlier run has written of other models that are still on offer stays as it is. A list of one version replaces a
+ * price when files are merged; a mapping would be mixed with what it replaces.
+ */
+async function writePrices(to: string, findings: readonly Finding[], config: ModelsConfig): Promise<void> {
+  const before = Object.entries(await writtenBefore(to)).filter(([model]) => Object.hasOwn(config, model));
+  const now = findings.map(({ model, price, source }) => [model, { price: [price], price_source: source }] as const);
+  const all = [...new Map<string, unknown>([...before, ...now])];
+  const models = Object.fromEntries(all.toSorted(([left], [right]) => (left < right ? -1 : 1)));
+  await writeFile(to, `${header}\n\n${stringify({ models }, { lineWidth: 120 })}`);
+}
+
+async function writtenBefore(to: string): Promise<Record<string, unknown>> {
+  const text = await readFile(to, 'utf8').catch(() => '');
+  if (text === '') return {};
+  if (!text.startsWith(header)) {
     const message = `${to} was not written by this command: name another file.`;
     throw new GatewayError('conflict', message, { field: 'to' });
   }
-  const models = Object.fromEntries(
-    findings
-      .toSorted((left, right) => (left.model < right.model ? -1 : 1))
-      .map(({ model, price, source }) => [model, { price: [price], price_source: source }]),
-  );
-  await writeFile(to, `${header}\n\n${stringify({ models }, { lineWidth: 120 })}`);
+  return (parse(text) as { models?: Record<string, unknown> } | null)?.models ?? {};
 }
 
 function describe(findings: readonly Finding[], misses: readonly Miss[]): string[] {

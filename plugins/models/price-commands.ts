@@ -77,6 +77,9 @@ async function check(host: Host, config: ModelsConfig, values: Values): Promise<
       ({ model, version, at: end, next }) => `ends: ${model} ${version} at ${end}, then ${next ?? 'not sold'}`,
     ),
     ...report.examples.map((model) => `example: ${model} has an example price; put your own before you sell it`),
+    ...(report.toolless.length === 0
+      ? []
+      : [`free tools: no price of a vendor's own tools, not even "call: 0", have ${report.toolless.join(', ')}`]),
     ...(report.costless.length === 0 ? [] : [`no cost: the margin is unknown of ${report.costless.join(', ')}`]),
   ];
   const bad = report.unpriced.length + report.gaps.length + losses.length + report.unknown.length > 0;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Ratio, zero } from '../../core/money.ts';
 import {
+  type Hours,
   type MediaTable,
   type PriceBook,
   type PriceTier,
@@ -50,13 +51,19 @@ const levels = z
 
 const instant = z.union([z.string(), z.number()]).transform((value, context) => {
   const at = typeof value === 'string' && /^\d{4}-\d\d-\d\d(T\S+)?$/.test(value) ? Date.parse(value) : Number.NaN;
-  if (Number.isFinite(at)) return at;
+  if (Number.isFinite(at) && isOnCalendar(String(value))) return at;
   context.addIssue({
     code: 'custom',
     message: 'must be a date such as 2026-11-21, or a time such as 2026-11-21T16:00Z',
   });
   return z.NEVER;
 });
+
+/** `Date.parse` takes 31 February for 3 March. */
+function isOnCalendar(text: string): boolean {
+  const day = text.slice(0, 10);
+  return new Date(`${day}T00:00Z`).toISOString().startsWith(day);
+}
 
 const versionSchema = z.strictObject({
   ...classShape,
@@ -121,10 +128,11 @@ function toVersion(written: Written): PriceVersion {
   const base = named({ ...others, image: amountOf(image), second: amountOf(second) });
   const tiers = [
     ...levelTiers(above),
-    ...Object.entries(hours ?? {}).map(([text, times]): PriceTier => ({ name: text, hours: parseHours(text), times })),
     ...Object.keys(service ?? {})
       .sort()
       .flatMap((name) => serviceTiers(name, service![name]!)),
+    // Behind the services: the hour multiplies their own prices too.
+    ...hourTiers(hours ?? {}),
   ];
   return versionOf({ name: version, from, until, base, tiers, image: tableOf(image), second: tableOf(second) });
 }
@@ -136,7 +144,28 @@ function levelTiers(above: Record<string, Classes> | undefined, service?: string
       throw new RangeError(`above: "${text}" is not a number of tokens such as 200k`);
     return { name: `>${text}`, above: tokens.data, price: named(price), ...(service === undefined ? {} : { service }) };
   });
-  return tiers.sort((left, right) => left.above - right.above);
+  tiers.sort((left, right) => left.above - right.above);
+  tiers.forEach(({ above, name }, index) => {
+    const before = tiers[index - 1];
+    if (before?.above === above) throw new RangeError(`above: "${before.name}" and "${name}" are one length`);
+  });
+  return tiers;
+}
+
+/** At most one of them holds at a time: whether two ratios are meant to be multiplied nobody could tell. */
+function hourTiers(written: Record<string, Ratio>): PriceTier[] {
+  const tiers = Object.entries(written).map(([name, times]) => ({ name, hours: parseHours(name), times }));
+  for (const [index, { name, hours }] of tiers.entries()) {
+    const other = tiers.slice(0, index).find((tier) => overlap(tier.hours, hours));
+    if (other !== undefined) throw new RangeError(`hours: "${other.name}" and "${name}" overlap`);
+  }
+  return tiers;
+}
+
+function overlap(left: readonly Hours[], right: readonly Hours[]): boolean {
+  return left.some((one) =>
+    right.some(({ days, from, until }) => (one.days & days) !== 0 && one.from < until && from < one.until),
+  );
 }
 
 type ServicePrice = Ratio | (Classes & { above?: Record<string, Classes> | undefined });
@@ -169,7 +198,13 @@ function tableOf(piece: Piece): MediaTable | undefined {
   if (all.length === 0) throw new RangeError('a table of prices has at least one entry');
   const entries = all
     .filter(([text]) => text !== 'default')
-    .map(([text, amount]) => ({ words: text.toLowerCase().split(/\s+/), amount }));
+    .map(([text, amount]) => ({ words: text.toLowerCase().split(/\s+/), amount, text }));
+  const keys = entries.map(({ words }) => [...words].sort().join(' '));
+  const twin = keys.findIndex((key, index) => keys.indexOf(key) !== index);
+  if (twin >= 0)
+    throw new RangeError(
+      `"${entries[keys.indexOf(keys[twin]!)]!.text}" and "${entries[twin]!.text}" are the same words`,
+    );
   return { entries, otherwise: piece['default'] };
 }
 

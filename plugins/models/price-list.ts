@@ -53,6 +53,7 @@ const pieceMembers: Readonly<Record<string, readonly [UsageClass, bigint]>> = {
   code_interpreter_cost_per_session: ['code_execution', 1n],
   file_search_cost_per_1k_calls: ['file_search', 1_000n],
 };
+const costName = /(^|_)cost(_|$)/;
 const tokenPattern = /^(.+?)(?:_above_(\d+)k_tokens)?(?:_(priority|flex))?$/;
 const nanoPerUsd = 1_000_000_000n;
 const perMillion = 1_000_000n;
@@ -62,8 +63,10 @@ export function readEntry(entry: ListEntry, variants: ReadonlyMap<string, ListEn
   const price: WrittenPrice = {};
   const leftOut: string[] = [];
   for (const [name, value] of Object.entries(entry)) {
-    if (!isNumber(value)) continue;
-    if (!placeNumber(price, name, parseDecimal(value.digits)) && isPriced(name, value)) leftOut.push(name);
+    if (typeof value === 'string' && costName.test(name)) leftOut.push(`${name} (a text, not a number)`);
+    if (!isNumber(value) || !costName.test(name)) continue;
+    const amount = amountIn(value, name);
+    if (!placeNumber(price, name, amount) && isPriced(name, amount)) leftOut.push(name);
   }
   placeRanges(price, entry['tiered_pricing']);
   placeSearch(price, entry['search_context_cost_per_query']);
@@ -120,8 +123,7 @@ function placeRanges(price: WrittenPrice, ranges: ListValue | undefined): void {
     const level = from === 0n ? price : (below(below(price, 'above'), String(from)) as WrittenPrice);
     for (const [name, value] of Object.entries(entry)) {
       const tokenClass = Object.hasOwn(tokenMembers, name) ? tokenMembers[name]! : undefined;
-      if (tokenClass !== undefined && isNumber(value))
-        level[tokenClass] = perMillionText(parseDecimal(value.digits), name);
+      if (tokenClass !== undefined && isNumber(value)) level[tokenClass] = perMillionText(amountIn(value, name), name);
     }
   }
 }
@@ -129,7 +131,9 @@ function placeRanges(price: WrittenPrice, ranges: ListValue | undefined): void {
 /** A price for each size of what is found: the dearest, since the size is not reported. */
 function placeSearch(price: WrittenPrice, sizes: ListValue | undefined): void {
   if (!isEntry(sizes)) return;
-  const amounts = Object.values(sizes).flatMap((value) => (isNumber(value) ? [parseDecimal(value.digits)] : []));
+  const amounts = Object.values(sizes).flatMap((value) =>
+    isNumber(value) ? [amountIn(value, 'search_context_cost_per_query')] : [],
+  );
   const dearest = amounts.reduce<Ratio | undefined>(
     (highest, one) =>
       highest === undefined || one.numerator * highest.denominator > highest.numerator * one.denominator
@@ -153,7 +157,7 @@ function placeFactors(price: WrittenPrice, factors: ListValue | undefined): void
 function placeVariants(price: WrittenPrice, variants: ReadonlyMap<string, ListEntry>): void {
   for (const [words, entry] of variants) {
     const value = entry['output_cost_per_image'] ?? entry['input_cost_per_image'];
-    if (isNumber(value)) below(price, 'image')[words] = usdText(parseDecimal(value.digits), words);
+    if (isNumber(value)) below(price, 'image')[words] = usdText(amountIn(value, words), words);
   }
 }
 
@@ -187,8 +191,17 @@ function usdText(value: Ratio, name: string): string {
 }
 
 /** Costs of batches are not sold here, and zeros say nothing. */
-function isPriced(name: string, { digits }: { digits: string }): boolean {
-  return /(^|_)cost(_|$)/.test(name) && !name.endsWith('_batches') && parseDecimal(digits).numerator > 0n;
+function isPriced(name: string, amount: Ratio): boolean {
+  return !name.endsWith('_batches') && amount.numerator > 0n;
+}
+
+/** Throws a RangeError that names the member. */
+function amountIn({ digits }: { readonly digits: string }, name: string): Ratio {
+  try {
+    return parseDecimal(digits);
+  } catch (error) {
+    throw new RangeError(`${name}: ${(error as Error).message}`);
+  }
 }
 
 function isNumber(value: ListValue | undefined): value is { readonly digits: string } {

@@ -1,7 +1,9 @@
 /** What is wrong, or soon will be, with the prices of a configuration: holes, ends, examples, names that nobody knows. Pure. */
 import { changesFrom, type PriceBook, versionAt } from '../../core/prices.ts';
+import { toolClasses } from '../../core/usage.ts';
 import type { Plans } from '../../core/vocabulary.ts';
 import type { ModelsConfig } from './config.ts';
+import { lacks } from './price-config.ts';
 
 export interface Ending {
   readonly model: string;
@@ -23,6 +25,8 @@ export interface PriceReport {
   readonly unknown: { readonly model: string; readonly plan: string }[];
   /** Sold models of which it is not known what they cost. */
   readonly costless: string[];
+  /** Chat models of which no price says anything about the vendor's own tools: calls of those cost nothing. */
+  readonly toolless: string[];
 }
 
 export function reportPrices(
@@ -47,6 +51,9 @@ export function reportPrices(
         const known = cost !== undefined || targets.every((target) => target.cost !== undefined);
         return price !== undefined && !known;
       })
+      .map(([id]) => id),
+    toolless: entries
+      .filter(([, { kind, price }]) => kind === 'chat' && price !== undefined && lacks(price, toolClasses))
       .map(([id]) => id),
   };
 }

@@ -2,7 +2,7 @@
 import { formatUsd, isLess, one, parseRatio, type Ratio, timesRatio } from '../../core/money.ts';
 import type { Account, Multipliers, PlanOffer, Plans } from '../../core/vocabulary.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
-import { floorFaults, lowestRatio } from './floors.ts';
+import { allows, floorFaults, lowestRatio } from './floors.ts';
 
 const dayMs = 86_400_000;
 /** A month has 28 days at least: so a plan never brings more grants than are counted here. */
@@ -23,7 +23,7 @@ export function undersellingPlans(
     const brought = offer === undefined ? undefined : broughtBy(offer);
     if (offer === undefined || brought === undefined || offer.price === 0n || offer.price >= brought) return [];
     const discount = { numerator: offer.price, denominator: brought };
-    const allowed = Object.entries(config).filter(([id]) => offer.models === undefined || offer.models.has(id));
+    const allowed = Object.entries(config).filter(([id, model]) => allows(offer.models, id, model));
     const ratio = (id: string, model: ModelConfig) =>
       timesRatio(lowestRatio(id, model, { list: () => [offer] }, multipliers), discount);
     const models = modelsIn(floorFaults(Object.fromEntries(allowed), at, ratio));

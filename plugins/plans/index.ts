@@ -12,10 +12,14 @@ const config = z
     offers: z.record(z.string().min(1).max(100), offerSchema).describe('The plans by name.'),
   })
   .superRefine((section, context) => {
-    for (const [name, { grant, windows }] of Object.entries(section.offers)) {
-      if (windows === undefined || grant !== undefined) continue;
-      const message = 'bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"';
-      context.addIssue({ code: 'custom', path: ['offers', name, 'windows'], message });
+    for (const [name, { price, grant, windows, lasts, renew }] of Object.entries(section.offers)) {
+      const wrong = (field: string, message: string) =>
+        context.addIssue({ code: 'custom', path: ['offers', name, field], message });
+      if (windows !== undefined && grant === undefined)
+        wrong('windows', 'bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"');
+      const ends = lasts !== undefined || (grant !== undefined && price > 0n);
+      if (renew && !ends)
+        wrong('renew', 'is about the end of a plan, and this one has none: add "lasts" or remove "renew"');
     }
     if (Object.hasOwn(section.offers, section.default)) return;
     context.addIssue({
@@ -48,7 +52,10 @@ export default definePlugin<Settings>({
     });
 
     const part: Part<Settings> = {
-      notices: () => (host.find(shop) === undefined ? [...current.byName.values()].filter(isSold).map(unsold) : []),
+      notices: () => [
+        ...(host.find(shop) === undefined ? [...current.byName.values()].filter(isSold).map(unsold) : []),
+        ...[current.fallback].filter(isSold).map(unpaid),
+      ],
       // Also endpoints that answer by themselves are limited by the plan; without a caller there is none.
       applies: () => true,
       handle: stating(current, host),
@@ -100,4 +107,11 @@ function isSold({ price }: Offer): boolean {
 
 function unsold({ name }: Offer): Notice {
   return { level: 'warning', text: `plan "${name}" has a price, but nobody can buy it: add "shop" to the list` };
+}
+
+function unpaid({ name }: Offer): Notice {
+  return {
+    level: 'warning',
+    text: `plan "${name}" has a price, but as the default plan every account is on it unpaid`,
+  };
 }

@@ -37,6 +37,7 @@ export const offerSchema = z.strictObject({
       "USD of the plan's grant that may be spent within 5h, a day, a week, a month; other money is not limited by it.",
     ),
   lasts: duration()
+    .refine((lengthMs) => lengthMs > 0, 'must be longer than nothing')
     .optional()
     .describe(
       'How long the plan runs once bought; without it one period of its grant, or without end if it is free or brings none.',

@@ -37,13 +37,13 @@ export function codeCommands(tools: CodeTools): Command[] {
       name: 'codes list',
       summary: 'Lists codes by their first characters, never in full.',
       options: { '--batch <name>': 'only the codes of this batch' },
-      run: async (values) => listCodes(await lists.list(textOf(values, 'batch')), host.clock.now()),
+      run: async (values) => listCodes(await codesIn(lists, values), host.clock.now()),
     },
     {
       name: 'codes export',
       summary: 'Writes the codes of a batch and what became of them as CSV.',
       options: { '--batch <name>': 'only the codes of this batch' },
-      run: async (values) => exportCodes(await lists.list(textOf(values, 'batch')), host.clock.now()),
+      run: async (values) => exportCodes(await codesIn(lists, values), host.clock.now()),
     },
     {
       name: 'codes revoke',
@@ -99,6 +99,15 @@ function readGift(values: Values): CodeGift {
 function giftText(gift: CodeGift): string {
   if (gift.kind === 'balance') return `${formatUsd(gift.amount)} USD`;
   return gift.kind === 'plan' ? `plan ${gift.plan}` : `${gift.days} days of plan ${gift.plan}`;
+}
+
+/** All codes, or those of the batch that is asked for: an unknown one is a slip, not an empty list. */
+async function codesIn(lists: CodeLists, values: Values): Promise<CodeView[]> {
+  const batch = textOf(values, 'batch');
+  const found = await lists.list(batch);
+  if (batch !== undefined && found.length === 0)
+    throw new GatewayError('not_found', `There is no batch "${batch}".`, { field: 'batch' });
+  return found;
 }
 
 function stateOf({ revokedAt, expiresAt, uses, maxUses }: CodeView, now: number): string {

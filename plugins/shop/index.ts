@@ -35,8 +35,8 @@ export async function setUpShop(host: Host, codesIn: (store: Database) => CodeSt
   host.provide(shopDesk, openShopDesk({ codes, plans: sales.plans, clock: host.clock, random: host.random }, lists));
   return {
     commands: [
-      ...planCommands({ host, shop: counter, plans: sales.plans, accounts: sales.accounts }),
-      ...codeCommands({ host, shop: counter, codes, lists, plans: sales.plans, accounts: sales.accounts }),
+      ...planCommands({ host, shop: counter, ...sales }),
+      ...codeCommands({ host, shop: counter, codes, lists, ...sales }),
     ],
   };
 }

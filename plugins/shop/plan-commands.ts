@@ -1,17 +1,16 @@
 /** What an operator does with plans on the command line. */
 import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { formatUsd, type Ratio, timesExactly } from '../../core/money.ts';
-import type { Accounts, PlanOffer, Plans, Shop } from '../../core/vocabulary.ts';
-import { accountOf, columns, textOf, timeText, type Values, wrong } from './words.ts';
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
+import { formatUsd, type Ratio, timesExactly, zero } from '../../core/money.ts';
+import type { Accounts, PlanOffer, Plans, Pool, Shop } from '../../core/vocabulary.ts';
+import { enterPlan, offerNamed } from './sale.ts';
+import { accountOf, columns, spanOf, spanText, textOf, timeText, type Values, wrong } from './words.ts';
 
 export interface PlanTools {
   readonly host: Host;
   readonly shop: Shop;
   readonly plans: Plans;
   readonly accounts: Accounts;
+  readonly pool: Pool;
 }
 
 export function planCommands(tools: PlanTools): Command[] {
@@ -30,6 +29,16 @@ export function planCommands(tools: PlanTools): Command[] {
         '--reference <text>': 'names the purchase: a second one of the same reference changes nothing',
       },
       run: (values) => buy(tools, values),
+    },
+    {
+      name: 'plans give',
+      summary: 'Puts an account on a plan without a price; one that runs already is extended, another one ends now.',
+      arguments: ['<plan>'],
+      options: {
+        '--account <name>': 'account that gets the plan, by name or id',
+        '--lasts <time>': 'how long, such as 30d; without it as long as it is sold for',
+      },
+      run: (values) => give(tools, values),
     },
   ];
 }
@@ -55,16 +64,25 @@ function listPlans(plans: Plans): CommandResult {
     windowsOf(offer)
       .map(([name, limit]) => `${limit} in ${name}`)
       .join(', '),
-    offer.lastsMs === undefined ? '' : spanText(offer.lastsMs),
-    offer.multiplier === undefined ? '' : ratioText(offer.multiplier),
+    termText(offer),
+    offer.multiplier === undefined ? '1.00' : ratioText(offer.multiplier),
+    Object.entries(offer.limits)
+      .map(([name, limit]) => `${name} ${limit}`)
+      .join(', '),
+    offer.models === undefined ? 'all' : [...offer.models].join(', '),
   ]);
-  return { json, text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS', 'LASTS', 'MULTIPLIER'], rows) };
+  return {
+    json,
+    text: columns(['PLAN', 'PRICE', 'GRANT', 'WINDOWS', 'LASTS', 'MULTIPLIER', 'LIMITS', 'MODELS'], rows),
+  };
 }
 
-/** As configuration has it: `30d`, `12h`, else in seconds. */
-function spanText(spanMs: number): string {
-  if (spanMs % dayMs === 0) return `${spanMs / dayMs}d`;
-  return spanMs % hourMs === 0 ? `${spanMs / hourMs}h` : `${spanMs / 1_000}s`;
+/** As `endOf` has it. */
+function termText({ lastsMs, grant, price, renew }: PlanOffer): string {
+  const ends = lastsMs !== undefined || (grant !== undefined && price > 0n);
+  if (!ends) return 'for good';
+  const length = lastsMs === undefined ? `a ${grant!.every}` : spanText(lastsMs);
+  return renew ? `${length}, renewed` : length;
 }
 
 /** `1.60`; configuration takes six decimals at most, so that it comes out exact. */
@@ -87,5 +105,18 @@ async function buy({ host, shop, accounts }: PlanTools, values: Values): Promise
   return {
     json: { account: account.name, plan, price: formatUsd(price), ends, balance: formatUsd(balance) },
     text: `${account.name} is on plan ${plan} for ${formatUsd(price)} USD; it ends: ${ends}; the balance is ${formatUsd(balance)} USD.`,
+  };
+}
+
+async function give(tools: PlanTools, values: Values): Promise<CommandResult> {
+  const { accounts, plans, pool } = tools;
+  const offer = offerNamed(plans, textOf(values, 'plan') ?? '');
+  const lengthMs = spanOf(values, 'lasts');
+  const account = await accountOf(accounts, values);
+  const endsAt = await pool.transact(account.id, zero, (posting) => enterPlan(tools, posting, offer, lengthMs));
+  const ends = timeText(endsAt, 'never');
+  return {
+    json: { account: account.name, plan: offer.name, ends },
+    text: `${account.name} is on plan ${offer.name}; it ends: ${ends}.`,
   };
 }

@@ -52,6 +52,19 @@ export function spanOf(values: Values, name: string): number | undefined {
   throw wrong(name, `"${text}" is not a duration such as 12h or 30d.`);
 }
 
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** Milliseconds in the largest unit that says them exactly: `30d`. */
+export function spanText(lengthMs: number): string {
+  const unit = units.find(([, unitMs]) => lengthMs % unitMs === 0);
+  return unit === undefined ? `${lengthMs}ms` : `${Math.round(lengthMs / unit[1])}${unit[0]}`;
+}
+
 /** Rows under a heading, in columns. */
 export function columns(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = heading.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));

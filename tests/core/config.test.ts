@@ -79,6 +79,34 @@ test('an unknown setting of a plugin and an unknown section are refused by name'
   });
 });
 
+test('what may have several forms is told by what is wrong in the form that was meant', async () => {
+  const prices = [
+    '{ input: 1e-9, output: 1 }',
+    '{ input: 1, output: 1, service: { fast: 0 } }',
+    '{ input: 1, output: 1, image: { 1k: much } }',
+    '[{ input: 1, output: much }]',
+    'frei',
+  ];
+  const models = prices.map((price, at) => `  m${at}: { owned_by: x, targets: [y], price: ${price} }\n`).join('');
+  const directory = write({
+    'main.yaml': `gateway: main\nplugins: [providers, models]\nproviders: {}\nmodels:\n${models}`,
+  });
+  await assert.rejects(boot(join(directory, 'main.yaml'), { mode: 'check' }), (error) => {
+    assert(error instanceof ConfigError);
+    assert.deepEqual(
+      error.problems.map(({ message }) => message),
+      [
+        'models.m0.price.input: "1e-9" is not an amount of USD with at most nine decimals',
+        'models.m1.price.service.fast: "0" is not a positive ratio with at most six decimals',
+        'models.m2.price.image.1k: "much" is not an amount of USD with at most nine decimals',
+        'models.m3.price.0.output: "much" is not an amount of USD with at most nine decimals',
+        'models.m4.price: must be "free" or a mapping or a list',
+      ],
+    );
+    return true;
+  });
+});
+
 test('a plugin that cannot be found is told with the line that lists it', async () => {
   const directory = write({ 'main.yaml': 'gateway: main\nplugins:\n  - no-such-plugin\n' });
   await assert.rejects(

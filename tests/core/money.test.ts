@@ -191,6 +191,8 @@ test('float drift: a million charges of a tenth of a cent are a thousand dollars
 
 test('ratios are exact and positive, and a price times a ratio is rounded once', () => {
   assert.deepEqual(parseRatio('1.6'), { numerator: 16n, denominator: 10n });
+  assert.deepEqual(parseRatio('1.60'), parseRatio('1.6'));
+  assert.deepEqual(parseRatio('2.0'), { numerator: 2n, denominator: 1n });
   for (const bad of ['0', '0.0', '-1', '1e1', '', '1.1234567', 'a'])
     assert.throws(() => parseRatio(bad), RangeError, bad);
   fc.assert(

@@ -145,6 +145,8 @@ export function accountChangeRoutes(hall: Console) {
       const { plan, endsAt, reason } = ask.req.valid('json');
       if (!need(hall, plans).has(plan))
         throw new GatewayError('invalid_request', `There is no plan "${plan}".`, { field: 'plan' });
+      if (endsAt != null && endsAt <= hall.clock.now())
+        throw new GatewayError('invalid_request', 'A plan ends at a time to come.', { field: 'endsAt' });
       await audited(hall, ask, { action: 'account.plan', subject: accountId, reason: `${plan}: ${reason}` }, () =>
         changePlan(hall, accountId, need(hall, plans).terms(plan), endsAt ?? undefined),
       );

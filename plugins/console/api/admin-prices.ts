@@ -2,7 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { PricedModel } from '../../../core/desk.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { one, parseRatio } from '../../../core/money.ts';
+import { one, parseRatio, type Ratio, timesRatio } from '../../../core/money.ts';
 import { usageClasses } from '../../../core/usage.ts';
 import { multipliers, plans, priceDesk } from '../desks.ts';
 import { catalogueEntry, tellEntry } from './catalogue-entry.ts';
@@ -12,7 +12,9 @@ import { answers, instant, isoOrNull, takes, usd, usdOrNull, usdText } from './w
 
 const priced = catalogueEntry
   .extend({
-    prices: priceSheet.nullable().describe('null: not sold. `yours`: with the ratio of the default plan.'),
+    prices: priceSheet
+      .nullable()
+      .describe('null: not sold. `yours`: with the ratios of the default plan and of the model.'),
     cost: priceSheet.nullable().describe('What the operator pays; null: not known.'),
     changesAt: instant.nullable().describe('When sale price or own cost change next; null: not as far as is written.'),
     multiplier: z.string().nullable(),
@@ -63,7 +65,7 @@ export function priceRoutes(hall: Console) {
         .list()
         .map((row) => ({
           ...tellEntry(row, row.modalities),
-          prices: sheetOf(row.prices, now, usualRatio(hall, row.id)) ?? null,
+          prices: sheetOf(row.prices, now, wholeRatio(hall, row)) ?? null,
           cost: sheetOf(row.cost, now, one) ?? null,
           changesAt: isoOrNull(nextChange([row.prices, row.cost], now)),
           multiplier: row.multiplier ?? null,
@@ -73,9 +75,10 @@ export function priceRoutes(hall: Console) {
       return ask.json({ rows }, 200);
     })
     .openapi(versions, (ask) => {
-      const { id, prices, cost } = knownModel(hall, ask.req.valid('query').model);
+      const row = knownModel(hall, ask.req.valid('query').model);
       const now = hall.clock.now();
-      return ask.json({ prices: versionsOf(prices, now, usualRatio(hall, id)), cost: versionsOf(cost, now, one) }, 200);
+      const prices = versionsOf(row.prices, now, wholeRatio(hall, row));
+      return ask.json({ prices, cost: versionsOf(row.cost, now, one) }, 200);
     })
     .openapi(quote, (ask) => {
       const { model, usage, ratio } = ask.req.valid('json');
@@ -105,6 +108,11 @@ function usualRatio(hall: Console, modelId: string) {
   if (offers === undefined) return one;
   const { default: name } = offers;
   return hall.find(multipliers)?.of?.(name, modelId) ?? offers.terms(name).multiplier ?? one;
+}
+
+/** What they are charged by: the model's own ratio counts too. */
+function wholeRatio(hall: Console, { id, multiplier }: PricedModel): Ratio {
+  return timesRatio(usualRatio(hall, id), multiplier === undefined ? one : parseRatio(multiplier));
 }
 
 function checkedRatio(text: string | undefined): string | undefined {

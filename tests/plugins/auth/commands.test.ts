@@ -67,6 +67,24 @@ test('an account is opened on the default plan, with credit', async () => {
   );
 });
 
+test('accounts are listed with the end of their plan, also one that is over, and their ratio', async () => {
+  const gate = await openGate();
+  providePlans(gate);
+  const put = async (name: string, endsAt: number | undefined) => {
+    const { id } = (await gate.command('accounts create', { name })).json as { id: string };
+    await gate.db.orm.transaction((orm) => gate.book.setPlan(orm, id, 'pro', endsAt));
+  };
+  const now = gate.host.clock.now();
+  await put('over', now - 1_000);
+  await put('paid', now + 1_000);
+  await gate.command('accounts multiplier', { name: 'paid', ratio: '0.9' });
+  const { text } = await gate.command('accounts list');
+  const time = (at: number) => new Date(at).toISOString();
+  assert.match(text, new RegExp(`^over +pro +ended ${time(now - 1_000)} +1 +active`, 'm'));
+  assert.match(text, new RegExp(`^paid +pro +${time(now + 1_000)} +0\\.9 +active`, 'm'));
+  assert.match(text, /^acme +\w+ +never +1 +active/m);
+});
+
 test('what is wrong with a new account is said before anything is made', async () => {
   const gate = await openGate();
   providePlans(gate);

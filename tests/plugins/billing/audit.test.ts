@@ -238,7 +238,7 @@ test('commands credit an account, show its rows with their formula, and audit, w
     ],
   );
   assert.equal(rows[0]!.formula, 'a gift');
-  assert.equal(rows[2]!.formula, '(1000 input × 2.00 + 100 output × 10.00) / 1M (v1)');
+  assert.equal(rows[2]!.formula, '(1000 input × 2.00 + 100 output × 10.00) / 1M = 0.003 USD (v1)');
   assert.match(shown.text, /SETTLE .* 0\.9949 /);
   const audited = await run(world, 'audit', {});
   assert.deepEqual([audited.exitCode, audited.text], [0, 'All invariants hold: 1 accounts, 7 ledger rows.']);

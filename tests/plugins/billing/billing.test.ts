@@ -169,8 +169,13 @@ test('a free model serves an empty account and still leaves its rows, at 0', asy
 test('the hold is bounded by the plugin’s cap, and counts every choice', async () => {
   const world = await newWorld({ section: { hold: { output_tokens: 50 } } });
   await world.credit('1');
-  await enter(world, newCall({ call: { choices: 3, maxOutputTokens: 100_000 } }));
+  const stream = newCall({ call: { choices: 3, maxOutputTokens: 100_000, stream: true } });
+  await enter(world, stream);
   assert.equal(await world.balance(), usd('0.9965'));
+  await stream.end();
+  // All of them end at once: the others could each cost so much more than a step.
+  await enter(world, newCall({ call: { choices: 3, maxOutputTokens: 1_000 } }));
+  assert.equal(await world.balance(), usd('0.9775'));
   await world.stop();
 });
 

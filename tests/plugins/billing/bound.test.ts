@@ -51,6 +51,31 @@ test('a multiplier counts, a missing longest answer counts with the context, a m
   assert.equal(unlimited!.level, 'warning');
 });
 
+test('the dearest model is one that the plan allows, by whatever name, at the ratio that its accounts pay', () => {
+  const models = [model('cheap', 1_000_000, usdPerMillion(1n)), model('dear', 1_000_000, usdPerMillion(20n))];
+  const notices = overdraftNotices({
+    rules: { stepTokens: 0, wholeAnswers: 'step' },
+    at: 0,
+    models,
+    idOf: (name) => (name === 'best' ? 'dear' : name),
+    plans: [
+      { ...plan('small', 2), models: new Set(['cheap']) },
+      { ...plan('by alias', 2), models: new Set(['best', 'cheap']) },
+      { ...plan('nothing', 2), models: new Set(['gone']) },
+      plan('sold', 1, '3'),
+    ],
+    multipliers: { of: (name) => parseRatio(name === 'sold' ? '2.5' : '1') },
+  });
+  assert.deepEqual(
+    notices.map(({ text }) => text),
+    [
+      'plan "small": an account can get at most 2.00 USD below zero (2 calls of cheap)',
+      'plan "by alias": an account can get at most 40.00 USD below zero (2 calls of dear)',
+      'plan "sold": an account can get at most 50.00 USD below zero (1 calls of dear)',
+    ],
+  );
+});
+
 test('without a priced model there is nothing to bound', () => {
   assert.deepEqual(
     overdraftNotices({ rules: { stepTokens: 1, wholeAnswers: 'step' }, at: 0, models: [], plans: [plan('free', 5)] }),

@@ -57,7 +57,27 @@ test('a hold that covers the whole answer covers every answer that the model and
   );
 });
 
-test('streams, and whole answers by the step, hold one step at most, and never more than the client asked for', () => {
+test('several whole answers at once put an account no further below zero than one does', () => {
+  fc.assert(
+    fc.property(
+      asked,
+      entries.filter((entry) => (entry.maxOutputTokens ?? entry.contextTokens) !== undefined),
+      fc.integer({ min: 1, max: 10_000 }),
+      (call, entry, stepTokens) => {
+        const terms = termsFor(call, entry, '1', { stepTokens, wholeAnswers: 'step' });
+        const longest = entry.maxOutputTokens ?? entry.contextTokens!;
+        const each = Math.min(call.maxOutputTokens ?? longest, longest);
+        const worst = chargeFor(terms, { input: call.inputTokens, reasoning: each * call.choices }, {}, []).cost;
+        // What `check` prints for one call.
+        const told = boundOf({ ...terms, inputTokens: 0 }, Math.max(0, longest - stepTokens));
+        assert.ok(worst - boundOf(terms, terms.outputTokens) <= told);
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
+
+test('streams hold one step for each answer at most, as does a whole one, and never more than the client asked for', () => {
   fc.assert(
     fc.property(
       asked,
@@ -67,7 +87,7 @@ test('streams, and whole answers by the step, hold one step at most, and never m
       (call, entry, stream, stepTokens) => {
         const wholeAnswers = stream ? 'bound' : 'step';
         const { outputTokens } = termsFor({ ...call, stream }, entry, '1', { stepTokens, wholeAnswers });
-        assert.ok(outputTokens <= stepTokens * call.choices);
+        if (stream || call.choices === 1) assert.ok(outputTokens <= stepTokens * call.choices);
         if (call.maxOutputTokens !== undefined) assert.ok(outputTokens <= call.maxOutputTokens * call.choices);
         assert.ok(outputTokens > 0);
       },

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { one, parseUsd } from '../../../core/money.ts';
 import { type PriceBook, PriceVersion, versionAt } from '../../../core/prices.ts';
 import { nextChange, versionsOf } from '../../../plugins/console/api/price-sheet.ts';
+import { priceDesk } from '../../../plugins/console/desks.ts';
 import { caller } from './caller.ts';
 import { fakeConsole } from './fake-desks.ts';
 
@@ -84,6 +85,22 @@ test('operators and auditors are told every version with its lines, and the list
   assert.equal(Number(input(0)), 3 * Number(input(1)));
   assert.deepEqual(json.prices[1].sheet, row.prices, 'the version in force is the one of the list');
   assert.equal(json.cost.length, 1);
+});
+
+test("what accounts pay is told with the model's own ratio, in the list and of each version", async () => {
+  const hall = fakeConsole();
+  const desk = hall.find(priceDesk)!;
+  const [model] = desk.list();
+  const dearer = { ...desk, list: () => [{ ...model!, multiplier: '1.7' }] };
+  const find = ((service) => (service === priceDesk ? dearer : hall.find(service))) as typeof hall.find;
+  const ask = caller({ ...hall, find }, 'operator');
+  const { prices } = (await ask('GET /admin/prices')).json.rows[0];
+  assert.equal(prices.ratio, '1.7');
+  for (const { official, yours } of prices.lines)
+    assert.equal(parseUsd(yours), (parseUsd(official) * 17n + 5n) / 10n, official);
+  const { json } = await ask(`GET /admin/prices/versions?model=${model!.id}`);
+  assert.deepEqual(json.prices[1].sheet, prices);
+  assert.equal(json.cost[0].sheet.ratio, '1', 'the own cost is not multiplied');
 });
 
 test('a model that is not there is named, and a client is told no own cost', async () => {

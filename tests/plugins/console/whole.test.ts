@@ -153,6 +153,8 @@ test('an operator changes plan and ratio, stops an account, and lets it go on', 
   assert.equal((await change('plan', { plan: 'free', reason: 'as asked' })).status, 200);
   assert.equal((await ada.ask('/me')).json.account.plan, 'free');
   assert.equal((await change('plan', { plan: 'nothing', reason: 'x' })).json.error.field, 'plan');
+  const over = await change('plan', { plan: 'pro', endsAt: '2020-01-01T00:00:00Z', reason: 'x' });
+  assert.deepEqual([over.status, over.json.error.field], [400, 'endsAt']);
   assert.equal((await change('multiplier', { multiplier: '1.5', reason: 'a deal' })).status, 200);
   assert.equal((await boss.ask(`/admin/accounts/${accountId}`)).json.account.multiplier, '1.5');
   const model = (await ada.ask('/models')).json.rows.find(({ id }: { id: string }) => id === 'gpt-5.4-mini');

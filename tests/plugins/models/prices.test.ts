@@ -96,6 +96,13 @@ test('levels, services, hours and tables are read exactly', async () => {
     ),
     ['2.00', '1.00', '1.00', '3.00', '3.00'],
   );
+  const fast = { ...hours, cache_read: 0.5, service: { fast: { input: 5, output: 5 }, slow: 0.5 } };
+  const peak = (tier: string) => amount(fast, { input: 1_000_000, cache_read: 1_000_000 }, { services: { tier } });
+  assert.deepEqual(
+    [await peak('fast'), await peak('slow')],
+    ['11.00', '1.50'],
+    'the hour multiplies whatever is asked',
+  );
   const image = { image: { '1K': 0.02, 'high 4k': 0.3, default: 0.05 } };
   const { host } = await start({ m: { kind: 'image', price: image } });
   const book = host.need(catalog).find('m')!.prices!;
@@ -138,6 +145,15 @@ test('prices that make no sense are refused where they are written', async () =>
   await refuses({ ...base, above: { '200k': { inptu: 2 } } }, /inptu/);
   await refuses({ ...base, hours: { 'monday 1-2': 2 } }, /is not a time/);
   await refuses({ ...base, hours: { '25:00-26:00': 2 } }, /is not a time/);
+  await refuses({ ...base, hours: { 'mon-fri 01:00-03:00': 2, 'fri 02:59-04:00': 3 } }, /overlap/);
+  await refuses({ ...base, hours: { 'sun 22:00-02:00': 2, 'mon 01:00-03:00': 3 } }, /overlap/);
+  await start({
+    m: { price: { ...base, hours: { 'mon 01:00-03:00': 2, 'mon 03:00-04:00': 3, 'tue 01:00-03:00': 3 } } },
+  });
+  await refuses({ ...base, above: { '200k': { input: 1 }, '200000': { input: 2 } } }, /are one length/);
+  await refuses({ ...base, image: { 'high 1k': 1, '1K HIGH': 2 } }, /are the same words/);
+  await refuses({ ...base, valid_from: '2027-02-29' }, /must be a date/);
+  await refuses({ ...base, valid_from: '2027-02-30T10:00Z' }, /must be a date/);
   await refuses({ ...base, image: {} }, /at least one entry/);
   await refuses({ ...base, valid_from: 'soon' }, /must be a date/);
   await refuses({ ...base, valid_from: '2027-01-02', valid_until: '2027-01-01' }, /ends before it begins/);
@@ -181,6 +197,9 @@ test('a sale below cost is a configuration error, unless said otherwise', async 
     start({ m: { price, cost: cheap } }, [{}, { multiplier: parseRatio('0.1'), models: new Set(['other']) }]),
   ];
   for (const { part } of await Promise.all(fine)) assert.deepEqual(faults(part), []);
+  const byAlias = [{}, { multiplier: parseRatio('0.6'), models: new Set(['best']) }];
+  const aliased = await start({ m: { price, cost: cheap, aliases: ['best'] } }, byAlias);
+  assert.match(faults(aliased.part)[0]!, /2\.00 × 6\/10/, 'a plan may allow the model by another name');
   const { part, host } = await start({ m: { price, cost: cheap } });
   host.provide(multipliers, { lowest: () => parseRatio('0.5') });
   assert.match(faults(part)[0]!, /2\.00 × 5\/10/);
@@ -214,8 +233,10 @@ test('the floor holds in every tier, at every target, and at every time to come'
 test('prices check lists holes, losses, ends, examples and unknown names', async () => {
   const price = { input: 1, output: 1 };
   const models = {
-    fine: { price, cost: price },
+    fine: { price: { ...price, call: 0 }, cost: price },
     unpriced: {},
+    gift: { price: 'free', cost: 'free' },
+    drawn: { kind: 'image', price: { image: 1 }, cost: { image: 1 } },
     ending: { price: [{ ...price, valid_until: '2027-02-01' }], cost: price },
     promoted: {
       price: [price, { ...price, input: 0.5, version: 'promo', valid_from: '2027-01-01', valid_until: '2027-01-20' }],
@@ -232,6 +253,8 @@ test('prices check lists holes, losses, ends, examples and unknown names', async
   assert.deepEqual(report['unknown'], [{ model: 'gone', plan: 'p0' }]);
   assert.deepEqual(report['examples'], ['promoted']);
   assert.deepEqual(report['costless'], ['promoted']);
+  assert.deepEqual(report['toolless'], ['ending', 'promoted', 'loss']);
+  assert.match(text, /^free tools: .* have ending, promoted, loss$/m);
   assert.match(text, /^loss: loss: input is sold at 1\.00/m);
   assert.match(text, /^ends: promoted promo-\w+ at 2027-01-20T00:00Z, then \w{12}$/m);
   assert.match(text, /^ends: ending \w{12} at 2027-02-01T00:00Z, then not sold$/m);
@@ -409,6 +432,43 @@ test('prices import writes a file to include; hand-written prices are replaced o
   writeFileSync(to, 'models: {}\n');
   await assert.rejects(run(part, 'prices import', { file: listFile(), to }), /was not written by this command/);
   assert.equal(readFileSync(to, 'utf8'), 'models: {}\n');
+});
+
+test('an import keeps what earlier ones have written, also of models that the list has no more', async () => {
+  const to = join(directory, 'kept.yaml');
+  const written = () => parse(readFileSync(to, 'utf8')).models as Record<string, object>;
+  const { part } = await start(catalogue);
+  await run(part, 'prices import', { file: listFile(), to, models: 'small' });
+  const { small } = written();
+  await run(part, 'prices import', { file: listFile(), to, models: 'ranges' });
+  assert.deepEqual([Object.keys(written()), written()['small']], [['ranges', 'small'], small]);
+  const { part: later } = await start({ ...catalogue, small: { ...small } });
+  const list = listFile('{"filmer": {"output_cost_per_second": 0.06}}');
+  const { text } = await run(later, 'prices import', { file: list, to });
+  assert.match(text, /^small: not in the list; the price imported before stays$/m);
+  assert.deepEqual([Object.keys(written()), written()['small']], [['filmer', 'ranges', 'small'], small]);
+  const { small: _gone, ...others } = catalogue;
+  await run((await start(others)).part, 'prices import', { file: list, to });
+  assert.deepEqual(Object.keys(written()), ['filmer', 'ranges'], 'a model that is no more on offer leaves the file');
+});
+
+test('prices import gives nothing away: zeros are no price, and what it cannot read is told by its name', async () => {
+  const { part } = await start(catalogue);
+  const list = `{
+    "large-2": {"input_cost_per_token": 0, "output_cost_per_token": 0.0},
+    "small": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06, "cache_read_input_token_cost": "1e-07", "rpm": -1},
+    "ranges": {"input_cost_per_token": -1e-06, "output_cost_per_token": 1e-06}}`;
+  const { text } = await run(part, 'prices import', { file: listFile(list) });
+  assert.match(text, /^large: the list has nothing but zeros; write "price: free" if it is free$/m);
+  assert.match(text, /^ {2}! cache_read_input_token_cost \(a text, not a number\) cannot be said here$/m);
+  assert.match(text, /^ranges: input_cost_per_token: "-1e-06" is not a decimal number/m);
+});
+
+test('a ratio is the same however it is written', async () => {
+  const price = { input: 1, output: 2, service: { fast: 2 } };
+  const { part } = await start({ m: { price } });
+  const list = `{"m": {"input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06, "provider_specific_entry": {"fast": 2.0}}}`;
+  assert.match((await run(part, 'prices import', { file: listFile(list) })).text, /^1 prices are the same/m);
 });
 
 test('a file that is no price list is refused in a sentence', async () => {

@@ -89,6 +89,14 @@ test('plans with a price that nobody sells are told to whoever checks the file',
   assert.deepEqual((await setUp(plansPlugin, host, section)).notices!(), []);
 });
 
+test('a default plan with a price is told: every account is on it, and nobody pays', async () => {
+  const host = fakeHost({ mode: 'check' });
+  host.provide(shop, {} as never);
+  assert.deepEqual((await setUp(plansPlugin, host, { ...section, default: 'pro' })).notices!(), [
+    { level: 'warning', text: 'plan "pro" has a price, but as the default plan every account is on it unpaid' },
+  ]);
+});
+
 test("a plan's multiplier is the price ratio unless somebody has stated one", async () => {
   const part = await setUp(plansPlugin, fakeHost(), section);
   const send = async (name: string, stated?: { numerator: bigint; denominator: bigint }) => {
@@ -121,6 +129,12 @@ test('a configuration that cannot be right is refused where it is wrong', async 
     [{ default: 'free', offers: { free: { windows: { fortnight: 5 } } } }, /windows/],
     [{ default: 'free', offers: { free: { windows: { week: 5 } } } }, /this plan has none: add/],
     [{ default: 'free', offers: { free: { multiplier: 0 } } }, /ratio/],
+    [{ default: 'free', offers: { free: { price: 1, lasts: '0s' } } }, /longer than nothing/],
+    [{ default: 'free', offers: { free: { price: 1, renew: true } } }, /this one has none: add/],
+    [
+      { default: 'free', offers: { free: { renew: true, grant: { amount: 1, every: 'day' } } } },
+      /this one has none: add/,
+    ],
   ];
   for (const [value, words] of wrong) await assert.rejects(setUp(plansPlugin, fakeHost(), value), words);
 });

@@ -147,6 +147,8 @@ test('a code is kept only as a hash: lists and exports tell its beginning, state
   assert.match(heading!, /^id,prefix,batch,gift,state,uses,max_uses/);
   assert.equal(lines.length, 3);
   assert.equal(lines.filter((line) => line.includes(',plan pro,open,1,2,true,')).length, 1);
+  for (const name of ['codes list', 'codes export'])
+    await assert.rejects(stall.command(name, { batch: 'a-bach' }), { field: 'batch', kind: 'not_found' });
 });
 
 test('a code that could not mean anything is not made', async () => {

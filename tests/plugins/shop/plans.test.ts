@@ -229,14 +229,37 @@ test('a term without "lasts" is as long as a period of its grant; a month ends o
   assert.equal(endOf({ ...offer, lastsMs: 5 }, from), from + 5);
 });
 
+test('an operator gives a plan, extends it, and ends it by giving the free one', async () => {
+  const stall = await openStall();
+  const account = await stall.account('alice', '1');
+  const start = stall.host.clock.now();
+  const give = async (plan: string, values = {}) =>
+    (await stall.command('plans give', { plan, account: 'alice', ...values })).json as { ends: string };
+  assert.equal((await give('pro', { lasts: '2d' })).ends, new Date(start + 2 * dayMs).toISOString());
+  assert.equal((await give('pro', { lasts: '1d' })).ends, new Date(start + 3 * dayMs).toISOString());
+  assert.equal(await stall.planOf(account), 'pro');
+  assert.equal(await stall.balance(account), usd('26'), 'what the plan brings, and nothing is paid');
+  assert.equal((await give('free')).ends, 'never');
+  assert.equal(await stall.planOf(account), 'free');
+  const refused: [Record<string, string>, string][] = [
+    [{ plan: 'gone', account: 'alice' }, 'plan'],
+    [{ plan: 'pro' }, 'account'],
+    [{ plan: 'pro', account: 'nobody' }, 'account'],
+    [{ plan: 'pro', account: 'alice', lasts: '0s' }, 'lasts'],
+  ];
+  for (const [values, field] of refused) await assert.rejects(stall.command('plans give', values), { field });
+  assert.equal(await stall.planOf(account), 'free');
+  await stall.audit();
+});
+
 test('plans are listed and bought on the command line', async () => {
   const stall = await openStall();
   await stall.account('alice', '25');
   const { text } = await stall.command('plans list');
-  assert.match(text, /free \(default\) +0\.00/);
-  assert.match(text, /pro +20\.00 +25\.00 a month +5\.00 in 5h, 15\.00 in week/);
-  assert.match(text, /PLAN .* LASTS +MULTIPLIER\n/);
-  assert.match(text, /saver +30\.00 +30d +1\.60/);
+  assert.match(text, /free \(default\) +0\.00 +for good/);
+  assert.match(text, /pro +20\.00 +25\.00 a month +5\.00 in 5h, 15\.00 in week +a month +1\.00 +all$/m);
+  assert.match(text, /day +2\.00 +3\.00 a day +a day, renewed +1\.00 +all$/m);
+  assert.match(text, /saver +30\.00 +30d +1\.60 +all$/m);
   const values = { plan: 'pro', account: 'alice', reference: 'paper 7' };
   assert.match((await stall.command('plans buy', values)).text, /alice is on plan pro for 20\.00 USD.* 30\.00 USD/);
   assert.match((await stall.command('plans buy', values)).text, / 30\.00 USD/);
