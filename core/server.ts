@@ -2,11 +2,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { renderError } from './answers.ts';
+import { renderError, renderStray } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
-import { GatewayError } from './errors.ts';
+import { GatewayError, toGatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
 import { checkHead, hasArrived, refuseBrokenRequest } from './head.ts';
 import { type Match, type Router, withoutDoubledVersion } from './router.ts';
@@ -184,16 +184,11 @@ export class GatewayServer {
       checkHead(incoming, this.#limits.maxHeaders);
       match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
     } catch (error) {
-      return this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
+      return this.#answerPlainly(outgoing, this.#strayAnswer(toGatewayError(error), incoming, path));
     }
     const { endpoint, run } = match.route;
-    const request = new IncomingRequest(
-      incoming,
-      path,
-      mark === -1 ? '' : target.slice(mark),
-      match.params,
-      this.#limits.proxies,
-    );
+    const search = mark === -1 ? '' : target.slice(mark);
+    const request = new IncomingRequest(incoming, path, search, match.params, this.#limits.proxies);
     const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
     const progress = newProgress(exchange.startedAt);
     const flight = {
@@ -263,6 +258,12 @@ export class GatewayServer {
         : statusAnswer(503, { status: 'not ready', waiting });
     }
     return path === '/' || path === '/api/hello' ? statusAnswer(200, { status: 'ok' }) : undefined;
+  }
+
+  /** In the words of whatever is next to the path: who uses a method that is not there has a client of that protocol. */
+  #strayAnswer(error: GatewayError, incoming: IncomingMessage, path: string): Answer {
+    const told = { id: this.#options.newId(), request: new IncomingRequest(incoming, path, '', {}) };
+    return renderStray(error, this.#router.nearest(path), told, this.#options.errorShapes);
   }
 
   #answerPlainly(outgoing: ServerResponse, answer: Answer): void {
