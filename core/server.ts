@@ -182,7 +182,7 @@ export class GatewayServer {
     let match: Match;
     try {
       checkHead(incoming, this.#limits.maxHeaders);
-      match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
+      match = matched(this.#router, incoming.method!, path);
     } catch (error) {
       return this.#answerPlainly(outgoing, this.#strayAnswer(toGatewayError(error), incoming, path));
     }
@@ -333,9 +333,13 @@ function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayErr
   };
 }
 
-function matched(found: ReturnType<Router['find']>, method: string, path: string): Match {
-  if (found === undefined)
-    throw new GatewayError('not_found', `There is nothing at ${method} ${path}.`, { code: 'unknown_url' });
+function matched(router: Router, method: string, path: string): Match {
+  const found = router.find(method, path);
+  if (found === undefined) {
+    // A base address without its version is the commonest mistake of all.
+    const meant = router.find(method, `/v1${path}`) === undefined ? '' : ` Did you mean /v1${path}?`;
+    throw new GatewayError('not_found', `There is nothing at ${method} ${path}.${meant}`, { code: 'unknown_url' });
+  }
   if ('route' in found) return found;
   throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
     headers: { allow: found.join(', ') },

@@ -207,8 +207,13 @@ test('a method or a path that is not there is refused in the words of the protoc
   assert.deepEqual([gemini.status, gemini.json.error['code']], [405, 405]);
   const list = await ask('DELETE', '/v1/models', { 'anthropic-version': '2023-06-01' });
   assert.deepEqual([list.status, list.json.type], [405, 'error']);
-  const plain = await ask('POST', '/v1/embeddings');
-  assert.deepEqual([plain.status, plain.json.error['code']], [404, 'unknown_url']);
+  for (const [path, message] of [
+    ['/v1/embeddings', 'There is nothing at POST /v1/embeddings.'],
+    ['/chat/completions', 'There is nothing at POST /chat/completions. Did you mean /v1/chat/completions?'],
+  ] as const) {
+    const { status, json } = await ask('POST', path);
+    assert.deepEqual([status, json.error['code'], json.error['message']], [404, 'unknown_url', message]);
+  }
 });
 
 test('HEAD on the model list tells what GET tells, without the list', async () => {
