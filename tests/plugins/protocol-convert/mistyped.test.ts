@@ -129,6 +129,26 @@ for (const [name, { codec, body, places }] of Object.entries(cases)) {
   });
 }
 
+test('a temperature or a share beyond its protocol is refused, its ends are taken', () => {
+  for (const [name, most] of [
+    ['chat', 2],
+    ['responses', 2],
+    ['messages', 1],
+  ] as const) {
+    const { codec, body } = cases[name]!;
+    for (const [field, highest] of [
+      ['temperature', most],
+      ['top_p', 1],
+    ] as const) {
+      for (const value of [0, highest]) decode(codec, { ...body, [field]: value });
+      for (const value of [-0.1, highest + 0.1, '1', true]) {
+        const run = () => decode(codec, { ...body, [field]: value });
+        assert.throws(run, { kind: 'invalid_request', field }, `${name}: ${value}`);
+      }
+    }
+  }
+});
+
 test('who asks nothing is not answered, and charged, for nothing', () => {
   const chat = () => decode(chatCodec, { messages: [] });
   assert.throws(chat, { kind: 'invalid_request', field: 'messages', message: /must not be empty/ });

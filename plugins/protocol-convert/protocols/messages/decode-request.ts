@@ -5,7 +5,7 @@ import { countOf, invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
-import { listMember, objectMember, textMember } from '../../members.ts';
+import { listMember, numberMember, objectMember, present, textMember } from '../../members.ts';
 import { decodeToolChoice, decodeTools } from './decode-tools.ts';
 import { decodeConversation } from './decode-turns.ts';
 
@@ -35,22 +35,17 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
     tools: decodeTools(json['tools'], toolChanges, context),
     ...decodeToolChoice(json['tool_choice']),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...numberOf(json, 'temperature', 'temperature'),
-    ...numberOf(json, 'top_p', 'topP'),
-    ...numberOf(json, 'top_k', 'topK'),
+    ...present({
+      temperature: numberMember(json, 'temperature', 0, 1),
+      topP: numberMember(json, 'top_p', 0, 1),
+      topK: countOf(json, 'top_k', 0),
+    }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(output === undefined ? {} : { output }),
     ...(user === undefined ? {} : { user }),
     ...(serviceTier === undefined ? {} : { serviceTier }),
   };
-}
-
-function numberOf<Name extends string>(json: JsonObject, member: string, name: Name): { [K in Name]?: number } {
-  const value = json[member];
-  if (value === undefined || value === null) return {};
-  if (typeof value !== 'number') throw invalid(`The field "${member}" must be a number.`, member);
-  return { [name]: value } as { [K in Name]?: number };
 }
 
 function stopOf(value: unknown): string[] {

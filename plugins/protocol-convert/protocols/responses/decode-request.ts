@@ -6,7 +6,7 @@ import { countOf, invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { notTranslatable } from '../../losses.ts';
-import { booleanMember, listMember, objectMember, textMember } from '../../members.ts';
+import { booleanMember, listMember, numberMember, objectMember, textMember } from '../../members.ts';
 import { InputReader } from './read-input.ts';
 import { readToolChoice, readTools } from './read-tools.ts';
 
@@ -88,8 +88,8 @@ function toolSettings(json: JsonObject, tools: readonly Tool[]): { toolChoice?: 
 function numbers(json: JsonObject): Partial<Prompt> {
   return {
     ...present('maxOutputTokens', countOf(json, 'max_output_tokens', 1)),
-    ...present('temperature', numberOf(json, 'temperature')),
-    ...present('topP', numberOf(json, 'top_p')),
+    ...present('temperature', numberMember(json, 'temperature', 0, 2)),
+    ...present('topP', numberMember(json, 'top_p', 0, 1)),
   };
 }
 
@@ -188,13 +188,6 @@ function asksSomething(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === '') return false;
   if (Array.isArray(value)) return value.length > 0;
   return !isObject(value) || Object.keys(value).length > 0;
-}
-
-function numberOf(json: JsonObject, field: string): number | undefined {
-  const value = json[field];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'number') throw invalid(`The field "${field}" must be a number.`, field);
-  return value;
 }
 
 /** A member where there is a value, nothing where there is none. */
