@@ -1,6 +1,9 @@
 /** Answers that the core makes by itself, and how an error becomes one. */
-import type { Answer, Exchange, Part } from './contract.ts';
+import type { Answer, Endpoint, Exchange, Part } from './contract.ts';
 import { type GatewayError, toGatewayError } from './errors.ts';
+
+/** What an error's words may name of the request. */
+type Told = Pick<Exchange, 'id' | 'request'>;
 
 export function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) };
@@ -27,6 +30,16 @@ export function renderError(
   return { answer: withErrorHeaders(answer, error), error };
 }
 
+/** Of a request that came to no endpoint: the gateway's own shape, else that of the endpoint next to it, else plain JSON. */
+export function renderStray(
+  error: GatewayError,
+  endpoint: Endpoint | undefined,
+  told: Told,
+  shapes: readonly Part[],
+): Answer {
+  return withErrorHeaders(ownShape(error, undefined, shapes) ?? worded(error, endpoint, told), error);
+}
+
 function ownShape(error: GatewayError, exchange: Exchange | undefined, shapes: readonly Part[]): Answer | undefined {
   for (const part of shapes) {
     try {
@@ -40,8 +53,12 @@ function ownShape(error: GatewayError, exchange: Exchange | undefined, shapes: r
 }
 
 function protocolShape(error: GatewayError, exchange: Exchange | undefined): Answer {
+  return exchange === undefined ? plainError(error) : worded(error, exchange.endpoint, exchange);
+}
+
+function worded(error: GatewayError, endpoint: Endpoint | undefined, told: Told): Answer {
   try {
-    return exchange?.endpoint.renderError?.(error, exchange) ?? plainError(error);
+    return endpoint?.renderError?.(error, told) ?? plainError(error);
   } catch {
     return plainError(error);
   }

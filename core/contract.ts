@@ -159,8 +159,8 @@ export interface Endpoint {
    * has stated as `upstreamRequest`, for endpoints that know only then whether somebody else has the answer.
    */
   handle?(exchange: Exchange, forward: Next): Answer | Promise<Answer>;
-  /** Words an error in this endpoint's protocol. */
-  renderError?(error: GatewayError, exchange: Exchange): Answer;
+  /** Words an error in this endpoint's protocol; also of requests near its path that came to no endpoint. */
+  renderError?(error: GatewayError, told: Pick<Exchange, 'id' | 'request'>): Answer;
 }
 
 // -------------------------------------------------------------------------------------------------------------- forward

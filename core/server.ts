@@ -2,14 +2,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { renderError } from './answers.ts';
+import { renderError, renderStray } from './answers.ts';
 import { Bag, type BagMember } from './bag.ts';
 import type { BodyReader } from './body.ts';
 import type { Answer, Clock, Log, Outcome, Part } from './contract.ts';
-import { GatewayError } from './errors.ts';
+import { GatewayError, toGatewayError } from './errors.ts';
 import { deadlinePassed, IncomingRequest, LiveExchange } from './exchange.ts';
 import { checkHead, hasArrived, refuseWhatIsNoRequest, unmetExpectation } from './head.ts';
-import { type Match, type Router, withoutDoubledVersion } from './router.ts';
+import { type Match, matched, type Router, withoutDoubledVersion } from './router.ts';
 import { SocketDoor, socketEndpoints } from './sockets.ts';
 import { newProgress, type Progress, writeAnswer, writePart } from './writer.ts';
 
@@ -89,7 +89,9 @@ export class GatewayServer {
     this.#server.maxHeadersCount = 0;
     this.#server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
     refuseWhatIsNoRequest(this.#server, options.errorShapes);
-    this.#server.on('checkExpectation', (_incoming, outgoing) => this.#refuse(outgoing, unmetExpectation()));
+    this.#server.on('checkExpectation', (incoming, outgoing) =>
+      this.#refuse(incoming, outgoing, incoming.url!.split('?', 1)[0]!, unmetExpectation()),
+    );
     this.#door = new SocketDoor({
       endpoints: socketEndpoints(options.sockets),
       errorShapes: options.errorShapes,
@@ -185,18 +187,13 @@ export class GatewayServer {
     let match: Match;
     try {
       checkHead(incoming, this.#limits.maxHeaders);
-      match = matched(this.#router.find(incoming.method!, path), incoming.method!, path);
+      match = matched(this.#router, incoming.method!, path);
     } catch (error) {
-      return this.#refuse(outgoing, error);
+      return this.#refuse(incoming, outgoing, path, error);
     }
     const { endpoint, run } = match.route;
-    const request = new IncomingRequest(
-      incoming,
-      path,
-      mark === -1 ? '' : target.slice(mark),
-      match.params,
-      this.#limits.proxies,
-    );
+    const search = mark === -1 ? '' : target.slice(mark);
+    const request = new IncomingRequest(incoming, path, search, match.params, this.#limits.proxies);
     const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
     const progress = newProgress(exchange.startedAt);
     const flight = {
@@ -268,9 +265,11 @@ export class GatewayServer {
     return path === '/' || path === '/api/hello' ? statusAnswer(200, { status: 'ok' }) : undefined;
   }
 
-  /** What belongs to no exchange is worded without one. */
-  #refuse(outgoing: ServerResponse, error: unknown): void {
-    this.#answerPlainly(outgoing, renderError(error, undefined, this.#options.errorShapes).answer);
+  /** In the words of whatever is next to the path: who uses a method that is not there has a client of that protocol. */
+  #refuse(incoming: IncomingMessage, outgoing: ServerResponse, path: string, error: unknown): void {
+    const told = { id: this.#options.newId(), request: new IncomingRequest(incoming, path, '', {}) };
+    const { errorShapes } = this.#options;
+    this.#answerPlainly(outgoing, renderStray(toGatewayError(error), this.#router.nearest(path), told, errorShapes));
   }
 
   #answerPlainly(outgoing: ServerResponse, answer: Answer): void {
@@ -338,13 +337,4 @@ function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayErr
     ...(error === undefined ? {} : { error }),
     ...(firstByte === undefined ? {} : { firstByteMs: firstByte - exchange.startedAt }),
   };
-}
-
-function matched(found: ReturnType<Router['find']>, method: string, path: string): Match {
-  if (found === undefined)
-    throw new GatewayError('not_found', `There is nothing at ${method} ${path}.`, { code: 'unknown_url' });
-  if ('route' in found) return found;
-  throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
-    headers: { allow: found.join(', ') },
-  });
 }

@@ -250,6 +250,7 @@ export type Setting =
   | 'documentCitations'
   | 'reasoningHistory'
   | 'searchHistory'
+  | 'strayResults'
   | 'image'
   | 'document'
   | 'audio'

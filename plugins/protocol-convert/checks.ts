@@ -69,6 +69,13 @@ export function largest(...bounds: readonly (number | undefined)[]): number | un
   return set.length === 0 ? undefined : Math.max(...set);
 }
 
+/** Throws invalid_request unless the member is a list with something in it: nobody is asked, and charged, for nothing. */
+export function requireFilled(json: JsonObject, field: string): readonly unknown[] {
+  const list = requireList(json, field);
+  if (list.length === 0) throw invalid(`The field "${field}" must not be empty.`, field);
+  return list;
+}
+
 /** Throws invalid_request unless the member is a list. */
 export function requireList(json: JsonObject, field: string): readonly unknown[] {
   const value = json[field];

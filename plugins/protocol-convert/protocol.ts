@@ -30,7 +30,7 @@ export interface Protocol {
   /** For protocols whose upstreams may stream a JSON array: its reader, and the form for clients that asked for SSE. */
   readonly arrayStreams?: { createReader(onFrame: OnFrame): StreamReader; readonly reshape: Reshape };
   /** The protocol's error body for an answer that has not begun. */
-  renderError(error: GatewayError, exchange: Exchange): Answer;
+  renderError(error: GatewayError, told: Pick<Exchange, 'id'>): Answer;
   /** The frames that tell a client of a running stream that it broke. */
   streamError(error: GatewayError, stream: BrokenStream): string;
   /** The frame that ends a stream, for clients of upstreams that forget it. Needed where a tap says `overdue`. */

@@ -16,6 +16,7 @@ import { mustEmulate } from './state/emulation.ts';
 import { accountOf, checkLosses, noteWay, shapeFor, type Tools, withBytes } from './tools.ts';
 import { Translation } from './translation.ts';
 import { wordUpstreamRequest } from './upstream-request.ts';
+import { hasStrayResult } from './wording/history.ts';
 
 /** Names who made a keepsake, so that nobody else is given it. */
 export function makerOf({ protocol, provider, model: name }: Target): string {
@@ -77,6 +78,7 @@ export async function wordRequest(
   const account = accountOf(exchange);
   const losses = new Losses(codec.spelling);
   const read = codec.decodeRequest(opened.json, { losses, open: (text) => tools.sealer.open(text, account) });
+  if (hasStrayResult(read.turns)) losses.drop('strayResults');
   const asked = opened.compaction === undefined ? read : compactionPrompt(read);
   const whole = { ...asked, turns: tools.memory.recall(account, asked.turns) };
   const prompt = await withBytes(whole, upstream.codec.needsBytes, tools.config, exchange.signal);

@@ -50,7 +50,7 @@ function constantMembers(turn: Turn): string {
     moderation: null,
     parallel_tool_calls: ask.parallel,
     presence_penalty: 0,
-    previous_response_id: null,
+    previous_response_id: body['continued_response_id'] ?? null,
     prompt_cache_key: body['prompt_cache_key'] ?? null,
     prompt_cache_retention: body['prompt_cache_retention'] ?? '24h',
     reasoning: { context: null, effort: reasoning['effort'] ?? null, summary: reasoning['summary'] ?? null },
@@ -99,7 +99,7 @@ function finalState(turn: Turn, output: string): State {
   return { status, output, usage: usageJson(turn) };
 }
 
-function wholeResponse(turn: Turn): string {
+export function wholeResponse(turn: Turn): string {
   if (turn.call.operation === 'compact') return wholeCompaction(turn);
   const output = itemsOf(turn).map((item) => item.json);
   const json = responseJson(turn, constantMembers(turn), finalState(turn, output.join(',')));

@@ -1,10 +1,12 @@
 /** Path → which protocol and operation, or the bill. Pure. Version prefixes may be there or not. */
 import type { ProtocolName } from './ask.ts';
+import { type KeptRoute, keptRouteOf } from './kept.ts';
 import type { PictureProtocol } from './media/pictures.ts';
 import type { VideoProtocol } from './media/videos.ts';
 import type { Operation } from './protocol.ts';
 
 export type Route =
+  | KeptRoute
   | { readonly kind: 'bill' | 'reset' | 'file' }
   | { readonly kind: 'images'; readonly protocol: PictureProtocol; readonly edits: boolean }
   /** `id` of a task that is asked about or taken back. */
@@ -64,7 +66,7 @@ const modelPath =
 
 /** The route of a request, or undefined when there is nothing at that path. `path` without the query. */
 export function routeOf(method: string, path: string): Route | undefined {
-  const route = routes.get(`${method} ${path}`) ?? mediaRouteOf(method, path);
+  const route = routes.get(`${method} ${path}`) ?? mediaRouteOf(method, path) ?? keptRouteOf(method, path);
   if (route !== undefined || method !== 'POST') return route;
   const match = modelPath.exec(path);
   if (match === null) return undefined;

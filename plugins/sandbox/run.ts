@@ -4,6 +4,7 @@ import type { Bill } from './bill.ts';
 import type { PromptCache } from './cache.ts';
 import { countsOf, type Produced, usageOf } from './counts.ts';
 import { orderedFault } from './fault.ts';
+import type { KeptResponses } from './kept.ts';
 import type { VideoJobs } from './media/videos.ts';
 import { cutOff, type Plan, type Played, play, untilClosed, wait } from './play.ts';
 import type { Frame, Protocol, Turn } from './protocol.ts';
@@ -19,6 +20,7 @@ export interface Vendor {
   readonly cache: PromptCache;
   readonly bill: Bill;
   readonly videos: VideoJobs;
+  readonly kept: KeptResponses;
   /** Wall-clock milliseconds. */
   now(): number;
   /** Unique letters and digits. */
@@ -28,14 +30,17 @@ export interface Vendor {
 type Charge = (played: Played) => void;
 const nothing: Produced = { text: 0, reasoning: 0 };
 
-/** Answers and bills; what is billed is what was produced until the end or until the connection died. */
+/**
+ * Answers and bills; what is billed is what was produced until the end or until the connection died. Resolves with the turn
+ * that went out whole, or undefined.
+ */
 export async function run(
   vendor: Vendor,
   protocol: Protocol,
   asked: Pick<Turn, 'call' | 'ask' | 'body' | 'id'>,
   answer: ServerResponse,
   requestId: string | undefined,
-): Promise<void> {
+): Promise<Turn | undefined> {
   const startedAt = vendor.now();
   const prompt = vendor.cache.count(asked.ask, startedAt);
   const script = writeScript(asked.ask);
@@ -43,12 +48,18 @@ export async function run(
   const turn: Turn = { ...asked, script, prompt, counts: countsOf(prompt, all), startedAt };
   vendor.bill.opened();
   answer.once('close', () => vendor.bill.closed());
-  const charge = chargeOf(vendor, turn, answer, requestId);
+  const enter = chargeOf(vendor, turn, answer, requestId);
+  let outcome: Played['outcome'] | undefined;
+  const charge: Charge = (played) => {
+    outcome = played.outcome;
+    enter(played);
+  };
   const delayMs = turn.ask.directives.delay ?? vendor.firstByteMs;
   if (delayMs > 0) await wait(answer, delayMs);
   if (answer.destroyed) charge({ produced: nothing, outcome: 'cut' });
   else if (turn.ask.stream) await sendStream(vendor, protocol, turn, answer, charge);
   else await sendWhole(protocol, turn, all, answer, charge);
+  return outcome === 'complete' ? turn : undefined;
 }
 
 /** Enters the answer on the bill once; an answer that then does not leave whole turns out cut. */

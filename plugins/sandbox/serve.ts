@@ -32,7 +32,8 @@ export async function serve(
     if (vendor.key !== undefined && protocol.key(call) !== vendor.key) {
       throw new Fault(401, 'The sandbox does not know this API key.');
     }
-    const body = parse(bytes);
+    const sent = parse(bytes);
+    const body = call.protocol === 'responses' ? vendor.kept.continued(sent) : sent;
     if (call.protocol === 'gemini' && call.operation === 'answer' && !call.pathStream && wantsPicture(body)) {
       const ask = readGeminiPicture(body, call.pathModel ?? '');
       const from = { origin: originOf(request), requestId: requestIdOf(request) };
@@ -42,7 +43,8 @@ export async function serve(
     if (call.operation === 'count') {
       sendJson(answer, 200, protocol.headers(id), protocol.counted(promptTokens(ask)));
     } else if (!(await refused(answer, ask))) {
-      await run(vendor, protocol, { call, ask, body, id }, answer, requestIdOf(request));
+      const turn = await run(vendor, protocol, { call, ask, body, id }, answer, requestIdOf(request));
+      if (turn !== undefined) vendor.kept.keep(turn, bytes.length);
     }
   } catch (error) {
     if (answer.headersSent || answer.destroyed) return void answer.destroy();

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Bill, type BillReport } from './bill.ts';
 import { PromptCache } from './cache.ts';
+import { KeptResponses, serveKept } from './kept.ts';
 import { mediaAt } from './media/links.ts';
 import { servePictures } from './media/pictures.ts';
 import { serveVideos, VideoJobs } from './media/videos.ts';
@@ -78,6 +79,7 @@ function vendorOf(options: VendorOptions): Vendor {
     cache: new PromptCache(),
     bill,
     videos: new VideoJobs(bill),
+    kept: new KeptResponses(),
     // Alone, without a gateway, there is no host whose clock could be asked.
     now: options.now ?? Date.now,
     nextId: () => prefix + (++count).toString(36).padStart(idLength - prefix.length, '0'),
@@ -106,6 +108,7 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
   if (route?.kind === 'images') return void servePictures(vendor, route.protocol, route.edits, request, answer);
   if (route?.kind === 'videos') return void serveVideos(vendor, route.protocol, route.id, request, answer);
   request.resume();
+  if (route?.kind === 'kept') return void serveKept(vendor, route, query, request, answer);
   if (route?.kind === 'file') {
     sendFile(vendor, path, query, answer);
     return;

@@ -177,3 +177,49 @@ test('a good request still works', async () => {
     assert.equal((await send(dialect, good(dialect, {}))).status, 200);
   }
 });
+
+test('a method or a path that is not there is refused in the words of the protocol next to it', async () => {
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const told = await fetch(house.origin + path, { method, headers });
+    return {
+      status: told.status,
+      allow: told.headers.get('allow'),
+      json: (await told.json()) as { type?: string; request_id?: string; error: Record<string, unknown> },
+    };
+  };
+  const chat = await ask('GET', '/v1/chat/completions');
+  assert.deepEqual([chat.status, chat.allow], [405, 'POST']);
+  assert.deepEqual(chat.json.error, {
+    message: '/v1/chat/completions does not answer GET.',
+    type: 'invalid_request_error',
+    param: null,
+    code: 'method_not_allowed',
+  });
+  for (const [method, path, status, type] of [
+    ['GET', '/v1/messages', 405, 'invalid_request_error'],
+    ['POST', '/v1/messages/batches', 404, 'not_found_error'],
+  ] as const) {
+    const { json, ...told } = await ask(method, path);
+    assert.deepEqual([told.status, json.type, json.error['type']], [status, 'error', type], path);
+    assert.match(json.request_id!, /^req_/);
+  }
+  const gemini = await ask('PUT', '/v1beta/models/sandbox:generateContent');
+  assert.deepEqual([gemini.status, gemini.json.error['code']], [405, 405]);
+  const list = await ask('DELETE', '/v1/models', { 'anthropic-version': '2023-06-01' });
+  assert.deepEqual([list.status, list.json.type], [405, 'error']);
+  for (const [path, message] of [
+    ['/v1/embeddings', 'There is nothing at POST /v1/embeddings.'],
+    ['/chat/completions', 'There is nothing at POST /chat/completions. Did you mean /v1/chat/completions?'],
+  ] as const) {
+    const { status, json } = await ask('POST', path);
+    assert.deepEqual([status, json.error['code'], json.error['message']], [404, 'unknown_url', message]);
+  }
+});
+
+test('HEAD on the model list tells what GET tells, without the list', async () => {
+  const [head, get] = await Promise.all(
+    ['HEAD', 'GET'].map((method) => fetch(`${house.origin}/v1/models`, { method })),
+  );
+  assert.deepEqual([head!.status, head!.headers.get('content-length')], [200, get!.headers.get('content-length')]);
+  assert.equal(await head!.text(), '');
+});

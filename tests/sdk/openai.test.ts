@@ -28,6 +28,17 @@ test('a whole chat answer is relayed, and what it used is what is paid and bille
   assert.ok(!call.estimated && call.paid > 0n);
 });
 
+test('a response that its vendor keeps is continued, read, listed and deleted by its id', async () => {
+  const { responses } = client();
+  const first = await responses.create({ model, input: 'My name is Ada.' });
+  const next = await responses.create({ model, input: 'And yours?', previous_response_id: first.id });
+  assert.equal(next.previous_response_id, first.id);
+  assert.equal((await responses.retrieve(next.id)).output_text, next.output_text);
+  assert.equal((await responses.inputItems.list(next.id)).data.length, 3);
+  await responses.delete(next.id);
+  await assert.rejects(responses.retrieve(next.id), { status: 404, type: 'invalid_request_error' });
+});
+
 test('a streamed chat answer is metered although the client asked for no usage', async () => {
   const call = await demo.settled(async () => {
     let text = '';

@@ -19,6 +19,16 @@ export function callsById(turns: readonly Turn[]): ReadonlyMap<string, ToolCallP
   return calls;
 }
 
+/** Whether a tool's result is there that no call before it asked for: `pairedTurns` leaves it out. */
+export function hasStrayResult(turns: readonly Turn[]): boolean {
+  const called = new Set<string>();
+  for (const { parts } of turns) {
+    for (const part of parts) if (part.kind === 'tool-call') called.add(part.id);
+    if (parts.some((part) => part.kind === 'tool-result' && !called.has(part.callId))) return true;
+  }
+  return false;
+}
+
 /** A turn's calls, and what results were found for them. */
 interface Step {
   readonly calls: ToolCallPart[];

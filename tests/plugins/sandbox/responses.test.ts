@@ -218,3 +218,38 @@ test('an unknown earlier response is said by its code', async (context) => {
     code: 'previous_response_not_found',
   });
 });
+
+test('an answer is kept: continued, told, its input listed, deleted; unless its client wants it forgotten', async (context) => {
+  const vendor = await vendorFor(context);
+  const client = openai(vendor);
+  const first = await client.responses.create({ model: 'any-model', input: 'My name is Ada.' });
+  const ask = { model: 'any-model', input: 'And yours?', previous_response_id: first.id };
+  const second = await client.responses.stream(ask).finalResponse();
+  assert.equal(second.previous_response_id, first.id);
+  // The whole conversation is read again, and paid.
+  assert.equal(second.usage!.input_tokens, 4 + first.usage!.output_tokens + 3);
+  const told = await client.responses.retrieve(second.id);
+  assert.deepEqual([told.output_text, told.usage, told.status], [second.output_text, second.usage, 'completed']);
+  const items = await client.responses.inputItems.list(second.id, { order: 'asc' });
+  assert.deepEqual(
+    items.data.map((item) => (item as { role: string }).role),
+    ['user', 'assistant', 'user'],
+  );
+  const page = await client.responses.inputItems.list(second.id, { limit: 1, after: items.data[2]!.id! });
+  assert.deepEqual([page.data[0]!.id, page.has_more], [items.data[1]!.id, true]);
+  await client.responses.delete(second.id);
+  await assert.rejects(client.responses.retrieve(second.id), { status: 404, type: 'invalid_request_error' });
+  const forgotten = await client.responses.create({ model: 'any-model', input: 'x', store: false });
+  await assert.rejects(client.responses.inputItems.list(forgotten.id), { status: 404 });
+  const lost = { ...ask, previous_response_id: forgotten.id };
+  await assert.rejects(client.responses.create(lost), { code: 'previous_response_not_found' });
+});
+
+test('of very many answers the newest are kept', async (context) => {
+  const client = openai(await vendorFor(context));
+  const input = 'x'.repeat(6 * 2 ** 20);
+  const ids: string[] = [];
+  for (let made = 0; made < 3; made++) ids.push((await client.responses.create({ model: 'm', input })).id);
+  await assert.rejects(client.responses.retrieve(ids[0]!), { status: 404 });
+  for (const id of ids.slice(1)) assert.equal((await client.responses.retrieve(id)).id, id);
+});

@@ -42,6 +42,7 @@ const spelling: Spelling = {
   searchHistory: 'messages.annotations',
   image: 'image_url',
   document: 'file',
+  strayResults: 'messages.tool_call_id',
   audio: 'input_audio',
   video: 'video_url',
   file: 'file.file_id',

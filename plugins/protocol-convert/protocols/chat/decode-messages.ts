@@ -3,6 +3,7 @@ import type { Part, ToolCallPart, Turn } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import type { DecodeContext, OpenSeal } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import { textMember } from '../../members.ts';
 import { cacheMark, decodeContent, decodeResult } from './decode-parts.ts';
 import { reasoningParts } from './decode-reasoning.ts';
 import { thoughtSignature } from './keepsakes.ts';
@@ -26,7 +27,7 @@ function decodeMessage(
   context: DecodeContext,
   customCalls: ReadonlySet<string>,
 ): Turn {
-  const name = textOf(message['name']);
+  const name = textMember(message, 'name', `${field}.name`);
   const named = name === undefined ? {} : { name };
   switch (message['role']) {
     case 'system':

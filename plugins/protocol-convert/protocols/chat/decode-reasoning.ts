@@ -4,8 +4,8 @@ import type { ReasoningPart, ReasoningWish } from '../../canon.ts';
 import { countOf, invalid } from '../../checks.ts';
 import type { OpenSeal } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
+import { booleanMember, objectMember, present, textMember } from '../../members.ts';
 import { opaqueOf, readableOf } from './keepsakes.ts';
-import { booleanMember, objectMember, present, textMember } from './members.ts';
 
 /** The official member first, then those of compatible servers. */
 export const reasoningFields = [

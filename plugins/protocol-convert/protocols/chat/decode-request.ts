@@ -1,12 +1,9 @@
 /** Reads a chat request into the common tongue: its settings; messages and tools have rooms of their own. */
 import type { OutputForm, Prompt } from '../../canon.ts';
-import { countOf, invalid, requireList } from '../../checks.ts';
+import { countOf, invalid, requireFilled } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
-import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
+import { isObject, type JsonObject, listOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
-import { decodeMessages } from './decode-messages.ts';
-import { reasoningFields, reasoningWish } from './decode-reasoning.ts';
-import { decodeTools } from './decode-tools.ts';
 import {
   booleanMember,
   integerMember,
@@ -15,7 +12,10 @@ import {
   objectMember,
   present,
   textMember,
-} from './members.ts';
+} from '../../members.ts';
+import { decodeMessages } from './decode-messages.ts';
+import { reasoningFields, reasoningWish } from './decode-reasoning.ts';
+import { decodeTools } from './decode-tools.ts';
 
 /** Members that are read somewhere, or that ask for nothing that a translated answer would lack. */
 const knownFields = new Set([
@@ -27,11 +27,12 @@ const knownFields = new Set([
 ]);
 
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
+  checkFlags(json);
   noteUnknown(json, context.losses);
   noteUseless(json, context.losses);
   const { tools, ...choices } = decodeTools(json, context.losses);
   return {
-    turns: decodeMessages(requireList(json, 'messages'), context),
+    turns: decodeMessages(requireFilled(json, 'messages'), context),
     tools,
     ...choices,
     ...present({
@@ -56,6 +57,13 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
       ...outputKinds(json),
     }),
   };
+}
+
+/** Members that are read elsewhere, or noted as lost, whatever they are. */
+function checkFlags(json: JsonObject): void {
+  booleanMember(json, 'store');
+  const options = objectMember(json, 'stream_options');
+  if (options !== undefined) booleanMember(options, 'include_usage', 'stream_options.include_usage');
 }
 
 /** Names what nobody will read, where it asks for something. */
@@ -105,10 +113,10 @@ function outputForm(json: JsonObject): OutputForm | undefined {
   if (!isObject(schema)) throw invalid(`The field "${field}.schema" must be an object.`, `${field}.schema`);
   return {
     form: 'schema',
-    name: textOf(told['name']),
+    name: textMember(told, 'name', `${field}.name`),
     schema,
     ...present({
-      description: textOf(told['description']),
+      description: textMember(told, 'description', `${field}.description`),
       strict: booleanMember(told, 'strict', `${field}.strict`),
     }),
   };

@@ -3,8 +3,8 @@ import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } f
 import { invalid } from '../../checks.ts';
 import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
+import { booleanMember, listMember, objectMember, present, textMember } from '../../members.ts';
 import { cacheMark } from './decode-parts.ts';
-import { booleanMember, listMember, objectMember, present } from './members.ts';
 
 /** Throws invalid_request that names the tool and the member at fault. */
 export function decodeTools(
@@ -49,7 +49,7 @@ function decodeFunction(value: unknown, field: string, losses: Losses): Function
     kind: 'function',
     name,
     ...present({
-      description: textOf(body['description']),
+      description: textMember(body, 'description', `${field}.description`),
       schema,
       strict: booleanMember(body, 'strict', `${field}.strict`),
       cache: cacheMark(body),
@@ -70,7 +70,7 @@ function decodeCustom(value: JsonObject, field: string): CustomTool {
   return {
     kind: 'custom',
     name: nameOf(body, at),
-    ...present({ description: textOf(body['description']) }),
+    ...present({ description: textMember(body, 'description', `${at}.description`) }),
     ...(isGrammar ? { grammar: { syntax, definition } } : {}),
   };
 }

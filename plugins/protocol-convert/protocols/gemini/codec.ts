@@ -34,6 +34,7 @@ const spelling: Spelling = {
   document: 'contents[].parts[].inlineData',
   audio: 'contents[].parts[].inlineData',
   video: 'contents[].parts[].inlineData',
+  strayResults: 'contents[].parts[].functionResponse',
   file: 'contents[].parts[].fileData',
 };
 

@@ -45,6 +45,8 @@ export class ContentsReader {
     if (!isObject(content)) throw this.#reading.fault(path, 'be an object');
     const given = this.#reading.list(content, 'parts', `${path}.parts`);
     const role = this.#roleOf(content, given, path);
+    // A model may have said nothing; who asks must say something.
+    if (role === 'user' && given.length === 0) throw this.#reading.fault(`${path}.parts`, 'not be empty');
     const parts: Part[] = [];
     this.#calls = 0;
     for (const [at, part] of given.entries()) {

@@ -32,6 +32,7 @@ export const messagesCodec: Codec = {
     documentCitations: 'citations',
     reasoningHistory: 'messages.content.thinking',
     searchHistory: 'messages.content.web_search_tool_result',
+    strayResults: 'messages.content.tool_result',
     image: 'messages.content.image',
     document: 'messages.content.document',
     file: 'messages.content.source.file_id',

@@ -3,6 +3,7 @@ import type { CacheMark, MediaPart, Part, SearchPart, Source, TextPart } from '.
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import { booleanMember } from '../../members.ts';
 import { bytesSource, placed, urlSource } from '../../wording/media.ts';
 import { readCitations, readQueries, readSearchResults } from './citations.ts';
 
@@ -161,7 +162,7 @@ function decodeResult(block: JsonObject, field: string, context: DecodeContext):
     kind: 'tool-result',
     callId: requiredText(block, 'tool_use_id', field),
     parts: parts as (TextPart | MediaPart)[],
-    ...(block['is_error'] === true ? { isError: true } : {}),
+    ...(booleanMember(block, 'is_error', `${field}.is_error`) === true ? { isError: true } : {}),
     ...cacheMarkOf(block),
   };
 }

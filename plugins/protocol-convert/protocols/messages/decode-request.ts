@@ -5,6 +5,7 @@ import { countOf, invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import type { Losses } from '../../losses.ts';
+import { listMember, numberMember, objectMember, present, textMember } from '../../members.ts';
 import { decodeToolChoice, decodeTools } from './decode-tools.ts';
 import { decodeConversation } from './decode-turns.ts';
 
@@ -18,7 +19,7 @@ const readMembers = new Set([
 /** Throws invalid_request that names the field, and `unsupported` for what only this protocol's vendor can do. */
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
   const { losses } = context;
-  if (listOf(json['mcp_servers']).length > 0)
+  if (listMember(json, 'mcp_servers').length > 0)
     losses.refuse('tools', 'cannot call the tools of other servers by itself', 'mcp_servers');
   const { turns, toolChanges, effort } = decodeConversation(json, context);
   const maxOutputTokens = countOf(json, 'max_tokens', 0);
@@ -26,7 +27,7 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
   const stop = stopOf(json['stop_sequences']);
   const reasoning = reasoningOf(json, effort, losses);
   const output = outputOf(json);
-  const user = textOf(objectOf(json['metadata'])?.['user_id']);
+  const user = textMember(objectMember(json, 'metadata') ?? {}, 'user_id', 'metadata.user_id');
   const serviceTier = serviceTierOf(json, losses);
   dropRest(json, losses);
   return {
@@ -34,22 +35,17 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
     tools: decodeTools(json['tools'], toolChanges, context),
     ...decodeToolChoice(json['tool_choice']),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...numberOf(json, 'temperature', 'temperature'),
-    ...numberOf(json, 'top_p', 'topP'),
-    ...numberOf(json, 'top_k', 'topK'),
+    ...present({
+      temperature: numberMember(json, 'temperature', 0, 1),
+      topP: numberMember(json, 'top_p', 0, 1),
+      topK: countOf(json, 'top_k', 0),
+    }),
     ...(stop.length === 0 ? {} : { stop }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(output === undefined ? {} : { output }),
     ...(user === undefined ? {} : { user }),
     ...(serviceTier === undefined ? {} : { serviceTier }),
   };
-}
-
-function numberOf<Name extends string>(json: JsonObject, member: string, name: Name): { [K in Name]?: number } {
-  const value = json[member];
-  if (value === undefined || value === null) return {};
-  if (typeof value !== 'number') throw invalid(`The field "${member}" must be a number.`, member);
-  return { [name]: value } as { [K in Name]?: number };
 }
 
 function stopOf(value: unknown): string[] {
@@ -62,7 +58,7 @@ function stopOf(value: unknown): string[] {
 
 /** `thinking` says whether and how far, `output_config.effort` how much; a system message may have changed that on the way. */
 function reasoningOf(json: JsonObject, latestEffort: string | undefined, losses: Losses): ReasoningWish | undefined {
-  const config = objectOf(json['output_config']) ?? {};
+  const config = objectMember(json, 'output_config') ?? {};
   for (const member of Object.keys(config))
     if (!['effort', 'format'].includes(member) && (config[member] ?? undefined) !== undefined)
       losses.dropField(`output_config.${member}`);
@@ -70,7 +66,7 @@ function reasoningOf(json: JsonObject, latestEffort: string | undefined, losses:
   const effort = efforts.find((known) => known === asked);
   if (asked !== undefined && effort === undefined)
     throw invalid('The field "output_config.effort" must be low, medium, high, xhigh or max.', 'output_config.effort');
-  const thinking = objectOf(json['thinking']);
+  const thinking = objectMember(json, 'thinking');
   if (thinking === undefined) return effort === undefined ? undefined : { effort };
   return thinkingWish(thinking, effort);
 }
@@ -89,7 +85,9 @@ function thinkingWish(thinking: JsonObject, effort: Effort | undefined): Reasoni
 }
 
 function outputOf(json: JsonObject): OutputForm | undefined {
-  const format = objectOf(objectOf(json['output_config'])?.['format']) ?? objectOf(json['output_format']);
+  const format =
+    objectMember(objectOf(json['output_config']) ?? {}, 'format', 'output_config.format') ??
+    objectMember(json, 'output_format');
   if (format === undefined) return undefined;
   const schema = objectOf(format['schema']);
   if (format['type'] !== 'json_schema' || schema === undefined)
@@ -102,14 +100,15 @@ function serviceTierOf(json: JsonObject, losses: Losses): string | undefined {
   const speed = textOf(json['speed']);
   if (speed === 'fast') return 'fast';
   if (speed !== undefined && speed !== 'standard') losses.dropField('speed');
-  const tier = textOf(json['service_tier']);
+  const tier = textMember(json, 'service_tier');
   if (tier === 'standard' || tier === 'standard_only') return 'default';
   return tier === 'auto' ? undefined : tier;
 }
 
 /** Notes every member that asks for something nobody else has. */
 function dropRest(json: JsonObject, losses: Losses): void {
-  const edits = listOf(objectOf(json['context_management'])?.['edits']);
+  const management = objectMember(json, 'context_management') ?? {};
+  const edits = listMember(management, 'edits', 'context_management.edits');
   if (edits.some((edit) => !keepsEverything(edit))) losses.dropField('context_management');
   for (const [member, value] of Object.entries(json)) {
     if (readMembers.has(member) || value === undefined || value === null) continue;

@@ -3,6 +3,7 @@ import type { HostedOptions, HostedTool, Tool, ToolChoice } from '../../canon.ts
 import { invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import { booleanMember, textMember } from '../../members.ts';
 import { cacheMarkOf, requiredText } from './decode-blocks.ts';
 import type { ToolChange } from './decode-turns.ts';
 import { knownTool } from './typed-tools.ts';
@@ -63,7 +64,7 @@ function decodeFunction(tool: JsonObject, field: string, { losses }: DecodeConte
   if (listOf(tool['input_examples']).length > 0) losses.dropField('input_examples');
   const callers = listOf(tool['allowed_callers']);
   if (callers.length > 0 && !callers.includes('direct')) losses.dropField('allowed_callers');
-  const description = textOf(tool['description']);
+  const description = textMember(tool, 'description', `${field}.description`);
   return {
     kind: 'function',
     name: requiredText(tool, 'name', field),
@@ -116,9 +117,10 @@ export function decodeToolChoice(value: unknown): { toolChoice?: ToolChoice; par
   if (choice === undefined || type === undefined || !Object.hasOwn(modes, type))
     throw invalid('The field "tool_choice.type" must be auto, any, tool or none.', 'tool_choice.type');
   const mode = modes[type as keyof typeof modes];
-  const disabled = choice['disable_parallel_tool_use'];
+  const member = 'disable_parallel_tool_use';
+  const disabled = booleanMember(choice, member, `tool_choice.${member}`);
   return {
     toolChoice: type === 'tool' ? { mode, names: [requiredText(choice, 'name', 'tool_choice')] } : { mode },
-    ...(typeof disabled === 'boolean' ? { parallelTools: !disabled } : {}),
+    ...(disabled === undefined ? {} : { parallelTools: !disabled }),
   };
 }

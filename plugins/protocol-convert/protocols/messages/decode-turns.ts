@@ -1,6 +1,6 @@
 /** Reads the system prompt and the messages of a messages request into turns. Pure. */
 import type { Part, TextPart, Turn } from '../../canon.ts';
-import { invalid } from '../../checks.ts';
+import { invalid, requireFilled } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, objectOf, textOf } from '../../json.ts';
 import { decodeContent, requiredText } from './decode-blocks.ts';
@@ -43,10 +43,8 @@ export function decodeConversation(json: JsonObject, context: DecodeContext): Co
   return { turns, toolChanges, effort };
 }
 
-function messagesOf({ messages }: JsonObject): JsonObject[] {
-  if (messages === undefined || messages === null) throw invalid('The field "messages" is missing.', 'messages');
-  if (!Array.isArray(messages)) throw invalid('The field "messages" must be a list.', 'messages');
-  return messages.map((message: unknown, index) => {
+function messagesOf(json: JsonObject): JsonObject[] {
+  return requireFilled(json, 'messages').map((message, index) => {
     if (isObject(message)) return message;
     throw invalid(`The field "messages[${index}]" must be an object.`, `messages[${index}]`);
   });

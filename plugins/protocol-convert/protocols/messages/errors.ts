@@ -36,11 +36,11 @@ function errorBody(error: GatewayError, exchangeId: string, shape?: ShapeMembers
   return JSON.stringify({ ...body, ...shape, type: 'error', error: { ...told, type } } satisfies object);
 }
 
-export function renderError(error: GatewayError, exchange: Exchange): Answer {
+export function renderError(error: GatewayError, { id }: Pick<Exchange, 'id'>): Answer {
   return {
     status: error.status,
-    headers: { 'content-type': 'application/json', 'request-id': `req_${exchange.id}` },
-    body: errorBody(error, exchange.id),
+    headers: { 'content-type': 'application/json', 'request-id': `req_${id}` },
+    body: errorBody(error, id),
   };
 }
 

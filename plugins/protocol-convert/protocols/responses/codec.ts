@@ -34,6 +34,7 @@ const spelling: Spelling = {
   detail: 'detail',
   reasoningHistory: 'reasoning',
   searchHistory: 'web_search_call',
+  strayResults: 'function_call_output',
   image: 'input_image',
   document: 'input_file',
   audio: 'input_audio',

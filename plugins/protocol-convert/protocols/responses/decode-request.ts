@@ -6,6 +6,7 @@ import { countOf, invalid } from '../../checks.ts';
 import type { DecodeContext } from '../../codec.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
 import { notTranslatable } from '../../losses.ts';
+import { booleanMember, listMember, numberMember, objectMember, textMember } from '../../members.ts';
 import { InputReader } from './read-input.ts';
 import { readToolChoice, readTools } from './read-tools.ts';
 
@@ -18,6 +19,7 @@ const known = new Set(
 
 export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt {
   refuseKeptState(json);
+  objectMember(json, 'stream_options');
   const reader = new InputReader(context);
   reader.read(json['instructions'], 'instructions', 'system');
   reader.read(json['input'], 'input', 'user');
@@ -31,9 +33,9 @@ export function decodeRequest(json: JsonObject, context: DecodeContext): Prompt 
     ...toolSettings(json, tools),
     ...numbers(json),
     ...present('logprobs', readLogprobs(json)),
-    ...present('verbosity', textOf(text['verbosity'])),
+    ...present('verbosity', textMember(text, 'verbosity', 'text.verbosity')),
     ...present('reasoning', readReasoning(updated(json, reader, 'reasoning'), context)),
-    ...present('output', readFormat(text['format'])),
+    ...present('output', readFormat(objectMember(text, 'format', 'text.format'))),
     ...labels(json),
     ...imageOptions(json['tools']),
   };
@@ -79,26 +81,26 @@ function toolSettings(json: JsonObject, tools: readonly Tool[]): { toolChoice?: 
   return {
     // Without tools there is nothing to choose: clients send `auto` all the same.
     ...(toolChoice === undefined || tools.length === 0 ? {} : { toolChoice }),
-    ...(json['parallel_tool_calls'] === false ? { parallelTools: false } : {}),
+    ...(booleanMember(json, 'parallel_tool_calls') === false ? { parallelTools: false } : {}),
   };
 }
 
 function numbers(json: JsonObject): Partial<Prompt> {
   return {
     ...present('maxOutputTokens', countOf(json, 'max_output_tokens', 1)),
-    ...present('temperature', numberOf(json, 'temperature')),
-    ...present('topP', numberOf(json, 'top_p')),
+    ...present('temperature', numberMember(json, 'temperature', 0, 2)),
+    ...present('topP', numberMember(json, 'top_p', 0, 1)),
   };
 }
 
 function labels(json: JsonObject): Partial<Prompt> {
-  const metadata = objectOf(json['metadata']);
-  const serviceTier = textOf(json['service_tier']);
+  const metadata = objectMember(json, 'metadata');
+  const serviceTier = textMember(json, 'service_tier');
   return {
-    ...present('user', textOf(json['safety_identifier']) ?? textOf(json['user'])),
+    ...present('user', textMember(json, 'safety_identifier') ?? textMember(json, 'user')),
     ...(metadata === undefined || Object.keys(metadata).length === 0 ? {} : { metadata }),
     ...(serviceTier === undefined || serviceTier === 'auto' ? {} : { serviceTier }),
-    ...present('cacheKey', textOf(json['prompt_cache_key'])),
+    ...present('cacheKey', textMember(json, 'prompt_cache_key')),
   };
 }
 
@@ -109,11 +111,11 @@ function readLogprobs(json: JsonObject): number | undefined {
 }
 
 function readReasoning(reasoning: JsonObject, { losses }: DecodeContext): ReasoningWish | undefined {
-  const effort = textOf(reasoning['effort']);
+  const effort = textMember(reasoning, 'effort', 'reasoning.effort');
   if (effort !== undefined && !efforts.some((name) => name === effort)) {
     throw invalid(`The field "reasoning.effort" must be one of ${efforts.join(', ')}.`, 'reasoning.effort');
   }
-  const summary = textOf(reasoning['summary']) ?? textOf(reasoning['generate_summary']);
+  const summary = textMember(reasoning, 'summary', 'reasoning.summary') ?? textOf(reasoning['generate_summary']);
   if ((textOf(reasoning['mode']) ?? 'standard') !== 'standard') losses.dropField('reasoning.mode');
   if ((textOf(reasoning['context']) ?? 'auto') !== 'auto') losses.dropField('reasoning.context');
   if (effort === undefined && summary === undefined) return undefined;
@@ -123,8 +125,7 @@ function readReasoning(reasoning: JsonObject, { losses }: DecodeContext): Reason
   };
 }
 
-function readFormat(value: unknown): OutputForm | undefined {
-  const format = objectOf(value);
+function readFormat(format: JsonObject | undefined): OutputForm | undefined {
   switch (format?.['type']) {
     case undefined:
     case 'text':
@@ -141,13 +142,12 @@ function readFormat(value: unknown): OutputForm | undefined {
 function readSchema(format: JsonObject): OutputForm {
   const schema = objectOf(format['schema']);
   if (schema === undefined) throw invalid('The field "text.format.schema" must be an object.', 'text.format.schema');
-  const { strict } = format;
   return {
     form: 'schema',
-    name: textOf(format['name']),
+    name: textMember(format, 'name', 'text.format.name'),
     ...present('description', textOf(format['description'])),
     schema,
-    ...(typeof strict === 'boolean' ? { strict } : {}),
+    ...present('strict', booleanMember(format, 'strict', 'text.format.strict')),
   };
 }
 
@@ -160,10 +160,10 @@ const harmlessIncludes = new Set([
 ]);
 
 function noteUnknown(json: JsonObject, { losses }: DecodeContext): void {
-  if (listOf(json['include']).some((name) => typeof name === 'string' && !harmlessIncludes.has(name))) {
+  if (listMember(json, 'include').some((name) => typeof name === 'string' && !harmlessIncludes.has(name))) {
     losses.dropField('include');
   }
-  if (json['truncation'] === 'auto') losses.dropField('truncation');
+  if (textMember(json, 'truncation') === 'auto') losses.dropField('truncation');
   for (const [name, value] of Object.entries(json)) {
     if (!known.has(name) && asksSomething(value)) losses.dropField(name);
   }
@@ -188,13 +188,6 @@ function asksSomething(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === '') return false;
   if (Array.isArray(value)) return value.length > 0;
   return !isObject(value) || Object.keys(value).length > 0;
-}
-
-function numberOf(json: JsonObject, field: string): number | undefined {
-  const value = json[field];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'number') throw invalid(`The field "${field}" must be a number.`, field);
-  return value;
 }
 
 /** A member where there is a value, nothing where there is none. */

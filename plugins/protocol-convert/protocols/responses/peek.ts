@@ -4,6 +4,7 @@ import type { Call } from '../../../../core/vocabulary.ts';
 import { countOf, invalid, modelOf, streamOf } from '../../checks.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../estimate.ts';
 import { type JsonObject, listOf, objectOf } from '../../json.ts';
+import { booleanMember } from '../../members.ts';
 import type { RequestBody } from '../../protocol.ts';
 import { boundedCalls, surcharges, toolCallsOf } from '../../surcharges.ts';
 
@@ -12,13 +13,15 @@ const keptState = ['previous_response_id', 'conversation', 'prompt'];
 
 /** Throws invalid_request or unsupported; both name the field. */
 export function peekResponses({ json, bytes }: RequestBody): Call {
-  if (json['background'] === true) {
+  // Told in another way, an upstream may take it for `true` all the same, and its answer would tell no usage.
+  if (booleanMember(json, 'background') === true) {
     throw new GatewayError(
       'invalid_request',
       'The field "background" is not supported: an answer is charged when it is given. Leave it out.',
       { field: 'background' },
     );
   }
+  booleanMember(json, 'store');
   return {
     protocol: 'responses',
     model: modelOf(json),

@@ -2,6 +2,7 @@
 import type { CustomTool, FunctionTool, HostedOptions, HostedTool, Tool, ToolChoice } from '../../canon.ts';
 import { invalid } from '../../checks.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../json.ts';
+import { booleanMember, textMember } from '../../members.ts';
 
 /** Namespaces are flattened: each of their tools knows its own. `field`: `tools`, `input[0].tools`. */
 export function readTools(value: unknown, field: string): Tool[] {
@@ -32,18 +33,18 @@ function readTool(value: unknown, field: string): Tool[] {
 }
 
 function readFunction(tool: JsonObject, field: string): FunctionTool {
-  const description = textOf(tool['description']);
+  const description = textMember(tool, 'description', `${field}.description`);
   const schema = tool['parameters'];
   if (schema !== undefined && schema !== null && !isObject(schema)) {
     throw invalid(`The field "${field}.parameters" must be an object.`, `${field}.parameters`);
   }
-  const { strict } = tool;
+  const strict = booleanMember(tool, 'strict', `${field}.strict`);
   return {
     kind: 'function',
     name: nameOf(tool, field),
     ...(description === undefined ? {} : { description }),
     ...(isObject(schema) ? { schema } : {}),
-    ...(typeof strict === 'boolean' ? { strict } : {}),
+    ...(strict === undefined ? {} : { strict }),
     ...(tool['defer_loading'] === true ? { deferred: true } : {}),
   };
 }

@@ -68,6 +68,9 @@ test('any chunks at all become legal events, and those become chunks for a clien
   );
 });
 
+/** Mostly null: one wrong member is enough for a refusal. */
+const rarely = <T>(value: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 30, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const message = fc.record(
   {
     role: some(fc.constantFrom('user', 'assistant', 'system', 'tool', 'function')),
@@ -77,13 +80,10 @@ const message = fc.record(
     function_call: body,
     reasoning_details: odd,
     extra_content: odd,
-    name: odd,
+    name: rarely(odd),
   },
   { requiredKeys: ['role'] },
 );
-/** Mostly null: one wrong member is enough for a refusal. */
-const rarely = <T>(value: fc.Arbitrary<T>) =>
-  fc.oneof({ weight: 30, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const settings = [
   'temperature',
   'stop',
@@ -102,7 +102,7 @@ const settings = [
 ];
 const request = fc.record(
   {
-    messages: some(fc.array(message, { maxLength: 3 })),
+    messages: some(fc.array(message, { minLength: 1, maxLength: 3 })),
     ...Object.fromEntries(settings.map((name) => [name, rarely(odd)])),
   },
   { requiredKeys: [] },

@@ -33,7 +33,7 @@ const conversation = fc.record({
 const settings = fc.record(
   {
     system: fc.array(textBlock, { minLength: 1, maxLength: 2 }),
-    temperature: fc.double({ min: 0, max: 2, noNaN: true }),
+    temperature: fc.double({ min: 0, max: 1, noNaN: true }),
     top_p: fc.double({ min: 0, max: 1, noNaN: true }),
     top_k: fc.nat(100),
     stop_sequences: fc.array(word0, { minLength: 1, maxLength: 3 }),

@@ -436,12 +436,18 @@ export const calls: readonly Row[] = [
           'messages.3.content': 'new',
         },
         lacks: ['nobody', 'old'],
+        dropped: ['function_call_output'],
       },
       messages: {
         has: { 'messages.2.content.0.content': '(no result)', 'messages.2.content.1.content': 'new' },
         lacks: ['nobody'],
+        dropped: ['function_call_output'],
       },
-      gemini: { has: { 'contents.2.parts.1.functionResponse.response.output': 'new' }, lacks: ['nobody'] },
+      gemini: {
+        has: { 'contents.2.parts.1.functionResponse.response.output': 'new' },
+        lacks: ['nobody'],
+        dropped: ['function_call_output'],
+      },
     },
   },
   {

@@ -1,6 +1,6 @@
-/** Reads single members of a chat request and checks their type; null counts as absent. Pure. */
-import { invalid } from '../../checks.ts';
-import { isObject, type JsonObject } from '../../json.ts';
+/** Reads single members of a request and checks their type; null counts as absent. Pure. */
+import { invalid } from './checks.ts';
+import { isObject, type JsonObject } from './json.ts';
 
 /** The same object without the members that are undefined. */
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
