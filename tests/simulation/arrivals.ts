@@ -39,6 +39,13 @@ interface KeyedCall {
   story: Story;
 }
 
+/** After how much silence it may be tried beside itself, by the gateway's file; undefined: never. */
+function hedgeAfterMsOf({ model, leavesTraces }: Ask, { hedge }: Profile): number | undefined {
+  if (hedge === undefined || leavesTraces !== false) return undefined;
+  const afterMs = hedge.ofModels.get(model.id) ?? hedge.afterMs;
+  return afterMs === 0 ? undefined : afterMs;
+}
+
 export class Arrivals {
   readonly #options: ArrivalsOptions;
   readonly #models = new Map<string, PricedModel>();
@@ -54,7 +61,10 @@ export class Arrivals {
 
   changePrices(id: string): void {
     this.#versions += 1;
-    this.#models.set(id, drawModel(this.#options.chance, id, this.#versions));
+    const { chance, profile } = this.#options;
+    const { model, price } = drawModel(chance, id, this.#versions);
+    const own = profile.hedge?.ofModels.get(id);
+    this.#models.set(id, { model: own === undefined ? model : { ...model, hedgeAfterMs: own }, price });
   }
 
   /** Calls of an account that have ended, the last ones. */
@@ -105,6 +115,8 @@ export class Arrivals {
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
       heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
+      hedgeAfterMs: hedgeAfterMsOf(ask, profile),
+      stream: ask.call.stream,
     });
     oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);
     this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
@@ -162,6 +174,7 @@ export class Arrivals {
       apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
       body: `body-${chance.next()}`,
+      leavesTraces: profile.hedge === undefined ? undefined : chance.oneIn(8),
       call: {
         protocol: 'chat',
         model: model.id,

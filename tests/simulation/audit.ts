@@ -1,7 +1,7 @@
 /** The oracle's look into the books: each request's rows against its story, and all rows against each other. */
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
-import type { Story } from './story.ts';
+import type { Story, Try } from './story.ts';
 import { costOf } from './tariff.ts';
 
 export class Audit {
@@ -67,6 +67,7 @@ export class Audit {
     this.#checkCost(story, rows, cost);
     this.#checkUsage(story, rows);
     this.#checkAttempts(story, rows);
+    if (story.crash === undefined) this.#checkBearers(story, rows);
     return cost;
   }
 
@@ -119,6 +120,28 @@ export class Audit {
         this.#fault('M5', story.id, `try ${index + 1} reached no vendor and is in the books`);
       }
     });
+  }
+
+  /** The client bears one try at most, and the gateway what any other may cost: what was seen of it, else the prompt. */
+  #checkBearers(story: Story, rows: readonly Row[]): void {
+    const isCharged = rows.some(({ kind }) => kind === 'SETTLE');
+    let sum = 0n;
+    story.tries.forEach((attempt, index) => {
+      const note = this.#ledger.attempts.get(`${story.id} ${index + 1}`);
+      if (note === undefined) return;
+      const isClients = isCharged && attempt === story.payer;
+      const due = isClients ? 0n : shareOf(story, attempt);
+      const told = BigInt(note.absorbed ?? 0);
+      sum += told;
+      if ((note.bearer === 'client') !== isClients)
+        this.#fault('M5', story.id, `try ${index + 1} is borne by the ${note.bearer ?? 'nobody'}`);
+      if (told !== due) this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, it must be ${due}`);
+      const bill = isClients || attempt.bill === undefined ? 0n : costOf(attempt.bill, story.list, one);
+      if (told < bill)
+        this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, its vendor bills ${bill}`);
+    });
+    const booked = rows.reduce((total, { absorbed }) => total + absorbed, 0n);
+    if (booked !== sum) this.#fault('M5', story.id, `${booked} are booked as absorbed, the tries have ${sum}`);
   }
 
   /** Sums that hold at any moment. */
@@ -199,4 +222,12 @@ export class Audit {
   #fault(rule: string, subject: string, what: string): void {
     this.#oracle.violations.add(rule, subject, what);
   }
+}
+
+const one = { numerator: 1n, denominator: 1n };
+
+/** What a try that the client does not pay for may cost, at the list's price. */
+function shareOf({ inputTokens, list }: Story, { received, state, told }: Try): bigint {
+  if (!received || state === 'refused') return 0n;
+  return costOf(told ?? { input: inputTokens }, list, one);
 }

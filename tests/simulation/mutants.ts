@@ -47,6 +47,8 @@ export interface Mutant {
   /** Changes a process's way to the table of keyed calls. */
   readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
+  /** The route's section of the gateway's file, as it would be read. */
+  readonly route?: (section: object) => object;
   /** A process's way to the tables of callers. */
   readonly callers?: (stores: Stores) => Stores;
   /** Whether what is announced is put down, and whether a process listens to it. */
