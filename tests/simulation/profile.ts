@@ -154,12 +154,12 @@ function drawHedge(chance: Chance): HedgeProfile {
   const drained = vendorNames.filter(() => isDrained && chance.oneIn(2));
   const bounds = () => ({ longestMs: chance.pick([20, 150, 2_000]), bytes: chance.pick([40, 1_000]) });
   return {
-    afterMs: chance.pick([10, 25, 80]),
+    afterMs: chance.pick([10, 10, 40]),
     ofModels,
-    share: chance.pick([0.05, 0.3, 1]),
+    share: chance.pick([0.1, 0.5, 1, 1]),
     choose: chance.pick(['listed', 'fastest'] as const),
     drains: new Map(drained.map((name) => [name, bounds()])),
-    places: chance.oneIn(2) ? chance.pick([2, 5, 20]) : undefined,
+    places: chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined,
   };
 }
 
