@@ -174,7 +174,6 @@ export class Arrivals {
       apiKey,
       key: profile.keys && chance.oneIn(4) ? `key-${chance.next()}` : undefined,
       body: `body-${chance.next()}`,
-      leavesTraces: profile.hedge === undefined ? undefined : chance.oneIn(8),
       call: {
         protocol: 'chat',
         model: model.id,
@@ -185,7 +184,16 @@ export class Arrivals {
         choices: 1,
       },
       leavesAfterMs: chance.oneIn(8) ? chance.delay(100) : undefined,
+      ...this.#drawHedged(),
     };
+  }
+
+  /** Nothing is drawn where nobody hedges. */
+  #drawHedged(): Pick<Ask, 'leavesTraces' | 'lastsMs'> {
+    const { chance, profile } = this.#options;
+    if (profile.hedge === undefined) return { leavesTraces: undefined, lastsMs: undefined };
+    const leavesTraces = chance.oneIn(8);
+    return { leavesTraces, lastsMs: !leavesTraces && chance.oneIn(25) ? chance.delay(150) : undefined };
   }
 
   /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */

@@ -67,7 +67,7 @@ export class Audit {
     this.#checkCost(story, rows, cost);
     this.#checkUsage(story, rows);
     this.#checkAttempts(story, rows);
-    if (story.crash === undefined) this.#checkBearers(story, rows);
+    this.#checkBearers(story, rows);
     return cost;
   }
 
@@ -125,9 +125,14 @@ export class Audit {
   /** The client bears one try at most, and the gateway what any other may cost: what was seen of it, else the prompt. */
   #checkBearers(story: Story, rows: readonly Row[]): void {
     const isCharged = rows.some(({ kind }) => kind === 'SETTLE');
+    const notes = story.tries.map((_try, index) => this.#ledger.attempts.get(`${story.id} ${index + 1}`));
+    const clients = notes.filter((note) => note?.bearer === 'client').length;
+    if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', story.id, `${clients} tries are borne by the client`);
+    // What became of tries that a crash has cut off nobody can tell any more.
+    if (story.crash !== undefined) return;
     let sum = 0n;
     story.tries.forEach((attempt, index) => {
-      const note = this.#ledger.attempts.get(`${story.id} ${index + 1}`);
+      const note = notes[index];
       if (note === undefined) return;
       const isClients = isCharged && attempt === story.payer;
       const due = isClients ? 0n : shareOf(story, attempt);

@@ -1,7 +1,7 @@
 /** Faults in how a second try runs beside the first, and in what becomes of the one that loses. */
 import type { Branch } from '../../core/branch.ts';
 import type { LiveBranch, LiveExchange } from '../../core/exchange.ts';
-import { conversation } from '../../core/vocabulary.ts';
+import { conversation, type Meter, meter } from '../../core/vocabulary.ts';
 import type { EndRecord } from '../../plugins/billing/records.ts';
 import type { Mutant } from './mutants.ts';
 import { editing } from './mutants-tools.ts';
@@ -79,6 +79,22 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       exchange.defer = (work) =>
         defer((outcome) => (String(work).includes('#end(') ? void work(outcome) : work(outcome)));
     },
+  },
+  'first-words-unmetered': {
+    summary: 'what a try has shown before it was chosen is not metered',
+    exchange: onBranches((branch) => {
+      const [set, join] = [branch.set.bind(branch), branch.join.bind(branch)];
+      let isChosen = false;
+      branch.join = () => {
+        isChosen = true;
+        join();
+      };
+      branch.set = (fact, value) => {
+        if ((fact as unknown) !== meter) return set(fact, value);
+        const { observe } = value as Meter;
+        return set(fact, { observe: (tokens: number) => !isChosen || observe.call(value, tokens) } as never);
+      };
+    }),
   },
   'share-forgotten': {
     summary: 'a second try runs beside the first however many others have had one',

@@ -42,6 +42,13 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     return this;
   }
 
+  /** The first event of a stream has come: it is counted before anybody knows whether this try has won. */
+  begin(): void {
+    const { branch, attempt, answer } = this.#options;
+    this.#take(answer.chunks[0]!);
+    branch.get(meter).observe(attempt.seen);
+  }
+
   /** Of an answer that is not streamed: all of it. */
   whole(): Uint8Array {
     const { story, answer } = this.#options;
@@ -53,6 +60,7 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
     const { setting, life, answer, attempt } = this.#options;
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (attempt.over) return Promise.resolve({ done: true, value: undefined });
+    if (this.#at === 0) return Promise.resolve(this.#handOn());
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       setting.schedule.after(setting.chance.delay(answer.chunkMeanMs), life, 'chunk', () => {
@@ -62,25 +70,31 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
   }
 
   #step(resolve: (step: Step) => void): void {
-    const { story, answer, attempt } = this.#options;
-    const { chunks, cutAfter } = answer;
-    const index = this.#at;
-    if (cutAfter === index) this.break(new GatewayError('upstream_failed', 'cut'));
-    else if (index === chunks.length) {
+    const { chunks, cutAfter } = this.#options.answer;
+    if (cutAfter === this.#at) this.break(new GatewayError('upstream_failed', 'cut'));
+    else if (this.#at === chunks.length) {
       this.#end();
       resolve({ done: true, value: undefined });
-    } else {
-      this.#at += 1;
-      attempt.bill = { input: story.inputTokens, output: attempt.seen + chunks[index]! };
-      if (this.#show(chunks[index]!)) resolve({ done: false, value: Buffer.from(textOf(story, chunks, index)) });
-      else this.break(new GatewayError('insufficient_balance', 'used up'));
-    }
+    } else if (this.#show(chunks[this.#at]!)) resolve(this.#handOn());
+    else this.break(new GatewayError('insufficient_balance', 'used up'));
+  }
+
+  #handOn(): Step {
+    const { story, answer } = this.#options;
+    this.#at += 1;
+    return { done: false, value: Buffer.from(textOf(story, answer.chunks, this.#at - 1)) };
+  }
+
+  #take(tokens: number): void {
+    const { story, attempt } = this.#options;
+    attempt.seen += tokens;
+    attempt.bill = { input: story.inputTokens, output: attempt.seen };
   }
 
   /** false: the client's money is used up. */
   #show(tokens: number): boolean {
     const { setting, story, branch, attempt } = this.#options;
-    attempt.seen += tokens;
+    this.#take(tokens);
     const goesOn = branch.get(meter).observe(attempt.seen);
     if (story.winner !== attempt) return goesOn;
     story.seen = attempt.seen;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Answer, defineFact, type Outcome } from '../../core/contract.ts';
 import { GatewayError, toGatewayError } from '../../core/errors.ts';
-import { type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
+import { deadlinePassed, type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
 import {
   type Call,
   type Caller,
@@ -54,6 +54,8 @@ export interface Ask {
   readonly leavesTraces: boolean | undefined;
   /** The client closes the connection after so long, if the answer is not whole by then. */
   readonly leavesAfterMs: number | undefined;
+  /** The gateway gives it up after so long; undefined: it does not come to that. */
+  readonly lastsMs: number | undefined;
 }
 
 const visit = defineFact<Visit>('simulated visit');
@@ -109,7 +111,7 @@ export class Visit {
   begin(): void {
     const { schedule } = this.#setting;
     const exchange = this.#exchange;
-    const { leavesAfterMs, ratio, leavesTraces } = this.#ask;
+    const { leavesAfterMs, lastsMs, ratio, leavesTraces } = this.#ask;
     exchange.set(visit, this);
     this.#begunIn = schedule.operations;
     exchange.set(call, this.#ask.call);
@@ -121,6 +123,8 @@ export class Visit {
     if (this.story.hedgeAfterMs !== undefined) exchange.defer(({ kind }) => this.#ended(kind));
     if (leavesAfterMs !== undefined)
       schedule.after(leavesAfterMs, this.#process.life, 'client leaves', () => this.#leave());
+    if (lastsMs !== undefined)
+      schedule.after(lastsMs, this.#process.life, 'deadline', () => this.#isOver || exchange.abort(deadlinePassed()));
     if (this.#ask.apiKey === undefined) {
       exchange.set(caller, this.#ask.caller);
       this.#setting.oracle.limits.entered(this.story);
@@ -180,7 +184,10 @@ export class Visit {
   }
 
   #raced(winner: Try | undefined, body: Uint8Array | AsyncIterable<Uint8Array>): void {
-    this.#setting.oracle.hedges.decided(this.story, winner);
+    const { story } = this;
+    this.#setting.oracle.hedges.decided(story, winner);
+    // What was shown of it so far counts from now on.
+    if (story.stream) story.seen = winner?.seen ?? 0;
     if (body instanceof Uint8Array) {
       this.#text = Buffer.from(body).toString();
       this.#readAll();
@@ -192,7 +199,7 @@ export class Visit {
     const exchange = this.#exchange;
     if (exchange.left !== undefined) exchange.readsOn(this.#process.host.clock.monotonic(), 1);
     if (exchange.aborted !== undefined) {
-      this.#end('client_left');
+      this.#end(exchange.aborted.kind === 'client_left' ? 'client_left' : 'failed');
       return;
     }
     body.next().then(
@@ -208,7 +215,7 @@ export class Visit {
       },
       (error: GatewayError) => {
         if (exchange.aborted === undefined) exchange.fail(error);
-        this.#end(exchange.aborted === undefined ? 'failed' : 'client_left');
+        this.#end(exchange.aborted?.kind === 'client_left' ? 'client_left' : 'failed');
       },
     );
   }

@@ -139,7 +139,7 @@ export class Wire {
     const [label, meanMs] = story.stream ? ['first event', 10] : ['whole answer', chunkMeanMs * chunks.length];
     schedule.after(chance.delay(meanMs), life, label!, () => {
       if (branch.aborted !== undefined) return;
-      if (!story.stream && cutAfter !== undefined) {
+      if (cutAfter === 0 || (!story.stream && cutAfter !== undefined)) {
         attempt.state = 'broken';
         fail(new UpstreamError('sent', 'cut'));
         return;
@@ -148,6 +148,7 @@ export class Wire {
       if (!isOver()) story.winner ??= attempt;
       const tap = new Tap({ setting, life, story, branch, attempt, answer });
       branch.onAbort((reason) => tap.break(reason));
+      if (story.stream) tap.begin();
       const headers = { [tryHeader]: String(story.tries.indexOf(attempt) + 1) };
       resolve({ status: 200, headers, body: story.stream ? tap : tap.whole() });
     });
