@@ -1,4 +1,5 @@
 /** The oracle's look into the books: each request's rows against its story, and all rows against each other. */
+import type { AttemptNote } from '../../plugins/billing/records.ts';
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
 import type { Story, Try } from './story.ts';
@@ -128,7 +129,7 @@ export class Audit {
     const notes = story.tries.map((_try, index) => this.#ledger.attempts.get(`${story.id} ${index + 1}`));
     const clients = notes.filter((note) => note?.bearer === 'client').length;
     if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', story.id, `${clients} tries are borne by the client`);
-    // What became of tries that a crash has cut off nobody can tell any more.
+    if (this.#ledger.usage.get(story.id)?.reason === 'crash') this.#checkCutOff(story, notes);
     if (story.crash !== undefined) return;
     let sum = 0n;
     story.tries.forEach((attempt, index) => {
@@ -147,6 +148,14 @@ export class Audit {
     });
     const booked = rows.reduce((total, { absorbed }) => total + absorbed, 0n);
     if (booked !== sum) this.#fault('M5', story.id, `${booked} are booked as absorbed, the tries have ${sum}`);
+  }
+
+  /** What became of tries that a crash has cut off nobody can tell any more: the one that left last is the client's. */
+  #checkCutOff(story: Story, notes: readonly (AttemptNote | undefined)[]): void {
+    const known = story.tries.filter((_try, index) => notes[index] !== undefined);
+    const last = known.reduce((latest, attempt) => (attempt.left > latest.left ? attempt : latest));
+    if (notes[story.tries.indexOf(last)]!.bearer !== 'client')
+      this.#fault('M5', story.id, 'after the crash the client bears another try than the last that left');
   }
 
   /** Sums that hold at any moment. */

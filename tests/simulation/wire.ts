@@ -47,6 +47,7 @@ export class Wire {
       if (ready !== undefined) await ready;
       if (story.departed === 0) story.departedLine = line();
       story.departed += 1;
+      attempt.left = story.departed;
       const stopped = exchange.aborted ?? exchange.left;
       if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
     } catch (error) {
