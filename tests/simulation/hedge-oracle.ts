@@ -66,6 +66,8 @@ export class HedgeOracle {
     const ended = earlier.filter((other) => !running.includes(other));
     if (ended.some(({ state, billed }) => billed || state === 'broken' || state === 'answered'))
       this.#violations.add('M10', story.id, 'tried again although an earlier try may have run');
+    if (earlier.some(({ credential }) => credential === attempt.credential))
+      this.#violations.add('route', story.id, `tried with ${attempt.credential} for the second time`);
     if (running.length > 1) this.#violations.add('M10', story.id, 'three tries run at once');
     if (running[0] !== undefined) this.#hedged(story, attempt, running[0]);
   }
@@ -88,6 +90,11 @@ export class HedgeOracle {
     const isKnown = this.#schedule.now - book.startedAt < shareWindowMs;
     if (isKnown && book.hedges > this.rules!.share * book.calls)
       this.#violations.add('M10', id, `${book.hedges} of ${book.calls} calls were tried twice at once`);
+  }
+
+  /** It is handed to a socket. */
+  departs(story: Story): void {
+    if (story.clientLeft) this.#violations.add('route', story.id, 'is sent although its client has left');
   }
 
   /** A vendor has it. */

@@ -96,6 +96,10 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       };
     }),
   },
+  'hedge-for-nobody': {
+    summary: 'a second try is sent for a client that has left',
+    exchange: onBranches((branch) => Object.defineProperty(branch, 'left', { get: () => undefined, set: () => {} })),
+  },
   'share-forgotten': {
     summary: 'a second try runs beside the first however many others have had one',
     route: hedging({ share: 1 }),

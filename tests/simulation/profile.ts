@@ -69,6 +69,8 @@ export interface HedgeProfile {
   readonly ofModels: ReadonlyMap<string, number>;
   readonly share: number;
   readonly choose: 'listed' | 'fastest';
+  /** Of one call at most. */
+  readonly attempts: number;
   /** Of vendors whose answers are read on without a client: for how long, and how many bytes. */
   readonly drains: ReadonlyMap<string, { readonly longestMs: number; readonly bytes: number }>;
   /** Calls that a process may have under way at one vendor; undefined: as many as come. */
@@ -158,6 +160,7 @@ function drawHedge(chance: Chance): HedgeProfile {
     ofModels,
     share: chance.pick([0.1, 0.5, 1, 1]),
     choose: chance.pick(['listed', 'fastest'] as const),
+    attempts: chance.pick([2, 3, 5]),
     drains: new Map(drained.map((name) => [name, bounds()])),
     places: chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined,
   };
@@ -264,8 +267,8 @@ const rest = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
 
 export function routeSectionOf(hedge: HedgeProfile | undefined): object {
   if (hedge === undefined) return { rest };
-  const { afterMs, share, choose } = hedge;
-  return { rest, choose, hedge: { after: `${afterMs}ms`, share } };
+  const { afterMs, share, choose, attempts } = hedge;
+  return { rest, choose, attempts, hedge: { after: `${afterMs}ms`, share } };
 }
 
 /** A catalogue entry, and the list that its price was made of. */

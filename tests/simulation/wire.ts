@@ -56,11 +56,13 @@ export class Wire {
     }
     exchange.hasSent = true;
     exchange.failure = undefined;
+    oracle.hedges.departs(story);
     attempt.state = 'flying';
     return this.#dispatch(exchange, attempt, name);
   }
 
   #dispatch(exchange: LiveExchange, attempt: Try, name: string): Promise<Answer> {
+    const { isRacing } = attempt;
     const { setting, story, ask, life } = this.#options;
     const { schedule, chance, vendors, oracle } = setting;
     const { inputTokens, maxOutputTokens } = ask.call;
@@ -72,7 +74,11 @@ export class Wire {
       };
       exchange.onAbort((reason) => {
         if (!attempt.received) attempt.state = 'unsent';
-        fail(new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason }));
+        const error = new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason });
+        const isHeardLate = isRacing && attempt.received && story.winner !== undefined && chance.oneIn(20);
+        attempt.over = true;
+        if (isHeardLate) schedule.after(chance.pick([300, 2_000]), life, 'stop heard', () => fail(error));
+        else fail(error);
       });
       schedule.after(chance.delay(5), undefined, 'connect', () => {
         if (attempt.state === 'unsent') return;
