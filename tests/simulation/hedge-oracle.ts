@@ -111,6 +111,13 @@ export class HedgeOracle {
       this.#violations.add('limit', attempt.provider, `works on ${there.size} calls at once, ${places} are allowed`);
   }
 
+  /** The client has left while this try ran, if one did. `goesOn`: what it asked for is finished all the same. */
+  left(story: Story, running: Try | undefined, goesOn: boolean): void {
+    const isReadOn = running?.isDrained === true && running.left > 0;
+    if (goesOn !== isReadOn)
+      this.#violations.add('route', story.id, `its client has left, and it ${goesOn ? 'goes on' : 'is cut off'}`);
+  }
+
   /** The client is given the answer of this try: it was the first, and the other is cut off, unless it is to be read on. */
   decided(story: Story, attempt: Try | undefined): void {
     const { winner, tries } = story;

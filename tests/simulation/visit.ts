@@ -293,9 +293,11 @@ export class Visit {
     const { story } = this;
     if (this.#isOver) return;
     story.clientLeft = true;
-    // Of several tries the first that runs is the one that it pays for.
-    const running = story.tries.find(({ over }) => !over);
+    // Of several tries the first that runs is the one that it pays for, and by whose vendor it is read on or not.
+    const running = story.winner ?? story.tries.find(({ over }) => !over);
     this.#exchange.leave(this.#process.host.clock.monotonic());
+    if (this.#ask.key === undefined)
+      this.#setting.oracle.hedges.left(story, running, this.#exchange.aborted === undefined);
     // What it asked for may be finished all the same, for whoever asks again under its key.
     if (this.#exchange.aborted === undefined) return;
     if (running?.received === true) story.payer = running;

@@ -36,7 +36,7 @@ export class Wire {
     const { oracle, schedule, line } = setting;
     const { provider, credential, model: name, upstream } = exchange.get(target);
     const { drain } = upstream;
-    if (drain !== undefined) exchange.set(upstreamRequest, { drain } as UpstreamRequest);
+    exchange.set(upstreamRequest, { drain } as UpstreamRequest);
     const isRacing = exchange instanceof LiveBranch;
     const attempt = newTry({ provider, credential, at: schedule.now, isRacing, isDrained: drain !== undefined });
     story.tries.push(attempt);
