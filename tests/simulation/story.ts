@@ -33,11 +33,13 @@ export interface Try {
   /** Of one that races: output tokens that were shown of its answer, and the usage that was told of it. */
   seen: number;
   told: Counts | undefined;
+  /** A vendor has told it itself. */
+  isExact: boolean;
 }
 
 export function newTry(given: Pick<Try, 'provider' | 'credential' | 'at' | 'isRacing' | 'isDrained'>): Try {
   const nothingYet = { left: 0, received: false, billed: false, bill: undefined, headed: false, over: false };
-  return { ...given, ...nothingYet, state: 'waiting', seen: 0, told: undefined };
+  return { ...given, ...nothingYet, state: 'waiting', seen: 0, told: undefined, isExact: false };
 }
 
 export interface Story {
@@ -59,6 +61,8 @@ export interface Story {
   readonly tries: Try[];
   /** Of those that may race, the first that answered. */
   winner: Try | undefined;
+  /** The one that has failed last. */
+  lastFailed: Try | undefined;
   /** The one that the client pays for, if it does. */
   payer: Try | undefined;
   /** Money was set aside for it. */
@@ -99,6 +103,7 @@ export function newStory(
     ...given,
     tries: [],
     winner: undefined,
+    lastFailed: undefined,
     payer: undefined,
     admitted: false,
     departed: 0,

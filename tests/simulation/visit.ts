@@ -160,6 +160,8 @@ export class Visit {
   #refused(error: GatewayError): void {
     const left = this.#exchange.aborted?.kind === 'client_left';
     this.story.status = left ? 499 : error.status;
+    // Of what was done in vain the client pays what the vendor itself has told, of the try that came last.
+    if (!left && this.story.lastFailed?.isExact === true) this.story.payer = this.story.lastFailed;
     this.#setting.oracle.refused(this.story, error);
     this.#end(left ? 'client_left' : 'complete');
   }
@@ -321,7 +323,7 @@ export class Visit {
   #ended(kind: Outcome['kind']): void {
     const { story } = this;
     const { oracle, line } = this.#setting;
-    story.told ??= story.winner?.told;
+    story.told ??= (story.winner ?? story.payer)?.told;
     story.ended = true;
     story.endedLine = line();
     oracle.ended(story, kind);

@@ -2,7 +2,7 @@
 import { type Answer, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
 import { LiveBranch, type LiveExchange } from '../../core/exchange.ts';
-import { target } from '../../core/vocabulary.ts';
+import { target, usageReport } from '../../core/vocabulary.ts';
 import type { Life } from './schedule.ts';
 import { newTry, type Story, type Try } from './story.ts';
 import { Tap, textOf } from './tap.ts';
@@ -69,6 +69,7 @@ export class Wire {
     return new Promise((resolve, reject) => {
       const fail = (error: Error) => {
         attempt.over = true;
+        story.lastFailed = attempt;
         exchange.onAbort(undefined);
         reject(error);
       };
@@ -91,26 +92,39 @@ export class Wire {
         schedule.after(fate.afterMs, life, fate.kind, () => {
           if (exchange.aborted !== undefined) return;
           if (fate.kind === 'answer') this.#answered(exchange, attempt, fate.answer, resolve, fail);
-          else fail(this.#failed(attempt, name, fate));
+          else fail(this.#failed(exchange, attempt, name, fate));
         });
       });
     });
   }
 
   /** The vendor's word comes back, and is no answer. */
-  #failed(attempt: Try, name: string, fate: Exclude<Fate, { kind: 'answer' }>): Error {
+  #failed(exchange: LiveExchange, attempt: Try, name: string, fate: Exclude<Fate, { kind: 'answer' }>): Error {
     const { setting, story, isOver } = this.#options;
     if (fate.kind === 'unreachable') return new UpstreamError('connect', 'connection refused');
     const { status } = fate;
     if (fate.kind === 'broken') {
       attempt.state = 'broken';
-      return status === undefined ? new UpstreamError('sent', 'reset') : refusalOf(status, undefined, true);
+      if (status === undefined) return new UpstreamError('sent', 'reset');
+      if (attempt.isRacing && attempt.billed && setting.chance.oneIn(2)) this.#tellBill(exchange, attempt);
+      return refusalOf(status, undefined, true);
     }
     attempt.state = 'refused';
     // Nobody listens to one that has lost.
     if (story.winner === undefined && !isOver())
       setting.oracle.turnedAway(story, attempt.credential, name, fate.status, fate.retryAfterMs);
     return refusalOf(fate.status, fate.retryAfterMs, false);
+  }
+
+  /** The vendor says what it has used in vain, or enough to guess. */
+  #tellBill(exchange: LiveExchange, attempt: Try): void {
+    const { setting, story } = this.#options;
+    const usage = { input: story.inputTokens, output: setting.chance.below(50) };
+    attempt.told = usage;
+    attempt.bill = usage;
+    attempt.isExact = setting.chance.oneIn(2);
+    const estimated = !attempt.isExact;
+    exchange.set(usageReport, { usage, estimated, terminal: false, upstreamId: undefined, finish: undefined });
   }
 
   #answered(
