@@ -157,8 +157,9 @@ export class Wire {
     const { schedule, chance } = setting;
     branch.headStatus = 200;
     const { chunks, chunkMeanMs, cutAfter } = answer;
-    const [label, meanMs] = story.stream ? ['first event', 10] : ['whole answer', chunkMeanMs * chunks.length];
-    schedule.after(chance.delay(meanMs), life, label!, () => {
+    const wholeMs = () => chunks.reduce((sum) => sum + chance.delay(chunkMeanMs), 0);
+    const delayMs = story.stream ? chance.delay(10) : wholeMs();
+    schedule.after(delayMs, life, story.stream ? 'first event' : 'whole answer', () => {
       if (branch.aborted !== undefined) return;
       if (cutAfter === 0 || (!story.stream && cutAfter !== undefined)) {
         attempt.state = 'broken';
