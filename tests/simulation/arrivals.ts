@@ -189,11 +189,12 @@ export class Arrivals {
   }
 
   /** Nothing is drawn where nobody hedges. */
-  #drawHedged(): Pick<Ask, 'leavesTraces' | 'lastsMs'> {
+  #drawHedged(): Pick<Ask, 'leavesTraces' | 'lastsMs'> & Partial<Ask> {
     const { chance, profile } = this.#options;
     if (profile.hedge === undefined) return { leavesTraces: undefined, lastsMs: undefined };
     const leavesTraces = chance.oneIn(8);
-    return { leavesTraces, lastsMs: !leavesTraces && chance.oneIn(25) ? chance.delay(150) : undefined };
+    const leavesAfterMs = chance.oneIn(3) ? chance.delay(100) : undefined;
+    return { leavesTraces, leavesAfterMs, lastsMs: !leavesTraces && chance.oneIn(25) ? chance.delay(150) : undefined };
   }
 
   /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */

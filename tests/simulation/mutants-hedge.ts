@@ -1,7 +1,8 @@
 /** Faults in how a second try runs beside the first, and in what becomes of the one that loses. */
 import type { Branch } from '../../core/branch.ts';
+import type { GatewayError } from '../../core/errors.ts';
 import type { LiveBranch, LiveExchange } from '../../core/exchange.ts';
-import { conversation, type Meter, meter } from '../../core/vocabulary.ts';
+import { conversation, type Meter, meter, target } from '../../core/vocabulary.ts';
 import type { EndRecord } from '../../plugins/billing/records.ts';
 import type { Mutant } from './mutants.ts';
 import { editing } from './mutants-tools.ts';
@@ -26,6 +27,9 @@ const charging = (edit: (record: Extract<EndRecord, { kind: 'SETTLE' }>) => EndR
 const hedging = (edit: object) => (section: object) =>
   'hedge' in section ? { ...section, hedge: { ...(section.hedge as object), ...edit } } : section;
 
+/** Why a try is stopped that has lost; one that has failed is stopped for that. */
+const isOutrun = ({ kind }: GatewayError) => kind === 'client_left';
+
 export const hedgeMutants: Readonly<Record<string, Mutant>> = {
   'loser-unbooked': {
     summary: 'a try that has lost leaves no row',
@@ -49,14 +53,28 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       const stop = branch.stop.bind(branch);
       branch.stop = (reason) => {
         stop(reason);
-        throw new Error('its socket is closed already');
+        // Of one that is read on a timer stops it, in whose turn nobody is there to be told.
+        if (isOutrun(reason) && branch.get(target).upstream.drain === undefined)
+          throw new Error('it was closed already');
       };
     }),
   },
   'loser-runs-on': {
     summary: 'the vendor of a try that has lost is not told to stop',
     exchange: onBranches((branch) => {
-      branch.stop = () => {};
+      const stop = branch.stop.bind(branch);
+      branch.stop = (reason) => {
+        if (!isOutrun(reason)) stop(reason);
+      };
+    }),
+  },
+  'failed-one-has-a-say': {
+    summary: 'a client that leaves goes by the vendor of a try that has failed',
+    exchange: onBranches((branch) => {
+      const stop = branch.stop.bind(branch);
+      branch.stop = (reason) => {
+        if (isOutrun(reason)) stop(reason);
+      };
     }),
   },
   'loser-joined': {

@@ -152,8 +152,7 @@ function drawCallers(chance: Chance): CallersProfile {
 /** Vendors are silent for 80 ms on the average. */
 function drawHedge(chance: Chance): HedgeProfile {
   const ofModels = new Map(chance.oneIn(3) ? [['large', chance.pick([0, 15])]] : []);
-  const isDrained = chance.oneIn(2);
-  const drained = vendorNames.filter(() => isDrained && chance.oneIn(2));
+  const drained = vendorNames.filter(() => chance.oneIn(2));
   const bounds = () => ({ longestMs: chance.pick([20, 150, 2_000]), bytes: chance.pick([40, 1_000]) });
   return {
     afterMs: chance.pick([10, 10, 40]),
