@@ -113,7 +113,7 @@ export class HedgeOracle {
 
   /** The client has left while this try ran, if one did. `goesOn`: what it asked for is finished all the same. */
   left(story: Story, running: Try | undefined, goesOn: boolean): void {
-    const isReadOn = running?.isDrained === true && running.left > 0;
+    const isReadOn = running?.isDrained === true && running.hasLeft;
     if (goesOn !== isReadOn)
       this.#violations.add('route', story.id, `its client has left, and it ${goesOn ? 'goes on' : 'is cut off'}`);
   }

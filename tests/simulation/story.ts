@@ -18,8 +18,8 @@ export interface Try {
    * without work. `broken`: no head came, and it may have run. `answered`: a 2xx head came.
    */
   state: 'waiting' | 'flying' | 'unsent' | 'refused' | 'broken' | 'answered';
-  /** As which of its request's tries it left, counted from 1; 0: it has not. */
-  left: number;
+  /** Its departure was in the journal before it, and nothing held it back since. */
+  hasLeft: boolean;
   /** The vendor has it. */
   received: boolean;
   /** Stands on the vendor's bill. */
@@ -38,7 +38,7 @@ export interface Try {
 }
 
 export function newTry(given: Pick<Try, 'provider' | 'credential' | 'at' | 'isRacing' | 'isDrained'>): Try {
-  const nothingYet = { left: 0, received: false, billed: false, bill: undefined, headed: false, over: false };
+  const nothingYet = { hasLeft: false, received: false, billed: false, bill: undefined, headed: false, over: false };
   return { ...given, ...nothingYet, state: 'waiting', seen: 0, told: undefined, isExact: false };
 }
 

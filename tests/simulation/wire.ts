@@ -47,7 +47,6 @@ export class Wire {
       if (ready !== undefined) await ready;
       if (story.departed === 0) story.departedLine = line();
       story.departed += 1;
-      attempt.left = story.departed;
       const stopped = exchange.aborted ?? exchange.left;
       if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
     } catch (error) {
@@ -57,6 +56,7 @@ export class Wire {
     exchange.hasSent = true;
     exchange.failure = undefined;
     oracle.hedges.departs(story);
+    attempt.hasLeft = true;
     attempt.state = 'flying';
     return this.#dispatch(exchange, attempt, name);
   }
