@@ -295,10 +295,11 @@ export class Visit {
     const { story } = this;
     if (this.#isOver) return;
     story.clientLeft = true;
+    const isStopped = this.#exchange.aborted !== undefined;
     // Of several tries the first that runs is the one that it pays for, and by whose vendor it is read on or not.
     const running = story.winner ?? story.tries.find(({ over }) => !over);
     this.#exchange.leave(this.#process.host.clock.monotonic());
-    if (this.#ask.key === undefined)
+    if (this.#ask.key === undefined && !isStopped)
       this.#setting.oracle.hedges.left(story, running, this.#exchange.aborted === undefined);
     // What it asked for may be finished all the same, for whoever asks again under its key.
     if (this.#exchange.aborted === undefined) return;
