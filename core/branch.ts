@@ -11,7 +11,7 @@ export interface Branch extends Exchange {
   readonly hasSent: boolean;
   /** Status of the head that its upstream has sent; 0: none has come. */
   readonly headStatus: number;
-  /** Tells its upstream alone to stop. */
+  /** It is over: its upstream alone is told to stop, and by whose bounds a client may leave is up to the others. */
   stop(reason: GatewayError): void;
   /** The exchange goes on as this branch: from here on its facts are the exchange's. For one of the branches that run. */
   join(): void;

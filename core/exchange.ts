@@ -204,8 +204,9 @@ export class LiveExchange implements Exchange {
   /** The client is gone: all stops, unless something was sent whose answer is read on. `now` is monotonic. */
   leave(now: number): void {
     if (this.left !== undefined || this.#aborted !== undefined) return;
-    // While several run it is the first by which the client is served.
-    const sending = (this.#joined === undefined ? this.#branches?.[0] : undefined) ?? this;
+    // While several run it is the first by which the client is served; what was told to stop runs no more.
+    const running = this.#branches?.find(({ aborted }) => aborted === undefined);
+    const sending = (this.#joined === undefined ? running : undefined) ?? this;
     const bounds = this.#outlives ?? sending.find(upstreamRequest)?.drain;
     if (!sending.hasSent || bounds === undefined) {
       this.abort(clientLeft());

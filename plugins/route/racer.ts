@@ -1,6 +1,7 @@
 /** One of two attempts that run side by side: its branch of the exchange, what it holds, and how it stands. */
 import type { Branch } from '../../core/branch.ts';
 import type { Answer } from '../../core/contract.ts';
+import { GatewayError } from '../../core/errors.ts';
 import { type Attempt, type Meter, meter } from '../../core/vocabulary.ts';
 import type { Berth } from './berth.ts';
 import type { Candidate } from './candidates.ts';
@@ -49,10 +50,11 @@ export class Racer {
     return true;
   }
 
-  /** It has failed. false: it had lost before, and nobody minds. */
+  /** It has failed, so it is no longer what the client waits for. false: it had lost before, and nobody minds. */
   fails(): boolean {
     if (this.state === 'lost') return false;
     this.state = 'failed';
+    this.branch.stop(hasFailed());
     return true;
   }
 
@@ -62,6 +64,8 @@ export class Racer {
     this.#meter?.choose();
   }
 }
+
+const hasFailed = () => new GatewayError('upstream_failed', 'This attempt has failed.');
 
 /** The client's money is watched by the chosen one alone. */
 class HeldMeter implements Meter {

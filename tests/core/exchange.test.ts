@@ -129,6 +129,23 @@ test('while several run it is the first by whose bounds the answer is read on wi
   }
 });
 
+test('one that was told to stop is no longer the one by whose bounds the answer is read on', () => {
+  for (const [first, second, goesOn] of [
+    [drained, {} as UpstreamRequest, false],
+    [{} as UpstreamRequest, drained, true],
+  ] as const) {
+    const live = exchange(false);
+    const [one, other] = [live.fork(), live.fork()];
+    one.set(upstreamRequest, first);
+    other.set(upstreamRequest, second);
+    one.hasSent = true;
+    other.hasSent = true;
+    one.stop(outrun());
+    live.leave(0);
+    assert.deepEqual([live.aborted === undefined, other.aborted === undefined], [goesOn, goesOn]);
+  }
+});
+
 test("the failure of a joined branch is the exchange's, and so is what is deferred on any", async () => {
   const live = exchange(false);
   const [one, other] = [live.fork(), live.fork()];

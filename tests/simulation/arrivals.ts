@@ -39,6 +39,13 @@ interface KeyedCall {
   story: Story;
 }
 
+/** After how much silence it may be tried beside itself, by the gateway's file; undefined: never. */
+function hedgeAfterMsOf({ model, leavesTraces }: Ask, { hedge }: Profile): number | undefined {
+  if (hedge === undefined || leavesTraces !== false) return undefined;
+  const afterMs = hedge.ofModels.get(model.id) ?? hedge.afterMs;
+  return afterMs === 0 ? undefined : afterMs;
+}
+
 export class Arrivals {
   readonly #options: ArrivalsOptions;
   readonly #models = new Map<string, PricedModel>();
@@ -54,7 +61,10 @@ export class Arrivals {
 
   changePrices(id: string): void {
     this.#versions += 1;
-    this.#models.set(id, drawModel(this.#options.chance, id, this.#versions));
+    const { chance, profile } = this.#options;
+    const { model, price } = drawModel(chance, id, this.#versions);
+    const own = profile.hedge?.ofModels.get(id);
+    this.#models.set(id, { model: own === undefined ? model : { ...model, hedgeAfterMs: own }, price });
   }
 
   /** Calls of an account that have ended, the last ones. */
@@ -105,6 +115,8 @@ export class Arrivals {
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
       heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
+      hedgeAfterMs: hedgeAfterMsOf(ask, profile),
+      stream: ask.call.stream,
     });
     oracle.arrived(story, ask.call.maxOutputTokens ?? profile.vendors.longestOutput);
     this.#recent.set(account.id, [...(this.#recent.get(account.id) ?? []).slice(-remembered), story.id]);
@@ -172,7 +184,17 @@ export class Arrivals {
         choices: 1,
       },
       leavesAfterMs: chance.oneIn(8) ? chance.delay(100) : undefined,
+      ...this.#drawHedged(),
     };
+  }
+
+  /** Nothing is drawn where nobody hedges. */
+  #drawHedged(): Pick<Ask, 'leavesTraces' | 'lastsMs'> & Partial<Ask> {
+    const { chance, profile } = this.#options;
+    if (profile.hedge === undefined) return { leavesTraces: undefined, lastsMs: undefined };
+    const leavesTraces = chance.oneIn(8);
+    const leavesAfterMs = chance.oneIn(3) ? chance.delay(100) : undefined;
+    return { leavesTraces, leavesAfterMs, lastsMs: !leavesTraces && chance.oneIn(25) ? chance.delay(150) : undefined };
   }
 
   /** As the plans plugin states it: a plan that has ended is followed by the one that nobody buys. */

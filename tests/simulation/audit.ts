@@ -1,7 +1,8 @@
 /** The oracle's look into the books: each request's rows against its story, and all rows against each other. */
+import type { AttemptNote } from '../../plugins/billing/records.ts';
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
-import type { Story } from './story.ts';
+import type { Story, Try } from './story.ts';
 import { costOf } from './tariff.ts';
 
 export class Audit {
@@ -67,6 +68,7 @@ export class Audit {
     this.#checkCost(story, rows, cost);
     this.#checkUsage(story, rows);
     this.#checkAttempts(story, rows);
+    this.#checkBearers(story, rows);
     return cost;
   }
 
@@ -109,8 +111,9 @@ export class Audit {
     if (rows.length === 0) return;
     const known = story.tries.map((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
     const count = known.filter(Boolean).length;
-    if (count > story.departed)
-      this.#fault('M5', story.id, `${count} attempts in the books, ${story.departed} were sent`);
+    // A departure whose write failed is written later all the same: only who lives can take it back.
+    const most = story.crash === undefined ? story.departed : story.tries.length;
+    if (count > most) this.#fault('M5', story.id, `${count} attempts in the books, ${most} were sent`);
     story.tries.forEach(({ received }, index) => {
       if (received && !known[index] && story.crash?.kind !== 'power') {
         this.#fault('M5', story.id, `try ${index + 1} reached a vendor and is not in the books`);
@@ -119,6 +122,40 @@ export class Audit {
         this.#fault('M5', story.id, `try ${index + 1} reached no vendor and is in the books`);
       }
     });
+  }
+
+  /** The client bears one try at most, and the gateway what any other may cost: what was seen of it, else the prompt. */
+  #checkBearers(story: Story, rows: readonly Row[]): void {
+    const isCharged = rows.some(({ kind }) => kind === 'SETTLE');
+    const notes = story.tries.map((_try, index) => this.#ledger.attempts.get(`${story.id} ${index + 1}`));
+    const clients = notes.filter((note) => note?.bearer === 'client').length;
+    if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', story.id, `${clients} tries are borne by the client`);
+    if (this.#ledger.usage.get(story.id)?.reason === 'crash') this.#checkCutOff(story, notes);
+    if (story.crash !== undefined) return;
+    let sum = 0n;
+    story.tries.forEach((attempt, index) => {
+      const note = notes[index];
+      if (note === undefined) return;
+      const isClients = isCharged && attempt === story.payer;
+      const due = isClients ? 0n : shareOf(story, attempt);
+      const told = BigInt(note.absorbed ?? 0);
+      sum += told;
+      if ((note.bearer === 'client') !== isClients)
+        this.#fault('M5', story.id, `try ${index + 1} is borne by the ${note.bearer ?? 'nobody'}`);
+      if (told !== due) this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, it must be ${due}`);
+      const bill = isClients || attempt.bill === undefined ? 0n : costOf(attempt.bill, story.list, one);
+      if (told < bill)
+        this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, its vendor bills ${bill}`);
+    });
+    const booked = rows.reduce((total, { absorbed }) => total + absorbed, 0n);
+    if (booked !== sum) this.#fault('M5', story.id, `${booked} are booked as absorbed, the tries have ${sum}`);
+  }
+
+  /** What became of tries that a crash has cut off nobody can tell any more: the one that left last is the client's. */
+  #checkCutOff(story: Story, notes: readonly (AttemptNote | undefined)[]): void {
+    const last = notes.findLastIndex((note) => note !== undefined);
+    if (notes[last]!.bearer !== 'client')
+      this.#fault('M5', story.id, 'after the crash the client bears another try than the last that left');
   }
 
   /** Sums that hold at any moment. */
@@ -199,4 +236,12 @@ export class Audit {
   #fault(rule: string, subject: string, what: string): void {
     this.#oracle.violations.add(rule, subject, what);
   }
+}
+
+const one = { numerator: 1n, denominator: 1n };
+
+/** What a try that the client does not pay for may cost, at the list's price. */
+function shareOf({ inputTokens, list }: Story, { received, state, told }: Try): bigint {
+  if (!received || state === 'refused') return 0n;
+  return costOf(told ?? { input: inputTokens }, list, one);
 }

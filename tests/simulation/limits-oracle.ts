@@ -95,9 +95,6 @@ export class LimitsOracle {
     const rests = this.#rests.get(story.life)!;
     const until = Math.max(rests.get(credential) ?? 0, rests.get(`${credential} ${model}`) ?? 0);
     if (this.#schedule.now < until) this.#violations.add('route', story.id, `${credential} was used while it rests`);
-    if (story.tries.slice(0, -1).some(({ state, billed }) => billed || state === 'broken' || state === 'answered')) {
-      this.#violations.add('M10', story.id, 'tried again although an earlier try may have run');
-    }
   }
 
   /** The vendor turned a try away; the gateway has just heard of it. The times are those of the gateway's file. */

@@ -1,5 +1,6 @@
 /** What faults are made of that are put in at the seams. */
 import type { Entries } from '../../plugins/billing/entries.ts';
+import { encodeRecords, type JournalRecord } from '../../plugins/billing/records.ts';
 import type { Store } from '../../plugins/billing/store.ts';
 
 /** The store's functions as an object that can be spread. */
@@ -25,5 +26,25 @@ export function inside(change: (entries: Entries) => void): (store: Store) => St
         change(entries);
         return work(entries);
       }),
+  });
+}
+
+/** Journal text with other records in it. */
+export function rewritten(text: string, edit: (record: JournalRecord) => JournalRecord): string {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines
+    .map((line) => {
+      const start = line.indexOf('[');
+      const records = JSON.parse(line.slice(start)) as JournalRecord[];
+      return `${line.slice(0, start)}${encodeRecords(records.map(edit))}\n`;
+    })
+    .join('');
+}
+
+/** Changes the records of each batch. */
+export function editing(edit: (record: JournalRecord) => JournalRecord): (store: Store) => Store {
+  return (store) => ({
+    ...opened(store),
+    apply: (text, accountIds, cursor) => store.apply(rewritten(text, edit), accountIds, cursor),
   });
 }

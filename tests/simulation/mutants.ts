@@ -25,8 +25,9 @@ import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { TaskTable } from './memory-tasks.ts';
 import { callerMutants } from './mutants-callers.ts';
+import { hedgeMutants } from './mutants-hedge.ts';
 import { taskMutants } from './mutants-tasks.ts';
-import { opened } from './mutants-tools.ts';
+import { editing, opened, rewritten } from './mutants-tools.ts';
 import { tradeMutants } from './mutants-trade.ts';
 import { forward } from './visit.ts';
 
@@ -47,6 +48,8 @@ export interface Mutant {
   /** Changes a process's way to the table of keyed calls. */
   readonly keys?: (rows: KeyedRows) => void;
   readonly forward?: Run;
+  /** The route's section of the gateway's file, as it would be read. */
+  readonly route?: (section: object) => object;
   /** A process's way to the tables of callers. */
   readonly callers?: (stores: Stores) => Stores;
   /** Whether what is announced is put down, and whether a process listens to it. */
@@ -60,25 +63,6 @@ export interface Mutant {
 
 /** The gateway as it is. */
 export const sound: Mutant = { summary: 'no fault' };
-
-/** Journal text with other records in it. */
-function rewritten(text: string, edit: (record: JournalRecord) => JournalRecord): string {
-  const lines = text.split('\n').filter((line) => line !== '');
-  return lines
-    .map((line) => {
-      const start = line.indexOf('[');
-      const records = JSON.parse(line.slice(start)) as JournalRecord[];
-      return `${line.slice(0, start)}${encodeRecords(records.map(edit))}\n`;
-    })
-    .join('');
-}
-
-function editing(edit: (record: JournalRecord) => JournalRecord): (store: Store) => Store {
-  return (store) => ({
-    ...opened(store),
-    apply: (text, accountIds, cursor) => store.apply(rewritten(text, edit), accountIds, cursor),
-  });
-}
 
 /** The usage's cost rounded for the list price, and once more for the ratio. */
 function roundedTwice(record: SettleRecord): SettleRecord {
@@ -336,6 +320,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
         end(outcome.kind === 'client_left' ? { ...outcome, kind: 'failed' } : outcome, log);
     },
   },
+  ...hedgeMutants,
   ...callerMutants,
   ...tradeMutants,
   ...taskMutants,

@@ -9,7 +9,7 @@ import { memoryCodes, type ShopTables } from './memory-shop.ts';
 import type { Mutant } from './mutants.ts';
 import type { Oracle } from './oracle.ts';
 import { Process } from './process.ts';
-import { type AccountProfile, providerSections } from './profile.ts';
+import { type AccountProfile, type HedgeProfile, providerSectionsOf, routeSectionOf } from './profile.ts';
 import type { Life, Schedule } from './schedule.ts';
 import { accountsIn, plansOf } from './shop-services.ts';
 import type { TaskWorld } from './task-world.ts';
@@ -29,6 +29,7 @@ export interface NodeOptions {
   readonly accounts: readonly AccountProfile[];
   readonly faults: DatabaseFaults;
   readonly billing: object;
+  readonly hedge: HedgeProfile | undefined;
   readonly mutant: Mutant;
   readonly announce: (topic: string, subject: string) => Promise<void>;
   /** A process of this node serves now; all that an earlier one left is in the books. */
@@ -77,7 +78,7 @@ export class Node {
   }
 
   boot(): void {
-    const { schedule, oracle, mutant, chance, store, keys, tables, tasks, accounts, faults, shared, callers } =
+    const { schedule, oracle, mutant, chance, store, keys, tables, tasks, accounts, faults, shared, callers, hedge } =
       this.#options;
     const life: Life = { alive: true };
     this.#life = life;
@@ -104,7 +105,8 @@ export class Node {
       accounts: accountsIn(tables),
       plans: plansOf(accounts),
       billing: this.#options.billing,
-      providers: providerSections,
+      providers: providerSectionsOf(hedge),
+      route: mutant.route?.(routeSectionOf(hedge)) ?? routeSectionOf(hedge),
       wallClock: () => this.wallClock,
       announce: this.#options.announce,
       healthy: () => link.isOpen,

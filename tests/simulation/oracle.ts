@@ -4,6 +4,7 @@ import type { Outcome } from '../../core/contract.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { CallersOracle } from './callers-oracle.ts';
 import type { CrashKind, Disk } from './disk.ts';
+import { HedgeOracle } from './hedge-oracle.ts';
 import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
 import type { Row, StoredGrant } from './memory-ledger.ts';
@@ -44,6 +45,7 @@ export class Oracle {
   readonly stories = new Map<string, Story>();
   readonly accounts = new Map<string, AccountView>();
   readonly limits: LimitsOracle;
+  readonly hedges: HedgeOracle;
   readonly keys: KeysOracle;
   readonly callers: CallersOracle;
   readonly trade: TradeOracle;
@@ -72,6 +74,7 @@ export class Oracle {
     this.#schedule = schedule;
     this.violations = violations;
     this.limits = limits;
+    this.hedges = new HedgeOracle(schedule, violations);
     this.keys = new KeysOracle(violations);
     this.callers = new CallersOracle(schedule, violations);
     this.trade = new TradeOracle(violations);
@@ -101,6 +104,7 @@ export class Oracle {
   begun(life: Life): void {
     this.#byLife.set(life, new Set());
     this.limits.begun(life);
+    this.hedges.begun(life);
   }
 
   /** Progress that is noted from here on outlives a crash as soon as the journal has another line. */
@@ -130,6 +134,7 @@ export class Oracle {
     }
     this.#byLife.delete(life);
     this.limits.died(life);
+    this.hedges.died(life);
   }
 
   /** What a killed process had written is lost if the power goes before the next one has made it safe. */
@@ -203,15 +208,17 @@ export class Oracle {
   arrived(story: Story, longestOutput: number): void {
     this.stories.set(story.id, story);
     this.#byLife.get(story.life)!.add(story);
+    this.hedges.arrived(story);
     const view = this.view(story.account);
     const most = coverOf(story.inputTokens, longestOutput, story.list, story.ratio);
     if (most > view.dearestCall) view.dearestCall = most;
   }
 
   /** A try begins: whoever comes here has passed the limiter and has money set aside. */
-  aimed(story: Story, credential: string, model: string): void {
+  aimed(story: Story, attempt: Try, model: string): void {
     this.limits.passed(story);
-    this.limits.aimed(story, credential, model);
+    this.limits.aimed(story, attempt.credential, model);
+    this.hedges.aimed(story, attempt);
     this.keys.aimed(story);
     if (story.admitted) return;
     story.admitted = true;
@@ -227,9 +234,7 @@ export class Oracle {
 
   received(story: Story, attempt: Try): void {
     this.#schedule.trace(attempt.billed ? 2 : 1);
-    if (story.tries.filter(({ billed }) => billed).length > 1) {
-      this.violations.add('M10', story.id, 'two tries of one request stand on vendors’ bills');
-    }
+    this.hedges.received(story, attempt);
     if (story.departed === 0) this.violations.add('M16', story.id, 'sent before the hold was in the journal');
   }
 
@@ -243,6 +248,7 @@ export class Oracle {
     const byLimiter = error.kind === 'rate_limited' && error.code !== 'upstream' && story.tries.length === 0;
     if (byLimiter) this.limits.stopped(story, error.code);
     else this.limits.passed(story);
+    if (byLimiter || error.kind === 'insufficient_balance') this.hedges.turnedAway(story);
     if (error.kind === 'internal') this.violations.add('start', story.id, `an internal error: ${String(error.cause)}`);
   }
 
@@ -274,7 +280,11 @@ export class Oracle {
     const { cover } = story;
     this.#close(view, story);
     this.limits.ended(story);
-    story.expected = this.#costOf(story, outcome);
+    this.hedges.ended(story);
+    story.payer = payerOf(story, outcome);
+    // A client that left while the vendor was at work pays for the prompt that it had us send.
+    const seen = { input: story.inputTokens, output: story.seen };
+    story.expected = story.payer === undefined ? 0n : costOf(story.told ?? seen, story.list, story.ratio);
     this.#schedule.trace(Number(story.expected & 0xffffffn));
     this.charge(view, story.expected);
     this.callers.ended(story);
@@ -293,19 +303,12 @@ export class Oracle {
     if (overdraft > bound)
       this.violations.add('M7', view.id, `${overdraft} nano-USD below zero, ${bound} are possible`);
   }
+}
 
-  /** The outcome table, from what truly happened. */
-  #costOf(story: Story, outcome: Outcome['kind']): bigint {
-    const last = story.tries.at(-1);
-    const seen = { input: story.inputTokens, output: story.seen };
-    switch (last?.state) {
-      case 'answered':
-        return costOf(story.told ?? seen, story.list, story.ratio);
-      case 'flying':
-        // The client left while the vendor was at work: it pays for the prompt that it had us send.
-        return outcome === 'client_left' && last.received ? costOf(seen, story.list, story.ratio) : 0n;
-      default:
-        return 0n;
-    }
-  }
+/** The outcome table, from what truly happened: the try that the client pays for, if any. */
+function payerOf(story: Story, outcome: Outcome['kind']): Try | undefined {
+  if (story.hedgeAfterMs !== undefined) return story.winner ?? story.payer;
+  const last = story.tries.at(-1);
+  const hasLeft = last?.state === 'flying' && outcome === 'client_left' && last.received;
+  return last?.state === 'answered' || hasLeft ? last : undefined;
 }

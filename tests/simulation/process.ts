@@ -2,7 +2,7 @@
 import { compileChain, type Run, type Seat } from '../../core/chain.ts';
 import type { Endpoint, Fact, Host, Log, Part, Plugin, Service } from '../../core/contract.ts';
 import { alone } from '../../core/crew.ts';
-import { type ShopDesk, shopDesk } from '../../core/desk.ts';
+import { type ShopDesk, shopDesk, upstreamHealth } from '../../core/desk.ts';
 import type { LiveExchange } from '../../core/exchange.ts';
 import { uuidMaker } from '../../core/random.ts';
 import {
@@ -17,8 +17,10 @@ import {
   type Pool,
   plans,
   pool,
+  providers,
   type Shop,
   shop,
+  type UpstreamGate,
 } from '../../core/vocabulary.ts';
 import auth, { type Stores, setUpAuth } from '../../plugins/auth/index.ts';
 import billing, { setUpBilling } from '../../plugins/billing/index.ts';
@@ -55,6 +57,7 @@ export interface ProcessOptions {
   /** Sections of the gateway's file. */
   readonly billing: object;
   readonly providers: object;
+  readonly route: object;
   /** Wall-clock milliseconds at virtual time 0; may step. */
   readonly wallClock: () => number;
   readonly announce: (topic: string, subject: string) => Promise<void>;
@@ -75,9 +78,6 @@ export const endpoint: Endpoint = {
   body: 'none',
   states: [call as Fact<unknown>],
 };
-
-/** How long keys rest that a vendor turned away: short, so that they come back within a world's time. */
-const restTimes = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
 
 /** What is logged is of no use to a simulation; what happens shows elsewhere. */
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, record: () => {} };
@@ -104,9 +104,9 @@ export class Process {
 
   /** Sets everything up and recovers what an earlier process left. Rejects when that cannot be done now. */
   async start(): Promise<void> {
-    const { files, store, keysOf, billing: section, providers, forward, tasks } = this.#options;
+    const { files, store, keysOf, forward, tasks, ...sections } = this.#options;
     // Whose switches then live in memory: no world turns one.
-    await setUp(providersPlugin, this.host, providers);
+    await setUp(providersPlugin, this.host, sections.providers);
     this.host.provide(database, this.#databaseService());
     const seats = await this.#seatsForCallers();
     this.host.provide(accounts, this.#options.accounts);
@@ -114,8 +114,8 @@ export class Process {
     const parts: Part[] = [await setUp(rateLimit, this.host, {})];
     const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
     parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));
-    this.#billing = await setUpBilling(this.host, sectionOf(billing, section), files, () => store);
-    parts.push(this.#billing, await setUp(route, this.host, { rest: restTimes }));
+    this.#billing = await setUpBilling(this.host, sectionOf(billing, sections.billing), files, () => store);
+    parts.push(this.#billing, await setUp(route, this.host, sections.route));
     await setUpShop(this.host, () => this.#options.codes);
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
     const shared = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
@@ -175,6 +175,13 @@ export class Process {
 
   get shopDesk(): ShopDesk {
     return this.host.need(shopDesk);
+  }
+
+  /** Calls that the route believes to be under way at a vendor, and places that they hold there. */
+  takenAt(provider: string): number {
+    const gate = this.host.need(providers).find(provider)?.gate as (UpstreamGate & { inFlight: number }) | undefined;
+    const targets = this.host.need(upstreamHealth).targets(provider);
+    return targets.reduce((sum, { inFlight }) => sum + inFlight, gate?.inFlight ?? 0);
   }
 
   get isReady(): boolean {

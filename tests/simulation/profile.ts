@@ -45,6 +45,8 @@ export interface Profile {
   readonly vendors: VendorProfile;
   /** Callers are asked for API keys; undefined: whoever comes is believed. */
   readonly callers: CallersProfile | undefined;
+  /** A second try may run beside one that is silent; undefined: never. */
+  readonly hedge: HedgeProfile | undefined;
   /** Images and films are ordered too; undefined: nobody does. */
   readonly tasks: TaskProfile | undefined;
   /** Sections of the gateway's file. */
@@ -61,6 +63,20 @@ export interface CallersProfile {
   readonly cutMeanMs: number;
 }
 
+export interface HedgeProfile {
+  /** Of the route, and of models that say otherwise; 0: never. */
+  readonly afterMs: number;
+  readonly ofModels: ReadonlyMap<string, number>;
+  readonly share: number;
+  readonly choose: 'listed' | 'fastest';
+  /** Of one call at most. */
+  readonly attempts: number;
+  /** Of vendors whose answers are read on without a client: for how long, and how many bytes. */
+  readonly drains: ReadonlyMap<string, { readonly longestMs: number; readonly bytes: number }>;
+  /** Calls that a process may have under way at one vendor; undefined: as many as come. */
+  readonly places: number | undefined;
+}
+
 export interface TaskProfile {
   /** Between two orders. */
   readonly meanMs: number;
@@ -71,8 +87,14 @@ export interface TaskProfile {
   readonly filesFaultOneIn: number;
 }
 
-/** `taskChance`, `callerChance`: draw whether and how tasks are ordered, and whether callers are asked for keys. */
-export function drawProfile(chance: Chance, taskChance: Chance, callerChance: Chance): Profile {
+/** Chances of their own draw whether and how tasks are ordered, callers are asked for keys, and calls are hedged. */
+export interface OtherChances {
+  readonly tasks: Chance;
+  readonly callers: Chance;
+  readonly hedges: Chance;
+}
+
+export function drawProfile(chance: Chance, others: OtherChances): Profile {
   const nodes = chance.between(1, 3);
   // All nodes want the little that one account has.
   const isCrowded = nodes > 1 && chance.oneIn(3);
@@ -105,11 +127,13 @@ export function drawProfile(chance: Chance, taskChance: Chance, callerChance: Ch
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
   };
-  const callers = callerChance.oneIn(3) ? drawCallers(callerChance) : undefined;
+  const callers = others.callers.oneIn(3) ? drawCallers(others.callers) : undefined;
+  const isHedged = others.hedges.oneIn(3) && callers === undefined;
   return {
     ...rest,
     callers,
-    tasks: taskChance.oneIn(2) ? drawTasks(taskChance) : undefined,
+    hedge: isHedged ? drawHedge(others.hedges) : undefined,
+    tasks: others.tasks.oneIn(2) ? drawTasks(others.tasks) : undefined,
     ...(callers === undefined ? {} : calmer(rest.accounts)),
   };
 }
@@ -123,6 +147,22 @@ function calmer(accounts: Profile['accounts']): Partial<Profile> {
 
 function drawCallers(chance: Chance): CallersProfile {
   return { meanMs: chance.pick([150, 400]), cutMeanMs: chance.pick([Number.POSITIVE_INFINITY, 2_000]) };
+}
+
+/** Vendors are silent for 80 ms on the average. */
+function drawHedge(chance: Chance): HedgeProfile {
+  const ofModels = new Map(chance.oneIn(3) ? [['large', chance.pick([0, 15])]] : []);
+  const drained = vendorNames.filter(() => chance.oneIn(2));
+  const bounds = () => ({ longestMs: chance.pick([20, 150, 2_000]), bytes: chance.pick([40, 1_000]) });
+  return {
+    afterMs: chance.pick([10, 10, 40]),
+    ofModels,
+    share: chance.pick([0.1, 0.5, 1, 1]),
+    choose: chance.pick(['listed', 'fastest'] as const),
+    attempts: chance.pick([2, 3, 5]),
+    drains: new Map(drained.map((name) => [name, bounds()])),
+    places: chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined,
+  };
 }
 
 /** Short enough that leases run out and deadlines pass within a world's time. */
@@ -188,22 +228,47 @@ function drawGrant(chance: Chance): Pick<PlanTerms, 'grant' | 'windows'> {
   return { grant, windows: { '5h': money(amount / 3n), ...(chance.oneIn(2) ? { day: money(amount / 2n) } : {}) } };
 }
 
-const vendorNames = ['north', 'east', 'west'] as const;
+export const vendorNames = ['north', 'east', 'west'] as const;
 
 /** They paint and film. */
 const studioNames = ['hill', 'dale'] as const;
 
 /** Keys and addresses of the vendors; nothing is ever sent there. */
-export const providerSections = Object.fromEntries([
-  ...vendorNames.map((name, index) => [
+export function providerSectionsOf(hedge: HedgeProfile | undefined): object {
+  const talkers = vendorNames.map((name, index) => [
     name,
-    { keys: index === 0 ? ['a', 'b'] : 'a', speaks: { chat: 'http://127.0.0.1:9/v1' } },
-  ]),
-  ...studioNames.map((name) => [
+    {
+      keys: index === 0 ? ['a', 'b'] : 'a',
+      speaks: { chat: 'http://127.0.0.1:9/v1' },
+      ...placesIn(hedge),
+      ...drainOf(hedge?.drains.get(name)),
+    },
+  ]);
+  const painters = studioNames.map((name) => [
     name,
     { keys: ['a', 'b', 'c'], speaks: { paint: 'http://127.0.0.1:9/paint', film: 'http://127.0.0.1:9/film' } },
-  ]),
-]);
+  ]);
+  return Object.fromEntries([...talkers, ...painters]);
+}
+
+/** Nobody waits for a place: what is set aside for whom, the oracle learns when a try begins. */
+function placesIn(hedge: HedgeProfile | undefined): object {
+  return hedge?.places === undefined ? {} : { concurrency: hedge.places, queue: { length: 0 } };
+}
+
+function drainOf(bounds: { readonly longestMs: number; readonly bytes: number } | undefined): object {
+  if (bounds === undefined) return {};
+  return { client_left: 'drain', drain: { longest: `${bounds.longestMs}ms`, bytes: bounds.bytes } };
+}
+
+/** How long keys rest that a vendor turned away: short, so that they come back within a world's time. */
+const rest = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
+
+export function routeSectionOf(hedge: HedgeProfile | undefined): object {
+  if (hedge === undefined) return { rest };
+  const { afterMs, share, choose, attempts } = hedge;
+  return { rest, choose, attempts, hedge: { after: `${afterMs}ms`, share } };
+}
 
 /** A catalogue entry, and the list that its price was made of. */
 export interface PricedModel {

@@ -155,12 +155,12 @@ export async function withFakeTime<T>(wait: Wait, body: () => Promise<T>): Promi
     if (timer !== undefined) timer.isOver = true;
   };
   const after = (work: () => void, delayMs = 0) => {
-    const timer: Timer = { isOver: false };
+    const timer: Timer = { isOver: false, unref: () => timer };
     wait(delayMs, () => timer.isOver || work());
     return timer;
   };
   const every = (work: () => void, delayMs: number) => {
-    const timer: Timer = { isOver: false };
+    const timer: Timer = { isOver: false, unref: () => timer };
     const tick = () => {
       if (timer.isOver) return;
       wait(delayMs, tick);
@@ -180,4 +180,5 @@ export async function withFakeTime<T>(wait: Wait, body: () => Promise<T>): Promi
 
 interface Timer {
   isOver: boolean;
+  unref(): Timer;
 }

@@ -5,16 +5,41 @@ import type { Counts, Fraction, PriceList } from './tariff.ts';
 
 /** One try with a vendor. */
 export interface Try {
+  readonly provider: string;
   readonly credential: string;
+  /** Virtual time at which it began. */
+  readonly at: number;
+  /** It runs on a branch of its own: another may run beside it. */
+  readonly isRacing: boolean;
+  /** Its answer is read on when nobody wants it any more, within bounds. */
+  readonly isDrained: boolean;
   /**
    * `waiting`: not handed to a socket. `flying`: on its way, or at work. `unsent`: it never got there. `refused`: turned away
    * without work. `broken`: no head came, and it may have run. `answered`: a 2xx head came.
    */
   state: 'waiting' | 'flying' | 'unsent' | 'refused' | 'broken' | 'answered';
+  /** Its departure was in the journal before it, and nothing held it back since. */
+  hasLeft: boolean;
   /** The vendor has it. */
   received: boolean;
   /** Stands on the vendor's bill. */
   billed: boolean;
+  /** What the vendor asks for it so far, where that is known. */
+  bill: Counts | undefined;
+  /** A head has come. */
+  headed: boolean;
+  /** It has failed, was cut off, or its answer was read as far as anybody wanted. */
+  over: boolean;
+  /** Of one that races: output tokens that were shown of its answer, and the usage that was told of it. */
+  seen: number;
+  told: Counts | undefined;
+  /** A vendor has told it itself. */
+  isExact: boolean;
+}
+
+export function newTry(given: Pick<Try, 'provider' | 'credential' | 'at' | 'isRacing' | 'isDrained'>): Try {
+  const nothingYet = { hasLeft: false, received: false, billed: false, bill: undefined, headed: false, over: false };
+  return { ...given, ...nothingYet, state: 'waiting', seen: 0, told: undefined, isExact: false };
 }
 
 export interface Story {
@@ -29,10 +54,20 @@ export interface Story {
   readonly inputTokens: number;
   /** Output tokens that the first hold covers. */
   readonly heldOutput: number;
+  /** After how much silence a second try may run beside the first; undefined: never. */
+  readonly hedgeAfterMs: number | undefined;
+  /** Its answer comes as a stream. */
+  readonly stream: boolean;
   readonly tries: Try[];
+  /** Of those that may race, the first that answered. */
+  winner: Try | undefined;
+  /** The one that has failed last. */
+  lastFailed: Try | undefined;
+  /** The one that the client pays for, if it does. */
+  payer: Try | undefined;
   /** Money was set aside for it. */
   admitted: boolean;
-  /** How often its departure was in the journal before a try, and the journal's line at the last of them. */
+  /** How often its departure was in the journal before a try, and the journal's line at the first of them. */
   departed: number;
   departedLine: number;
   /** Output tokens that the gateway was shown, and as many as a crash cannot make it forget. */
@@ -59,11 +94,17 @@ export interface Story {
 }
 
 export function newStory(
-  given: Pick<Story, 'id' | 'account' | 'life' | 'node' | 'list' | 'ratio' | 'inputTokens' | 'heldOutput'>,
+  given: Pick<
+    Story,
+    'id' | 'account' | 'life' | 'node' | 'list' | 'ratio' | 'inputTokens' | 'heldOutput' | 'hedgeAfterMs' | 'stream'
+  >,
 ): Story {
   return {
     ...given,
     tries: [],
+    winner: undefined,
+    lastFailed: undefined,
+    payer: undefined,
     admitted: false,
     departed: 0,
     departedLine: 0,

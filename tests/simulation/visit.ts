@@ -1,21 +1,20 @@
 /** One request on its way: plays the client, the server that renders, the tap that counts, and the wire to a vendor. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Answer, defineFact, type Outcome } from '../../core/contract.ts';
-import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
-import { type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
+import { GatewayError, toGatewayError } from '../../core/errors.ts';
+import { deadlinePassed, type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
 import {
   type Call,
   type Caller,
   call,
   caller,
+  conversation,
   type Model,
   meter,
   model,
   type PlanTerms,
   plan,
   priceRatio,
-  type Target,
-  target,
   usageReport,
 } from '../../core/vocabulary.ts';
 import type { Chance } from './chance.ts';
@@ -23,8 +22,10 @@ import type { Oracle } from './oracle.ts';
 import { endpoint, type Process } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
+import { guessOf } from './tap.ts';
 import type { Counts, Fraction, PriceList } from './tariff.ts';
-import { drawFate, type Fate, type VendorAnswer, type VendorProfile } from './vendors.ts';
+import type { VendorProfile } from './vendors.ts';
+import { tryHeader, Wire } from './wire.ts';
 
 export interface Setting {
   readonly schedule: Schedule;
@@ -49,11 +50,16 @@ export interface Ask {
   /** Who it says that it is; undefined: nobody asks here. */
   readonly apiKey: string | undefined;
   readonly body: string;
+  /** More than an answer comes of it; undefined: nobody can tell. */
+  readonly leavesTraces: boolean | undefined;
   /** The client closes the connection after so long, if the answer is not whole by then. */
   readonly leavesAfterMs: number | undefined;
+  /** The gateway gives it up after so long; undefined: it does not come to that. */
+  readonly lastsMs: number | undefined;
 }
 
 const visit = defineFact<Visit>('simulated visit');
+const nameless = { name: undefined, opening: () => undefined };
 const noQuery = new URLSearchParams();
 const noSocket = {} as IncomingMessage & ServerResponse;
 
@@ -61,7 +67,7 @@ const noSocket = {} as IncomingMessage & ServerResponse;
 export const admitted = (exchange: LiveExchange): undefined | Promise<void> => exchange.get(visit).admitted();
 
 /** The centre: finds the visit and hands over to it. */
-export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get(visit).forward();
+export const forward = (exchange: LiveExchange): Promise<Answer> => exchange.get(visit).forward(exchange);
 
 export class Visit {
   readonly story: Story;
@@ -69,10 +75,13 @@ export class Visit {
   readonly #process: Process;
   readonly #exchange: LiveExchange;
   readonly #ask: Ask;
-  readonly #credentialModel: () => Target;
   /** The event in which it came. */
   #begunIn = 0;
-  #answer: VendorAnswer | undefined;
+  readonly #wire: Wire;
+  /** The client has its answer, or an error. */
+  #isOver = false;
+  /** An answer is on its way to the client. */
+  #isReading = false;
   #chunk = 0;
   /** The body as the plugins hand it on; its text so far. */
   #body: AsyncIterator<Uint8Array> | undefined;
@@ -84,7 +93,7 @@ export class Visit {
     this.#exchange = exchange;
     this.#ask = ask;
     this.story = story;
-    this.#credentialModel = () => exchange.get(target);
+    this.#wire = new Wire({ setting, life: process.life, story, ask, isOver: () => this.#isOver });
   }
 
   static exchangeOf(process: Process, { key, apiKey, body }: Ask): LiveExchange {
@@ -93,7 +102,8 @@ export class Visit {
       ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
     };
     const from = { remoteAddress: '192.0.2.1' };
-    const request = { path: endpoint.path, query: noQuery, headers, ...from, body: Buffer.from(body) };
+    const sent = { body: Buffer.from(body), bodyBytes: Buffer.byteLength(body) };
+    const request = { path: endpoint.path, query: noQuery, headers, ...from, ...sent };
     const incoming = request as unknown as IncomingRequest;
     return new LiveExchange(process.newId(), endpoint, incoming, noSocket, noSocket, process.host.clock);
   }
@@ -101,15 +111,20 @@ export class Visit {
   begin(): void {
     const { schedule } = this.#setting;
     const exchange = this.#exchange;
-    const { leavesAfterMs, ratio } = this.#ask;
+    const { leavesAfterMs, lastsMs, ratio, leavesTraces } = this.#ask;
     exchange.set(visit, this);
     this.#begunIn = schedule.operations;
     exchange.set(call, this.#ask.call);
     exchange.set(plan, this.#ask.plan);
     exchange.set(model, this.#ask.model);
     if (ratio !== undefined) exchange.set(priceRatio, ratio);
+    if (leavesTraces !== undefined) exchange.set(conversation, { ...nameless, leavesTraces: () => leavesTraces });
+    // Deferred before all others, and so the last that is done.
+    if (this.story.hedgeAfterMs !== undefined) exchange.defer(({ kind }) => this.#ended(kind));
     if (leavesAfterMs !== undefined)
       schedule.after(leavesAfterMs, this.#process.life, 'client leaves', () => this.#leave());
+    if (lastsMs !== undefined)
+      schedule.after(lastsMs, this.#process.life, 'deadline', () => this.#isOver || exchange.abort(deadlinePassed()));
     if (this.#ask.apiKey === undefined) {
       exchange.set(caller, this.#ask.caller);
       this.#setting.oracle.limits.entered(this.story);
@@ -135,80 +150,9 @@ export class Visit {
     }).then(enter);
   }
 
-  // ------------------------------------------------------------------------------------------------------- the wire
-
-  /** As core/forward.ts does it: hold and departure first, then the socket. */
-  async forward(): Promise<Answer> {
-    const { oracle, line } = this.#setting;
-    const { story } = this;
-    const exchange = this.#exchange;
-    const { credential, model: name } = this.#credentialModel();
-    const attempt: Try = { credential, state: 'waiting', received: false, billed: false };
-    story.tries.push(attempt);
-    oracle.aimed(story, credential, name);
-    if (exchange.left !== undefined) throw exchange.left;
-    const ready = exchange.readyToSend();
-    if (ready !== undefined) await ready;
-    story.departed += 1;
-    story.departedLine = line();
-    const stopped = exchange.aborted ?? exchange.left;
-    if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
-    exchange.hasSent = true;
-    exchange.failure = undefined;
-    attempt.state = 'flying';
-    return this.#dispatch(attempt, name);
-  }
-
-  #dispatch(attempt: Try, name: string): Promise<Answer> {
-    const { schedule, chance, vendors, oracle } = this.#setting;
-    const exchange = this.#exchange;
-    const { inputTokens, maxOutputTokens } = this.#ask.call;
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error) => {
-        exchange.onAbort(undefined);
-        reject(error);
-      };
-      exchange.onAbort((reason) => {
-        if (!attempt.received) attempt.state = 'unsent';
-        fail(new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason }));
-      });
-      schedule.after(chance.delay(5), undefined, 'connect', () => {
-        if (attempt.state === 'unsent') return;
-        const fate = drawFate(chance, vendors, inputTokens, maxOutputTokens ?? vendors.longestOutput);
-        if (fate.kind === 'unreachable') attempt.state = 'unsent';
-        else attempt.received = true;
-        attempt.billed = fate.kind === 'answer' || (fate.kind === 'broken' && fate.billed);
-        oracle.received(this.story, attempt);
-        schedule.after(fate.afterMs, this.#process.life, fate.kind, () => {
-          if (exchange.aborted === undefined) this.#arrive(attempt, name, fate, resolve, fail);
-        });
-      });
-    });
-  }
-
-  /** The vendor's word comes back. */
-  #arrive(
-    attempt: Try,
-    name: string,
-    fate: Fate,
-    resolve: (answer: Answer) => void,
-    fail: (error: Error) => void,
-  ): void {
-    if (fate.kind === 'unreachable') {
-      fail(new UpstreamError('connect', 'connection refused'));
-    } else if (fate.kind === 'answer') {
-      attempt.state = 'answered';
-      this.#answer = fate.answer;
-      resolve({ status: 200, headers: {}, body: this.#ask.key === undefined ? '' : this.#bodyOf(fate.answer) });
-    } else if (fate.kind === 'broken') {
-      attempt.state = 'broken';
-      const { status } = fate;
-      fail(status === undefined ? new UpstreamError('sent', 'reset') : refusalOf(status, undefined, true));
-    } else {
-      attempt.state = 'refused';
-      this.#setting.oracle.turnedAway(this.story, attempt.credential, name, fate.status, fate.retryAfterMs);
-      fail(refusalOf(fate.status, fate.retryAfterMs, false));
-    }
+  /** One try, on the exchange or a branch of it. */
+  forward(exchange: LiveExchange): Promise<Answer> {
+    return this.#wire.send(exchange);
   }
 
   // ---------------------------------------------------------------------------------------------------- the way out
@@ -216,6 +160,8 @@ export class Visit {
   #refused(error: GatewayError): void {
     const left = this.#exchange.aborted?.kind === 'client_left';
     this.story.status = left ? 499 : error.status;
+    // Of what was done in vain the client pays what the vendor itself has told, of the try that came last.
+    if (!left && this.story.lastFailed?.isExact === true) this.story.payer = this.story.lastFailed;
     this.#setting.oracle.refused(this.story, error);
     this.#end(left ? 'client_left' : 'complete');
   }
@@ -229,30 +175,68 @@ export class Visit {
       this.#end('complete');
       return;
     }
+    this.#isReading = true;
+    const number = headers[tryHeader];
+    if (number !== undefined) {
+      this.#raced(this.story.tries[Number(number) - 1], body as Uint8Array | AsyncIterable<Uint8Array>);
+      return;
+    }
     if (typeof body !== 'string') this.#body = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
     this.#next();
   }
 
-  /** The bytes of an answer that somebody may keep: one chunk for each of the vendor's. */
-  #bodyOf({ chunks }: VendorAnswer): AsyncIterable<Uint8Array> {
-    let at = 0;
-    const next = async (): Promise<IteratorResult<Uint8Array>> => {
-      at += 1;
-      if (at > chunks.length) return { done: true, value: undefined };
-      return { done: false, value: Buffer.from(at === 1 ? this.story.id : ` ${chunks[at - 1]}`) };
-    };
-    return { [Symbol.asyncIterator]: () => ({ next }) };
+  #raced(winner: Try | undefined, body: Uint8Array | AsyncIterable<Uint8Array>): void {
+    const { story } = this;
+    this.#setting.oracle.hedges.decided(story, winner);
+    // What was shown of it so far counts from now on.
+    if (story.stream) story.seen = winner?.seen ?? 0;
+    if (body instanceof Uint8Array) {
+      this.#text = Buffer.from(body).toString();
+      this.#readAll();
+    } else this.#read(body[Symbol.asyncIterator]());
+  }
+
+  /** Of an answer that won a race the vendor's side and the tap are in the body itself. */
+  #read(body: AsyncIterator<Uint8Array>): void {
+    const exchange = this.#exchange;
+    if (exchange.left !== undefined) exchange.readsOn(this.#process.host.clock.monotonic(), 1);
+    if (exchange.aborted !== undefined) {
+      this.#end(exchange.aborted.kind === 'client_left' ? 'client_left' : 'failed');
+      return;
+    }
+    body.next().then(
+      ({ done, value }) => {
+        if (this.#isOver) return;
+        if (done === true) {
+          this.#readAll();
+          return;
+        }
+        this.story.firstByte = true;
+        this.#text += Buffer.from(value).toString();
+        this.#read(body);
+      },
+      (error: GatewayError) => {
+        if (exchange.aborted === undefined) exchange.fail(error);
+        this.#end(exchange.aborted?.kind === 'client_left' ? 'client_left' : 'failed');
+      },
+    );
+  }
+
+  #readAll(): void {
+    this.story.firstByte = true;
+    this.#setting.oracle.keys.answered(this.story, this.#text);
+    this.#end('complete');
   }
 
   #next(): void {
     const { schedule, chance } = this.#setting;
-    const { chunkMeanMs } = this.#answer!;
+    const { chunkMeanMs } = this.#wire.answer!;
     schedule.after(chance.delay(chunkMeanMs), this.#process.life, 'chunk', () => this.#pull());
   }
 
   #pull(): void {
-    const { chunks, cutAfter } = this.#answer!;
-    if (this.story.ended) return;
+    const { chunks, cutAfter } = this.#wire.answer!;
+    if (this.#isOver) return;
     if (this.#exchange.left !== undefined) this.#exchange.readsOn(this.#process.host.clock.monotonic(), 1);
     if (this.#exchange.aborted !== undefined) this.#end('client_left');
     else if (cutAfter === this.#chunk) this.#break(new GatewayError('upstream_failed', 'cut'));
@@ -284,7 +268,7 @@ export class Visit {
       return;
     }
     void this.#body.next().then(() => {
-      if (this.story.ended) return;
+      if (this.#isOver) return;
       this.#setting.oracle.keys.answered(this.story, this.#text);
       this.#finish();
     });
@@ -292,12 +276,10 @@ export class Visit {
 
   /** The protocol's terminal event has come. */
   #finish(): void {
-    const { usage, chunks } = this.#answer!;
+    const { usage, chunks } = this.#wire.answer!;
     const { inputTokens } = this.#ask.call;
     this.story.firstByte = true;
-    // A tap that was told nothing estimates by what it saw of the text, as a rule a little more than there is.
-    const guess = { input: inputTokens, output: chunks.reduce((sum, tokens) => sum + tokens, 0) };
-    this.#report(usage ?? guess, usage === undefined, true);
+    this.#report(usage ?? guessOf(inputTokens, chunks), usage === undefined, true);
     this.#end('complete');
   }
 
@@ -311,13 +293,19 @@ export class Visit {
 
   #leave(): void {
     const { story } = this;
-    if (story.ended) return;
+    if (this.#isOver) return;
     story.clientLeft = true;
+    const isStopped = this.#exchange.aborted !== undefined;
+    // Of several tries the first that runs is the one that it pays for, and by whose vendor it is read on or not.
+    const running = story.winner ?? story.tries.find(({ over }) => !over);
     this.#exchange.leave(this.#process.host.clock.monotonic());
+    if (this.#ask.key === undefined && !isStopped)
+      this.#setting.oracle.hedges.left(story, running, this.#exchange.aborted === undefined);
     // What it asked for may be finished all the same, for whoever asks again under its key.
     if (this.#exchange.aborted === undefined) return;
+    if (running?.received === true) story.payer = running;
     // Before the head the rejected attempt ends it; a body's reader learns of it at once.
-    if (this.#answer !== undefined) this.#end('client_left');
+    if (this.#isReading) this.#end('client_left');
   }
 
   #report(usage: Counts, estimated: boolean, terminal: boolean): void {
@@ -326,18 +314,19 @@ export class Visit {
   }
 
   #end(kind: Outcome['kind']): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.story.hedgeAfterMs === undefined) this.#ended(kind);
+    void this.#exchange.end({ kind, status: this.story.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
+  }
+
+  /** Where two tries may have run, the one that lost has come to its end too. */
+  #ended(kind: Outcome['kind']): void {
     const { story } = this;
-    if (story.ended) return;
     const { oracle, line } = this.#setting;
+    story.told ??= (story.winner ?? story.payer)?.told;
     story.ended = true;
     story.endedLine = line();
     oracle.ended(story, kind);
-    void this.#exchange.end({ kind, status: story.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
   }
-}
-
-function refusalOf(status: number, retryAfterMs: number | undefined, mayRun: boolean): UpstreamRefusal {
-  const kind = status === 429 ? 'rate_limited' : status < 500 ? 'invalid_request' : 'upstream_failed';
-  const keyAtFault = status === 401 || status === 402 || status === 403;
-  return new UpstreamRefusal(new GatewayError(kind, `status ${status}`), { status, retryAfterMs, mayRun, keyAtFault });
 }

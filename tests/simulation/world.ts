@@ -16,7 +16,7 @@ import { type Mutant, sound } from './mutants.ts';
 import { Node } from './node.ts';
 import { Oracle } from './oracle.ts';
 import type { Process } from './process.ts';
-import { drawProfile, type Profile } from './profile.ts';
+import { drawProfile, type Profile, vendorNames } from './profile.ts';
 import { Schedule, withFakeTime } from './schedule.ts';
 import { TaskWorld } from './task-world.ts';
 import { Trade } from './trade.ts';
@@ -81,7 +81,11 @@ class World {
     this.#seed = seed;
     this.#mutant = mutant;
     this.#chance = new Chance(seed);
-    this.#profile = drawProfile(this.#chance, new Chance(seed, 1), new Chance(seed, 2));
+    this.#profile = drawProfile(this.#chance, {
+      tasks: new Chance(seed, 1),
+      callers: new Chance(seed, 2),
+      hedges: new Chance(seed, 3),
+    });
     this.#faults = { down: false, faultOneIn: this.#profile.databaseFaultOneIn, meanMs: this.#profile.databaseMeanMs };
     const limits = new Map(this.#profile.accounts.map((account) => [account.id, account.plan.limits]));
     this.#oracle = new Oracle(
@@ -99,6 +103,7 @@ class World {
     };
     this.#leases = this.#profile.shared ? new LeaseOracle(this.#ledger, this.#oracle) : undefined;
     this.#oracle.shared = this.#leases;
+    this.#oracle.hedges.rules = this.#profile.hedge;
     this.#oracle.stepTokens = this.#profile.billing.hold.output_tokens;
     mutant.ledger?.(this.#ledger, this.#chance);
     this.#store = mutant.store?.(this.#ledger, this.#chance) ?? this.#ledger;
@@ -211,7 +216,10 @@ class World {
     for (const node of this.#nodes) {
       if (node.serving === undefined) {
         this.#violations.add('start', `node ${node.index}`, `does not start: ${String(node.lastFailure)}`);
-      } else await this.#compareMemory(node);
+      } else {
+        this.#oracle.hedges.atRest(vendorNames.map((name) => [name, node.serving!.takenAt(name)]));
+        await this.#compareMemory(node);
+      }
     }
     let stopped = 0;
     for (const node of this.#nodes) void node.stop().then(() => (stopped += 1));
@@ -282,6 +290,7 @@ class World {
       accounts: this.#profile.accounts,
       faults: this.#faults,
       billing: this.#profile.billing,
+      hedge: this.#profile.hedge,
       mutant: this.#mutant,
       announce: (topic, subject) => this.#announce(topic, subject),
       onRecovered: (node) => this.#audit.recovered(node.index),

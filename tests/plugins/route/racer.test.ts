@@ -8,6 +8,7 @@ import { fakeExchange } from '../../helpers/fakes.ts';
 
 function racers() {
   const seen: number[] = [];
+  const stopped: string[] = [];
   const real: Meter = {
     observe(tokens) {
       seen.push(tokens);
@@ -15,16 +16,17 @@ function racers() {
     },
     charged: () => undefined,
   };
-  const begin = () => {
+  const begin = (name: string) => {
+    const stop = () => void stopped.push(name);
     const exchange = fakeExchange({ facts: [[meter, real]] });
-    const branch: Branch = { ...exchange, hasSent: true, headStatus: 0, stop: () => {}, join: () => {} };
+    const branch: Branch = { ...exchange, hasSent: true, headStatus: 0, stop, join: () => {} };
     const racer = new Racer(undefined as never, {} as Attempt, branch, undefined as never, 0);
     return { racer, meter: branch.get(meter) };
   };
-  const [one, other] = [begin(), begin()];
+  const [one, other] = [begin('one'), begin('other')];
   one.racer.rival = other.racer;
   other.racer.rival = one.racer;
-  return { one, other, seen };
+  return { one, other, seen, stopped };
 }
 
 test('only the first to answer claims the request; the other has lost, whatever becomes of it', () => {
@@ -33,10 +35,11 @@ test('only the first to answer claims the request; the other has lost, whatever 
   assert.deepEqual([one.racer.state, other.racer.state], ['lost', 'answered']);
 });
 
-test('one that has failed by itself has not lost', () => {
-  const { one, other } = racers();
+test('one that has failed by itself has not lost, and is over: what becomes of a client that leaves is up to the other', () => {
+  const { one, other, stopped } = racers();
   assert.deepEqual([one.racer.fails(), other.racer.claims()], [true, true]);
   assert.deepEqual([one.racer.state, other.racer.state], ['failed', 'answered']);
+  assert.deepEqual(stopped, ['one']);
 });
 
 test("what both show before the choice costs nobody; from then on the chosen one's tokens count, those before it too", () => {

@@ -1,0 +1,148 @@
+/** Watches tries that run side by side: who may have a second one, when, how often, and what becomes of the one that loses. */
+import type { Life, Schedule } from './schedule.ts';
+import type { Story, Try } from './story.ts';
+import type { Violations } from './violations.ts';
+
+/** What the gateway's file says. */
+export interface HedgeRules {
+  /** Of the calls that may have a second try, as many do at most. */
+  readonly share: number;
+  /** Calls that a process may have under way at one vendor; undefined: as many as come. */
+  readonly places: number | undefined;
+}
+
+/** Hedges are counted against the calls of the last minutes; no process of a world lives as long. */
+const shareWindowMs = 270_000;
+/** Sums of virtual times are not exact. */
+const hairMs = 1e-6;
+
+/** One process. */
+interface Book {
+  readonly startedAt: number;
+  /** Calls that may have had a second try, and those that had. */
+  calls: number;
+  hedges: number;
+  /** By vendor: what it works on. */
+  readonly atWork: Map<string, Set<Try>>;
+}
+
+export class HedgeOracle {
+  /** undefined: nobody hedges here. */
+  rules: HedgeRules | undefined;
+  /** Second tries, and those of them that answered first. */
+  begunCount = 0;
+  wonCount = 0;
+  readonly #schedule: Schedule;
+  readonly #violations: Violations;
+  readonly #books = new Map<Life, Book>();
+  readonly #hedges = new Map<Story, Try>();
+
+  constructor(schedule: Schedule, violations: Violations) {
+    this.#schedule = schedule;
+    this.#violations = violations;
+  }
+
+  begun(life: Life): void {
+    this.#books.set(life, { startedAt: this.#schedule.now, calls: 0, hedges: 0, atWork: new Map() });
+  }
+
+  died(life: Life): void {
+    this.#books.delete(life);
+  }
+
+  arrived(story: Story): void {
+    if (story.hedgeAfterMs !== undefined) this.#books.get(story.life)!.calls += 1;
+  }
+
+  /** It came to the limiter or the money, and no further. */
+  turnedAway(story: Story): void {
+    if (story.hedgeAfterMs !== undefined && story.tries.length === 0) this.#books.get(story.life)!.calls -= 1;
+  }
+
+  /** A try begins: of those before it one may run still, if this is a hedge, and no other may have run. */
+  aimed(story: Story, attempt: Try): void {
+    const earlier = story.tries.filter((other) => other !== attempt);
+    const running = earlier.filter(({ isRacing, over }) => isRacing && !over);
+    const ended = earlier.filter((other) => !running.includes(other));
+    if (ended.some(({ state, billed }) => billed || state === 'broken' || state === 'answered'))
+      this.#violations.add('M10', story.id, 'tried again although an earlier try may have run');
+    if (earlier.some(({ credential }) => credential === attempt.credential))
+      this.#violations.add('route', story.id, `tried with ${attempt.credential} for the second time`);
+    if (running.length > 1) this.#violations.add('M10', story.id, 'three tries run at once');
+    if (running[0] !== undefined) this.#hedged(story, attempt, running[0]);
+  }
+
+  #hedged(story: Story, attempt: Try, first: Try): void {
+    const { hedgeAfterMs, stream, life, id } = story;
+    if (hedgeAfterMs === undefined) {
+      this.#violations.add('M10', id, 'tried beside another try, which it must not');
+      return;
+    }
+    if (this.#hedges.has(story)) this.#violations.add('M10', id, 'tried beside another try for the second time');
+    this.#hedges.set(story, attempt);
+    this.begunCount += 1;
+    const silentMs = this.#schedule.now - first.at;
+    if (silentMs < hedgeAfterMs - hairMs)
+      this.#violations.add('M10', id, `tried beside one that was silent for ${silentMs} of ${hedgeAfterMs} ms`);
+    if (first.headed && !stream) this.#violations.add('M10', id, 'tried beside one whose answer was on its way');
+    const book = this.#books.get(life)!;
+    book.hedges += 1;
+    const isKnown = this.#schedule.now - book.startedAt < shareWindowMs;
+    if (isKnown && book.hedges > this.rules!.share * book.calls)
+      this.#violations.add('M10', id, `${book.hedges} of ${book.calls} calls were tried twice at once`);
+  }
+
+  /** It is handed to a socket. */
+  departs(story: Story): void {
+    if (story.clientLeft) this.#violations.add('route', story.id, 'is sent although its client has left');
+  }
+
+  /** A vendor has it. */
+  received(story: Story, attempt: Try): void {
+    const most = this.#hedges.has(story) ? 2 : 1;
+    if (story.tries.filter(({ billed }) => billed).length > most)
+      this.#violations.add('M10', story.id, `more than ${most} tries of one request stand on vendors’ bills`);
+    const places = this.rules?.places;
+    const atWork = this.#books.get(story.life)?.atWork;
+    if (places === undefined || atWork === undefined) return;
+    const there = new Set([...(atWork.get(attempt.provider) ?? [])].filter(({ over }) => !over)).add(attempt);
+    atWork.set(attempt.provider, there);
+    if (there.size > places)
+      this.#violations.add('limit', attempt.provider, `works on ${there.size} calls at once, ${places} are allowed`);
+  }
+
+  /** The client has left while this try ran, if one did. `goesOn`: what it asked for is finished all the same. */
+  left(story: Story, running: Try | undefined, goesOn: boolean): void {
+    const isReadOn = running?.isDrained === true && running.hasLeft;
+    if (goesOn !== isReadOn)
+      this.#violations.add('route', story.id, `its client has left, and it ${goesOn ? 'goes on' : 'is cut off'}`);
+  }
+
+  /** The client is given the answer of this try: it was the first, and the other is cut off, unless it is to be read on. */
+  decided(story: Story, attempt: Try | undefined): void {
+    const { winner, tries } = story;
+    if (attempt === undefined || attempt !== winner)
+      this.#violations.add('route', story.id, 'got another answer than the first');
+    if (winner !== undefined && winner === this.#hedges.get(story)) this.wonCount += 1;
+    for (const other of tries) {
+      if (other !== winner && other.state === 'flying' && !other.over && !other.isDrained)
+        this.#violations.add('route', story.id, 'has its answer, and the other try goes on');
+    }
+  }
+
+  /** All that it took was given back: no vendor works for it any more. */
+  ended(story: Story): void {
+    for (const attempt of story.tries) {
+      if (!attempt.isRacing) attempt.over = true;
+      else if (attempt.received && !attempt.over)
+        this.#violations.add('route', story.id, 'is over, and a vendor works on for it');
+    }
+    this.#hedges.delete(story);
+  }
+
+  /** Nobody calls any more. `taken`: what a process believes to be under way, by vendor. */
+  atRest(taken: readonly (readonly [vendor: string, count: number])[]): void {
+    for (const [vendor, count] of taken)
+      if (count !== 0) this.#violations.add('limit', vendor, `${count} places are taken, and nobody calls`);
+  }
+}

@@ -1,0 +1,137 @@
+/** Faults in how a second try runs beside the first, and in what becomes of the one that loses. */
+import type { Branch } from '../../core/branch.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import type { LiveBranch, LiveExchange } from '../../core/exchange.ts';
+import { conversation, type Meter, meter, target } from '../../core/vocabulary.ts';
+import type { EndRecord } from '../../plugins/billing/records.ts';
+import type { Mutant } from './mutants.ts';
+import { editing } from './mutants-tools.ts';
+
+/** Changes each branch of an exchange. */
+const onBranches =
+  (change: (branch: LiveBranch) => void) =>
+  (exchange: LiveExchange): void => {
+    const fork = exchange.fork.bind(exchange);
+    exchange.fork = () => {
+      const branch = fork();
+      change(branch);
+      return branch;
+    };
+  };
+
+/** Changes how a call that was charged has ended. */
+const charging = (edit: (record: Extract<EndRecord, { kind: 'SETTLE' }>) => EndRecord) =>
+  editing((record) => (record.kind === 'SETTLE' ? edit(record) : record));
+
+/** Changes what the gateway's file says of hedges. */
+const hedging = (edit: object) => (section: object) =>
+  'hedge' in section ? { ...section, hedge: { ...(section.hedge as object), ...edit } } : section;
+
+/** Why a try is stopped that has lost; one that has failed is stopped for that. */
+const isOutrun = ({ kind }: GatewayError) => kind === 'client_left';
+
+export const hedgeMutants: Readonly<Record<string, Mutant>> = {
+  'loser-unbooked': {
+    summary: 'a try that has lost leaves no row',
+    link: charging((record) => ({ ...record, attempts: record.attempts.filter(({ bearer }) => bearer === 'client') })),
+  },
+  'loser-charged': {
+    summary: 'the client pays for both tries',
+    link: charging((record) => ({
+      ...record,
+      cost: (BigInt(record.cost) + BigInt(record.absorbed ?? 0)).toString(),
+      absorbed: undefined,
+    })),
+  },
+  'loser-free': {
+    summary: 'what a try that has lost may cost is not booked',
+    link: charging(({ absorbed: _absorbed, ...record }) => record),
+  },
+  'loser-keeps-its-place': {
+    summary: 'the place of a try that has lost is not given back',
+    exchange: onBranches((branch) => {
+      const stop = branch.stop.bind(branch);
+      branch.stop = (reason) => {
+        stop(reason);
+        // Of one that is read on a timer stops it, in whose turn nobody is there to be told.
+        if (isOutrun(reason) && branch.get(target).upstream.drain === undefined)
+          throw new Error('it was closed already');
+      };
+    }),
+  },
+  'loser-runs-on': {
+    summary: 'the vendor of a try that has lost is not told to stop',
+    exchange: onBranches((branch) => {
+      const stop = branch.stop.bind(branch);
+      branch.stop = (reason) => {
+        if (!isOutrun(reason)) stop(reason);
+      };
+    }),
+  },
+  'failed-one-has-a-say': {
+    summary: 'a client that leaves goes by the vendor of a try that has failed',
+    exchange: onBranches((branch) => {
+      const stop = branch.stop.bind(branch);
+      branch.stop = (reason) => {
+        if (isOutrun(reason)) stop(reason);
+      };
+    }),
+  },
+  'loser-joined': {
+    summary: 'the call goes on as its first try, whichever has answered',
+    exchange: (exchange) => {
+      const fork = exchange.fork.bind(exchange);
+      let first: Branch | undefined;
+      exchange.fork = () => {
+        const branch = fork();
+        first ??= branch;
+        branch.join = () => exchange.goOnAs(first as LiveBranch);
+        return branch;
+      };
+    },
+  },
+  'loser-settled-late': {
+    summary: 'a call is settled before the try that has lost has come to its end',
+    exchange: (exchange) => {
+      const defer = exchange.defer.bind(exchange);
+      exchange.defer = (work) =>
+        defer((outcome) => (String(work).includes('#end(') ? void work(outcome) : work(outcome)));
+    },
+  },
+  'first-words-unmetered': {
+    summary: 'what a try has shown before it was chosen is not metered',
+    exchange: onBranches((branch) => {
+      const [set, join] = [branch.set.bind(branch), branch.join.bind(branch)];
+      let isChosen = false;
+      branch.join = () => {
+        isChosen = true;
+        join();
+      };
+      branch.set = (fact, value) => {
+        if ((fact as unknown) !== meter) return set(fact, value);
+        const { observe } = value as Meter;
+        return set(fact, { observe: (tokens: number) => !isChosen || observe.call(value, tokens) } as never);
+      };
+    }),
+  },
+  'hedge-for-nobody': {
+    summary: 'a second try is sent for a client that has left',
+    exchange: onBranches((branch) => Object.defineProperty(branch, 'left', { get: () => undefined, set: () => {} })),
+  },
+  'share-forgotten': {
+    summary: 'a second try runs beside the first however many others have had one',
+    route: hedging({ share: 1 }),
+  },
+  impatient: {
+    summary: 'a second try begins although the first is hardly silent',
+    route: (section) => ('hedge' in section ? hedging({ after: '10ms' })(section) : section),
+  },
+  'traces-left-twice': {
+    summary: 'a call of which more than an answer comes is tried twice at once',
+    exchange: (exchange) => {
+      const set = exchange.set.bind(exchange);
+      exchange.set = (fact, value) =>
+        set(fact, (fact as unknown) === conversation ? ({ ...value, leavesTraces: () => false } as never) : value);
+    },
+  },
+};

@@ -1,0 +1,195 @@
+/** The wire: one try of a request with a vendor, as core/forward.ts sends it, and what comes back. */
+import { type Answer, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
+import { LiveBranch, type LiveExchange } from '../../core/exchange.ts';
+import { target, usageReport } from '../../core/vocabulary.ts';
+import type { Life } from './schedule.ts';
+import { newTry, type Story, type Try } from './story.ts';
+import { Tap, textOf } from './tap.ts';
+import { drawFate, type Fate, type VendorAnswer } from './vendors.ts';
+import type { Ask, Setting } from './visit.ts';
+
+/** Names the try whose answer it is, counted from 1. */
+export const tryHeader = 'x-try';
+
+export interface WireOptions {
+  readonly setting: Setting;
+  readonly life: Life;
+  readonly story: Story;
+  readonly ask: Ask;
+  /** Whether its client has its answer, or an error. */
+  readonly isOver: () => boolean;
+}
+
+export class Wire {
+  /** Of a try beside which no other can run: whoever reads it counts it too. */
+  answer: VendorAnswer | undefined;
+  readonly #options: WireOptions;
+
+  constructor(options: WireOptions) {
+    this.#options = options;
+  }
+
+  /** As core/forward.ts does it: hold and departure first, then the socket. */
+  async send(exchange: LiveExchange): Promise<Answer> {
+    const { story, setting } = this.#options;
+    const { oracle, schedule, line } = setting;
+    const { provider, credential, model: name, upstream } = exchange.get(target);
+    const { drain } = upstream;
+    exchange.set(upstreamRequest, { drain } as UpstreamRequest);
+    const isRacing = exchange instanceof LiveBranch;
+    const attempt = newTry({ provider, credential, at: schedule.now, isRacing, isDrained: drain !== undefined });
+    story.tries.push(attempt);
+    oracle.aimed(story, attempt, name);
+    try {
+      if (exchange.left !== undefined) throw exchange.left;
+      const ready = exchange.readyToSend();
+      if (ready !== undefined) await ready;
+      if (story.departed === 0) story.departedLine = line();
+      story.departed += 1;
+      const stopped = exchange.aborted ?? exchange.left;
+      if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
+    } catch (error) {
+      attempt.over = true;
+      throw error;
+    }
+    exchange.hasSent = true;
+    exchange.failure = undefined;
+    oracle.hedges.departs(story);
+    attempt.hasLeft = true;
+    attempt.state = 'flying';
+    return this.#dispatch(exchange, attempt, name);
+  }
+
+  #dispatch(exchange: LiveExchange, attempt: Try, name: string): Promise<Answer> {
+    const { isRacing } = attempt;
+    const { setting, story, ask, life } = this.#options;
+    const { schedule, chance, vendors, oracle } = setting;
+    const { inputTokens, maxOutputTokens } = ask.call;
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => {
+        attempt.over = true;
+        story.lastFailed = attempt;
+        exchange.onAbort(undefined);
+        reject(error);
+      };
+      exchange.onAbort((reason) => {
+        if (!attempt.received) attempt.state = 'unsent';
+        const error = new UpstreamError(attempt.received ? 'sent' : 'connect', reason.message, { cause: reason });
+        const isHeardLate = isRacing && attempt.received && story.winner !== undefined && chance.oneIn(20);
+        attempt.over = true;
+        if (isHeardLate) schedule.after(chance.pick([300, 2_000]), life, 'stop heard', () => fail(error));
+        else fail(error);
+      });
+      schedule.after(chance.delay(5), undefined, 'connect', () => {
+        if (attempt.state === 'unsent') return;
+        const fate = drawFate(chance, vendors, inputTokens, maxOutputTokens ?? vendors.longestOutput);
+        if (fate.kind === 'unreachable') attempt.state = 'unsent';
+        else attempt.received = true;
+        attempt.billed = fate.kind === 'answer' || (fate.kind === 'broken' && fate.billed);
+        if (attempt.billed) attempt.bill = { input: inputTokens };
+        oracle.received(story, attempt);
+        schedule.after(fate.afterMs, life, fate.kind, () => {
+          if (exchange.aborted !== undefined) return;
+          if (fate.kind === 'answer') this.#answered(exchange, attempt, fate.answer, resolve, fail);
+          else fail(this.#failed(exchange, attempt, name, fate));
+        });
+      });
+    });
+  }
+
+  /** The vendor's word comes back, and is no answer. */
+  #failed(exchange: LiveExchange, attempt: Try, name: string, fate: Exclude<Fate, { kind: 'answer' }>): Error {
+    const { setting, story, isOver } = this.#options;
+    if (fate.kind === 'unreachable') return new UpstreamError('connect', 'connection refused');
+    const { status } = fate;
+    if (fate.kind === 'broken') {
+      attempt.state = 'broken';
+      if (status === undefined) return new UpstreamError('sent', 'reset');
+      if (attempt.isRacing && attempt.billed && setting.chance.oneIn(2)) this.#tellBill(exchange, attempt);
+      return refusalOf(status, undefined, true);
+    }
+    attempt.state = 'refused';
+    // Nobody listens to one that has lost.
+    if (story.winner === undefined && !isOver())
+      setting.oracle.turnedAway(story, attempt.credential, name, fate.status, fate.retryAfterMs);
+    return refusalOf(fate.status, fate.retryAfterMs, false);
+  }
+
+  /** The vendor says what it has used in vain, or enough to guess. */
+  #tellBill(exchange: LiveExchange, attempt: Try): void {
+    const { setting, story } = this.#options;
+    const usage = { input: story.inputTokens, output: setting.chance.below(50) };
+    attempt.told = usage;
+    attempt.bill = usage;
+    attempt.isExact = setting.chance.oneIn(2);
+    const estimated = !attempt.isExact;
+    exchange.set(usageReport, { usage, estimated, terminal: false, upstreamId: undefined, finish: undefined });
+  }
+
+  #answered(
+    exchange: LiveExchange,
+    attempt: Try,
+    answer: VendorAnswer,
+    resolve: (answer: Answer) => void,
+    fail: (error: Error) => void,
+  ): void {
+    attempt.headed = true;
+    if (exchange instanceof LiveBranch) {
+      this.#raced(exchange, attempt, answer, resolve, fail);
+      return;
+    }
+    attempt.state = 'answered';
+    this.#options.story.winner = attempt;
+    this.answer = answer;
+    resolve({ status: 200, headers: {}, body: this.#options.ask.key === undefined ? '' : this.#bodyOf(answer) });
+  }
+
+  /** Of a stream the head says nothing, its first event does; a whole answer is one when all of it is there. */
+  #raced(
+    branch: LiveBranch,
+    attempt: Try,
+    answer: VendorAnswer,
+    resolve: (answer: Answer) => void,
+    fail: (error: Error) => void,
+  ): void {
+    const { setting, story, life, isOver } = this.#options;
+    const { schedule, chance } = setting;
+    branch.headStatus = 200;
+    const { chunks, chunkMeanMs, cutAfter } = answer;
+    const wholeMs = () => chunks.reduce((sum) => sum + chance.delay(chunkMeanMs), 0);
+    const delayMs = story.stream ? chance.delay(10) : wholeMs();
+    schedule.after(delayMs, life, story.stream ? 'first event' : 'whole answer', () => {
+      if (branch.aborted !== undefined) return;
+      if (cutAfter === 0 || (!story.stream && cutAfter !== undefined)) {
+        attempt.state = 'broken';
+        fail(new UpstreamError('sent', 'cut'));
+        return;
+      }
+      attempt.state = 'answered';
+      if (!isOver()) story.winner ??= attempt;
+      const tap = new Tap({ setting, life, story, branch, attempt, answer });
+      branch.onAbort((reason) => tap.break(reason));
+      if (story.stream) tap.begin();
+      const headers = { [tryHeader]: String(story.tries.indexOf(attempt) + 1) };
+      resolve({ status: 200, headers, body: story.stream ? tap : tap.whole() });
+    });
+  }
+
+  /** The bytes of an answer that somebody may keep: one chunk for each of the vendor's. */
+  #bodyOf({ chunks }: VendorAnswer): AsyncIterable<Uint8Array> {
+    let at = 0;
+    const next = async (): Promise<IteratorResult<Uint8Array>> => {
+      at += 1;
+      if (at > chunks.length) return { done: true, value: undefined };
+      return { done: false, value: Buffer.from(textOf(this.#options.story, chunks, at - 1)) };
+    };
+    return { [Symbol.asyncIterator]: () => ({ next }) };
+  }
+}
+
+function refusalOf(status: number, retryAfterMs: number | undefined, mayRun: boolean): UpstreamRefusal {
+  const kind = status === 429 ? 'rate_limited' : status < 500 ? 'invalid_request' : 'upstream_failed';
+  const keyAtFault = status === 401 || status === 402 || status === 403;
+  return new UpstreamRefusal(new GatewayError(kind, `status ${status}`), { status, retryAfterMs, mayRun, keyAtFault });
+}
