@@ -16,6 +16,8 @@ const isSecond = process.env['SDK_GATEWAY'] === 'demo-alt';
 const isFleet = process.env['SDK_GATEWAY'] === 'fleet';
 /** Errors come as {code, message} whatever the protocol; by their status the clients tell them apart all the same. */
 export const shaped = isSecond;
+/** Each process of the fleet has a vendor of its own, which alone knows what it has answered. */
+export const hasOneVendor = !isFleet;
 const ratio = isSecond ? parseRatio('2') : one;
 const plan = isSecond ? 'payg' : 'free';
 
