@@ -1,5 +1,4 @@
 /** Method and path to the endpoint's compiled chain, on find-my-way. */
-
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import type { Run } from './chain.ts';
 import type { Endpoint } from './contract.ts';
@@ -24,6 +23,8 @@ export interface Router {
 
 const methods: readonly HTTPMethod[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const noHandler = () => {};
+/** No endpoint's path has as many; whoever sends thousands of them does not have each looked up. */
+const mostParts = 12;
 
 /** Trailing and doubled slashes are forgiven; case is not. */
 export function createRouter(routes: readonly Route[]): Router {
@@ -39,7 +40,8 @@ export function createRouter(routes: readonly Route[]): Router {
       return known.length === 0 ? undefined : known;
     },
     nearest(path) {
-      for (let place = path; place !== ''; place = place.slice(0, Math.max(0, place.lastIndexOf('/')))) {
+      for (const parts = path.split('/', mostParts); parts.length > 1; parts.pop()) {
+        const place = parts.join('/');
         const found = methods.flatMap((method) => ways.find(method, place) ?? [])[0];
         if (found !== undefined) return (found.store as Route).endpoint;
       }

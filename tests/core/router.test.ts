@@ -47,4 +47,5 @@ test('the nearest endpoint is the one at the path, else the one above it, else n
   assert.equal(nearest('/v1beta/models/m:countTokens'), '/v1beta/models/*');
   assert.equal(nearest('/v1/embeddings'), undefined);
   assert.equal(nearest('nothing'), undefined);
+  assert.equal(nearest(`/v1/messages${'/x'.repeat(30_000)}`), '/v1/messages');
 });
