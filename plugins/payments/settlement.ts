@@ -27,9 +27,10 @@ export async function lookAt(books: Books, order: Order): Promise<void> {
   if (session.state !== 'paid' || order.state === 'mismatch') return;
   if (order.state !== 'paid' && !(await receive(books, order, session))) return;
   if (session.payment === undefined) return;
-  for (const withdrawal of await books.processor.withdrawals(session.payment)) {
-    await (withdrawal.standing ? takeBack(books, order, withdrawal) : giveBack(books, order, withdrawal));
-  }
+  const withdrawals = await books.processor.withdrawals(session.payment);
+  // What came back is there to be taken by the others: together they are never more than the payment.
+  for (const withdrawal of withdrawals) if (!withdrawal.standing) await giveBack(books, order, withdrawal);
+  for (const withdrawal of withdrawals) if (withdrawal.standing) await takeBack(books, order, withdrawal);
 }
 
 /** Credits what was paid. false: it is not what was ordered, so that nobody but an operator can tell what is right. */

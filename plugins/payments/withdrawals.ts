@@ -32,7 +32,7 @@ export async function takeBack(books: Books, order: Order, { id, cents, currency
 export async function giveBack(books: Books, order: Order, { id }: Withdrawal): Promise<void> {
   const { withdrawals, ledger, log } = books;
   // It may be half done: then it is done first, and the end is the same.
-  await take(books, order, id);
+  if ((await withdrawals.find(id))?.state === 'taking') await take(books, order, id);
   if ((await withdrawals.find(id))?.state !== 'taken') return;
   const taken = await withdrawals.taken(id);
   const entry = { kind: 'top-up', reason: 'payment kept after all', reference: backReference(id) };
@@ -41,17 +41,23 @@ export async function giveBack(books: Books, order: Order, { id }: Withdrawal): 
   log.info({ order: order.id, account: order.accountId, withdrawal: id }, 'a payment was kept after all');
 }
 
-/** From the credit of the payment, then from what earlier withdrawals of it gave back. */
+/**
+ * From the credit of the payment, then from what earlier withdrawals of it gave back: also of those that do so only after
+ * this one has found too little.
+ */
 async function take(books: Books, order: Order, id: string): Promise<void> {
   const { withdrawals, log } = books;
   const stored = await withdrawals.find(id);
-  if (stored?.state !== 'taking') return;
+  if (stored === undefined || stored.state === 'back') return;
+  const before = await withdrawals.taken(id);
+  if (stored.state === 'taken' && before === stored.amount) return;
   let left: bigint = stored.amount;
   const returned = await withdrawals.returned(order.id);
   for (const credit of [creditReference(order.session!), ...returned.map(backReference)]) {
     if (left > 0n) left -= await takeFrom(books, order.accountId, id, credit, money(left));
   }
   await withdrawals.move(id, 'taking', 'taken');
+  if (stored.state === 'taken' && stored.amount - left === before) return;
   const fields = { order: order.id, account: order.accountId, withdrawal: id, usd: formatUsd(stored.amount) };
   if (left === 0n) log.info(fields, 'a payment that was paid back was taken from its account');
   else log.error({ ...fields, spent: formatUsd(left) }, 'a payment was paid back that is spent in part');

@@ -204,6 +204,34 @@ test('a refund of what is spent takes what is left, and tells the operator of th
   await till.close();
 });
 
+for (const isHeardFirst of [false, true]) {
+  const when = isHeardFirst ? 'before' : 'with';
+  test(`a refund that is heard of ${when} a dispute that is won is taken whole, from what the dispute gives back`, async () => {
+    const till = await openTill();
+    const session = await till.begin('20');
+    await till.deliver(till.stripe.pay(session));
+    const dispute = till.stripe.dispute(session, 1_800);
+    await till.deliver(dispute);
+    assert.equal(await till.balance(), usd('2'));
+    if (!isHeardFirst) dispute.item.status = 'won';
+    const refund = till.stripe.refund(session, 1_000);
+    if (isHeardFirst) {
+      await till.deliver(refund);
+      assert.equal(await till.balance(), 0n);
+      dispute.item.status = 'won';
+    }
+    for (let round = 0; round < 2; round += 1) {
+      till.host.advance(dayMs + 1);
+      await till.round();
+      assert.equal(await till.balance(), usd('10'));
+    }
+    const complaints = till.host.lines.filter(({ level }) => level === 'error');
+    assert.equal(complaints.length, isHeardFirst ? 1 : 0);
+    await till.audit();
+    await till.close();
+  });
+}
+
 test('a refund that fails and a dispute that is won give back what they had taken, once', async () => {
   const till = await openTill();
   const session = await till.begin('10');
