@@ -99,13 +99,13 @@ export class FileRows {
     return this.#orm.transaction(async (transaction) => {
       // One at a time, so that no two fit into the same room.
       await transaction.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
+      const same = sql`account_id = ${accountId} and task_id = ${taskId} and number = ${number} and state <> 'gone'`;
+      // Whoever is writing it completes it before this is asked for it, or no more.
+      await transaction.execute(sql`select id from ${this.#files} where ${same} for update`);
       const other = await this.findOfTask(file.owner, now, transaction);
       if (other !== undefined) return other;
       await this.ensureRoom(accountId, file.bytes, limits, transaction);
-      await transaction.execute(
-        sql`${this.#dropping(now)}
-          where account_id = ${accountId} and task_id = ${taskId} and number = ${number} and state <> 'gone'`,
-      );
+      await transaction.execute(sql`${this.#dropping(now)} where ${same}`);
       await transaction.execute(
         sql`insert into ${this.#files}
             (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at)

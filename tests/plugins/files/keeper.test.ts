@@ -125,17 +125,23 @@ test('the same file of a task is kept once, however often and by however many it
     const other = await rooms.beside();
     const first = await rooms.keeper.keep(png, 'image', owner(), never);
     assert.deepEqual(await other.keeper.keep(png, 'image', owner(), never), first);
-    const both = await Promise.allSettled(
-      [rooms, other].map(({ keeper }) => keeper.keep(png, 'image', owner('task-2'), never)),
-    );
-    const kept = both.flatMap((result) => (result.status === 'fulfilled' ? [result.value.id] : []));
-    assert.equal(new Set(kept).size, 1);
-    for (const result of both) if (result.status === 'rejected') assert.equal(result.reason.kind, 'conflict');
+    const told = new Set<string>();
+    const tasks = Array.from({ length: 20 }, (_, index) => `task-${index + 2}`);
+    for (const task of tasks) {
+      const both = await Promise.allSettled(
+        [rooms, other].map(({ keeper }) => keeper.keep(png, 'image', owner(task), never)),
+      );
+      for (const result of both) {
+        if (result.status === 'fulfilled') told.add(result.value.id);
+        else assert.equal(result.reason.kind, 'conflict');
+      }
+    }
+    assert.equal(told.size, tasks.length);
     rooms.host.advance(1);
     await rooms.keeper.sweep();
-    const [id] = kept;
-    assert.ok(await rooms.keeper.read('account-1', id!));
-    assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: String(2 * png.length) }]);
+    for (const id of told) assert.ok(await rooms.keeper.read('account-1', id));
+    const bytes = String((1 + tasks.length) * png.length);
+    assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes }]);
   }));
 
 test('several processes that sweep at once delete each file once', () =>
