@@ -1,9 +1,9 @@
 /** The ratio on the official price: the plan's or the default, times the model's, exact, stated before money is held. */
 import { definePlugin, type Endpoint, type Fault, type Host, type Notice, type Part } from '../../core/contract.ts';
-import type { Ratio } from '../../core/money.ts';
+import { isLess, type Ratio } from '../../core/money.ts';
 import { ratio, z } from '../../core/schema.ts';
 import { call, catalog, defineLine, model, multipliers, plan, plans, priceRatio, tell } from '../../core/vocabulary.ts';
-import { isBelow, lower, product, written } from './ratio.ts';
+import { lower, product, written } from './ratio.ts';
 
 const ratioLine = defineLine('multiplier.ratio', (ratio: string) => `sold at the official price × ${ratio}`);
 
@@ -17,7 +17,7 @@ const config = z
       .describe("By model id: what the plan's ratio is multiplied by; without it 1."),
   })
   .superRefine((section, context) => {
-    if (!isBelow(section.default, section.minimum)) return;
+    if (!isLess(section.default, section.minimum)) return;
     context.addIssue({
       code: 'custom',
       path: ['default'],
@@ -92,7 +92,7 @@ function faultsOf(settings: Config, host: Host): Fault[] {
   return offersOf(settings, host).flatMap(({ name, base }) =>
     [[undefined, undefined] as const, ...Object.entries(models)].flatMap(([id, factor]): Fault[] => {
       const whole = factor === undefined ? base : product(base, factor);
-      if (!isBelow(whole, minimum)) return [];
+      if (!isLess(whole, minimum)) return [];
       const what = id === undefined ? `plan "${name}"` : `plan "${name}" with the model "${id}"`;
       const message = `${what} comes to ${written(whole)}, below the minimum of ${written(minimum)}: raise it, or lower the minimum`;
       return [{ path: id === undefined ? ['minimum'] : ['models', id], message }];

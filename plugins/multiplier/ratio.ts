@@ -1,16 +1,13 @@
 /** Exact arithmetic of ratios, without a division. Pure. */
-import type { Ratio } from '../../core/money.ts';
+import { isLess, type Ratio } from '../../core/money.ts';
 
+/** Not reduced, as `timesRatio` would: `written` needs a power of ten below. */
 export function product(one: Ratio, other: Ratio): Ratio {
   return { numerator: one.numerator * other.numerator, denominator: one.denominator * other.denominator };
 }
 
-export function isBelow(one: Ratio, other: Ratio): boolean {
-  return one.numerator * other.denominator < other.numerator * one.denominator;
-}
-
 export function lower(one: Ratio, other: Ratio): Ratio {
-  return isBelow(other, one) ? other : one;
+  return isLess(other, one) ? other : one;
 }
 
 /** As an operator would write it: `1.6`. Denominators are powers of ten, as configuration is read. */

@@ -112,17 +112,23 @@ test('what a loser is read on for goes on without the client, but not beyond the
   }
 });
 
+/** Two that have been sent, each by terms of its own. */
+function racing(first: UpstreamRequest, second: UpstreamRequest) {
+  const live = exchange(false);
+  const [one, other] = [live.fork(), live.fork()];
+  one.set(upstreamRequest, first);
+  other.set(upstreamRequest, second);
+  one.hasSent = true;
+  other.hasSent = true;
+  return { live, one, other };
+}
+
 test('while several run it is the first by whose bounds the answer is read on without the client', () => {
   for (const [first, second, goesOn] of [
     [drained, {} as UpstreamRequest, true],
     [{} as UpstreamRequest, drained, false],
   ] as const) {
-    const live = exchange(false);
-    const [one, other] = [live.fork(), live.fork()];
-    one.set(upstreamRequest, first);
-    other.set(upstreamRequest, second);
-    one.hasSent = true;
-    other.hasSent = true;
+    const { live, other } = racing(first, second);
     live.leave(0);
     assert.deepEqual([live.aborted === undefined, other.aborted === undefined], [goesOn, goesOn]);
     assert.equal(other.left?.kind, goesOn ? 'client_left' : undefined);
@@ -134,12 +140,7 @@ test('one that was told to stop is no longer the one by whose bounds the answer 
     [drained, {} as UpstreamRequest, false],
     [{} as UpstreamRequest, drained, true],
   ] as const) {
-    const live = exchange(false);
-    const [one, other] = [live.fork(), live.fork()];
-    one.set(upstreamRequest, first);
-    other.set(upstreamRequest, second);
-    one.hasSent = true;
-    other.hasSent = true;
+    const { live, one, other } = racing(first, second);
     one.stop(outrun());
     live.leave(0);
     assert.deepEqual([live.aborted === undefined, other.aborted === undefined], [goesOn, goesOn]);
