@@ -7,9 +7,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const out = join(root, 'dist');
 const pages = 'plugins/console/web';
-const bin = `#!/usr/bin/env node
-import './core/main.js';
-`;
+const commandLine = 'core/process/main.ts';
 
 if (!existsSync(join(root, pages, 'dist'))) {
   console.error('the web app is not built: npm run build:console');
@@ -19,15 +17,30 @@ rmSync(out, { recursive: true, force: true });
 for (const file of globSync(['core/**', 'plugins/**', 'config/*'], { cwd: root, withFileTypes: true })) {
   if (!file.isFile()) continue;
   const path = join(file.parentPath, file.name).slice(root.length);
-  // Of the web app its pages alone.
+  // Of the web app its pages alone; no pictures of the documents.
   if (path.startsWith(`${pages}/`) && !path.startsWith(`${pages}/dist/`)) continue;
+  if (path.startsWith('plugins/console/pictures/')) continue;
   if (path.endsWith('.ts')) put(path.replace(/ts$/, 'js'), inJavaScript(readFileSync(join(root, path), 'utf8')));
   else copy(path);
 }
-put('bin.js', bin);
 // The code asks the file above it for the version.
-const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const { name, version, type, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+put('bin.js', binFor(name, engines.node.replace('>=', '')));
 put('package.json', `${JSON.stringify({ name, version, type })}\n`);
+
+/** Loads the rest only where Node can read it. It is written so that a Node of ten years ago can read it. */
+function binFor(command, least) {
+  const [major, minor] = least.split('.');
+  return `#!/usr/bin/env node
+var node = process.versions.node.split('.').map(Number);
+if (node[0] < ${major} || (node[0] === ${major} && node[1] < ${minor})) {
+  console.error('${command} needs Node ${least} or later; this is Node ' + process.versions.node + '.');
+  process.exitCode = 1;
+} else {
+  import('./${commandLine.replace(/ts$/, 'js')}');
+}
+`;
+}
 
 /** Types become spaces, so that lines and columns stay; modules are named by the ending that they have now. */
 function inJavaScript(text) {

@@ -51,6 +51,26 @@ after(async () => {
   await dropSchema(schema);
 });
 
+test('an older Node is told in one sentence which one is needed', async () => {
+  for (const [version, isEnough] of [
+    ['22.18.0', false],
+    ['20.11.1', false],
+    ['22.19.0', true],
+  ] as const) {
+    const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+    const told = await run(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, command, '--help'],
+      {
+        env: environment('old'),
+      },
+    ).catch((error: { code: number; stderr: string; stdout: string }) => error);
+    const code = 'code' in told ? told.code : 0;
+    assert.equal(code, isEnough ? 0 : 1, told.stderr);
+    if (!isEnough) assert.equal(told.stderr, `${manifest.name} needs Node 22.19 or later; this is Node ${version}.\n`);
+  }
+});
+
 test('the package has no TypeScript and no tests in it, but the web app', async () => {
   const { stdout } = await run('find', [join(home, 'node_modules', manifest.name), '-type', 'f']);
   const files = stdout.split('\n');
@@ -58,7 +78,11 @@ test('the package has no TypeScript and no tests in it, but the web app', async 
     files.filter((file) => /\.tsx?$|\.test\.|\/tests\//.test(file)),
     [],
   );
-  assert(files.some((file) => file.endsWith('dist/plugins/console/web/dist/index.html')));
+  for (const file of ['dist/plugins/console/web/dist/index.html', 'dist/config/vendors.yaml'])
+    assert(
+      files.some((packed) => packed.endsWith(file)),
+      file,
+    );
 });
 
 test('it says what is wrong with a file', async () => {

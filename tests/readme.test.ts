@@ -1,31 +1,49 @@
-/** What the README shows runs as it stands: the first calls with each SDK, and the plugin. */
+/** What the documents show runs as it stands: first calls, SDKs, a vendor, a plugin; and their links lead somewhere. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { parseUsd } from '../core/money.ts';
-import { accounts, ledger } from '../core/vocabulary.ts';
+import { accounts } from '../plugins/common/domain/accounts.ts';
+import { ledger } from '../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from './helpers/gateway.ts';
+import { temporaryDirectory } from './helpers/temporary-directory.ts';
+import { startVendor, type Vendor } from './helpers/vendor.ts';
 
 const run = promisify(execFile);
-const [firstCalls, plugin] = Array.from(
-  readFileSync('README.md', 'utf8').matchAll(/```ts\n([\s\S]*?)```/g),
-  (block) => block[1]!,
-);
-const directory = mkdtempSync(join(tmpdir(), 'readme-'));
+const readme = readFileSync('README.md', 'utf8');
+const directory = temporaryDirectory('readme-');
+let vendor: Vendor;
 let gateway: TestGateway;
 let accountId: string;
 let key: string;
 
+/** The first code block in this language below a heading. */
+function example(heading: string, language: string, text = readme): string {
+  const section = text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0];
+  const block = section === undefined ? null : new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(section);
+  assert.ok(block, `there is no ${language} below "${heading}"`);
+  return block[1]!;
+}
+
 before(async () => {
+  vendor = await startVendor();
   // A path beside the file names a plugin; it is written as a module that lives outside of the repository.
-  writeFileSync(join(directory, 'who.mts'), plugin!.replaceAll("'../../core/", `'${process.cwd()}/core/`));
+  writeFileSync(
+    join(directory, 'who.mts'),
+    example('Add a plugin', 'ts')
+      .replaceAll("'../../core/", `'${process.cwd()}/core/`)
+      .replaceAll("'../common/", `'${process.cwd()}/plugins/common/`),
+  );
   const demo = readFileSync('config/demo.yaml', 'utf8');
   const list = /plugins:\n(?: {2}- .*\n)+/.exec(demo)![0].replace('  - plans\n', '  - ./who.mts\n  - plans\n');
-  gateway = await startGateway(`include: config/demo.yaml\n${list}`, { directory });
+  const added = example('Add a vendor', 'yaml').replace('https://api.my-vendor.example', vendor.origin);
+  gateway = await startGateway(`include: config/demo.yaml\n${list}${added}`, {
+    directory,
+    environment: { MY_VENDOR_KEY: 'vendor-secret' },
+  });
   const account = await gateway.gateway.find(accounts)!.create('reader', 'free');
   accountId = account.id;
   await gateway.gateway
@@ -34,30 +52,118 @@ before(async () => {
   key = (await gateway.gateway.find(accounts)!.createKey(accountId, { name: 'reader' })).key;
 });
 
-after(() => gateway.stop());
+after(async () => {
+  await gateway.stop();
+  await vendor.stop();
+});
 
-test('the first calls with each SDK run as they are written', async () => {
-  const code = firstCalls!.replaceAll('http://localhost:8080', gateway.origin);
-  await run(process.execPath, ['--input-type=module', '--eval', code], { env: { ...process.env, GATEWAY_KEY: key } });
-  const rows = gateway.lines
+const here = (text: string) => text.replaceAll('http://localhost:8080', gateway.origin);
+const environment = () => ({ ...process.env, GATEWAY_KEY: key });
+
+/** Runs an example and returns the operation and status of each request that it made. */
+async function requestsOf(code: string): Promise<[string, number][]> {
+  const earlier = gateway.lines.length;
+  await run(process.execPath, ['--input-type=module', '--eval', here(code)], { env: environment() });
+  return gateway.lines
+    .slice(earlier)
     .filter((line) => line.includes('"msg":"request"'))
-    .map((line) => JSON.parse(line) as { protocol: string; status: number });
-  assert.deepEqual(
-    rows.map(({ protocol, status }) => [protocol, status]),
-    [
-      ['responses', 200],
-      ['messages', 200],
-      ['gemini', 200],
-    ],
-  );
+    .map((line) => JSON.parse(line) as { operation: string; status: number })
+    .map(({ operation, status }) => [operation, status]);
+}
+
+test('the first call with curl is answered', async () => {
+  const { stdout } = await run('bash', ['-c', here(example('First call', 'sh'))], { env: environment() });
+  assert.match(JSON.parse(stdout).choices[0].message.content, /Hello/);
+});
+
+test('the first calls with an SDK run as they are written, and the image comes at once', async () => {
+  const code = example('First call', 'ts').replace('await openai.images', 'const image = await openai.images');
+  const check = `if (!image.data[0].b64_json.startsWith('iVBOR')) throw new Error('there is no image');`;
+  assert.deepEqual(await requestsOf(`${code}\n${check}`), [
+    ['responses', 200],
+    ['images', 200],
+  ]);
+});
+
+test('the calls with the other SDKs run as they are written', async () => {
+  const page = readFileSync('plugins/protocol-convert/README.md', 'utf8');
+  assert.deepEqual(await requestsOf(example('Addresses', 'ts', page)), [
+    ['messages', 200],
+    ['generate-content', 200],
+  ]);
+});
+
+const ask = (model: string) =>
+  fetch(`${gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+  });
+
+test('the vendor is called by its own name of the model and with its key in the named header', async () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  const message = { role: 'assistant', content: 'Good day' };
+  const choices = [{ index: 0, message, finish_reason: 'stop' }];
+  vendor.play({
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices, usage }),
+  });
+  const answer = await ask('my-model');
+  assert.equal(((await answer.json()) as { choices: typeof choices }).choices[0]!.message.content, 'Good day');
+  const [request] = vendor.requests;
+  assert.equal(request!.url, '/v1/chat/completions');
+  assert.equal(request!.headers['x-vendor-key'], 'vendor-secret');
+  assert.equal(request!.headers['authorization'], undefined);
+  assert.equal(JSON.parse(String(request!.body)).model, 'their-name-of-it');
 });
 
 test('the plugin works where it is listed', async () => {
-  const answer = await fetch(`${gateway.origin}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify({ model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Hello' }] }),
-  });
+  const answer = await ask('gpt-5.4-mini');
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('x-account'), accountId);
+});
+
+// ------------------------------------------------------------------------------------------------------------- the pages
+
+const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((page) => page !== '' && !page.includes('/LICENSES/') && existsSync(page));
+
+/** A heading's anchor as hosting sites make it. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+
+function anchorsOf(page: string): Set<string> {
+  const text = readFileSync(page, 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
+  return new Set(Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading]) => anchorOf(heading!)));
+}
+
+test('every link of a page leads to a file or a heading that exists', () => {
+  const broken = pages.flatMap((page) =>
+    Array.from(readFileSync(page, 'utf8').matchAll(/\]\(([^)\s]+)\)/g), ([, target]) => target!)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path, anchor] = target.split('#') as [string, string | undefined];
+        const file = path === '' ? page : normalize(join(dirname(page), path));
+        return !existsSync(file) || (anchor !== undefined && !anchorsOf(file).has(anchor));
+      })
+      .map((target) => `${page}: ${target}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+test('the README is short, and names files that exist for each change', () => {
+  assert.ok(readme.split('\n').length <= 150);
+  const table = readme.split('\n## Change it\n')[1]!;
+  const named = Array.from(table.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.ts)`/g), ([, path]) => path!);
+  assert.ok(named.length > 8);
+  const missing = named.filter(
+    (path) => globSync(`plugins/{,protocol-convert/protocols/*/}${path.replace('PROTOCOL', '*')}`).length === 0,
+  );
+  assert.deepEqual(missing, []);
 });

@@ -1,43 +1,43 @@
 /** Accounts and their keys: the service that other plugins and the commands use. */
 import type { KeyObject } from 'node:crypto';
-import type { Clock, Random } from '../../core/contract.ts';
-import type { KeyTerms } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import type { Account, Accounts } from '../../core/vocabulary.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock, Random } from '../../core/contract/host-tools.ts';
+import type { Account, Accounts } from '../common/domain/accounts.ts';
+import type { KeyTerms } from '../common/domain/admin/accounts.ts';
 import { displayPrefix, hashKey, makeKey } from './key.ts';
 import { invalid, rowOfTerms, validName } from './key-terms.ts';
 import { type AccountRow, isUuid, type KeyRow, type Store } from './store.ts';
 
-export interface RevokedKey {
+interface RevokedKey {
   readonly id: string;
   readonly prefix: string;
   readonly revokedAt: Date;
 }
 
 /** What the commands need beyond the service. */
-export interface AccountBook extends Accounts {
+export interface AccountService extends Accounts {
   find(nameOrId: string): Promise<AccountRow | undefined>;
   list(): Promise<AccountRow[]>;
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
-  /** The account's own price ratio, as text that reads as one; undefined: 1. In force within a second. */
+  /** The account's own price ratio, as decimal text; undefined: 1. Takes effect within a second. */
   setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
-  /** With all the terms that a key can have. */
+  /** Creates a key with all possible terms. */
   makeKey(accountId: string, terms: KeyTerms): Promise<{ id: string; key: string; prefix: string }>;
   listKeys(accountId: string | undefined): Promise<KeyRow[]>;
-  /** By id or by display prefix; `not_found` or, when a prefix fits several, `conflict`. */
+  /** By id or by display prefix; `not_found`, or `conflict` if a prefix matches several. */
   revokeKey(idOrPrefix: string): Promise<RevokedKey>;
 }
 
-export interface AccountParts {
+export interface AccountDependencies {
   readonly store: Store;
   readonly pepper: KeyObject;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-export function openAccounts({ store, pepper, clock, random }: AccountParts): AccountBook {
+export function openAccounts({ store, pepper, clock, random }: AccountDependencies): AccountService {
   const today = () => new Date(clock.now());
-  const mint = async (accountId: string, terms: KeyTerms) => {
+  const issueKey = async (accountId: string, terms: KeyTerms) => {
     const row = rowOfTerms(terms);
     checkExpiry(row.expiresAt, clock.now());
     if ((await store.findAccount(accountId)) === undefined) throw noAccount(accountId);
@@ -68,8 +68,8 @@ export function openAccounts({ store, pepper, clock, random }: AccountParts): Ac
     },
 
     createKey: (accountId, { name, models, expiresAt }) =>
-      mint(accountId, { name, models, expiresAt: expiresAt?.getTime() }),
-    makeKey: mint,
+      issueKey(accountId, { name, models, expiresAt: expiresAt?.getTime() }),
+    makeKey: issueKey,
 
     setPlan: (orm, accountId, plan, endsAt) =>
       store.setPlan(orm, accountId, plan, endsAt === undefined ? null : new Date(endsAt)),

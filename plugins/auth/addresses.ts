@@ -1,4 +1,4 @@
-/** Where a key may be used from: addresses and CIDR ranges, as they are written and as they are asked. Pure. */
+/** Address restrictions of keys: addresses and CIDR ranges, parsed and matched. Pure. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 const maxAddresses = 100;
@@ -7,7 +7,7 @@ const mappedPattern = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 export class AddressList {
   readonly #list = new BlockList();
 
-  /** The texts were read by `addressProblem` before. */
+  /** The caller has validated `texts` with `addressProblem`. */
   constructor(texts: readonly string[]) {
     for (const text of texts) {
       const { address, family, prefix } = parse(text)!;
@@ -15,7 +15,7 @@ export class AddressList {
     }
   }
 
-  /** Whether a socket's remote address is among them; IPv4 addresses also in their IPv6 form. */
+  /** Whether a socket's remote address matches; IPv4 addresses match in their IPv6 form too. */
   has(remoteAddress: string): boolean {
     const address = plain(remoteAddress);
     const version = isIP(address);
@@ -23,7 +23,7 @@ export class AddressList {
   }
 }
 
-/** Why these cannot be a key's addresses, as the end of a sentence; undefined: they can. */
+/** Why these are no valid addresses of a key, as the end of a sentence; undefined: they are valid. */
 export function addressProblem(texts: readonly string[]): string | undefined {
   if (texts.length === 0 || texts.length > maxAddresses) return `names 1 to ${maxAddresses} of them`;
   const wrong = texts.find((text) => parse(text) === undefined);
@@ -41,7 +41,7 @@ function parse(text: string): Range | undefined {
   const [written = '', length, ...more] = text.split('/');
   const address = plain(written);
   const version = isIP(address);
-  // Of a range an IPv4 address in IPv6 form would count its bits from elsewhere.
+  // A range with an IPv4 address in IPv6 form would count its prefix bits differently.
   if (version === 0 || more.length > 0 || written.includes('%') || (length !== undefined && address !== written))
     return undefined;
   const longest = version === 4 ? 32 : 128;
@@ -53,7 +53,7 @@ function parse(text: string): Range | undefined {
   };
 }
 
-/** `::ffff:192.0.2.7` is 192.0.2.7; the zone of a link-local address says nothing here. */
+/** `::ffff:192.0.2.7` is 192.0.2.7; the zone of a link-local address is irrelevant. */
 function plain(address: string): string {
   const mapped = mappedPattern.exec(address)?.[1];
   if (mapped !== undefined && isIPv4(mapped)) return mapped;

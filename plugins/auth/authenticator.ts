@@ -1,10 +1,12 @@
-/** The one way from a request to its caller: syntax, cache, database, in this order. */
+/** Authenticates a request: checks the key's syntax, then the cache, then the database. */
 import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { ClientRequest, Clock, Log } from '../../core/contract.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import { parseRatio } from '../../core/money.ts';
-import type { Caller, Database } from '../../core/vocabulary.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { ClientRequest } from '../../core/contract/message.ts';
+import type { Caller } from '../common/domain/accounts.ts';
+import type { Database } from '../common/domain/database.ts';
+import { parseRatio } from '../common/domain/money.ts';
 import { AddressList } from './addresses.ts';
 import { type Carrier, presentedKeys } from './carriers.ts';
 import { Failures } from './failures.ts';
@@ -21,7 +23,7 @@ import {
 } from './refusals.ts';
 import type { Store, ValidKey } from './store.ts';
 
-/** What may change while requests come. */
+/** The settings that can change while the gateway runs. */
 export interface AdmissionRules {
   readonly carriers: readonly Carrier[];
   readonly failuresPerMinute: number;
@@ -31,162 +33,169 @@ export interface AuthenticatorOptions extends AdmissionRules {
   readonly cacheSize: number;
 }
 
-export interface AuthenticatorParts {
+export interface AuthenticatorDependencies {
   readonly database: Database;
   readonly store: Store;
   readonly pepper: KeyObject;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of each use. */
+  /** Called for each use of a key. */
   readonly onUse: (keyId: string, atMs: number) => void;
 }
 
-interface Known {
+interface CachedKey {
   readonly caller: Caller;
-  /** As the database has it, and as announcements name the key. */
+  /** As stored in the database and named in announcements. */
   readonly hash: string;
   readonly expiresAtMs: number;
   readonly disabled: boolean;
-  /** Where it may be used from; undefined: anywhere. */
+  /** The addresses that may use the key; undefined: any. */
   readonly addresses: AddressList | undefined;
-  /** Monotonic time at which the database was last asked. */
+  /** Monotonic time of the last database check. */
   checkedAtMs: number;
 }
 
-/** A hash that is no key is not asked for again this soon. */
+/** How long a hash that is no key is not looked up again. */
 const unknownForMs = 5_000;
 const maxUnknown = 1_000;
-/** A cached key is asked for again this often, beside the request: an announcement that was lost is made good. */
+/** How often a cached key is checked again in the background, in case an announcement was lost. */
 const recheckMs = 60_000;
-/** Lookups that may run at once; more is overload, not work. */
+/** Concurrent lookups; beyond it requests are refused as overload. */
 const maxLoads = 1_000;
 
 export class Authenticator {
   #carriers: readonly Carrier[];
-  readonly #parts: AuthenticatorParts;
+  readonly #dependencies: AuthenticatorDependencies;
   readonly #failures: Failures;
   /** By fingerprint: a plain digest costs a fifth of the keyed hash, and never leaves memory. A hit costs no I/O. */
-  readonly #known: LRUCache<string, Known>;
-  /** Hash to the monotonic time until which it is taken for no key. Apart from the known: guesses must not push keys out. */
-  readonly #unknown = new LRUCache<string, number>({ max: maxUnknown });
-  readonly #loads = new Map<string, Promise<Known | undefined>>();
-  /** Counts announcements: what was loaded while one came in may be older than it, and is not kept. */
+  readonly #cachedKeys: LRUCache<string, CachedKey>;
+  /** Hash to the monotonic time until which it counts as no key. A separate cache, so that guesses do not evict keys. */
+  readonly #unknownHashes = new LRUCache<string, number>({ max: maxUnknown });
+  readonly #loads = new Map<string, Promise<CachedKey | undefined>>();
+  /** Counts announcements: a row that was loaded during one may be stale, and is not cached. */
   #changes = 0;
 
-  constructor(options: AuthenticatorOptions, parts: AuthenticatorParts) {
+  constructor(options: AuthenticatorOptions, dependencies: AuthenticatorDependencies) {
     this.#carriers = options.carriers;
-    this.#parts = parts;
-    this.#failures = new Failures(options.failuresPerMinute, parts.clock);
-    this.#known = new LRUCache({ max: options.cacheSize });
-    parts.database.onChange('key', (hash) => this.#forgetKey(hash));
-    parts.database.onChange('account', (accountId) => this.#forgetAccount(accountId));
+    this.#dependencies = dependencies;
+    this.#failures = new Failures(options.failuresPerMinute, dependencies.clock);
+    this.#cachedKeys = new LRUCache({ max: options.cacheSize });
+    dependencies.database.onChange('key', (hash) => this.#forgetKey(hash));
+    dependencies.database.onChange('account', (accountId) => this.#forgetAccount(accountId));
   }
 
-  /** Goes by other rules from now on; what is known and who has failed stays. */
-  follow({ carriers, failuresPerMinute }: AdmissionRules): void {
+  /** Applies changed settings; the cache and the failure counts stay. */
+  applyConfig({ carriers, failuresPerMinute }: AdmissionRules): void {
     this.#carriers = carriers;
     this.#failures.perMinute = failuresPerMinute;
   }
 
-  /** Who sent this request. Known keys are answered without a promise. Throws or rejects with a GatewayError. */
+  /** The caller of this request. Cached keys are answered without a promise. Throws or rejects with a GatewayError. */
   authenticate(request: ClientRequest): Caller | Promise<Caller> {
     const presented = presentedKeys(request, this.#carriers);
     if (presented.length === 0) throw this.#failed(request, missingKey(this.#carriers));
     if (presented.length > 1) throw this.#failed(request, conflictingKeys());
     const key = presented[0]!;
     const fingerprint = fingerprintKey(key);
-    const known = this.#known.get(fingerprint);
-    if (known === undefined) return this.#authenticateUnknown(key, fingerprint, request);
-    this.#recheck(fingerprint, known);
-    return this.#admit(known, request);
+    const cachedKey = this.#cachedKeys.get(fingerprint);
+    if (cachedKey === undefined) return this.#authenticateUnknown(key, fingerprint, request);
+    this.#recheck(fingerprint, cachedKey);
+    return this.#admit(cachedKey, request);
   }
 
   async #authenticateUnknown(key: string, fingerprint: string, request: ClientRequest): Promise<Caller> {
     if (!isWellFormed(key)) throw this.#failed(request, invalidKey());
-    const hash = hashKey(key, this.#parts.pepper);
-    const unknownUntil = this.#unknown.get(hash);
-    if (unknownUntil !== undefined && this.#parts.clock.monotonic() < unknownUntil)
+    const hash = hashKey(key, this.#dependencies.pepper);
+    const unknownUntil = this.#unknownHashes.get(hash);
+    if (unknownUntil !== undefined && this.#dependencies.clock.monotonic() < unknownUntil)
       throw this.#failed(request, invalidKey());
-    const known = await (this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, request));
-    if (known === undefined) throw this.#failed(request, invalidKey());
-    return this.#admit(known, request);
+    const cachedKey = await (this.#loads.get(hash) ?? this.#lookUp(fingerprint, hash, request));
+    if (cachedKey === undefined) throw this.#failed(request, invalidKey());
+    return this.#admit(cachedKey, request);
   }
 
-  #admit(known: Known, request: ClientRequest): Caller {
-    const now = this.#parts.clock.now();
-    if (known.expiresAtMs <= now) throw this.#failed(request, invalidKey());
-    if (known.addresses?.has(request.remoteAddress) === false) throw wrongAddress();
-    if (known.disabled) throw disabledAccount();
-    this.#parts.onUse(known.caller.keyId, now);
-    return known.caller;
+  #admit(cachedKey: CachedKey, request: ClientRequest): Caller {
+    const now = this.#dependencies.clock.now();
+    if (cachedKey.expiresAtMs <= now) throw this.#failed(request, invalidKey());
+    if (cachedKey.addresses?.has(request.remoteAddress) === false) throw wrongAddress();
+    if (cachedKey.disabled) throw disabledAccount();
+    this.#dependencies.onUse(cachedKey.caller.keyId, now);
+    return cachedKey.caller;
   }
 
-  /** The refusal of a failed attempt: its own, or that there were too many. */
+  /** The error for a failed attempt: its own, or `tooManyFailures`. */
   #failed(request: ClientRequest, refusal: GatewayError): GatewayError {
     const { remoteAddress } = request;
     const retryAfterMs = this.#failures.retryAfterMs(remoteAddress);
     if (retryAfterMs > 0) return tooManyFailures(retryAfterMs);
     if (this.#failures.note(remoteAddress))
-      this.#parts.log.warn({ remoteAddress }, 'too many failed attempts to authenticate; refusing more for a minute');
+      this.#dependencies.log.warn(
+        { remoteAddress },
+        'too many failed attempts to authenticate; refusing more for a minute',
+      );
     return refusal;
   }
 
-  #lookUp(fingerprint: string, hash: string, request: ClientRequest): Promise<Known | undefined> {
-    if (!this.#parts.database.healthy()) throw keysUnavailable();
+  #lookUp(fingerprint: string, hash: string, request: ClientRequest): Promise<CachedKey | undefined> {
+    if (!this.#dependencies.database.healthy()) throw keysUnavailable();
     const done = this.#failures.beginLookup(request.remoteAddress);
     if (done === undefined) throw tooManyFailures(this.#failures.retryAfterMs(request.remoteAddress));
     return this.#load(fingerprint, hash).finally(done);
   }
 
-  /** Asks the database; everybody who waits for the same hash waits for the same statement. */
-  #load(fingerprint: string, hash: string): Promise<Known | undefined> {
+  /** Queries the database; concurrent requests for the same hash share one query. */
+  #load(fingerprint: string, hash: string): Promise<CachedKey | undefined> {
     if (this.#loads.size >= maxLoads) return Promise.reject(keysUnavailable());
     const load = this.#fetch(fingerprint, hash).finally(() => this.#loads.delete(hash));
     this.#loads.set(hash, load);
     return load;
   }
 
-  async #fetch(fingerprint: string, hash: string): Promise<Known | undefined> {
-    const { store, clock } = this.#parts;
+  async #fetch(fingerprint: string, hash: string): Promise<CachedKey | undefined> {
+    const { store, clock } = this.#dependencies;
     const changesBefore = this.#changes;
     const row = await store.findValidKey(hash).catch((error: unknown) => {
       throw keysUnavailable(error);
     });
-    const known = row === undefined ? undefined : toKnown(row, hash, clock.monotonic());
-    if (known === undefined) this.#known.delete(fingerprint);
-    if (changesBefore !== this.#changes) return known;
-    if (known === undefined) this.#unknown.set(hash, clock.monotonic() + unknownForMs);
-    else this.#known.set(fingerprint, known);
-    return known;
+    const cachedKey = row === undefined ? undefined : toCachedKey(row, hash, clock.monotonic());
+    if (cachedKey === undefined) this.#cachedKeys.delete(fingerprint);
+    if (changesBefore !== this.#changes) return cachedKey;
+    if (cachedKey === undefined) this.#unknownHashes.set(hash, clock.monotonic() + unknownForMs);
+    else this.#cachedKeys.set(fingerprint, cachedKey);
+    return cachedKey;
   }
 
-  #recheck(fingerprint: string, known: Known): void {
-    const now = this.#parts.clock.monotonic();
-    if (now - known.checkedAtMs < recheckMs || !this.#parts.database.healthy()) return;
-    known.checkedAtMs = now;
-    if (this.#loads.has(known.hash)) return;
-    this.#load(fingerprint, known.hash).catch((error: unknown) => {
-      this.#parts.log.warn({ error, keyId: known.caller.keyId }, 'a cached key could not be checked again; it goes on');
+  #recheck(fingerprint: string, cachedKey: CachedKey): void {
+    const now = this.#dependencies.clock.monotonic();
+    if (now - cachedKey.checkedAtMs < recheckMs || !this.#dependencies.database.healthy()) return;
+    cachedKey.checkedAtMs = now;
+    if (this.#loads.has(cachedKey.hash)) return;
+    this.#load(fingerprint, cachedKey.hash).catch((error: unknown) => {
+      this.#dependencies.log.warn(
+        { error, keyId: cachedKey.caller.keyId },
+        'a cached key could not be checked again; it stays valid',
+      );
     });
   }
 
   #forgetKey(hash: string): void {
     this.#changes += 1;
-    this.#forget((known) => known.hash === hash);
-    this.#unknown.delete(hash);
+    this.#forget((cachedKey) => cachedKey.hash === hash);
+    this.#unknownHashes.delete(hash);
   }
 
   #forgetAccount(accountId: string): void {
     this.#changes += 1;
-    this.#forget((known) => known.caller.accountId === accountId);
+    this.#forget((cachedKey) => cachedKey.caller.accountId === accountId);
   }
 
-  #forget(matches: (known: Known) => boolean): void {
-    for (const [fingerprint, known] of this.#known.entries()) if (matches(known)) this.#known.delete(fingerprint);
+  #forget(matches: (cachedKey: CachedKey) => boolean): void {
+    for (const [fingerprint, cachedKey] of this.#cachedKeys.entries())
+      if (matches(cachedKey)) this.#cachedKeys.delete(fingerprint);
   }
 }
 
-function toKnown(row: ValidKey, hash: string, checkedAtMs: number): Known {
+function toCachedKey(row: ValidKey, hash: string, checkedAtMs: number): CachedKey {
   const cap = capOf(row);
   return {
     hash,

@@ -1,12 +1,12 @@
-/** Where a request may carry its key. Every carrier ends in the same list of values. Pure. */
-import type { ClientRequest } from '../../core/contract.ts';
+/** The headers and parameters that may carry a key. Pure. */
+import type { ClientRequest } from '../../core/contract/message.ts';
 
 export const carriers = ['bearer', 'x-api-key', 'x-goog-api-key', 'query'] as const;
 export type Carrier = (typeof carriers)[number];
 
-const bearerPattern = /^bearer[ \t]+(.*)$/i;
+const bearerPattern = /^bearer[ \t]/i;
 
-/** The different keys that a request presents: none is missing, two are a contradiction. Empty values do not count. */
+/** The distinct keys of a request; none is an error, and so are two. Empty values are ignored. */
 export function presentedKeys(request: ClientRequest, allowed: readonly Carrier[]): string[] {
   const found: string[] = [];
   for (const carrier of allowed) {
@@ -19,7 +19,9 @@ export function presentedKeys(request: ClientRequest, allowed: readonly Carrier[
 function headerValue(request: ClientRequest, carrier: Exclude<Carrier, 'query'>): string | undefined {
   if (carrier !== 'bearer') return request.headers[carrier];
   const authorization = request.headers['authorization'];
-  return authorization === undefined ? undefined : bearerPattern.exec(authorization)?.[1];
+  return authorization !== undefined && bearerPattern.test(authorization)
+    ? authorization.slice('bearer '.length)
+    : undefined;
 }
 
 function addKey(found: string[], value: string | undefined): void {

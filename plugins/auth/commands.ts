@@ -1,50 +1,53 @@
-/** What an operator does with accounts and keys on the command line. */
-import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
-import { count, duration } from '../../core/schema.ts';
-import { type KeyCap, type Ledger, type Limits, ledger, plans, priceFloor } from '../../core/vocabulary.ts';
-import { type AccountBook, noAccount } from './accounts.ts';
+/** Operator commands for accounts and keys. */
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { count, duration } from '../../core/contract/schema.ts';
+import type { KeyCap } from '../common/domain/accounts.ts';
+import { type Ledger, ledger } from '../common/domain/ledger.ts';
+import { priceFloor } from '../common/domain/models.ts';
+import { formatUsd, type Money, parseRatio, parseUsd, type Ratio } from '../common/domain/money.ts';
+import { type Limits, plans } from '../common/domain/plans.ts';
+import { type AccountService, noAccount } from './accounts.ts';
 import { capOf } from './key-terms.ts';
 import type { AccountRow, KeyRow } from './store.ts';
-import { table } from './table.ts';
 
 type Values = Record<string, string | boolean | undefined>;
 
-export function accountCommands(host: Host, book: AccountBook): Command[] {
+export function accountCommands(host: Host, accountService: AccountService): Command[] {
   return [
     {
       name: 'accounts create',
-      summary: 'Opens an account.',
+      summary: 'Creates an account.',
       arguments: ['<name>'],
       options: {
         '--plan <name>': 'plan of the account; without it the default plan',
         '--credit <usd>': 'USD to start with, such as 10 or 2.50',
       },
-      run: (values) => createAccount(host, book, values),
+      run: (values) => createAccount(host, accountService, values),
     },
     {
       name: 'accounts list',
       summary: 'Lists the accounts.',
-      run: async () => listAccounts(await book.list(), host.clock.now()),
+      run: async () => listAccounts(await accountService.list(), host.clock.now()),
     },
-    switchCommand(book, 'accounts disable', 'Refuses every key of an account from now on.', true),
-    switchCommand(book, 'accounts enable', 'Lets a disabled account in again.', false),
+    switchCommand(accountService, 'accounts disable', 'Refuses every key of an account from now on.', true),
+    switchCommand(accountService, 'accounts enable', 'Lets a disabled account in again.', false),
     {
       name: 'accounts multiplier',
       summary: "Sets an account's own price ratio, on top of plan and model; 1 takes it back.",
       arguments: ['<name>', '<ratio>'],
       options: { '--below-cost': 'also where models are then sold below their cost' },
-      run: (values) => setMultiplier(host, book, values),
+      run: (values) => setMultiplier(host, accountService, values),
     },
   ];
 }
 
-export function keyCommands(host: Host, book: AccountBook): Command[] {
+export function keyCommands(host: Host, accountService: AccountService): Command[] {
   return [
     {
       name: 'keys create',
-      summary: 'Makes an API key and shows it this once.',
+      summary: 'Creates an API key and shows it once.',
       options: {
         '--account <name>': 'account that the key belongs to, by name or id',
         '--name <name>': 'what the key is for',
@@ -55,37 +58,37 @@ export function keyCommands(host: Host, book: AccountBook): Command[] {
         '--tpm <n>': 'tokens per minute of this key alone',
         '--cap <usd>': 'USD that it may spend, such as 20, or 5/day, 50/week, 100/month',
       },
-      run: (values) => createKey(host, book, values),
+      run: (values) => createKey(host, accountService, values),
     },
     {
       name: 'keys list',
       summary: 'Lists keys by their prefix, never in full.',
       options: { '--account <name>': 'only the keys of this account' },
-      run: (values) => listKeys(book, text(values, 'account')),
+      run: (values) => listKeys(accountService, text(values, 'account')),
     },
     {
       name: 'keys revoke',
       summary: 'Ends a key within a second.',
       arguments: ['<key>'],
       run: async (values) => {
-        const revoked = await book.revokeKey(text(values, 'key') ?? '');
+        const revoked = await accountService.revokeKey(text(values, 'key') ?? '');
         return { json: revoked, text: `Key ${revoked.prefix}… is revoked since ${revoked.revokedAt.toISOString()}.` };
       },
     },
   ];
 }
 
-async function createAccount(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {
+async function createAccount(host: Host, accountService: AccountService, values: Values): Promise<CommandResult> {
   const known = host.find(plans);
   const plan = text(values, 'plan') ?? known?.default ?? 'default';
   if (known !== undefined && !known.has(plan)) throw wrong('plan', `There is no plan "${plan}".`);
   const credit = text(values, 'credit');
   const opening = credit === undefined ? undefined : openingCredit(host, credit);
-  const account = await book.create(text(values, 'name') ?? '', plan);
+  const account = await accountService.create(text(values, 'name') ?? '', plan);
   if (opening === undefined)
     return { json: account, text: `Account "${account.name}" (${account.id}) on plan ${plan}.` };
   const balance = formatUsd(
-    await opening.book.credit(account.id, opening.amount, {
+    await opening.accountService.credit(account.id, opening.amount, {
       kind: 'top-up',
       reason: 'opening credit',
       reference: `opening:${account.id}`,
@@ -97,15 +100,16 @@ async function createAccount(host: Host, book: AccountBook, values: Values): Pro
   };
 }
 
-/** Checked before the account is made, so that a mistyped amount leaves nothing behind. */
-function openingCredit(host: Host, amountText: string): { book: Ledger; amount: Money } {
-  const book = host.find(ledger);
-  if (book === undefined) throw wrong('credit', 'This gateway keeps no ledger, so an account cannot have credit.');
+/** Checked before the account is created, so that a mistyped amount leaves no account. */
+function openingCredit(host: Host, amountText: string): { accountService: Ledger; amount: Money } {
+  const accountService = host.find(ledger);
+  if (accountService === undefined)
+    throw wrong('credit', 'This gateway keeps no ledger, so an account cannot have credit.');
   try {
     const amount = parseUsd(amountText);
-    if (amount > 0n) return { book, amount };
+    if (amount > 0n) return { accountService, amount };
   } catch {
-    // Falls through to the one message.
+    // Falls through to the common error.
   }
   throw wrong('credit', `"${amountText}" is not an amount of USD above zero with at most nine decimals.`);
 }
@@ -122,28 +126,28 @@ function listAccounts(rows: readonly AccountRow[], now: number): CommandResult {
   return { json: rows, text: table(['NAME', 'PLAN', 'ENDS', 'RATIO', 'STATE', 'ID'], lines) };
 }
 
-/** The name of a plan stays with its account after its end, so that it can be renewed; the default plan holds then. */
+/** An account keeps its plan's name after the plan's end, so that it can be renewed; the default plan applies then. */
 function endText(endsAt: Date | null, now: number): string {
   if (endsAt === null) return 'never';
   return endsAt.getTime() <= now ? `ended ${endsAt.toISOString()}` : endsAt.toISOString();
 }
 
-function switchCommand(book: AccountBook, name: string, summary: string, disabled: boolean): Command {
+function switchCommand(accountService: AccountService, name: string, summary: string, disabled: boolean): Command {
   return {
     name,
     summary,
     arguments: ['<name>'],
     run: async (values) => {
-      const account = await accountNamed(book, text(values, 'name') ?? '');
-      await book.setDisabled(account.id, disabled);
+      const account = await accountNamed(accountService, text(values, 'name') ?? '');
+      await accountService.setDisabled(account.id, disabled);
       const state = disabled ? 'disabled' : 'active';
       return { json: { ...account, disabled }, text: `Account "${account.name}" is ${state}.` };
     },
   };
 }
 
-async function setMultiplier(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {
-  const account = await accountNamed(book, text(values, 'name') ?? '');
+async function setMultiplier(host: Host, accountService: AccountService, values: Values): Promise<CommandResult> {
+  const account = await accountNamed(accountService, text(values, 'name') ?? '');
   const written = text(values, 'ratio') ?? '';
   const multiplier = readRatio(written);
   const losses = host.find(priceFloor)?.losses(multiplier) ?? [];
@@ -152,7 +156,7 @@ async function setMultiplier(host: Host, book: AccountBook, values: Values): Pro
     throw wrong('ratio', `With this ratio ${losses[0]}${more}; --below-cost sets it all the same.`);
   }
   const isOne = multiplier.numerator === multiplier.denominator;
-  await book.setMultiplier(account.id, isOne ? undefined : written);
+  await accountService.setMultiplier(account.id, isOne ? undefined : written);
   const json = { ...account, multiplier: isOne ? null : written };
   return {
     json,
@@ -168,10 +172,10 @@ function readRatio(written: string): Ratio {
   }
 }
 
-async function createKey(host: Host, book: AccountBook, values: Values): Promise<CommandResult> {
+async function createKey(host: Host, accountService: AccountService, values: Values): Promise<CommandResult> {
   const owner = text(values, 'account');
   if (owner === undefined) throw wrong('account', 'Name the account that the key belongs to: --account NAME.');
-  const account = await accountNamed(book, owner);
+  const account = await accountNamed(accountService, owner);
   const name = text(values, 'name') ?? 'default';
   const models = listed(values, 'models');
   const expires = text(values, 'expires');
@@ -187,7 +191,7 @@ async function createKey(host: Host, book: AccountBook, values: Values): Promise
     limits,
     cap: cap === undefined ? undefined : readCap(cap),
   };
-  const created = await book.makeKey(account.id, terms);
+  const created = await accountService.makeKey(account.id, terms);
   return {
     json: { ...created, account: account.name, ...terms, models: models ?? null, expiresAt: expiresAt ?? null },
     text: `${created.key}\n\nKey "${name}" of account "${account.name}". It is shown this once; keep it safe.`,
@@ -208,14 +212,14 @@ function counted(values: Values, name: 'rpm' | 'tpm'): Limits {
   return { [name]: read.data };
 }
 
-/** `20`: altogether; `5/day`: in each period. */
+/** `20`: in total; `5/day`: per period. */
 function readCap(written: string): KeyCap {
   const [amount = '', every = 'ever'] = written.split('/');
   const period = (['day', 'week', 'month', 'ever'] as const).find((name) => name === every);
   try {
     if (period !== undefined) return { amount: parseUsd(amount), every: period };
   } catch {
-    // Falls through to the one message.
+    // Falls through to the common error.
   }
   throw wrong('cap', `"${written}" is not an amount of USD such as 20, 5/day, 50/week or 100/month.`);
 }
@@ -233,9 +237,9 @@ function utc(date: string): string {
   return /T[\d:.]+$/.test(date) ? `${date}Z` : date;
 }
 
-async function listKeys(book: AccountBook, owner: string | undefined): Promise<CommandResult> {
-  const account = owner === undefined ? undefined : await accountNamed(book, owner);
-  const rows = await book.listKeys(account?.id);
+async function listKeys(accountService: AccountService, owner: string | undefined): Promise<CommandResult> {
+  const account = owner === undefined ? undefined : await accountNamed(accountService, owner);
+  const rows = await accountService.listKeys(account?.id);
   const day = (date: Date | null, otherwise: string) => date?.toISOString().slice(0, 10) ?? otherwise;
   const lines = rows.map((row) => [
     `${row.prefix}…`,
@@ -264,8 +268,8 @@ function boundsOf(row: KeyRow): string {
   return bounds.join(', ') || 'none';
 }
 
-async function accountNamed(book: AccountBook, nameOrId: string): Promise<AccountRow> {
-  const account = await book.find(nameOrId);
+async function accountNamed(accountService: AccountService, nameOrId: string): Promise<AccountRow> {
+  const account = await accountService.find(nameOrId);
   if (account === undefined) throw noAccount(nameOrId);
   return account;
 }
@@ -276,3 +280,16 @@ function text(values: Values, name: string): string | undefined {
 }
 
 const wrong = (field: string, message: string) => new GatewayError('invalid_request', message, { field });
+
+/** Renders rows in columns under a heading, for the terminal. */
+function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  return [heading, ...rows]
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,6 +1,6 @@
-/** Counts failed attempts for each remote network, so that guessing is slow and costs the database next to nothing. */
+/** Counts failed attempts per remote network, so that guessing is slow and barely loads the database. */
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../core/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
 
 const windowMs = 60_000;
 const maxNetworks = 10_000;
@@ -8,12 +8,12 @@ const maxNetworks = 10_000;
 interface Tally {
   count: number;
   endsAt: number;
-  /** A lookup for this network is under way. */
-  looking: boolean;
+  /** Whether a lookup for this network is in progress. */
+  isLookingUp: boolean;
 }
 
 export class Failures {
-  /** Failures of one network that are answered as failures; more are told to wait. */
+  /** Failures per network that get their own error; more get 429. */
   perMinute: number;
   readonly #clock: Clock;
   readonly #tallies = new LRUCache<string, Tally>({ max: maxNetworks });
@@ -23,19 +23,19 @@ export class Failures {
     this.#clock = clock;
   }
 
-  /** Counts one more. True when it is the one that reaches the limit. */
+  /** Counts a failure. True when it reaches the limit. */
   note(address: string): boolean {
     const network = networkOf(address);
     const tally = this.#current(network);
     if (tally === undefined) {
-      this.#tallies.set(network, { count: 1, endsAt: this.#clock.monotonic() + windowMs, looking: false });
+      this.#tallies.set(network, { count: 1, endsAt: this.#clock.monotonic() + windowMs, isLookingUp: false });
       return this.perMinute === 1;
     }
     tally.count += 1;
     return tally.count === this.perMinute;
   }
 
-  /** Milliseconds until failures are answered as failures again; 0 while the address is below its limit. */
+  /** Milliseconds until the address may fail again without a 429; 0 below the limit. */
   retryAfterMs(address: string): number {
     const tally = this.#current(networkOf(address));
     if (tally === undefined || tally.count < this.perMinute) return 0;
@@ -43,16 +43,17 @@ export class Failures {
   }
 
   /**
-   * Asks to look up one unknown key. Over the limit one lookup at a time goes on: a valid key that nobody has seen yet
-   * still gets in behind a shared proxy, and guesses cannot become a load. undefined: not now; otherwise call it when done.
+   * Starts a lookup of an unknown key. Over the limit, one lookup runs at a time: a valid new key behind a shared proxy
+   * is still admitted, and guesses do not load the database. undefined: not now; otherwise the function that ends the
+   * lookup.
    */
   beginLookup(address: string): (() => void) | undefined {
     const tally = this.#current(networkOf(address));
     if (tally === undefined || tally.count < this.perMinute) return () => {};
-    if (tally.looking) return undefined;
-    tally.looking = true;
+    if (tally.isLookingUp) return undefined;
+    tally.isLookingUp = true;
     return () => {
-      tally.looking = false;
+      tally.isLookingUp = false;
     };
   }
 
@@ -64,7 +65,7 @@ export class Failures {
   }
 }
 
-/** An IPv4 address as it is; of an IPv6 address the first 64 bits, because one customer holds all of the rest. */
+/** An IPv4 address unchanged; of an IPv6 address the first 64 bits, as one customer holds the other 64. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('::');

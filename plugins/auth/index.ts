@@ -1,25 +1,30 @@
-/** Who calls: an API key to a caller, from memory when it was seen before. Keeps the accounts and their keys. */
-import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Part } from '../../core/contract.ts';
-import { accountDesk } from '../../core/desk.ts';
-import { count, z } from '../../core/schema.ts';
+/** Authentication: maps an API key to its caller, from memory where possible. Stores accounts and keys. */
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import {
-  accounts,
-  caller,
-  type Database,
-  database,
-  endpointMatches,
-  ledger,
-  plans,
-  priceFloor,
-} from '../../core/vocabulary.ts';
+  bodyOwner,
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Host,
+  type Next,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
+import { count, z } from '../../core/contract/schema.ts';
+import { accounts, type Caller, caller } from '../common/domain/accounts.ts';
+import { accountAdmin } from '../common/domain/admin/accounts.ts';
+import { type Database, database } from '../common/domain/database.ts';
+import { ledger } from '../common/domain/ledger.ts';
+import { priceFloor } from '../common/domain/models.ts';
+import { plans } from '../common/domain/plans.ts';
+import { endpointMatches, unmatchedRules } from '../common/kit/endpoint-rules.ts';
+import { openAccountAdmin } from './account-admin.ts';
+import { type AccountAdminStore, openAccountAdminStore } from './account-queries.ts';
 import { openAccounts } from './accounts.ts';
 import { type AdmissionRules, Authenticator } from './authenticator.ts';
 import { carriers } from './carriers.ts';
 import { accountCommands, keyCommands } from './commands.ts';
-import { openDesk } from './desk.ts';
-import { type DeskStore, openDeskStore } from './desk-store.ts';
 import { LastUsed } from './last-used.ts';
-import { loadPepper, unusedPepper } from './pepper.ts';
 import { openStore, type Store } from './store.ts';
 
 const flushIntervalMs = 30_000;
@@ -72,36 +77,38 @@ type Settings = z.output<typeof config>;
 export default definePlugin<Settings>({
   name: 'auth',
   config,
-  needs: [database],
-  uses: [ledger, plans, priceFloor],
-  provides: [accounts, accountDesk],
-  writes: [caller],
+  services: { requires: [database], optional: [ledger, plans, priceFloor], provides: [accounts, accountAdmin] },
+  sets: [caller, bodyOwner],
 
   setup: (host, settings) => setUpAuth(host, settings),
 });
 
-/** Every statement that the plugin runs. */
+/** The plugin's SQL statements. */
 export interface Stores {
   readonly store: Store;
-  readonly desk: DeskStore;
+  readonly admin: AccountAdminStore;
 }
 
-const sqlStores = (db: Database): Stores => ({ store: openStore(db), desk: openDeskStore(db) });
+const sqlStores = (db: Database): Stores => ({ store: openStore(db), admin: openAccountAdminStore(db) });
 
-/** The plugin's setup with the statements of the caller's choice. */
+/** The plugin's setup with statements of the caller's choice. */
 export async function setUpAuth(
   host: Host,
   settings: Settings,
   storesOf: (db: Database) => Stores = sqlStores,
-): Promise<Part<Settings>> {
-  const db = host.need(database);
+): Promise<PluginInstance<Settings>> {
+  let current = settings;
+  const db = host.get(database);
   await db.migrate('auth', new URL('./migrations/', import.meta.url));
-  const { store, desk } = storesOf(db);
+  const { store, admin: accountAdminService } = storesOf(db);
   const pepper = host.mode === 'check' ? unusedPepper : await loadPepper(store, settings.secret, host.random);
   const { clock, log, random } = host;
-  const book = openAccounts({ store, pepper, clock, random });
-  host.provide(accounts, book);
-  host.provide(accountDesk, openDesk({ store: desk, book, clock, floor: () => host.find(priceFloor) }));
+  const accountService = openAccounts({ store, pepper, clock, random });
+  host.provide(accounts, accountService);
+  host.provide(
+    accountAdmin,
+    openAccountAdmin({ store: accountAdminService, accountService, clock, floor: () => host.find(priceFloor) }),
+  );
 
   const lastUsed = new LastUsed(store);
   host.every(flushIntervalMs, 'write when keys were last used', () => lastUsed.flush());
@@ -110,31 +117,56 @@ export async function setUpAuth(
     { database: db, store, pepper, clock, log, onUse: (keyId, atMs) => lastUsed.note(keyId, atMs) },
   );
 
-  const part: Part<Settings> = {
-    applies: closedBut(settings.public),
-    async handle(exchange: Exchange, next: Next) {
+  const instance: PluginInstance<Settings> = {
+    applies: requiresKeyExcept(settings.public),
+    handle(exchange: Exchange, next: Next) {
+      const admit = (identified: Caller) => {
+        exchange.set(caller, identified);
+        exchange.set(bodyOwner, identified.accountId);
+        return next();
+      };
       const known = authenticator.authenticate(exchange.request);
       // Awaiting a value that is there already would cost the hot path a turn.
-      exchange.set(caller, known instanceof Promise ? await known : known);
-      return next();
+      return known instanceof Promise ? known.then(admit) : admit(known);
     },
 
-    commands: [...accountCommands(host, book), ...keyCommands(host, book)],
+    commands: [...accountCommands(host, accountService), ...keyCommands(host, accountService)],
+    notices: () => unmatchedRules('auth.public', current.public, host.endpoints()),
     stop: () => lastUsed.flush(),
     reloads: ['public', 'carriers', 'failures'],
     prepare: (changed) => () => {
-      part.applies = closedBut(changed.public);
-      authenticator.follow(rulesOf(changed));
+      current = changed;
+      instance.applies = requiresKeyExcept(changed.public);
+      authenticator.applyConfig(rulesOf(changed));
     },
   };
-  return part;
+  return instance;
 }
 
-/** Every endpoint asks for a key but those that admit by themselves and those that are open to everybody. */
-function closedBut(open: readonly string[]): (endpoint: Endpoint) => boolean {
+/** Every endpoint requires a key, except endpoints that authenticate themselves and those that are open. */
+function requiresKeyExcept(open: readonly string[]): (endpoint: Endpoint) => boolean {
   return (endpoint) => endpoint.keyless !== true && !open.some((rule) => endpointMatches(rule, endpoint));
 }
 
 function rulesOf({ carriers, failures }: Settings): AdmissionRules {
   return { carriers, failuresPerMinute: failures.per_minute };
+}
+
+/** For dry runs, which must not use the database and hash no key. */
+const unusedPepper = createSecretKey(Buffer.alloc(32));
+
+/**
+ * The pepper of this gateway. Throws if `configured` differs from the secret of the stored hashes: every key would be
+ * refused, and an error at the start is clearer.
+ */
+async function loadPepper(store: Store, configured: string, random: Random): Promise<KeyObject> {
+  const secret =
+    configured !== '' ? configured : await store.getOrSetSetting('pepper', random.bytes(32).toString('base64url'));
+  const pepper = createSecretKey(Buffer.from(secret, 'utf8'));
+  const fingerprint = createHmac('sha256', pepper).update('fingerprint').digest('base64url');
+  if ((await store.getOrSetSetting('pepper fingerprint', fingerprint)) !== fingerprint)
+    throw new Error(
+      'auth.secret is not the one that the keys in this database were made with; set it back to that one',
+    );
+  return pepper;
 }

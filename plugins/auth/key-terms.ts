@@ -1,20 +1,22 @@
-/** What a key may do: read from people, kept in its row, told again. Pure. */
-import type { KeyTerms } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { money } from '../../core/money.ts';
-import type { KeyCap, Limits } from '../../core/vocabulary.ts';
+/** The terms of a key: parsed from requests, stored in its row, and rendered. Pure. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { KeyCap } from '../common/domain/accounts.ts';
+import type { KeyTerms } from '../common/domain/admin/accounts.ts';
+import { money } from '../common/domain/money.ts';
+import type { Limits } from '../common/domain/plans.ts';
 import { addressProblem } from './addresses.ts';
 
 const maxNameLength = 100;
 const maxModels = 1_000;
-/** The largest of each limit that the limiter counts exactly. */
+/** The largest values that the limiter counts exactly. */
 const maxLimits = { rpm: 1_000_000_000, rpd: 100_000_000, tpm: 1_000_000_000, concurrency: 1_000_000 } as const;
 const limitNames = Object.keys(maxLimits) as (keyof Limits)[];
 const capPeriods: readonly KeyCap['every'][] = ['day', 'week', 'month', 'ever'];
-/** A billion USD: sums of caps and charges stay far from the end of a `bigint` column. */
+/** A billion USD: sums of caps and charges stay far below the limit of a `bigint` column. */
 const maxCap = 1_000_000_000_000_000_000n;
 
-/** The terms as a key's row has them. */
+/** The terms in a key's row. */
 export interface TermsRow {
   name: string;
   models: string[] | null;
@@ -25,7 +27,7 @@ export interface TermsRow {
   capEvery: string | null;
 }
 
-/** Checks terms and makes a row of them. Throws invalid_request that names the field. */
+/** Validates terms and converts them to a row. Throws invalid_request that names the field. */
 export function rowOfTerms(terms: KeyTerms): TermsRow {
   const { models, expiresAt, addresses, cap } = terms;
   if (expiresAt !== undefined && Number.isNaN(new Date(expiresAt).getTime()))
@@ -42,7 +44,7 @@ export function rowOfTerms(terms: KeyTerms): TermsRow {
   };
 }
 
-/** The row's terms as they are told. */
+/** The terms of a row, for views. */
 export function termsOfRow(row: TermsRow): KeyTerms {
   const { name, models, expiresAt, addresses, limits } = row;
   return {
@@ -65,7 +67,7 @@ function given(cap: KeyCap | undefined): { cap?: KeyCap } {
   return cap === undefined ? {} : { cap };
 }
 
-/** A name that people are shown, without blanks around it. Throws invalid_request. */
+/** A display name, trimmed. Throws invalid_request. */
 export function validName(text: string, field: string): string {
   const name = text.trim();
   if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name))
@@ -86,7 +88,7 @@ function validAddresses(addresses: readonly string[]): string[] {
   throw invalid('addresses', `A key that is bound to addresses ${problem}.`);
 }
 
-/** Those that are set; null: none is. */
+/** The limits that are set; null: none is. */
 function validLimits(limits: Limits | undefined): Limits | null {
   const set = limitNames.flatMap((name) => {
     const value = limits?.[name];

@@ -1,9 +1,12 @@
-/** The form of an API key: how one is made, recognised without a database, shown in part, and hashed. Pure. */
+/** The format of API keys: create, recognise without a database, display and hash. Pure. */
 import { createHmac, hash, type KeyObject } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Random } from '../../core/contract.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
 
-/** `sk-gw-`, 43 characters that carry 256 random bits, 6 characters that carry their CRC-32; base 62, so that a double click takes it all. */
+/**
+ * `sk-gw-`, 43 characters with 256 random bits, 6 characters with their CRC-32; base 62, so that a double click selects
+ * all of it.
+ */
 const marker = 'sk-gw-';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const bodyLength = 43;
@@ -17,17 +20,17 @@ export function makeKey(random: Random): string {
   return checked + checksum(checked);
 }
 
-/** Whether this can be a key at all. Says nothing about whether it is one, and costs no lookup. */
+/** Whether the text has the format of a key. Does not say whether it is one, and costs no lookup. */
 export function isWellFormed(text: string): boolean {
   return shape.test(text) && text.endsWith(checksum(text.slice(0, checkedLength)));
 }
 
-/** The part of a key that may be shown and stored: enough to tell two apart, 208 secret bits short of enough to use it. */
+/** The prefix that may be shown and stored: enough to distinguish keys, and 208 secret bits too short to use. */
 export function displayPrefix(key: string): string {
   return key.slice(0, marker.length + 8);
 }
 
-/** HMAC-SHA-256 in base64url. Without the pepper a stolen table cannot even be compared with a guess. */
+/** HMAC-SHA-256 in base64url. Without the pepper, a stolen table cannot be compared with guesses. */
 export function hashKey(key: string, pepper: KeyObject): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
 }

@@ -1,7 +1,7 @@
-/** Remembers when keys were used and writes it in batches: an admission never waits for it. */
+/** Records when keys were used, and writes it in batches, outside of requests. */
 import type { Store } from './store.ts';
 
-/** Uses that are kept until the next batch; beyond it a use goes unrecorded rather than unbounded. */
+/** Limit of pending uses; further keys are not recorded until the next batch. */
 const maxPending = 20_000;
 
 export class LastUsed {
@@ -16,7 +16,7 @@ export class LastUsed {
     if (this.#pending.size < maxPending || this.#pending.has(keyId)) this.#pending.set(keyId, atMs);
   }
 
-  /** Writes what is pending. When the database fails, it stays pending for the next time and the error is the caller's. */
+  /** Writes pending uses. If the database fails, they stay pending and the error is thrown. */
   async flush(): Promise<void> {
     if (this.#pending.size === 0) return;
     const uses = this.#pending;

@@ -1,5 +1,5 @@
-/** The words in which a request is turned away: the same for every key that does not admit, whatever the reason. */
-import { GatewayError } from '../../core/errors.ts';
+/** The errors of authentication; every invalid key gets the same one, whatever the reason. */
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Carrier } from './carriers.ts';
 
 const unauthenticated = (message: string) =>
@@ -15,8 +15,8 @@ const headers: Readonly<Partial<Record<Carrier, string>>> = {
 };
 
 /**
- * Names every header that is read: who has sent a key elsewhere sees that it was not looked for there. A key in an address
- * ends in logs, and is recommended only where there is no other way.
+ * Names every header that is read, so that a client which sent the key elsewhere sees why it was not found. A key in
+ * the URL ends up in logs, so it is suggested only if there is no other way.
  */
 export function missingKey(carriers: readonly Carrier[]): GatewayError {
   const named = carriers.flatMap((carrier) => headers[carrier] ?? []);
@@ -30,7 +30,7 @@ export const invalidKey = () => unauthenticated('The API key is not valid.');
 export const disabledAccount = () =>
   new GatewayError('forbidden', 'The account of this API key is disabled.', { code: 'account_disabled' });
 
-/** Which addresses it is bound to is its owner's to know. */
+/** The message does not list the allowed addresses: only the key's owner may see them. */
 export const wrongAddress = () =>
   new GatewayError('forbidden', 'This API key may not be used from this address.', { code: 'address_not_allowed' });
 

@@ -1,6 +1,7 @@
-/** Every statement on accounts, keys and settings. */
+/** SQL of accounts, keys and settings. */
 import { and, asc, eq, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { Database, Limits, Orm } from '../../core/vocabulary.ts';
+import type { Database, Orm } from '../common/domain/database.ts';
+import type { Limits } from '../common/domain/plans.ts';
 import type { TermsRow } from './key-terms.ts';
 import { type AuthTables, authTables } from './tables.ts';
 
@@ -16,7 +17,7 @@ export interface AccountRow {
   planEndsAt: Date | null;
 }
 
-/** A key as it may be listed: neither the key nor its hash. */
+/** A key for lists, without the key and its hash. */
 export interface KeyRow extends TermsRow {
   id: string;
   account: string;
@@ -26,7 +27,7 @@ export interface KeyRow extends TermsRow {
   lastUsedAt: Date | null;
 }
 
-/** What admits a request. */
+/** What authentication needs of a key and its account. */
 export interface ValidKey {
   keyId: string;
   accountId: string;
@@ -50,20 +51,21 @@ export interface NewKey extends TermsRow {
 }
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Postgres refuses to compare a uuid column with any other text. */
+/** PostgreSQL refuses to compare a uuid column with any other text. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
-/** Keys whose last use is written by one statement. */
+/** Keys per update statement of last uses. */
 const touchBatch = 1_000;
 
 export type Store = ReturnType<typeof openStore>;
 
-/** Opens the statements on one gateway's tables. Errors of the database pass through unchanged. */
+/** Opens the statements on one gateway's tables. Database errors are thrown unchanged. */
 export function openStore(database: Database) {
   const { orm, schema } = database;
   const tables = authTables(schema);
   return {
     ...accountStatements(database, tables),
+    ...keyReads(database, tables),
     ...keyStatements(database, tables),
     ...keyUses(orm, tables),
     ...settingStatements(orm, tables),
@@ -75,7 +77,7 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
   const byIdOrName = (text: string): SQL | undefined =>
     isUuid(text) ? or(eq(accounts.id, text), eq(accounts.name, text)) : eq(accounts.name, text);
 
-  /** Announced, so that no process goes on by what it knew. */
+  /** Announced, so that no process relies on its cache. */
   const change = (accountId: string, values: { disabled: boolean } | { multiplier: string | null }): Promise<void> =>
     database.change('account', accountId, async (transaction) => {
       await transaction.update(accounts).set(values).where(eq(accounts.id, accountId));
@@ -99,24 +101,19 @@ function accountStatements(database: Database, { accounts }: AuthTables) {
 
     setMultiplier: (accountId: string, multiplier: string | null) => change(accountId, { multiplier }),
 
-    /** In the transaction of whoever changes the plan. */
+    /** In the caller's transaction. */
     async setPlan(transaction: Orm, accountId: string, plan: string, planEndsAt: Date | null): Promise<void> {
       await transaction.update(accounts).set({ plan, planEndsAt }).where(eq(accounts.id, accountId));
     },
   };
 }
 
-function keyStatements(database: Database, { accounts, keys }: AuthTables) {
-  const { orm } = database;
-  const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
-
+/** Keys with what restricts them, and their accounts. */
+function keyReads({ orm }: Database, { accounts, keys }: AuthTables) {
+  const { models, expiresAt, addresses, limits, capAmount, capEvery } = keys;
+  const restrictions = { models, expiresAt, addresses, limits, capAmount, capEvery };
   return {
-    async insertKey(row: NewKey): Promise<string> {
-      const [inserted] = await orm.insert(keys).values(row).returning({ id: keys.id });
-      return inserted!.id;
-    },
-
-    /** The key with this hash, unless it is revoked. Expiry is the caller's to compare. */
+    /** The key with this hash, unless it is revoked. The caller checks the expiry. */
     async findValidKey(hash: string): Promise<ValidKey | undefined> {
       const [found] = await orm
         .select({
@@ -126,12 +123,7 @@ function keyStatements(database: Database, { accounts, keys }: AuthTables) {
           planEndsAt: accounts.planEndsAt,
           disabled: accounts.disabled,
           multiplier: accounts.multiplier,
-          models: keys.models,
-          expiresAt: keys.expiresAt,
-          addresses: keys.addresses,
-          limits: keys.limits,
-          capAmount: keys.capAmount,
-          capEvery: keys.capEvery,
+          ...restrictions,
         })
         .from(keys)
         .innerJoin(accounts, eq(accounts.id, keys.accountId))
@@ -147,25 +139,32 @@ function keyStatements(database: Database, { accounts, keys }: AuthTables) {
           account: accounts.name,
           name: keys.name,
           prefix: keys.prefix,
-          models: keys.models,
-          expiresAt: keys.expiresAt,
           revokedAt: keys.revokedAt,
           createdAt: keys.createdAt,
           lastUsedAt: keys.lastUsedAt,
-          addresses: keys.addresses,
-          limits: keys.limits,
-          capAmount: keys.capAmount,
-          capEvery: keys.capEvery,
+          ...restrictions,
         })
         .from(keys)
         .innerJoin(accounts, eq(accounts.id, keys.accountId))
         .where(accountId === undefined ? undefined : eq(keys.accountId, accountId))
         .orderBy(asc(keys.createdAt), asc(keys.id)),
+  };
+}
+
+function keyStatements(database: Database, { keys }: AuthTables) {
+  const { orm } = database;
+  const byIdOrPrefix = (text: string): SQL => (isUuid(text) ? eq(keys.id, text) : eq(keys.prefix, text));
+
+  return {
+    async insertKey(row: NewKey): Promise<string> {
+      const [inserted] = await orm.insert(keys).values(row).returning({ id: keys.id });
+      return inserted!.id;
+    },
 
     findKeys: (idOrPrefix: string): Promise<{ id: string; hash: string }[]> =>
       orm.select({ id: keys.id, hash: keys.hash }).from(keys).where(byIdOrPrefix(idOrPrefix)),
 
-    /** Revokes once, and announces it by `hash`; a second revocation keeps the first one's time. */
+    /** Revokes once, and announces it by `hash`; a second revocation keeps the first time. */
     revokeKey: (id: string, hash: string, at: Date): Promise<{ prefix: string; revokedAt: Date }> =>
       database.change('key', hash, async (transaction) => {
         const [row] = await transaction
@@ -197,8 +196,8 @@ function keyUses(orm: Database['orm'], { keys }: AuthTables) {
 
 function settingStatements(orm: Database['orm'], { settings }: AuthTables) {
   return {
-    /** The setting's value; `value` becomes it when there is none yet. The first writer wins. */
-    async settle(name: string, value: string): Promise<string> {
+    /** The setting's value; sets it to `value` if there is none. The first writer wins. */
+    async getOrSetSetting(name: string, value: string): Promise<string> {
       await orm.insert(settings).values({ name, value }).onConflictDoNothing();
       const [row] = await orm.select({ value: settings.value }).from(settings).where(eq(settings.name, name));
       return row!.value;

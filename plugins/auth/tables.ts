@@ -1,10 +1,10 @@
-/** The tables of accounts, keys and settings, as drizzle sees them; the SQL is in `migrations/`. */
+/** Drizzle definitions of the tables of accounts, keys and settings; the SQL is in `migrations/`. */
 import { bigint, boolean, jsonb, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core';
-import type { Limits } from '../../core/vocabulary.ts';
+import type { Limits } from '../common/domain/plans.ts';
 
 const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 
-/** The tables in one gateway's own schema. */
+/** The tables in one gateway's schema. */
 export function authTables(schema: string) {
   const space = pgSchema(schema);
   const accounts = space.table('accounts', {

@@ -1,67 +1,66 @@
-/** Billing: holds what a call may cost before it is sent, settles what it did cost, and keeps the ledger. */
-import { type Clock, definePlugin, type Exchange, type Host, type Outcome, type Part } from '../../core/contract.ts';
-import { moneyDesk } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { count, size, z } from '../../core/schema.ts';
-import { maxCount } from '../../core/usage.ts';
+/** Billing: holds the most a call may cost before it is sent, settles its actual cost, and keeps the ledger. */
+
 import {
-  accounts,
-  attempts,
-  call,
-  caller,
-  catalog,
-  type Database,
-  type Deposit,
-  database,
-  deposit,
-  deposits,
-  ledger,
-  type Meter,
-  meter,
-  model,
-  multipliers,
-  plan,
-  plans,
-  pool,
-  priceRatio,
-  tell,
-  usageReport,
-} from '../../core/vocabulary.ts';
-import { share } from './absorbed.ts';
-import { audit } from './audit.ts';
-import { type Books, journalDirectory, openBooks } from './books.ts';
-import { overdraftNotices } from './bound.ts';
-import { type HoldRules, termsOf } from './call-terms.ts';
-import { Caps } from './caps.ts';
-import { boundOf } from './charge.ts';
-import { commandsOf } from './commands.ts';
-import { Vault } from './deposits.ts';
-import type { Desk } from './desk.ts';
-import { departures, type Hold } from './hold.ts';
-import { holdWithin, keySpend } from './key-spend.ts';
-import { attemptNotes, judge, type Verdict } from './outcome.ts';
-import { openTill } from './pool.ts';
-import { openMoneyDesk } from './reports/desk.ts';
-import { readLedger } from './rows.ts';
-import { type Files, nodeFiles } from './segments.ts';
-import { type Store, sqlStore } from './store.ts';
-import { endLine, endValues, heldLine, heldValues } from './story.ts';
+  definePlugin,
+  type Exchange,
+  type Host,
+  type Notice,
+  type Outcome,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
+import { count, size, z } from '../../core/contract/schema.ts';
+import { accounts, caller } from '../common/domain/accounts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
+import { type Database, database } from '../common/domain/database.ts';
+import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
+import { catalog, model } from '../common/domain/models.ts';
+import { plan, plans, rateLimits } from '../common/domain/plans.ts';
+import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
+import { recordEvent } from '../common/domain/timeline.ts';
+import { maxCount } from '../common/domain/usage.ts';
+import { lookMs } from '../common/kit/pace.ts';
+import { audit } from './audit/audit.ts';
+import { AuthorizationStore } from './authorizations/authorizations.ts';
+import { commandsOf } from './commands/ledger.ts';
+import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
+import { type Files, nodeFiles } from './journal/segments.ts';
+import { type Store, sqlStore } from './ledger/store.ts';
+import { openLedgerService } from './pool.ts';
+import { statementOf } from './reports/ledger-pages.ts';
+import { openLedgerQueries } from './reports/ledger-queries.ts';
+import { admitByBalance } from './reservations/admission.ts';
+import { type HoldRules, termsOf } from './reservations/call-terms.ts';
+import { Caps } from './reservations/caps.ts';
+import { boundOf } from './reservations/charge.ts';
+import { type Hold, sentAttempts } from './reservations/hold.ts';
+import { holdWithin, keySpend } from './reservations/key-spend.ts';
+import { attemptNotes, judge, type Verdict } from './reservations/outcome.ts';
+import type { Reservations } from './reservations/reservations.ts';
+import { share } from './reservations/written-off.ts';
+import { type BillingRuntime, journalDirectory, openBillingRuntime } from './runtime.ts';
+import { endEvent, endValues, heldEvent, heldValues } from './timeline.ts';
+
+const holdSchema = renamed(
+  z.strictObject({
+    output_tokens: count()
+      .default(4096)
+      .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
+    non_streaming: z
+      .enum(['estimate', 'max'])
+      .default('estimate')
+      .describe(
+        'What is set aside for an answer that is not streamed: output_tokens (estimate; it may cost more than the balance), or all that it can cost (max).',
+      ),
+  }),
+  { whole_answers: { to: 'non_streaming', values: { step: 'estimate', bound: 'max' } } },
+);
 
 const configSchema = z.strictObject({
-  hold: z
-    .strictObject({
-      output_tokens: count()
-        .default(4096)
-        .describe('Output tokens that a hold covers at most; a longer answer extends it by as many.'),
-      whole_answers: z
-        .enum(['step', 'bound'])
-        .default('step')
-        .describe(
-          'What is set aside for an answer that is not streamed: output_tokens (step; it may cost more than the balance), or all that it can cost (bound).',
-        ),
-    })
-    .prefault({})
-    .describe('How much is set aside for a call before it is sent.'),
+  hold: holdSchema.prefault({}).describe('How much is set aside for a call before it is sent.'),
   journal: z
     .strictObject({
       segment: size()
@@ -72,7 +71,9 @@ const configSchema = z.strictObject({
         .describe('Journal files on disk at most; beyond that new calls are refused.'),
       backlog: count()
         .default(200_000)
-        .describe('Ledger rows that may wait for the database before new calls are refused.'),
+        .describe(
+          'Ended calls that may wait for the database before new calls are refused; as many KiB of journal text count as full, too.',
+        ),
     })
     .prefault({})
     .describe('The local file in which every hold and charge is recorded before the database has it.'),
@@ -85,196 +86,253 @@ const configSchema = z.strictObject({
 type Config = z.output<typeof configSchema>;
 
 const syncMs = 50;
-const applyMs = 50;
 const progressMs = 3_000;
 const sweepMs = 15_000;
 
-/** What is done later is covered whole. */
-const wholeOrder: HoldRules = { stepTokens: maxCount, wholeAnswers: 'step' };
+/** Deferred work is held in full. */
+const fullOrder: HoldRules = { stepTokens: maxCount, nonStreaming: 'estimate' };
 
 export default definePlugin<Config>({
   name: 'billing',
   config: configSchema,
-  needs: [database],
-  uses: [accounts, catalog, multipliers, plans],
-  provides: [ledger, pool, deposits, moneyDesk],
-  reads: [call, caller, model],
-  finds: [plan, priceRatio],
-  writes: [meter, deposit],
-  awaits: [attempts, usageReport],
+  services: {
+    requires: [database],
+    optional: [accounts, catalog, multipliers, plans, rateLimits],
+    provides: [ledger, pool, authorizations, ledgerQueries],
+  },
+  requires: [call, caller, model],
+  optional: [plan, priceRatio],
+  sets: [spendGuard, authorization],
+  requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
 
-/** The plugin's setup with the file functions and the ledger of the caller's choice. */
+/** Sets the plugin up with the given file operations and ledger. */
 export async function setUpBilling(
   host: Host,
   config: Config,
   files: Files,
   ledgerOf: (store: Database) => Store = sqlStore,
-): Promise<Part<Config>> {
-  const store = host.need(database);
+): Promise<PluginInstance<Config>> {
+  const store = host.get(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
-  let rules = rulesOf(config);
-  let books: Books | undefined;
   const rows = ledgerOf(store);
-  const till = openTill(host, store, rows, () => books);
-  host.provide(ledger, till.ledger);
-  host.provide(pool, till.pool);
-  const vault = new Vault(host, till.changes);
-  host.provide(deposits, vault);
-  const caps = new Caps({
-    clock: host.clock,
-    log: host.log,
-    spentSince: (keyId, from) => keySpend(rows, books!, keyId, from),
-    shared: store.shared === true,
-    limit: config.accounts,
-  });
-  const directory = journalDirectory(host);
-  const check = () => audit(store.orm, store.schema, files, directory);
-  const self = () => ({ files, directory, pending: books?.backlog.rows, at: host.clock.now() });
-  host.provide(moneyDesk, openMoneyDesk({ store, audit: check, self }));
+  const state: State = { config, rules: rulesOf(config), runtime: undefined };
+  const { ledgerService, authorizationStore, caps, commands } = provideServices(host, state, { store, rows, files });
   return {
-    applies: (endpoint) => endpoint.handle === undefined || endpoint.later === true,
+    applies: (endpoint) => endpoint.handle === undefined || endpoint.deferred === true,
     reloads: ['hold'],
-    // Money that is held already stays as it is; later steps of a long answer are as large as is written now.
+    // Existing holds stay; later extensions of a long answer use the new step.
     prepare: (changed: Config) => () => {
-      rules = rulesOf(changed);
-      if (books !== undefined) books.desk.stepTokens = rules.stepTokens;
+      state.config = changed;
+      state.rules = rulesOf(changed);
+      if (state.runtime !== undefined) state.runtime.reservations.stepTokens = state.rules.stepTokens;
     },
-    handle: async (exchange, next) => {
+    admit: (exchange) => state.runtime && admitByBalance(exchange, state.runtime.reservations, host),
+    handle: (exchange, next) => {
       if (!exchange.get(call).billable) return next();
-      if (books === undefined)
+      const { runtime, rules } = state;
+      if (runtime === undefined)
         throw new GatewayError('overloaded', 'The gateway is starting.', { retryAfterMs: 1_000 });
-      if (exchange.endpoint.later === true) {
-        exchange.set(deposit, offerOf(exchange, vault, caps, host.clock.now()));
+      if (exchange.endpoint.deferred === true) {
+        exchange.set(authorization, authorizationOf(exchange, authorizationStore, caps, host.clock.now()));
         return next();
       }
-      const opening = openAccount(exchange, { desk: books.desk, caps, rules, clock: host.clock });
-      // As a rule the account is in memory, and nothing is waited for.
-      if (opening !== undefined) await opening;
-      return next();
+      const opening = startHold(exchange, { reservations: runtime.reservations, caps, rules, clock: host.clock });
+      // The account is normally in memory, and no wait is needed.
+      return opening === undefined ? next() : opening.then(() => next());
     },
-    commands: commandsOf({
-      host,
-      store,
-      ledger: till.ledger,
-      pool: till.pool,
-      readLedger: (accountId, limit) => readLedger(store.orm, store.schema, accountId, limit),
-      audit: check,
-    }),
-    notices: () =>
-      overdraftNotices({
-        rules,
-        at: host.clock.now(),
-        models: host.find(catalog)?.list() ?? [],
-        idOf: (name) => host.find(catalog)?.find(name)?.id,
-        plans: host.find(plans)?.list() ?? [],
-        multipliers: host.find(multipliers),
-        nodes: store.shared === true ? config.nodes : 1,
-      }),
-    ready: () => books?.desk.accepting() ?? false,
-    // It stays shut out until the journal is read anew, which happens at a start; what is under way ends in the drain before.
-    alive: () => books?.desk.shutOut !== true,
+    commands,
+    notices: () => [
+      ...renamedNotices('billing', state.config),
+      ...noticesOfOverdraft(host, state.rules, store.shared === true ? config.nodes : 1),
+    ],
+    ready: () => state.runtime?.reservations.accepting() ?? false,
+    // A fenced process stays so until the journal is read again at a start; running calls end in the drain before.
+    alive: () => state.runtime?.reservations.fenced !== true,
     start: async () => {
-      const running = await openBooks(host, rows, files, {
-        stepTokens: rules.stepTokens,
-        segmentBytes: config.journal.segment,
-        journalBytes: config.journal.limit,
-        backlogLimit: config.journal.backlog,
-        accountLimit: config.accounts,
-        shared: store.shared === true ? store : undefined,
-        nodeLimit: config.nodes,
-        upkeep: till.upkeep,
-        onCopy: store.onCopy,
+      const running = await openBillingRuntime(host, rows, files, {
+        ...runtimeOptions(config, store),
+        stepTokens: state.rules.stepTokens,
+        upkeep: ledgerService.applyDueTerms,
       });
-      books = running;
-      host.every(syncMs, 'sync the journal', () => running.tick());
-      host.every(applyMs, 'write the ledger', async () => void (await running.apply()));
-      host.every(progressMs, 'note progress', () => running.desk.noteProgress());
-      host.every(sweepMs, 'forget idle accounts', () => running.purses.sweep());
-      store.onChange('account', (accountId) => {
-        // A slice is refreshed by whoever needs more of it; that a plan was bought is to be known before.
-        if (running.purses.knows(accountId)) void running.flusher.refresh(accountId);
-      });
+      state.runtime = running;
+      runBackgroundWork(host, store, running);
     },
-    drain: () => books?.lettings?.drain(),
+    drain: () => state.runtime?.leases?.drain(),
     stop: async () => {
-      const running = books;
-      books = undefined;
+      const running = state.runtime;
+      state.runtime = undefined;
       await running?.close();
     },
   };
 }
 
-function rulesOf({ hold }: Config): HoldRules {
-  return { stepTokens: hold.output_tokens, wholeAnswers: hold.whole_answers };
+/** What changes while the plugin lives. */
+interface State {
+  config: Config;
+  rules: HoldRules;
+  /** From start to stop. */
+  runtime: BillingRuntime | undefined;
 }
 
-/** What an order may place, within the cap of its key. */
-function offerOf(exchange: Exchange, vault: Vault, caps: Caps, at: number): Deposit {
-  const terms = termsOf(exchange, wholeOrder, at);
+interface Storage {
+  readonly store: Database;
+  readonly rows: Store;
+  readonly files: Files;
+}
+
+function provideServices(host: Host, state: State, { store, rows, files }: Storage) {
+  const ledgerService = openLedgerService(host, store, rows, () => state.runtime);
+  host.provide(ledger, ledgerService.ledger);
+  host.provide(pool, ledgerService.pool);
+  const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
+  host.provide(authorizations, authorizationStore);
+  const caps = new Caps({
+    clock: host.clock,
+    log: host.log,
+    spentSince: (keyId, from) => keySpend(rows, state.runtime!, keyId, from),
+    shared: store.shared === true,
+    limit: state.config.accounts,
+  });
+  const directory = journalDirectory(host);
+  const check = () => audit(store.orm, store.schema);
+  const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
+  host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self }));
+  const commands = commandsOf({
+    host,
+    store,
+    ledger: ledgerService.ledger,
+    pool: ledgerService.pool,
+    statement: (accountId, limit) => statementOf(store.orm, store.schema, accountId, limit),
+    audit: check,
+  });
+  return { ledgerService, authorizationStore, caps, commands };
+}
+
+function noticesOfOverdraft(host: Host, rules: HoldRules, nodes: number): Notice[] {
+  return overdraftNotices({
+    rules,
+    at: host.clock.now(),
+    models: host.find(catalog)?.list() ?? [],
+    idOf: (name) => host.find(catalog)?.find(name)?.id,
+    plans: host.find(plans)?.list() ?? [],
+    multipliers: host.find(multipliers),
+    nodes,
+    unlimited: unlimitedOperations(host.endpoints(), host.find(rateLimits)),
+  });
+}
+
+function runtimeOptions({ journal, accounts, nodes }: Config, store: Database) {
+  return {
+    segmentBytes: journal.segment,
+    journalBytes: journal.limit,
+    backlogLimit: journal.backlog,
+    accountLimit: accounts,
+    shared: store.shared === true ? store : undefined,
+    nodeLimit: nodes,
+    onCopy: store.onCopy,
+  };
+}
+
+function runBackgroundWork(host: Host, store: Database, running: BillingRuntime): void {
+  host.every(syncMs, 'sync the journal', () => running.tick());
+  host.every(lookMs, 'write the ledger', () => running.apply());
+  host.every(progressMs, 'note progress', () => running.reservations.noteProgress());
+  host.every(sweepMs, 'forget idle accounts', () => running.balances.sweep());
+  host.every(sweepMs, 'delete applied journal segments', () => running.release());
+  store.onChange('account', (accountId) => {
+    // Calls that need more refresh a lease share; a purchased plan must be known earlier.
+    if (running.balances.knows(accountId)) void running.flusher.refresh(accountId);
+  });
+}
+
+function rulesOf({ hold }: Config): HoldRules {
+  return { stepTokens: hold.output_tokens, nonStreaming: hold.non_streaming };
+}
+
+/** The authorization of deferred work, within the cap of its key. */
+function authorizationOf(
+  exchange: Exchange,
+  authorizationStore: AuthorizationStore,
+  caps: Caps,
+  at: number,
+): Authorization {
+  const terms = termsOf(exchange, fullOrder, at);
   const { cap } = exchange.get(caller);
-  const offer = vault.offer(terms);
+  const offer = authorizationStore.offer(terms);
   return cap === undefined ? offer : caps.guard(offer, cap, boundOf(terms, terms.outputTokens));
 }
 
-/** What every call's money goes through. */
-interface Counter {
-  readonly desk: Desk;
+/** The services that handle a call's money. */
+interface CallServices {
+  readonly reservations: Reservations;
   readonly caps: Caps;
   readonly rules: HoldRules;
   readonly clock: Clock;
 }
 
-/** Holds the money, and makes sure that the hold ends however the exchange does. */
-function openAccount(exchange: Exchange, counter: Counter): undefined | Promise<void> {
-  const { desk, caps, rules, clock } = counter;
+/** Holds the money, and ensures that the hold ends with the exchange. */
+function startHold(exchange: Exchange, services: CallServices): undefined | Promise<void> {
+  const { reservations, caps, rules, clock } = services;
   const terms = termsOf(exchange, rules, clock.now());
   const { cap } = exchange.get(caller);
-  const taken = cap === undefined ? desk.hold(terms) : holdWithin(caps, cap, terms, desk);
-  if (taken instanceof Promise) return taken.then((hold) => watch(exchange, counter, hold));
-  watch(exchange, counter, taken);
+  const taken = cap === undefined ? reservations.create(terms) : holdWithin(caps, cap, terms, reservations);
+  if (taken instanceof Promise) return taken.then((hold) => settleAtEnd(exchange, services, hold));
+  settleAtEnd(exchange, services, taken);
   return undefined;
 }
 
-function watch(exchange: Exchange, { desk, caps, clock }: Counter, hold: Hold): void {
-  exchange.defer((outcome) => {
-    const verdict = settle(exchange, desk, hold, outcome.kind);
+function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServices, hold: Hold): void {
+  let verdict: Verdict | undefined;
+  const end = (outcome: Outcome['kind']) => {
+    const judged = settle(exchange, reservations, hold, outcome);
+    verdict = judged;
     if (hold.terms.cap === undefined && hold.spent !== undefined)
       caps.charged(hold.terms.keyId, hold.spent, clock.now());
-    tell(exchange, clock.now(), endLine, () => endValues(hold, verdict));
+    recordEvent(exchange, clock.now(), endEvent, () => endValues(hold, judged));
+  };
+  // A crash after the client has the whole answer must not lose its charge, so the charge is in the journal first.
+  exchange.beforeEnd((outcome) => {
+    // A hedge's other attempt may still run and counts too; it is awaited after the client has its answer.
+    if (exchange.find(attempts)?.some(({ hedge }) => hedge === true) === true) return undefined;
+    end(outcome);
+    return reservations.written();
   });
-  exchange.beforeSend((sending) => desk.sent(hold, sending.find(attempts)?.at(-1)));
-  exchange.set(meter, new HoldMeter(desk, hold));
+  exchange.defer((outcome) => {
+    if (verdict === undefined) end(outcome.kind);
+  });
+  exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
+  exchange.set(spendGuard, new HoldGuard(reservations, hold));
   const { held, terms } = hold;
-  tell(exchange, terms.at, heldLine, () => heldValues(held, terms));
+  recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
 }
 
-function settle(exchange: Exchange, desk: Desk, hold: Hold, outcome: Outcome['kind']): Verdict {
+function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outcome: Outcome['kind']): Verdict {
   const list = exchange.find(attempts) ?? [];
-  const sent = departures(hold);
+  const sent = sentAttempts(hold);
   const report = exchange.find(usageReport);
   const { seenOutput, unpaid } = hold;
   const { inputTokens } = hold.terms;
   const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
-  desk.end(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
+  reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
   return verdict;
 }
 
-class HoldMeter implements Meter {
-  readonly #desk: Desk;
+class HoldGuard implements SpendGuard {
+  readonly #reservations: Reservations;
   readonly #hold: Hold;
 
-  constructor(desk: Desk, hold: Hold) {
-    this.#desk = desk;
+  constructor(reservations: Reservations, hold: Hold) {
+    this.#reservations = reservations;
     this.#hold = hold;
   }
 
   observe(outputTokens: number): boolean {
-    return this.#desk.observe(this.#hold, outputTokens);
+    return this.#reservations.observe(this.#hold, outputTokens);
   }
 
-  charged(): ReturnType<NonNullable<Meter['charged']>> {
+  charged(): ReturnType<NonNullable<SpendGuard['charged']>> {
     const { spent, own } = this.#hold;
     return spent === undefined ? undefined : { cost: spent, own };
   }

@@ -1,70 +1,82 @@
-/** The services about an account's money beside its calls. */
-import type { Host } from '../../core/contract.ts';
-import { money } from '../../core/money.ts';
-import type { Database, Ledger, Pool, Posting } from '../../core/vocabulary.ts';
-import type { Books } from './books.ts';
-import { Changes } from './changes.ts';
-import type { Entries } from './entries.ts';
-import { viewPool } from './listing.ts';
-import { availableIn } from './purses.ts';
-import { refundCredit, refundRequest } from './refunds.ts';
-import type { Store } from './store.ts';
-import { beginTerm, isRunning, keepUp, type StatedPlan } from './terms.ts';
+/** The ledger service: an account's money outside of calls. */
+import type { Host } from '../../core/contract/contract.ts';
+import type { Database } from '../common/domain/database.ts';
+import type { Ledger, Pool, Posting } from '../common/domain/ledger.ts';
+import { type Money, money } from '../common/domain/money.ts';
+import { viewPool } from './grants/listing.ts';
+import { applyDueTerms, beginTerm, type CallPlan, isRunning } from './grants/terms.ts';
+import { AccountChanges } from './ledger/account-changes.ts';
+import type { Entries } from './ledger/entries.ts';
+import { refundCredit, refundRequest } from './ledger/refunds.ts';
+import type { Store } from './ledger/store.ts';
+import { availableIn } from './reservations/balance-cache.ts';
+import type { BillingRuntime } from './runtime.ts';
 
-export interface Till {
-  /** Changes of one account beside its calls. */
-  readonly changes: Changes;
+export interface LedgerService {
+  /** Account changes outside of calls. */
+  readonly changes: AccountChanges;
   readonly ledger: Ledger;
   readonly pool: Pool;
-  /** Gives and takes what is due; resolves with when there is something to do again. */
-  upkeep(accountId: string, plan: StatedPlan | undefined): Promise<number>;
+  /** Applies due grants and expiries; resolves with the time of the next ones. */
+  applyDueTerms(accountId: string, plan: CallPlan | undefined): Promise<number>;
 }
 
 const none = money(0n);
 
-/** `books` tells what this process spends from memory, while it serves. */
-export function openTill(host: Host, database: Database, store: Store, books: () => Books | undefined): Till {
-  const changes = new Changes(host, database, store, books);
+/** `books` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
+export function openLedgerService(
+  host: Host,
+  database: Database,
+  store: Store,
+  runtime: () => BillingRuntime | undefined,
+): LedgerService {
+  const changes = new AccountChanges(host, database, store, runtime);
   return {
     changes,
     ledger: {
       credit: (accountId, amount, options) =>
         changes.change(accountId, none, async (entries) => {
           await entries.credit(amount, options);
-          return entries.balance;
+          return availableOf(entries);
         }),
       balance: async (accountId) => {
-        const running = books();
-        const purse = running?.purses.find(accountId);
-        if (purse?.slice !== undefined) await running!.flusher.drain();
-        else if (purse !== undefined) return availableIn(purse);
-        return (await store.funds([accountId], host.clock.now())).get(accountId)!.balance;
+        const running = runtime();
+        const cached = running?.balances.find(accountId);
+        if (cached?.lease !== undefined) await running!.flusher.refresh(accountId);
+        else if (cached !== undefined) return availableIn(cached);
+        const { balance } = (await store.funds([accountId], host.clock.now())).get(accountId)!;
+        return money(balance - (await store.leases.leasedOf(accountId)).open);
       },
       endOf: (requestId) => store.endOf(requestId),
-      safe: async () => books()?.journal.secureAll(),
+      safe: async () => runtime()?.journal.secureAll(),
     },
     pool: poolBy(changes),
-    upkeep: (accountId, plan) => changes.upkeep(accountId, plan),
+    applyDueTerms: (accountId, plan) => changes.upkeep(accountId, plan),
   };
 }
 
-function poolBy(changes: Changes): Pool {
+/** The balance without what running calls hold of it. */
+function availableOf({ balance, open }: Entries): Money {
+  return money(balance - open);
+}
+
+function poolBy(changes: AccountChanges): Pool {
   return {
     view: (accountId) => changes.read(accountId, viewPool),
     debit: (accountId, amount, entry) =>
       changes.change(accountId, amount, async (entries) => {
         await entries.debit(amount, entry);
-        return entries.balance;
+        return availableOf(entries);
       }),
     refundCredit: (accountId, creditReference, amount, entry) =>
       changes.change(accountId, amount, async (entries) => {
         await refundCredit(entries, creditReference, amount, entry);
-        return entries.balance;
+        return availableOf(entries);
       }),
     refundRequest: (accountId, requestId, amount, entry) =>
       changes.change(accountId, none, async (entries) => {
         await refundRequest(entries, requestId, amount, entry);
-        return entries.balance;
+        return availableOf(entries);
       }),
     transact: (accountId, atMost, work) => changes.change(accountId, atMost, (entries) => work(postingOf(entries))),
     onTermEnded: (work) => {
@@ -79,7 +91,7 @@ function postingOf(entries: Entries): Posting {
     accountId: entries.accountId,
     at: entries.at,
     get balance() {
-      return entries.balance;
+      return availableOf(entries);
     },
     credit: (amount, options) => entries.credit(amount, options),
     purchase: (price, entry) => entries.purchase(price, entry),
@@ -89,7 +101,7 @@ function postingOf(entries: Entries): Posting {
     },
     beginTerm: async (plan, endsAt) => {
       await beginTerm(entries, plan, endsAt);
-      await keepUp(entries, undefined);
+      await applyDueTerms(entries, undefined);
     },
     extendTerm: (term, endsAt) => entries.tables.terms.setEnd(term.id, endsAt),
   };

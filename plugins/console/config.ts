@@ -1,5 +1,5 @@
 /** The console's section of a gateway file. */
-import { count, duration, z } from '../../core/schema.ts';
+import { count, duration, z } from '../../core/contract/schema.ts';
 import { isOrigin } from './origin.ts';
 
 const origin = z
@@ -43,7 +43,10 @@ const throttle = z
     per_account: count()
       .refine((value) => value >= 1, 'must be at least 1')
       .prefault(10)
-      .describe('Failed attempts to sign in to one account within the window, from wherever they come.'),
+      .describe(
+        'Failed attempts to sign in to one account from one address within the window; ten times as many from all addresses ' +
+          'together. A device on which the account has signed in before has a count of its own.',
+      ),
     window: duration().prefault('5m').describe('The window.'),
   })
   .prefault({})
@@ -60,7 +63,7 @@ export const config = z
     sign_up: z
       .enum(['open', 'invite', 'closed'])
       .default('invite')
-      .describe('Who may sign up: everybody, those whom an operator invites, or nobody.'),
+      .describe('Sign-up: open to everyone, by an invitation of an operator, or closed.'),
     session: duration().prefault('7d').describe('How long a session lasts, from signing in.'),
     secret: z
       .string()

@@ -1,10 +1,13 @@
 /** The built pages: one page for every address, files beside it, compressed beforehand. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import type { Answer, Clock, Headers, Random } from '../../core/contract.ts';
+import type { Clock, Random } from '../../core/contract/host-tools.ts';
+import type { Answer, Headers } from '../../core/contract/message.ts';
+import { table } from '../../core/contract/table.ts';
 import { pagePolicy } from './headers.ts';
 
-const mediaTypes: Readonly<Record<string, string>> = {
+const mediaTypes: Readonly<Record<string, string>> = table({
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -15,7 +18,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.webp': 'image/webp',
   '.woff2': 'font/woff2',
   '.txt': 'text/plain; charset=utf-8',
-};
+});
 const nonceMark = '__CSP_NONCE__';
 const lookAgainMs = 1_000;
 const mostFiles = 2_000;

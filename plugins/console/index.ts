@@ -1,12 +1,19 @@
 /** The console: pages and an API for the people who use and run this gateway. */
-import { definePlugin, type Endpoint, type Exchange, type Host, type Next, type Part } from '../../core/contract.ts';
-import { payments } from '../../core/desk-money.ts';
-import { priceFloor } from '../../core/vocabulary.ts';
-import { consoleCommands } from './commands.ts';
+import type { Command } from '../../core/contract/commands.ts';
+import {
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Host,
+  type Next,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { payments } from '../common/domain/admin/ledger.ts';
+import { priceFloor } from '../common/domain/models.ts';
 import { type ConsoleConfig, config } from './config.ts';
-import * as desks from './desks.ts';
 import { firstPath, type Links, openLinks } from './people/links.ts';
 import { houseTables } from './people/tables.ts';
+import * as services from './services.ts';
 
 const operation = 'console';
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'] as const;
@@ -16,31 +23,33 @@ const pruneIntervalMs = 3_600_000;
 export default definePlugin<ConsoleConfig>({
   name: 'console',
   config,
-  needs: [desks.database],
-  uses: [
-    desks.accounts,
-    desks.accountDesk,
-    desks.requestDesk,
-    desks.bodyDesk,
-    desks.moneyDesk,
-    desks.ledger,
-    desks.pool,
-    desks.plans,
-    desks.shop,
-    desks.shopDesk,
-    desks.taskDesk,
-    desks.upstreamDesk,
-    desks.probeDesk,
-    desks.catalog,
-    desks.priceDesk,
-    desks.multipliers,
-    desks.configDesk,
-    payments,
-    priceFloor,
-  ],
+  services: {
+    requires: [services.database],
+    optional: [
+      services.accounts,
+      services.accountAdmin,
+      services.requestQueries,
+      services.recordedBodies,
+      services.ledgerQueries,
+      services.ledger,
+      services.pool,
+      services.plans,
+      services.shop,
+      services.shopAdmin,
+      services.taskAdmin,
+      services.upstreamAdmin,
+      services.upstreamProbes,
+      services.catalog,
+      services.priceQueries,
+      services.multipliers,
+      services.configFiles,
+      payments,
+      priceFloor,
+    ],
+  },
 
-  async setup(host: Host, settings: ConsoleConfig): Promise<Part<ConsoleConfig>> {
-    const store = host.need(desks.database);
+  async setup(host: Host, settings: ConsoleConfig): Promise<PluginInstance<ConsoleConfig>> {
+    const store = host.get(services.database);
     await store.migrate('console', new URL('./migrations/', import.meta.url));
     const links = openLinks({
       orm: store.orm,
@@ -87,14 +96,31 @@ function refuse(): never {
   throw new Error('the console answers while the gateway serves');
 }
 
-/** Somebody must be the first; whoever reads the terminal may be. */
+/** Prints a link for the first operator while there is none. */
 async function greet(host: Host, links: Links, origin: string, isMissing: () => Promise<boolean>): Promise<void> {
-  if (!host.crew.isFirst || !(await isMissing())) return;
+  if (!host.processGroup.isFirst || !(await isMissing())) return;
   const path = firstPath(await links.make('first_operator'));
   process.stdout.write(`
-  The console of the gateway "${host.gateway}" has no operator yet. Whoever opens this first, within 24 hours, is it:
+  The console of the gateway "${host.gateway}" has no operator yet. This link makes one, once, within 24 hours:
 
       ${origin}${path}
 
 `);
+}
+
+function consoleCommands(links: Links, origin: string): Command[] {
+  return [
+    {
+      name: 'console operator-link',
+      summary: 'Makes a link by which somebody becomes an operator, once, within 24 hours',
+      async run() {
+        const path = firstPath(await links.make('first_operator'));
+        const where = origin === '' ? `, at the address of this gateway:\n${path}` : `:\n${origin}${path}`;
+        return {
+          json: { path, ...(origin === '' ? {} : { url: origin + path }) },
+          text: `Open this within 24 hours to become an operator; it works once${where}`,
+        };
+      },
+    },
+  ];
 }

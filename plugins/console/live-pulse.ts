@@ -1,13 +1,16 @@
-/** What live pages are told: looked up once for all of them, and told to those for whom it has changed. */
-import type { Clock, Host } from '../../core/contract.ts';
-import { tellSums } from './api/request-rows.ts';
-import { usdText } from './api/words.ts';
-import { moneyDesk, requestDesk, taskDesk } from './desks.ts';
+/** The messages of live pages: queried once for all of them, and sent to those for which they have changed. */
 
-/** As much of a client as is needed to know what to tell it. */
+import type { Host } from '../../core/contract/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import { requestFilter, sumsJson } from './api/request-rows.ts';
+import { usdText } from './api/schemas.ts';
+import { ledgerQueries, requestQueries, taskAdmin } from './services.ts';
+
+/** The part of a client that decides its messages. */
 export interface Watcher {
   readonly accountId: string | undefined;
-  readonly told: Map<string, string>;
+  /** The last message of each topic. */
+  readonly sent: Map<string, string>;
 }
 
 const lastMs = 60_000;
@@ -42,42 +45,44 @@ export class Pulse {
               ['balance', balances.get(accountId)],
               ['tasks', tasks?.of(accountId)],
             ];
-      return messages.flatMap(([topic, told]) => news(watcher, topic, told));
+      return messages.flatMap(([topic, content]) => changed(watcher, topic, content));
     });
   }
 
   async #balances(accountIds: readonly string[]): Promise<Map<string, object>> {
     if (accountIds.length === 0) return new Map();
-    const found = await this.#host.find(moneyDesk)?.balances(accountIds);
+    const found = await this.#host.find(ledgerQueries)?.balances(accountIds);
     return new Map([...(found ?? [])].map(([id, balance]) => [id, { balance: usdText(balance) }]));
   }
 
   /** The last minute, of all traffic. */
   async #monitor(): Promise<object | undefined> {
     const until = this.#clock.now() + 1;
-    const sums = await this.#host.find(requestDesk)?.sums({ from: until - lastMs, until });
-    return sums === undefined ? undefined : { lastMinute: tellSums(sums) };
+    const sums = await this.#host
+      .find(requestQueries)
+      ?.sums(requestFilter({}, { from: until - lastMs, until }, undefined));
+    return sums === undefined ? undefined : { lastMinute: sumsJson(sums) };
   }
 
-  /** Tasks that are not done; one that leaves the list is news too. */
+  /** Tasks that are not done; a task that leaves the list is a change too. */
   async #tasks() {
-    const desk = this.#host.find(taskDesk);
+    const desk = this.#host.find(taskAdmin);
     if (desk === undefined) return undefined;
     const page = await desk.list({ states: ['queued', 'running'] }, { limit: mostTasks }, undefined);
-    const tell = (rows: typeof page.rows) => ({
+    const message = (rows: typeof page.rows) => ({
       active: rows.map(({ id, state, progress }) => ({ id, state, progress })),
     });
     return {
-      all: tell(page.rows),
-      of: (accountId: string) => tell(page.rows.filter((row) => row.accountId === accountId)),
+      all: message(page.rows),
+      of: (accountId: string) => message(page.rows.filter((row) => row.accountId === accountId)),
     };
   }
 }
 
-function news<W extends Watcher>(watcher: W, topic: string, told: object | undefined): [W, string][] {
-  if (told === undefined) return [];
-  const message = JSON.stringify({ topic, ...told });
-  if (watcher.told.get(topic) === message) return [];
-  watcher.told.set(topic, message);
+function changed<W extends Watcher>(watcher: W, topic: string, content: object | undefined): [W, string][] {
+  if (content === undefined) return [];
+  const message = JSON.stringify({ topic, ...content });
+  if (watcher.sent.get(topic) === message) return [];
+  watcher.sent.set(topic, message);
   return [[watcher, message]];
 }

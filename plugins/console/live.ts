@@ -1,9 +1,10 @@
-/** Numbers that move while somebody looks: one socket for each page, told once a second what has changed. */
+/** Live numbers: one WebSocket for each page, which receives changes once a second. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawData, WebSocket, WebSocketServer } from 'ws';
-import type { Clock, Host, SocketEndpoint } from '../../core/contract.ts';
-import { GatewayError, toGatewayError } from '../../core/errors.ts';
+import type { Host, SocketEndpoint } from '../../core/contract/contract.ts';
+import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import type { Actor } from './actor.ts';
 import { Pulse } from './live-pulse.ts';
 import { originOf, refuseForeignOrigin } from './origin.ts';
@@ -24,8 +25,8 @@ export interface LiveClient {
   /** undefined: sees the whole gateway, not an account. */
   readonly accountId: string | undefined;
   readonly headers: Headers;
-  /** What was told last, by topic. */
-  readonly told: Map<string, string>;
+  /** The last message of each topic. */
+  readonly sent: Map<string, string>;
   answered: boolean;
 }
 
@@ -83,7 +84,7 @@ export class Live {
     }
   }
 
-  /** A socket of another site would come with the browser's cookies: its Origin tells. */
+  /** A page of another site would connect with the browser's cookies, so its Origin is checked. */
   async #admit(request: IncomingMessage): Promise<Omit<LiveClient, 'socket'>> {
     const { people, origin: configured } = this.#parts;
     const headers = new Headers();
@@ -99,7 +100,7 @@ export class Live {
     if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
     if (this.#isFull(actor)) throw new GatewayError('overloaded', 'Too many live pages are open.');
     const accountId = actor.role === 'client' ? await people.accountOf(actor.id) : undefined;
-    return { actor, accountId, headers, told: new Map(), answered: true };
+    return { actor, accountId, headers, sent: new Map(), answered: true };
   }
 
   #isFull({ id }: Actor): boolean {
@@ -126,7 +127,7 @@ export class Live {
     if (this.#ticking || this.#clients.size === 0) return;
     this.#ticking = true;
     try {
-      for (const [client, message] of await this.#pulse.beat([...this.#clients])) tell(client, message);
+      for (const [client, message] of await this.#pulse.beat([...this.#clients])) send(client, message);
     } finally {
       this.#ticking = false;
     }
@@ -147,8 +148,8 @@ export class Live {
   }
 }
 
-/** Whoever takes nothing gets nothing more. */
-function tell({ socket }: LiveClient, message: string): void {
+/** Closes the socket of a client that does not read. */
+function send({ socket }: LiveClient, message: string): void {
   if (socket.readyState !== WebSocket.OPEN) return;
   if (socket.bufferedAmount > mostBuffered) socket.terminate();
   else socket.send(message);

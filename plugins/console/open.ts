@@ -1,17 +1,16 @@
 /** Puts the serving console together: what lasts as long as the gateway, and what its section furnishes, anew when that changes. */
 import { isDeepStrictEqual } from 'node:util';
-import { hashPassword } from 'better-auth/crypto';
-import type { Host } from '../../core/contract.ts';
-import type { Database } from '../../core/vocabulary.ts';
-import type { Console } from './api/router.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import type { Database } from '../common/domain/database.ts';
+import type { ConsoleServices } from './api/routing/router.ts';
 import type { ConsoleConfig } from './config.ts';
 import { Files } from './files.ts';
 import { Live } from './live.ts';
 import { openAudit } from './people/audit.ts';
 import { sessionCookieName } from './people/cookies.ts';
-import { openPeople } from './people/desk.ts';
 import type { Links } from './people/links.ts';
 import { openMailer } from './people/mail.ts';
+import { openPeople } from './people/people-service.ts';
 import { loadSecret } from './people/secrets.ts';
 import { createSignIn } from './people/sign-in.ts';
 import { openPeopleStore } from './people/store.ts';
@@ -33,7 +32,7 @@ export interface OpenedConsole {
   readonly refuseLarge: typeof refuseLarge;
   firstOperatorMissing(): Promise<boolean>;
   /** Gets ready for another section; what it returns takes that up. */
-  prepare(settings: ConsoleConfig): () => void;
+  prepare(settings: ConsoleConfig): Promise<() => void>;
   prune(): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,18 +44,18 @@ export async function openConsole(parts: OpenParts): Promise<OpenedConsole> {
   const ground = await layGround(parts);
   const { origin, secret } = parts.settings;
   let current = parts.settings;
-  let furniture = furnish(ground, parts.settings);
-  const { people } = furniture.hall;
+  let furniture = await furnish(ground, parts.settings);
+  const { people } = furniture.services;
   const live = new Live({ host: parts.host, clock: parts.host.clock, people, origin });
   return {
     site: (exchange, forward) => furniture.site(exchange, forward),
     live,
     refuseLarge,
     firstOperatorMissing: () => people.firstOperatorMissing(),
-    prepare(settings) {
+    async prepare(settings) {
       // Most reloads are about others, and putting the API together takes a while.
       if (isDeepStrictEqual(settings, current)) return () => undefined;
-      const next = furnish(ground, { ...settings, origin, secret });
+      const next = await furnish(ground, { ...settings, origin, secret });
       return () => {
         const { mailer } = furniture;
         furniture = next;
@@ -99,18 +98,18 @@ async function layGround({ host, store, settings, links }: OpenParts) {
     audit: openAudit(orm, house, { clock, newId }),
     throttle: new Throttle(clock),
     peopleStore: openPeopleStore(orm, tables),
-    hashPassword,
+    hashPassword: async (password: string) => (await import('better-auth/crypto')).hashPassword(password),
   };
 }
 
-function furnish(ground: Ground, settings: ConsoleConfig) {
+async function furnish(ground: Ground, settings: ConsoleConfig) {
   const { host, clock, log, tokens, audit, throttle, peopleStore, cookiePrefix } = ground;
   const { origin, sign_up: signUp, smtp, oidc } = settings;
   const name = settings.name || host.gateway;
-  const mailer = smtp.host === '' ? undefined : openMailer(smtp, log);
+  const mailer = smtp.host === '' ? undefined : await openMailer(smtp, log);
   const people = openPeople({ ...ground, store: peopleStore, mailer, settings: { name, origin } });
   const providers = oidc.map((provider) => ({ id: provider.id, name: provider.name }));
-  const hall: Console = {
+  const services: ConsoleServices = {
     find: host.find,
     clock,
     people,
@@ -136,5 +135,5 @@ function furnish(ground: Ground, settings: ConsoleConfig) {
   });
   const folder = new URL('./web/dist/', import.meta.url);
   const files = new Files({ folder, mediaOrigins: settings.media_origins, clock, random: host.random });
-  return { hall, mailer, site: createSite({ hall, signIn, files, origin }) };
+  return { services, mailer, site: createSite({ services, signIn, files, origin }) };
 }

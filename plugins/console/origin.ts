@@ -1,5 +1,5 @@
 /** Where browsers reach this gateway: as configured, or as the request says. */
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 

@@ -1,5 +1,5 @@
-/** What the API needs of people, tokens and the audit log, whoever keeps them. Types alone. */
-import type { Page, PageAsk, Span } from '../../core/desk.ts';
+/** The API's view of people, tokens and the audit log. Types alone. */
+import type { Page, PageRequest, Span } from '../common/domain/admin/pages.ts';
 import type { Actor, Role } from './actor.ts';
 
 export interface PersonView {
@@ -17,20 +17,20 @@ export interface PersonView {
   readonly seenAt: number | undefined;
 }
 
-/** A link that lets somebody in: its path and query, told only where no mail was sent. */
+/** A link for signing up or for a new password: path and query, returned only if no mail was sent. */
 export interface Handover {
   readonly mailed: boolean;
   readonly link: string | undefined;
 }
 
 export interface People {
-  /** By session cookie or bearer token; undefined: nobody. A blocked person is nobody. */
+  /** By session cookie or bearer token; undefined: not signed in, or blocked. */
   identify(headers: Headers): Promise<Actor | undefined>;
   find(personId: string): Promise<PersonView | undefined>;
   /** Part of a name or mail address; newest first. */
   search(
     filter: { readonly text?: string | undefined; readonly role?: Role | undefined },
-    page: PageAsk,
+    page: PageRequest,
   ): Promise<Page<PersonView>>;
   rename(personId: string, name: string): Promise<void>;
   setRole(personId: string, role: Role): Promise<void>;
@@ -68,7 +68,7 @@ export interface TokenView {
 }
 export interface Tokens {
   list(): Promise<readonly TokenView[]>;
-  /** `token` is told this once. */
+  /** `token` is returned only here. */
   create(wanted: {
     readonly name: string;
     readonly expiresAt: number | undefined;
@@ -90,7 +90,7 @@ export interface AuditRow {
   /** `begun` until it is known; `done`, or the code of the error. */
   readonly result: string;
 }
-export interface AuditFilter {
+interface AuditFilter {
   readonly from?: Span['from'] | undefined;
   readonly until?: Span['until'] | undefined;
   readonly actor?: string | undefined;
@@ -106,5 +106,5 @@ export interface Audit {
     readonly reason: string | undefined;
     readonly address: string;
   }): Promise<(result: string) => Promise<void>>;
-  list(filter: AuditFilter, page: PageAsk): Promise<Page<AuditRow>>;
+  list(filter: AuditFilter, page: PageRequest): Promise<Page<AuditRow>>;
 }

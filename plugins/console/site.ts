@@ -1,8 +1,10 @@
 /** Everything under `/console`: an exchange of the gateway becomes a web request for API or sign-in, or gets a file. */
-import { type Answer, type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
-import { GatewayError, toGatewayError } from '../../core/errors.ts';
+
+import { type Exchange, type Next, type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
+import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
 import { createApi } from './api/index.ts';
-import type { Console } from './api/router.ts';
+import type { ConsoleServices } from './api/routing/router.ts';
 import type { Files } from './files.ts';
 import { commonHeaders, dataPolicy } from './headers.ts';
 import { originOf, plainAddress } from './origin.ts';
@@ -16,7 +18,7 @@ const configLimit = 2 * 1024 * 1024;
 const droppedHeaders = new Set(['connection', 'host', 'content-length', 'transfer-encoding', addressHeader]);
 
 export interface SiteParts {
-  readonly hall: Console;
+  readonly services: ConsoleServices;
   readonly signIn: SignIn;
   readonly files: Files;
   /** As configured; empty: as each request says. */
@@ -26,8 +28,8 @@ export interface SiteParts {
 /** `forward` is the gateway's centre: an operator's trial of an upstream goes the way of every call. */
 export type Site = (exchange: Exchange, forward: Next) => Promise<Answer>;
 
-export function createSite({ hall, signIn, files, origin: configured }: SiteParts): Site {
-  const api = createApi(hall);
+export function createSite({ services, signIn, files, origin: configured }: SiteParts): Site {
+  const api = createApi(services);
   return async function site(exchange, forward) {
     const { request } = exchange;
     let answer: Answer;
@@ -70,7 +72,7 @@ export function refuseLarge(exchange: Exchange): Answer | undefined {
   return errorAnswer(new GatewayError('too_large', `A body has at most ${limit} bytes here, and says how many.`));
 }
 
-export function errorAnswer(thrown: unknown): Answer {
+function errorAnswer(thrown: unknown): Answer {
   const { status, kind, message, code, field } = toGatewayError(thrown);
   return {
     status,

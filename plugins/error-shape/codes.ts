@@ -1,7 +1,7 @@
-/** The code of every way to fail: one closed table over the kinds of errors. Pure. */
-import type { ErrorKind, GatewayError } from '../../core/errors.ts';
+/** Error codes: one closed table over the kinds of errors. Pure. */
+import type { ErrorKind, GatewayError } from '../../core/contract/errors.ts';
 
-/** What a 5xx tells is that the model, or the way to it, failed or is busy; only a fault of the gateway's own is another. */
+/** A 5xx means that the model, or the way to it, failed or is busy; only the gateway's own faults differ. */
 const byKind = {
   invalid_request: 'INVALID_REQUEST',
   unauthenticated: 'INVALID_API_KEY',
@@ -23,7 +23,7 @@ const byKind = {
   upstream_timeout: 'UPSTREAM_ERROR',
 } as const satisfies Readonly<Record<ErrorKind, string>>;
 
-/** Where one kind has cases that a client must tell apart. */
+/** Kinds with cases that a client must distinguish. */
 const byReason = new Map([
   ['model_not_found', 'MODEL_NOT_FOUND'],
   ['model_not_priced', 'MODEL_NOT_FOUND'],

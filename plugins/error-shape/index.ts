@@ -1,8 +1,10 @@
-/** The gateway's own error shape: every error, whatever the protocol, before an answer and inside a running one. */
-import { type Answer, definePlugin, type Exchange } from '../../core/contract.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import { z } from '../../core/schema.ts';
-import { errorShape } from '../../core/vocabulary.ts';
+/** A configurable error shape: for every error in every protocol, before an answer and inside a stream. */
+
+import { definePlugin, type Exchange } from '../../core/contract/contract.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { z } from '../../core/contract/schema.ts';
+import { errorShape } from '../common/domain/error-shape.ts';
 import { codeOf } from './codes.ts';
 
 const placeholder = /\{([A-Za-z_]*)\}/g;
@@ -14,8 +16,11 @@ const template = z
     error: 'may hold {CODE}, {message} and {request_id}',
   });
 
-/** Protocols have a place of their own for the field at fault; here the message is all there is, and a vendor's may not name it. */
-function toldOf({ message, field }: GatewayError): string {
+/**
+ * Protocols have a member for the field at fault; this shape has only the message, and a vendor's message may not name
+ * the field.
+ */
+function messageWithField({ message, field }: GatewayError): string {
   const named =
     field === undefined ||
     message
@@ -43,21 +48,25 @@ export default definePlugin({
       .prefault({ code: '{CODE}', message: '{message}' })
       .describe('Members of an error body; {CODE}, {message} and {request_id} are filled in.'),
   }),
-  provides: [errorShape],
+  services: { provides: [errorShape] },
   setup(host, config) {
     let members = Object.entries(config.body);
-    const worded = (error: GatewayError, requestId: string) => {
-      const values: Record<string, string> = { CODE: codeOf(error), message: toldOf(error), request_id: requestId };
+    const renderMembers = (error: GatewayError, requestId: string) => {
+      const values: Record<string, string> = {
+        CODE: codeOf(error),
+        message: messageWithField(error),
+        request_id: requestId,
+      };
       return Object.fromEntries(
         members.map(([name, text]) => [name, text.replace(placeholder, (_, key: string) => values[key]!)]),
       );
     };
-    host.provide(errorShape, { members: worded });
+    host.provide(errorShape, { members: renderMembers });
     return {
       renderError: (error: GatewayError, exchange: Exchange | undefined): Answer => ({
         status: error.status,
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(worded(error, exchange?.id ?? '')),
+        body: JSON.stringify(renderMembers(error, exchange?.id ?? '')),
       }),
       prepare: ({ body }) => {
         return () => {

@@ -1,11 +1,11 @@
-/** Addresses of files: signed, expiring, and on an origin that nobody else chose. Pure. */
+/** Addresses of files: signed, expiring, and on a trusted origin. Pure. */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { Random } from '../../core/contract.ts';
-import { isPublicAddress } from '../../core/public-address.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
+import { isPublicAddress } from '../common/kit/public-address.ts';
 
 const idFormat = /^file_[0-9a-f]{32}$/;
-/** Seconds since 1970 in the one way to write them. */
+/** Seconds since 1970, in canonical form. */
 const secondsFormat = /^[1-9]\d{0,11}$/;
 
 /** 128 random bits. */
@@ -24,18 +24,18 @@ export function signedPath(key: KeyObject, schema: string, fileId: string, expir
 }
 
 /**
- * When the address expires (wall-clock milliseconds); undefined when any part of it is not as it was signed, or it has
- * expired. Takes the same time whatever is wrong with a signature.
+ * When the address expires (wall-clock milliseconds); undefined if its signature does not match or it has expired.
+ * Takes constant time for all signatures.
  */
 export function checkedExpiry(
   key: KeyObject,
   schema: string,
-  asked: { readonly fileId: string; readonly expires: string; readonly signature: string },
+  link: { readonly fileId: string; readonly expires: string; readonly signature: string },
   now: number,
 ): number | undefined {
-  const { fileId, expires, signature } = asked;
+  const { fileId, expires, signature } = link;
   if (!idFormat.test(fileId) || !secondsFormat.test(expires)) return undefined;
-  // Compared as text: two texts may stand for the same bytes in base64.
+  // Compared as text: two texts may decode to the same bytes in base64.
   const expected = Buffer.from(signatureOf(key, schema, fileId, expires));
   const given = Buffer.from(signature);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
@@ -43,14 +43,14 @@ export function checkedExpiry(
   return now < expiresAt ? expiresAt : undefined;
 }
 
-/** The schema is signed too: gateways may be configured with one secret. */
+/** The schema is signed too, as several gateways may share a secret. */
 function signatureOf(key: KeyObject, schema: string, fileId: string, expires: string): string {
   return createHmac('sha256', key).update(`file address 1\n${schema}\n${fileId}\n${expires}`).digest('base64url');
 }
 
 /**
- * What addresses begin with where no origin is configured. A Host header is the client's own word and may be another's by
- * way of a cache, so it counts only where it leads to this machine or network; else the address listened at stands.
+ * The origin of addresses if none is configured. A client, or an attacker through a cache, controls the Host header, so
+ * it counts only if it names this machine or a private network; otherwise the listening address is used.
  */
 export function originFor(host: string | undefined, listening: string): string {
   const url = host === undefined ? null : URL.parse(`http://${host}`);

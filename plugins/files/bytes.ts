@@ -1,21 +1,21 @@
-/** What a place for bytes can do, and how they are named there. */
+/** The interface of byte stores, and the names of their objects. */
 
-/** Bytes in memory, or a file under the directory of files, by its path there; storing may take that file away. */
+/** Bytes in memory, or a file by its path under the directory of files; the store may move that file. */
 export type StoredContent = Uint8Array | { readonly path: string };
 
 export interface OpenFile {
   readonly body: AsyncIterable<Uint8Array>;
-  /** Gives back what reading holds; needed whether or not it was read. */
+  /** Releases the file or connection; required whether or not the body was read. */
   close(): void;
 }
 
-/** Both ends counted. */
+/** Both ends inclusive. */
 export interface Span {
   readonly first: number;
   readonly last: number;
 }
 
-export interface LinkDetails {
+interface LinkDetails {
   readonly mediaType: string;
   readonly disposition: string;
   readonly lifetimeMs: number;
@@ -23,16 +23,16 @@ export interface LinkDetails {
 
 export interface ByteStore {
   put(id: string, content: StoredContent, details: { mediaType: string; bytes: number }): Promise<void>;
-  /** undefined: it is not there. */
+  /** undefined: no such object. */
   open(id: string, span: Span): Promise<OpenFile | undefined>;
-  /** Also of what is not there. */
+  /** Succeeds also if there is no such object. */
   remove(id: string): Promise<void>;
-  /** An address where the store itself gives the bytes; absent: the gateway does. */
+  /** An address from which the store itself serves the bytes; absent: the gateway serves them. */
   link?(id: string, details: LinkDetails): Promise<string>;
   close(): void;
 }
 
-/** Spread over 256 folders. */
+/** Spreads objects over 256 folders. */
 export function keyOf(id: string): string {
   return `${id.slice(-2)}/${id}`;
 }

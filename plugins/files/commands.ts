@@ -1,7 +1,8 @@
-/** What an operator does with files on the command line. */
-import type { Command, Host } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { accounts } from '../../core/vocabulary.ts';
+/** Operator commands for files. */
+import type { Command } from '../../core/contract/commands.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { accounts } from '../common/domain/accounts.ts';
 import type { FileRows } from './rows.ts';
 
 export function commandsOf(host: Host, rows: FileRows): Command[] {
@@ -28,11 +29,11 @@ export function commandsOf(host: Host, rows: FileRows): Command[] {
   ];
 }
 
-/** By name or id; where no plugin keeps accounts, ids are taken as they are. */
+/** By name or id; without a plugin for accounts, ids are used unchecked. */
 async function idOf(host: Host, nameOrId: string): Promise<string> {
-  const book = host.find(accounts);
-  if (book === undefined) return nameOrId;
-  const account = await book.find(nameOrId);
+  const accountService = host.find(accounts);
+  if (accountService === undefined) return nameOrId;
+  const account = await accountService.find(nameOrId);
   if (account === undefined) {
     throw new GatewayError('not_found', `There is no account "${nameOrId}".`, { field: 'account' });
   }

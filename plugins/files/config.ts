@@ -1,5 +1,5 @@
-/** What an operator may set about files. */
-import { count, duration, size, z } from '../../core/schema.ts';
+/** Settings of files. */
+import { count, duration, size, z } from '../../core/contract/schema.ts';
 
 const atLeast = (lowest: number, words: string) =>
   [(value: number) => value >= lowest, { error: `must be at least ${words}` }] as const;
@@ -76,7 +76,7 @@ export const configSchema = z
           .default('')
           .describe('Access key. Empty: what the environment or the machine provides.'),
         secret_access_key: z.string().default('').describe('Secret of the access key.'),
-        path_style: z.boolean().default(false).describe('Whether the bucket stands in the path, not in the host.'),
+        path_style: z.boolean().default(false).describe('Whether the bucket is in the path, not in the host name.'),
         redirect: z
           .boolean()
           .default(false)

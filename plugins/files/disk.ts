@@ -4,31 +4,31 @@ import { join } from 'node:path';
 import { FSDriver } from 'flydrive/drivers/fs';
 import { type ByteStore, keyOf, type OpenFile, type Span } from './bytes.ts';
 
-/** In `directory`, beside what is still coming in. */
+/** In `directory`, beside incoming files. */
 export function openDisk(directory: string): ByteStore {
   const driver = new FSDriver({ location: directory, visibility: 'private' });
-  const placeOf = (id: string) => `kept/${keyOf(id)}`;
+  const pathOf = (id: string) => `kept/${keyOf(id)}`;
   return {
     async put(id, content) {
-      const place = placeOf(id);
-      if (content instanceof Uint8Array) await driver.put(place, content);
-      else await driver.move(content.path, place);
-      await flush(join(directory, place));
+      const path = pathOf(id);
+      if (content instanceof Uint8Array) await driver.put(path, content);
+      else await driver.move(content.path, path);
+      await flush(join(directory, path));
     },
     async open(id, span) {
       try {
-        return reading(await open(join(directory, placeOf(id))), span);
+        return reading(await open(join(directory, pathOf(id))), span);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
         throw error;
       }
     },
-    remove: (id) => driver.delete(placeOf(id)),
+    remove: (id) => driver.delete(pathOf(id)),
     close() {},
   };
 }
 
-/** What is called kept survives a loss of power. */
+/** Flushes to disk, so that a stored file survives a power loss. */
 async function flush(path: string): Promise<void> {
   const handle = await open(path, 'r+');
   try {
@@ -40,7 +40,7 @@ async function flush(path: string): Promise<void> {
 
 function reading(handle: FileHandle, { first, last }: Span): OpenFile {
   const body = handle.createReadStream({ start: first, end: last });
-  // What breaks is told to whoever reads; a stream that nobody reads breaks when it is closed.
+  // A reader gets the error by itself; without a listener an unread stream would crash the process.
   body.on('error', () => {});
   return { body, close: () => void body.destroy() };
 }

@@ -1,21 +1,24 @@
-/** Takes in what is to be kept: bytes, or a vendor's address, streamed to the disk behind the guard, judged by content. */
+/**
+ * Takes in files: bytes, or a vendor's address that is fetched to the disk by the guarded client, with the type sniffed
+ * from the content.
+ */
 import { createWriteStream } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Random } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { GuardedClient, type GuardOptions, Unfetchable } from '../../core/guarded-get.ts';
-import { kindOfMedia } from '../../core/media-types.ts';
-import { sniffBytes } from '../../core/sniff.ts';
-import type { FileContent } from '../../core/vocabulary.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
+import type { FileContent } from '../common/domain/stored-files.ts';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../common/kit/guarded-fetch.ts';
+import { kindOfMedia } from '../common/kit/media-types.ts';
+import { sniffBytes } from '../common/kit/sniff.ts';
 import type { StoredContent } from './bytes.ts';
-import { isNoSpace } from './room.ts';
+import { isNoSpace } from './disk-space.ts';
 import { storageFull } from './rows.ts';
-import { Turns } from './turns.ts';
+import { Semaphore } from './semaphore.ts';
 
-/** What browsers show and nothing in it runs. */
+/** Types that browsers show without running content. */
 const servable = new Set([
   ...['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif'],
   ...['video/mp4', 'video/webm', 'video/quicktime'],
@@ -24,25 +27,25 @@ const servable = new Set([
 /** Enough for every signature. */
 const headBytes = 64;
 const firstPauseMs = 300;
-/** A file that has been coming for longer than any may is a leftover of a process that is gone. */
+/** An older incoming file is a leftover of a process that has ended. */
 const leftoverMs = 2 * 3_600_000;
 
-/** Statuses of servers that may answer otherwise a moment later; a result may be told before it can be had. */
-const passing = new Set([404, 408, 425, 429]);
+/** Statuses that may be temporary; a vendor may report a result before it can be fetched. */
+const retryableStatuses = new Set([404, 408, 425, 429]);
 
 export interface IncomingOptions {
   readonly guard: GuardOptions;
   readonly parallel: number;
-  /** All tries together. */
+  /** All attempts together. */
   readonly timeoutMs: number;
   readonly attempts: number;
 }
 
-export interface Taken {
+export interface IncomingFile {
   readonly mediaType: string;
   readonly bytes: number;
   readonly content: StoredContent;
-  /** Removes what was written for it, if it is still there. */
+  /** Removes what was written, if it is still there. */
   discard(): Promise<void>;
 }
 
@@ -53,7 +56,7 @@ export class Incoming {
   readonly #options: IncomingOptions;
   readonly #random: Random;
   readonly #client: GuardedClient;
-  readonly #turns: Turns;
+  readonly #semaphore: Semaphore;
 
   /** Files are written to `directory/incoming`. */
   constructor(directory: string, options: IncomingOptions, random: Random) {
@@ -61,7 +64,7 @@ export class Incoming {
     this.#options = options;
     this.#random = random;
     this.#client = new GuardedClient(options.guard);
-    this.#turns = new Turns(options.parallel);
+    this.#semaphore = new Semaphore(options.parallel);
   }
 
   async open(): Promise<void> {
@@ -73,12 +76,12 @@ export class Incoming {
   }
 
   /**
-   * Throws upstream_failed when it cannot be had or is not of this kind (`shouldRetry: false`: nor later), overloaded when
-   * the disk is full, and what `signal` aborts with.
+   * Throws upstream_failed if the content cannot be fetched or has another type (`shouldRetry: false`: permanently),
+   * overloaded if the disk is full, and the reason of `signal` on an abort.
    */
-  async take(content: FileContent, kind: Kind, signal: AbortSignal): Promise<Taken> {
+  async take(content: FileContent, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
     if (content instanceof Uint8Array) return this.#given(content, kind);
-    const turn = await this.#turns.take(signal);
+    const turn = await this.#semaphore.acquire(signal);
     try {
       return await this.#fetch(content.url, originOf(content.vendor), kind, signal);
     } finally {
@@ -86,7 +89,7 @@ export class Incoming {
     }
   }
 
-  #given(content: Uint8Array, kind: Kind): Taken {
+  #given(content: Uint8Array, kind: Kind): IncomingFile {
     const { maxBytes } = this.#options.guard;
     if (content.length > maxBytes) throw unusable(new Unfetchable(`it is larger than ${maxBytes} bytes`));
     try {
@@ -96,7 +99,7 @@ export class Incoming {
     }
   }
 
-  async #fetch(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<Taken> {
+  async #fetch(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
     const timeout = AbortSignal.timeout(this.#options.timeoutMs);
     const either = AbortSignal.any([signal, timeout]);
     for (let attempt = 1; ; attempt++) {
@@ -104,17 +107,16 @@ export class Incoming {
         return await this.#fetchOnce(url, trusted, kind, either);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
-        if (isNoSpace(error)) throw storageFull(error);
-        if (error instanceof Unfetchable && !isPassing(error)) throw unusable(error);
+        throwIfLasting(error);
         if (timeout.aborted || attempt >= this.#options.attempts) throw notFetched(error);
       }
       const pauseMs = firstPauseMs * 3 ** (attempt - 1) * (0.5 + this.#random.fraction());
-      // An abort is seen by the next try.
+      // The next attempt sees an abort.
       await sleep(pauseMs, undefined, { signal: either }).catch(() => {});
     }
   }
 
-  async #fetchOnce(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<Taken> {
+  async #fetchOnce(url: string, trusted: string | undefined, kind: Kind, signal: AbortSignal): Promise<IncomingFile> {
     const path = `incoming/${this.#random.bytes(16).toString('hex')}`;
     const file = join(this.#directory, path);
     const discard = () => rm(file, { force: true });
@@ -131,7 +133,7 @@ export class Incoming {
     return { mediaType: gauge.mediaType!, bytes: gauge.bytes, content: { path }, discard };
   }
 
-  /** Removes what processes have left that ended while they fetched. `now`: wall clock. */
+  /** Removes files of processes that ended during a fetch. `now`: wall clock. */
   async removeLeftovers(now: number): Promise<void> {
     const directory = join(this.#directory, 'incoming');
     for (const name of await readdir(directory)) {
@@ -142,7 +144,7 @@ export class Incoming {
   }
 }
 
-/** Counts what passes, and refuses it at its first bytes when it is of another kind. */
+/** Counts the bytes of a stream, and refuses another type at the first bytes. */
 class Gauge {
   readonly #kind: Kind;
   bytes = 0;
@@ -176,11 +178,17 @@ function checkedType(bytes: Uint8Array, kind: Kind): string {
   return mediaType;
 }
 
-function isPassing({ status }: Unfetchable): boolean {
-  return status !== undefined && (status >= 500 || passing.has(status));
+/** Throws for a failure that no further attempt mends. */
+function throwIfLasting(error: unknown): void {
+  if (isNoSpace(error)) throw storageFull(error);
+  if (error instanceof Unfetchable && !isPassing(error)) throw unusable(error);
 }
 
-/** undefined for what is no URL: then nothing is trusted. */
+function isPassing({ status }: Unfetchable): boolean {
+  return status !== undefined && (status >= 500 || retryableStatuses.has(status));
+}
+
+/** undefined for text that is no URL: then no origin is trusted. */
 function originOf(vendor: string | undefined): string | undefined {
   return vendor === undefined ? undefined : URL.parse(vendor)?.origin;
 }

@@ -1,34 +1,43 @@
-/** Files: keeps what was made for accounts, and gives it to whoever has a signed address of it, until it expires. */
+/** Stores generated files for accounts and serves them at signed addresses until they expire. */
+
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
-import { type Answer, definePlugin, type Endpoint, type Exchange, type Host, type Part } from '../../core/contract.ts';
-import { envelope } from '../../core/error-envelope.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import { accounts, database, files } from '../../core/vocabulary.ts';
+import {
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Host,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { accounts } from '../common/domain/accounts.ts';
+import { database } from '../common/domain/database.ts';
+import { files } from '../common/domain/stored-files.ts';
+import { envelope } from '../common/kit/error-envelope.ts';
 import { checkedExpiry, originFor, signedPath } from './address.ts';
+import type { ByteStore } from './bytes.ts';
 import { commandsOf } from './commands.ts';
 import { configSchema, type FilesConfig } from './config.ts';
+import { openDisk } from './disk.ts';
+import { FileService, noSuchFile } from './file-service.ts';
 import { Incoming } from './incoming.ts';
-import { Keeper, noSuchFile } from './keeper.ts';
 import { FileRows } from './rows.ts';
-import { openStore } from './store.ts';
 
 const sweepIntervalMs = 60_000;
 const leftoversIntervalMs = 3_600_000;
-/** Videos on slow lines; clients that take nothing are left earlier. */
+/** Allows for videos on slow lines; clients that stop reading are disconnected earlier. */
 const answerTimeoutMs = 3_600_000;
 
 export default definePlugin<FilesConfig>({
   name: 'files',
   config: configSchema,
-  needs: [database],
-  uses: [accounts],
-  provides: [files],
+  services: { requires: [database], optional: [accounts], provides: [files] },
   setup: (host, config) => setUpFiles(host, config),
 });
 
-async function setUpFiles(host: Host, config: FilesConfig): Promise<Part> {
-  const db = host.need(database);
+async function setUpFiles(host: Host, config: FilesConfig): Promise<PluginInstance> {
+  const db = host.get(database);
   await db.migrate('files', new URL('./migrations/', import.meta.url));
   const rows = new FileRows(db);
   const key = await loadKey(host, rows, config.secret);
@@ -42,13 +51,14 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<Part> {
     ensureRoom: (accountId) => keeper.ensureRoom(accountId),
     keep: (content, kind, owner, signal) => keeper.keep(content, kind, owner, signal),
     find: (accountId, fileId) => keeper.find(accountId, fileId),
+    expiries: (fileIds) => keeper.expiries(fileIds),
     read: (accountId, fileId) => keeper.read(accountId, fileId),
     answer: (accountId, fileId, exchange) => keeper.answer(accountId, fileId, exchange),
     address(fileId, askedHost) {
       const origin = config.origin === '' ? originFor(askedHost, listening) : config.origin;
       return origin + signedPath(key, host.schema, fileId, host.clock.now() + config.links);
     },
-    removeOfTask: (accountId, taskId) => keeper.removeOfTask(accountId, taskId),
+    removeFilesOfTask: (accountId, taskId) => keeper.removeFilesOfTask(accountId, taskId),
     removeOfAccount: (accountId) => keeper.removeOfAccount(accountId),
   });
   return {
@@ -70,11 +80,11 @@ async function setUpFiles(host: Host, config: FilesConfig): Promise<Part> {
   };
 }
 
-/** Addresses go on being good after a restart, and on every host of one database. */
+/** Keeps addresses valid after a restart, and on every host that shares the database. */
 async function loadKey(host: Host, rows: FileRows, configured: string): Promise<KeyObject> {
   if (host.mode === 'check') return createSecretKey(Buffer.alloc(32));
   const secret =
-    configured === '' ? await rows.settle('secret', host.random.bytes(32).toString('base64url')) : configured;
+    configured === '' ? await rows.getOrSetSetting('secret', host.random.bytes(32).toString('base64url')) : configured;
   return createSecretKey(Buffer.from(secret, 'utf8'));
 }
 
@@ -88,8 +98,8 @@ function keeperOf(
   config: FilesConfig,
   directory: string,
   rooms: { rows: FileRows; store: Awaited<ReturnType<typeof openStore>>; incoming: Incoming },
-): Keeper {
-  return new Keeper(
+): FileService {
+  return new FileService(
     {
       directory,
       retentionMs: config.retention,
@@ -102,7 +112,7 @@ function keeperOf(
   );
 }
 
-async function answerAddress(exchange: Exchange, host: Host, key: KeyObject, keeper: Keeper): Promise<Answer> {
+async function answerAddress(exchange: Exchange, host: Host, key: KeyObject, keeper: FileService): Promise<Answer> {
   const { params, query } = exchange.request;
   const fileId = params['file_id'] ?? '';
   const asked = { fileId, expires: query.get('expires') ?? '', signature: query.get('signature') ?? '' };
@@ -132,4 +142,11 @@ function noticesOf(config: FilesConfig) {
   if (config.origin !== '') return [];
   const text = 'files.origin is not set: addresses of files lead to this machine alone.';
   return [{ level: 'warning' as const, text }];
+}
+
+/** The S3 client is loaded only if a bucket is configured. */
+export async function openStore(directory: string, config: FilesConfig): Promise<ByteStore> {
+  if (config.s3.bucket === '') return openDisk(directory);
+  const { openBucket } = await import('./s3.ts');
+  return openBucket(directory, config.s3);
 }

@@ -1,11 +1,12 @@
-/** Every statement on the rows of files. */
+/** SQL of the rows of files. */
 import { type SQL, sql } from 'drizzle-orm';
-import { GatewayError } from '../../core/errors.ts';
-import type { Database, FileOwner, KeptFile, Orm } from '../../core/vocabulary.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Database, Orm } from '../common/domain/database.ts';
+import type { FileOwner, KeptFile } from '../common/domain/stored-files.ts';
 
 type Runner = Pick<Orm, 'execute'>;
 
-/** A row that is not there yet. */
+/** A file that has no row yet. */
 export interface NewFile {
   readonly id: string;
   readonly owner: FileOwner;
@@ -25,8 +26,8 @@ interface FileRow {
   readonly sweep_ms: string;
 }
 
-/** How long a row may say that its bytes are being written, and how long a sweep may take to delete what it has taken. */
-export const writingMs = 3_600_000;
+/** How long a row may be in `writing`, and how long a sweep holds its claim. */
+const writingMs = 3_600_000;
 const claimMs = 300_000;
 
 export class FileRows {
@@ -38,8 +39,8 @@ export class FileRows {
     this.#schema = schema;
   }
 
-  /** The value of a setting, which is `value` where there was none. */
-  async settle(name: string, value: string): Promise<string> {
+  /** The setting's value; sets it to `value` if there is none. */
+  async getOrSetSetting(name: string, value: string): Promise<string> {
     const settings = this.#table('file_settings');
     await this.#orm.execute(
       sql`insert into ${settings} (name, value) values (${name}, ${value}) on conflict do nothing`,
@@ -48,13 +49,25 @@ export class FileRows {
     return rows[0]!.value;
   }
 
-  /** A kept file by id, of this account or (undefined) of any. */
+  /** A stored file by id, of this account or (undefined) of any. */
   async find(id: string, accountId: string | undefined, now: number): Promise<KeptFile | undefined> {
     const whose = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
     return this.#findKept(sql`id = ${id} ${whose}`, now);
   }
 
-  /** The file that the task has under this number. */
+  /** When each of these stored files expires. */
+  async expiries(ids: readonly string[], now: number): Promise<ReadonlyMap<string, number>> {
+    if (ids.length === 0) return new Map();
+    const rows = await rowsOf<{ id: string; sweep_ms: string }>(
+      this.#orm,
+      sql`select id, (extract(epoch from sweep_at) * 1000)::bigint::text as sweep_ms from ${this.#files}
+        where id in (select value from json_array_elements_text(${JSON.stringify(ids)}::text::json))
+          and state = 'kept' and sweep_at > ${instant(now)}`,
+    );
+    return new Map(rows.map((row) => [row.id, Number(row.sweep_ms)]));
+  }
+
+  /** The task's file with this number. */
   async findOfTask(owner: FileOwner, now: number, runner: Runner = this.#orm): Promise<KeptFile | undefined> {
     const { accountId, taskId, number } = owner;
     return this.#findKept(sql`account_id = ${accountId} and task_id = ${taskId} and number = ${number}`, now, runner);
@@ -72,7 +85,7 @@ export class FileRows {
     return { id: row.id, mediaType: row.media_type, bytes: Number(row.bytes), expiresAt: Number(row.sweep_ms) };
   }
 
-  /** Throws when `bytes` more do not fit: forbidden for the account, overloaded for all together. */
+  /** Throws if `bytes` more do not fit: forbidden for the account's limit, overloaded for the gateway's. */
   async ensureRoom(accountId: string, bytes: number, limits: RoomLimits, runner: Runner = this.#orm): Promise<void> {
     const rows = await rowsOf<{ own: string; everything: string }>(
       runner,
@@ -91,21 +104,21 @@ export class FileRows {
   }
 
   /**
-   * States that the bytes will be written; whoever else was writing them has lost. Resolves with the file that is there
-   * already, if there is one. Throws as `ensureRoom` does.
+   * Inserts a row in `writing`, and supersedes a concurrent writer of the same file. Resolves with the file that exists
+   * already, if any. Throws like `ensureRoom`.
    */
   async begin(file: NewFile, limits: RoomLimits, now: number): Promise<KeptFile | undefined> {
     const { accountId, taskId, number } = file.owner;
     return this.#orm.transaction(async (transaction) => {
-      // One at a time, so that no two fit into the same room.
+      // Serialised, so that no two files use the same free space.
       await transaction.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
       const same = sql`account_id = ${accountId} and task_id = ${taskId} and number = ${number} and state <> 'gone'`;
-      // Whoever is writing it completes it before this is asked for it, or no more.
+      // A concurrent writer completes the row before this lock, or fails afterwards.
       await transaction.execute(sql`select id from ${this.#files} where ${same} for update`);
       const other = await this.findOfTask(file.owner, now, transaction);
       if (other !== undefined) return other;
       await this.ensureRoom(accountId, file.bytes, limits, transaction);
-      await transaction.execute(sql`${this.#dropping(now)} where ${same}`);
+      await transaction.execute(sql`${this.#markGone(now)} where ${same}`);
       await transaction.execute(
         sql`insert into ${this.#files}
             (id, account_id, task_id, number, state, media_type, bytes, created_at, sweep_at)
@@ -116,7 +129,7 @@ export class FileRows {
     });
   }
 
-  /** The bytes are there. false: the row was given up meanwhile, and they must go. */
+  /** Marks the bytes as stored. false: the row was superseded or removed, and the caller must delete the bytes. */
   async complete(id: string, expiresAt: number): Promise<boolean> {
     const rows = await rowsOf(
       this.#orm,
@@ -126,25 +139,25 @@ export class FileRows {
     return rows.length === 1;
   }
 
-  /** Whoever was writing it has failed: the next sweep deletes what there is. */
-  async giveUp(id: string, now: number): Promise<void> {
+  /** Marks a failed write: the next sweep deletes its bytes. */
+  async abandon(id: string, now: number): Promise<void> {
     await this.#orm.execute(sql`update ${this.#files} set state = 'gone', sweep_at = ${instant(now)} where id = ${id}`);
   }
 
   /**
-   * They are not found from now on. The next sweep deletes them, but for those that somebody may still be writing.
-   * Resolves with how many they are.
+   * Hides files at once. The next sweep deletes them, except those that another process may still be writing. Resolves
+   * with their number.
    */
   async remove(accountId: string, taskId: string | undefined, now: number): Promise<number> {
     const task = taskId === undefined ? sql`` : sql`and task_id = ${taskId}`;
     const rows = await rowsOf(
       this.#orm,
-      sql`${this.#dropping(now)} where account_id = ${accountId} ${task} and state <> 'gone' returning id`,
+      sql`${this.#markGone(now)} where account_id = ${accountId} ${task} and state <> 'gone' returning id`,
     );
     return rows.length;
   }
 
-  /** What may be had, by account; the largest first. */
+  /** Stored files by account; the largest first. */
   async usage(now: number): Promise<{ accountId: string; files: number; bytes: number }[]> {
     const rows = await rowsOf<{ account_id: string; files: string; bytes: string }>(
       this.#orm,
@@ -154,12 +167,12 @@ export class FileRows {
     return rows.map((row) => ({ accountId: row.account_id, files: Number(row.files), bytes: Number(row.bytes) }));
   }
 
-  #dropping(now: number): SQL {
+  #markGone(now: number): SQL {
     return sql`update ${this.#files} set state = 'gone',
       sweep_at = case when state = 'writing' then sweep_at else ${instant(now)} end`;
   }
 
-  /** Takes up to `limit` files whose time has come. Nobody else gets them for five minutes: `forget` them until then. */
+  /** Claims up to `limit` due files for five minutes: `forget` them until then. */
   async claim(limit: number, now: number): Promise<string[]> {
     const rows = await rowsOf<{ id: string }>(
       this.#orm,
@@ -172,7 +185,7 @@ export class FileRows {
     return rows.map(({ id }) => id);
   }
 
-  /** The bytes are deleted. */
+  /** Deletes the rows after their bytes. */
   async forget(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     const list = sql.join(
@@ -180,13 +193,13 @@ export class FileRows {
       sql`, `,
     );
     await this.#orm.transaction(async (transaction) => {
-      // Two deletions could each wait for an account that the other has counted.
+      // Without the lock, two deletions could each wait for an account that the other has counted.
       await this.#lock(transaction);
       await transaction.execute(sql`delete from ${this.#files} where id in (${list}) and state = 'gone'`);
     });
   }
 
-  /** For everything that changes what the store holds by the counts, until the transaction ends. */
+  /** Serialises all changes of the counted sizes until the transaction ends. */
   async #lock(runner: Runner): Promise<void> {
     await runner.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`files of ${this.#schema}`}, 0))`);
   }
@@ -208,7 +221,7 @@ export function storageFull(cause?: unknown): GatewayError {
   });
 }
 
-/** By way of text: drivers encode dates differently. */
+/** As text, since drivers encode dates differently. */
 function instant(milliseconds: number): SQL {
   return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
 }

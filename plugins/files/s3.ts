@@ -1,4 +1,4 @@
-/** Files in a bucket of an S3-compatible store. Loaded only where one is configured. */
+/** Files in a bucket of an S3-compatible store. Loaded only if one is configured. */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -7,24 +7,24 @@ import { S3Driver } from 'flydrive/drivers/s3';
 import { type ByteStore, keyOf, type Span } from './bytes.ts';
 import type { FilesConfig } from './config.ts';
 
-/** A presigned address is used at once: the client is redirected to it. */
+/** A presigned address is used at once, as the client is redirected to it. */
 const longestLinkMs = 300_000;
 
-/** `directory` is where files wait that are put by path. */
+/** `directory` holds the files that are stored by path. */
 export function openBucket(directory: string, config: FilesConfig['s3']): ByteStore {
   const { bucket, prefix } = config;
   const client = new S3Client(clientOptions(config));
   const driver = new S3Driver({ client, bucket, visibility: 'private', supportsACL: false });
-  const place = (id: string) => `${prefix}${keyOf(id)}`;
+  const objectKey = (id: string) => `${prefix}${keyOf(id)}`;
   const store: ByteStore = {
     async put(id, content, { mediaType, bytes }) {
       const options = { contentType: mediaType, contentLength: bytes };
-      if (content instanceof Uint8Array) await driver.put(place(id), content, options);
-      else await driver.putStream(place(id), createReadStream(join(directory, content.path)), options);
+      if (content instanceof Uint8Array) await driver.put(objectKey(id), content, options);
+      else await driver.putStream(objectKey(id), createReadStream(join(directory, content.path)), options);
     },
     async open(id, { first, last }: Span) {
       try {
-        const command = new GetObjectCommand({ Bucket: bucket, Key: place(id), Range: `bytes=${first}-${last}` });
+        const command = new GetObjectCommand({ Bucket: bucket, Key: objectKey(id), Range: `bytes=${first}-${last}` });
         const body = (await client.send(command)).Body as Readable;
         body.on('error', () => {});
         return { body, close: () => void body.destroy() };
@@ -33,14 +33,14 @@ export function openBucket(directory: string, config: FilesConfig['s3']): ByteSt
         throw error;
       }
     },
-    remove: (id) => driver.delete(place(id)),
+    remove: (id) => driver.delete(objectKey(id)),
     close: () => client.destroy(),
   };
   if (!config.redirect) return store;
   return {
     ...store,
     link: (id, { mediaType, disposition, lifetimeMs }) =>
-      driver.getSignedUrl(place(id), {
+      driver.getSignedUrl(objectKey(id), {
         // Seconds.
         expiresIn: Math.max(1, Math.floor(Math.min(lifetimeMs, longestLinkMs) / 1000)),
         contentType: mediaType,
@@ -54,7 +54,7 @@ function clientOptions(config: FilesConfig['s3']): S3ClientConfig {
   return {
     region,
     forcePathStyle: config.path_style,
-    // Trailing checksums are known to few stores but the first.
+    // Few stores other than S3 itself support trailing checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 3,

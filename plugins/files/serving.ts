@@ -1,29 +1,32 @@
-/** A kept file as an HTTP answer: head, ranges, conditions. Pure. RFC 9110, sections 13 and 14. */
-import type { ClientRequest, Headers } from '../../core/contract.ts';
-import { extensionOf } from '../../core/media-types.ts';
-import type { KeptFile } from '../../core/vocabulary.ts';
+/** HTTP answers for stored files: head, ranges, conditions. Pure. RFC 9110, sections 13 and 14. */
+import type { ClientRequest, Headers } from '../../core/contract/message.ts';
+import type { KeptFile } from '../common/domain/stored-files.ts';
+import { extensionOf } from '../common/kit/media-types.ts';
 import type { Span } from './bytes.ts';
 
-/** What is to be sent; without a span there is no body. */
+/** Without a span there is no body. */
 export interface Serving {
   readonly status: 200 | 206 | 304 | 416;
   readonly headers: Headers;
   readonly span?: Span;
 }
 
-/** `until`: wall-clock milliseconds until which the answer may be kept by its client alone. */
+/** `until`: wall-clock milliseconds until which the client may cache the answer privately. */
 export function servingOf(
   file: KeptFile,
   request: Pick<ClientRequest, 'headers'>,
   until: number,
   now: number,
 ): Serving {
-  const { headers: asked } = request;
+  const { headers: requestHeaders } = request;
   const tag = `"${file.id}"`;
   const headers = headersOf(file, tag, until, now);
-  if (isKnown(asked['if-none-match'], tag)) return { status: 304, headers };
+  if (isKnown(requestHeaders['if-none-match'], tag)) return { status: 304, headers };
   const whole: Span = { first: 0, last: file.bytes - 1 };
-  const range = asked['if-range'] === undefined || asked['if-range'] === tag ? asked['range'] : undefined;
+  const range =
+    requestHeaders['if-range'] === undefined || requestHeaders['if-range'] === tag
+      ? requestHeaders['range']
+      : undefined;
   const span = range === undefined ? whole : spanOf(range, file.bytes);
   if (span === undefined) {
     return { status: 416, headers: { 'content-range': `bytes */${file.bytes}`, 'cache-control': 'no-store' } };
@@ -51,10 +54,10 @@ function headersOf(file: KeptFile, tag: string, until: number, now: number): Hea
   return {
     'accept-ranges': 'bytes',
     etag: tag,
-    // The bytes of an id never change; the address is its reader's own.
+    // The bytes of an id never change; the address is private to its reader.
     'cache-control': `private, max-age=${seconds}, immutable`,
     'content-disposition': dispositionOf(file),
-    // The type is the content's; browsers show it, by itself or in a page, and nothing in it runs.
+    // Content type as sniffed; browsers show the file but run nothing in it.
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'",
     'cross-origin-resource-policy': 'cross-origin',
@@ -67,7 +70,7 @@ function isKnown(condition: string | undefined, tag: string): boolean {
   return condition.split(',', 100).some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === tag);
 }
 
-/** One range of bytes; `whole` for what may be ignored (several ranges, other units); undefined: none of it is there. */
+/** One range of bytes; `whole` if the header is ignored (several ranges, other units); undefined: not satisfiable. */
 function spanOf(range: string, bytes: number): Span | 'whole' | undefined {
   const match = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(range);
   if (match === null) return 'whole';

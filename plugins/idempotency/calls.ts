@@ -1,23 +1,26 @@
-/** Keyed calls of this process: who runs, who has ended, and what the database is still to be told of it. */
-import type { Clock, Log } from '../../core/contract.ts';
+/** Keyed calls of this process: running ones, ended ones, and updates that the database still lacks. */
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
 import type { KeyedCall } from './key.ts';
 import { inProgress, keyReused, lostAnswer, unavailable } from './refusals.ts';
 import type { KeyedRows, KnownCall } from './rows.ts';
-import type { Told } from './told.ts';
+import type { StoredAnswer } from './stored-answer.ts';
 
-/** Memory for answers that a database, slow or away, has not got yet; beyond it answers are lost, and the log says so. */
+/**
+ * Memory for answers that a slow or absent database has not stored yet; beyond it answers are lost and a warning is
+ * logged.
+ */
 const queueBytes = 64 * 2 ** 20;
-/** Calls that wait for the database at most; beyond that keyed calls are refused. */
+/** The most calls that wait for the database; beyond that keyed calls are refused. */
 const queueCalls = 10_000;
 const claimTries = 3;
 const writesAtOnce = 8;
 
-/** What became of a call: its answer, an answer that was not kept, or nothing, so that it may be tried again. */
-export type Ending = { readonly told: Told } | 'lost' | 'free';
+/** The end of a call: its answer, an answer that was not kept, or no execution, so that it may be retried. */
+export type Ending = { readonly told: StoredAnswer } | 'lost' | 'free';
 
-/** An answer that was given before, and to which request. */
+/** An earlier answer and the request that produced it. */
 export interface EarlierAnswer {
-  readonly told: Told;
+  readonly answer: StoredAnswer;
   readonly requestId: string;
 }
 
@@ -25,19 +28,21 @@ export interface CallsOptions {
   readonly rows: KeyedRows;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the ledger has, or may still get, a charge, or an attempt that may have run, of a request that was left behind. */
+  /** Whether an abandoned request has, or may still get, a charge or an attempt that may have run, in the ledger. */
   readonly mayBeCharged: (requestId: string) => Promise<boolean | 'open' | 'unknown'>;
-  /** Resolves when no crash can take how calls have ended by now. */
-  readonly safe: () => Promise<void>;
+  /** Resolves when the ends of calls so far are durable. */
+  readonly durable: () => Promise<void>;
 }
 
 interface Entry {
   readonly call: KeyedCall;
   readonly startedAt: number;
-  /** Set when it has ended; it stays here until the database knows. */
+  /** Set when it has ended; the entry stays until the database has it. */
   ending?: Ending;
-  /** The database's row is on its way out. */
+  /** The deletion of the database's row. */
   leaving?: Promise<void>;
+  /** The running query: resolves with the earlier call in the database, or undefined when this one runs. */
+  lookup?: Promise<KnownCall | undefined>;
 }
 
 export class Calls {
@@ -51,34 +56,49 @@ export class Calls {
   }
 
   /**
-   * undefined: the call is this exchange's to run, and it must be ended. Else what was answered before. Throws `conflict`
-   * where another body came under its key, its twin still runs, or the answer is lost; `overloaded` while the database
-   * cannot be asked: a promise that cannot be kept is not given.
+   * Undefined: this exchange runs the call and must end it. Otherwise the earlier answer. Throws `conflict` where
+   * its key was used with another body, a call with the same key is running, or the answer is lost; `overloaded`
+   * while the database cannot be asked, because idempotency cannot be guaranteed.
    */
   async enter(call: KeyedCall): Promise<EarlierAnswer | undefined> {
     const id = idOf(call);
-    for (let near = this.#entries.get(id); near !== undefined; near = this.#entries.get(id)) {
-      if (near.leaving === undefined) return this.#answerOf(near, call);
-      // A call that came to nothing: its key is free in a moment.
-      await near.leaving;
+    for (let local = this.#entries.get(id); local !== undefined; local = this.#entries.get(id)) {
+      if (local.lookup !== undefined) {
+        const known = await local.lookup;
+        if (known !== undefined) return earlierAnswer(known, call);
+        continue;
+      }
+      if (local.leaving === undefined) return this.#answerOf(local, call);
+      // A call without a result: its key is freed in a moment.
+      await local.leaving;
     }
     if (this.#entries.size >= queueCalls) throw unavailable();
     const entry: Entry = { call, startedAt: this.#options.clock.monotonic() };
     this.#entries.set(id, entry);
-    let known: KnownCall | undefined;
-    try {
-      known = await this.#claim(call);
-    } catch (error) {
-      // The mark may have been made all the same.
-      this.end(call, 'free');
-      throw unavailable(error);
-    }
-    if (known === undefined) return undefined;
-    this.#entries.delete(id);
-    return earlierAnswer(known, call);
+    entry.lookup = this.#lookUp(id, entry);
+    const known = await entry.lookup;
+    return known === undefined ? undefined : earlierAnswer(known, call);
   }
 
-  /** Nothing runs any more under the call's key. Known to this process at once, to the others in a moment. */
+  /**
+   * Asks the database once for all requests with this key that arrive meanwhile. Afterwards the entry is a running
+   * call, or removed.
+   */
+  async #lookUp(id: string, entry: Entry): Promise<KnownCall | undefined> {
+    try {
+      const known = await this.#claim(entry.call);
+      delete entry.lookup;
+      if (known !== undefined) this.#entries.delete(id);
+      return known;
+    } catch (error) {
+      delete entry.lookup;
+      // The row may have been written despite the error.
+      this.end(entry.call, 'free');
+      throw unavailable(error);
+    }
+  }
+
+  /** Ends the call with this key. This process has the end at once, others in a moment. */
   end(call: KeyedCall, ending: Ending): void {
     const entry = this.#entries.get(idOf(call));
     if (entry === undefined || entry.call !== call || entry.ending !== undefined) return;
@@ -88,7 +108,7 @@ export class Calls {
     if (this.#bytes > queueBytes) this.#lose(entry);
   }
 
-  /** Tells the database what has ended. Rejects when it cannot be told; then it waits for the next time. */
+  /** Stores ended calls in the database. Rejects when that fails; they are retried at the next flush. */
   flush(): Promise<void> {
     this.#flushing ??= this.#drain().finally(() => {
       this.#flushing = undefined;
@@ -96,7 +116,7 @@ export class Calls {
     return this.#flushing;
   }
 
-  /** Calls of this process are alive: others must not take them for forsaken. */
+  /** Renews this process's calls, so that other processes do not treat them as abandoned. */
   async renew(): Promise<void> {
     const calls = [...this.#entries.values()].map(({ call }) => call);
     if (calls.length > 0) await this.#options.rows.renew(calls);
@@ -106,20 +126,19 @@ export class Calls {
     if (call.fingerprint !== asked.fingerprint) throw keyReused();
     if (ending === 'lost') throw lostAnswer(call.requestId);
     if (ending === undefined || ending === 'free') throw inProgress(this.#options.clock.monotonic() - startedAt);
-    return { told: ending.told, requestId: call.requestId };
+    return { answer: ending.told, requestId: call.requestId };
   }
 
-  /** undefined: the database has it as running by this exchange. Else what it knows of an earlier one. */
+  /** Undefined: the database has it as running by this exchange. Otherwise the earlier call. */
   async #claim(call: KeyedCall): Promise<KnownCall | undefined> {
     const { rows } = this.#options;
     for (let tries = claimTries; tries > 0; tries--) {
       if (await rows.claim(call)) return undefined;
       const known = await rows.find(call);
       if (known === undefined) continue;
-      if (!known.forsaken || known.fingerprint !== call.fingerprint) return known;
+      if (!known.abandoned || known.fingerprint !== call.fingerprint) return known;
       const charged = await this.#options.mayBeCharged(known.requestId);
-      // A process that has not come back may have charged it in a journal that nobody else can read.
-      if (charged === 'open' || (charged === 'unknown' && !known.returned)) return known;
+      if (isUndecided(charged, known)) return known;
       if (charged === true) return { ...known, state: 'lost' };
       if (await rows.takeOver(call, known)) return undefined;
     }
@@ -132,15 +151,15 @@ export class Calls {
       await this.#freeRow(entry.call);
       this.#entries.delete(id);
     } catch (error) {
-      this.#options.log.warn({ error }, 'a key could not be freed; it is tried again');
-      // Until then its twins are told to wait.
+      this.#options.log.warn({ error }, 'a key could not be freed; retrying');
+      // Until then calls with the same key are refused as in progress.
       delete entry.leaving;
     }
   }
 
-  /** A crash that took that the call came to nothing would have it charged by an estimate, and its twin beside it. */
+  /** The void must be durable first: a crash that lost it would charge the call by an estimate, beside its retry. */
   async #freeRow(call: KeyedCall): Promise<void> {
-    await this.#options.safe();
+    await this.#options.durable();
     await this.#options.rows.free(call);
   }
 
@@ -153,7 +172,7 @@ export class Calls {
     }
   }
 
-  /** The database is told how one call ended; then it needs no place here any more. */
+  /** Stores the end of one call in the database; then it is removed here. */
   async #write(entry: Entry): Promise<void> {
     const { call, ending } = entry;
     const id = idOf(call);
@@ -161,7 +180,7 @@ export class Calls {
     if (this.#entries.get(id) !== entry || ending === undefined) return;
     if (ending === 'free') await this.#freeRow(call);
     else {
-      await this.#options.rows.finish({ call, told: ending === 'lost' ? undefined : ending.told });
+      await this.#options.rows.finish({ call, answer: ending === 'lost' ? undefined : ending.told });
       this.#bytes -= bytesOf(ending);
     }
     this.#entries.delete(id);
@@ -177,20 +196,25 @@ export class Calls {
   }
 }
 
-function earlierAnswer(known: KnownCall, call: KeyedCall): EarlierAnswer {
-  const { fingerprint, requestId, state, ageMs, told } = known;
-  if (fingerprint !== call.fingerprint) throw keyReused();
-  if (state === 'running') throw inProgress(ageMs);
-  if (told === undefined) throw lostAnswer(requestId);
-  return { told, requestId };
+/** A process that has not returned may have charged it in a journal that no other process can read. */
+function isUndecided(charged: boolean | 'open' | 'unknown', { returned }: KnownCall): boolean {
+  return charged === 'open' || (charged === 'unknown' && !returned);
 }
 
-/** What an answer takes in memory, about. */
+function earlierAnswer(known: KnownCall, call: KeyedCall): EarlierAnswer {
+  const { fingerprint, requestId, state, ageMs, answer } = known;
+  if (fingerprint !== call.fingerprint) throw keyReused();
+  if (state === 'running') throw inProgress(ageMs);
+  if (answer === undefined) throw lostAnswer(requestId);
+  return { answer, requestId };
+}
+
+/** The approximate memory of an answer. */
 function bytesOf(ending: Ending): number {
   return typeof ending === 'string' ? 0 : ending.told.body.length + 1_000;
 }
 
-/** Neither part holds a space: accounts are uuids, hashes hex. */
+/** Neither value contains a space: accounts are UUIDs, hashes are hex. */
 function idOf({ accountId, keyHash }: KeyedCall): string {
   return `${accountId} ${keyHash}`;
 }

@@ -1,8 +1,8 @@
-/** A body on its way to the client, of which a copy is kept, within bounds. */
-import type { AnswerBody } from '../../core/contract.ts';
-import { bytesOf, isWhole } from './told.ts';
+/** Copies a body on its way to the client, within bounds. */
+import type { AnswerBody } from '../../core/contract/message.ts';
+import { bytesOf, isWhole } from './stored-answer.ts';
 
-/** What has passed of a body. */
+/** The bytes of a body that have passed. */
 export class Copy {
   readonly #maxBytes: number;
   #chunks: Uint8Array[] = [];
@@ -13,7 +13,7 @@ export class Copy {
     this.#maxBytes = maxBytes;
   }
 
-  /** The body to hand on in its place. */
+  /** Returns the body to send in its place. */
   of(body: AnswerBody): AnswerBody {
     if (!isWhole(body)) return new Copying(body[Symbol.asyncIterator](), this);
     this.add(bytesOf(body));
@@ -31,7 +31,7 @@ export class Copy {
     this.#ended = true;
   }
 
-  /** undefined: its end has not come, or it is larger than what is kept. */
+  /** Undefined: it has not ended, or is larger than the limit. */
   whole(): Uint8Array | undefined {
     return this.#ended && this.#bytes <= this.#maxBytes ? Buffer.concat(this.#chunks) : undefined;
   }

@@ -1,14 +1,25 @@
-/** One answer and one charge for all requests of an account that carry the same Idempotency-Key and the same body. */
-import { type Answer, definePlugin, type Exchange, type Host, type Next, type Part } from '../../core/contract.ts';
-import { toGatewayError, UpstreamRefusal } from '../../core/errors.ts';
-import { duration, size, z } from '../../core/schema.ts';
-import { attempts, call, caller, type Database, database, ledger, usageReport } from '../../core/vocabulary.ts';
+/** One answer and one charge for all requests of an account with the same Idempotency-Key and the same body. */
+
+import {
+  definePlugin,
+  type Exchange,
+  type Host,
+  type Next,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { duration, size, z } from '../../core/contract/schema.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { attempts, call, usageReport } from '../common/domain/calls.ts';
+import { type Database, database, isUndecided } from '../common/domain/database.ts';
+import { ledger } from '../common/domain/ledger.ts';
 import { Calls, type Ending } from './calls.ts';
 import { Copy } from './copy.ts';
 import { type KeyedCall, readKey } from './key.ts';
 import { readOrMakeOwner } from './owner.ts';
 import { CallRows, type KeyedRows, type Lifetimes } from './rows.ts';
-import { tellAgain, toldAnswer, toldError } from './told.ts';
+import { replayAnswer, storedAnswer, storedError } from './stored-answer.ts';
 
 const leaseMs = 60_000;
 const renewIntervalMs = 15_000;
@@ -34,10 +45,9 @@ type Config = z.output<typeof configSchema>;
 export default definePlugin<Config>({
   name: 'idempotency',
   config: configSchema,
-  needs: [database],
-  uses: [ledger],
-  reads: [call, caller],
-  awaits: [attempts],
+  services: { requires: [database], optional: [ledger] },
+  requires: [call, caller],
+  requiresAtEnd: [attempts],
   setup: (host, config) => setUpIdempotency(host, config, sqlRows),
 });
 
@@ -46,13 +56,13 @@ async function sqlRows(host: Host, store: Database, lifetimes: Lifetimes): Promi
   return new CallRows(store, owner, lifetimes);
 }
 
-/** The plugin's setup with the table of the caller's choice. */
+/** Sets the plugin up with the given table. */
 export async function setUpIdempotency(
   host: Host,
   config: Config,
   rowsOf: (host: Host, store: Database, lifetimes: Lifetimes) => Promise<KeyedRows>,
-): Promise<Part> {
-  const store = host.need(database);
+): Promise<PluginInstance> {
+  const store = host.get(database);
   await store.migrate('idempotency', new URL('./migrations/', import.meta.url));
   const rows = await rowsOf(host, store, { keepMs: config.keep, leaseMs });
   const calls = new Calls({
@@ -60,56 +70,61 @@ export async function setUpIdempotency(
     clock: host.clock,
     log: host.log,
     mayBeCharged: (id) => mayBeCharged(host, id),
-    safe: async () => host.find(ledger)?.safe(),
+    durable: async () => host.find(ledger)?.safe(),
   });
   let left: readonly string[] = [];
   return {
-    applies: (endpoint) => endpoint.method === 'POST' && (endpoint.states?.includes(call) ?? false),
-    async handle(exchange, next) {
+    applies: (endpoint) => endpoint.method === 'POST' && (endpoint.setsOnOpen?.includes(call) ?? false),
+    // A retry gets the stored answer even if the account could not pay for another call.
+    admit: ({ request }) => (request.headers['idempotency-key'] === undefined ? undefined : 'later'),
+    handle(exchange, next) {
       const keyed = exchange.get(call).billable
         ? readKey(exchange.request, exchange.get(caller).accountId, exchange.id)
         : undefined;
       if (keyed === undefined) return next();
-      const earlier = await calls.enter(keyed);
-      return earlier === undefined
-        ? run(exchange, next, keyed, calls, config)
-        : tellAgain(earlier.told, earlier.requestId);
+      return calls
+        .enter(keyed)
+        .then((earlier) =>
+          earlier === undefined
+            ? run(exchange, next, keyed, calls, config)
+            : replayAnswer(earlier.answer, earlier.requestId),
+        );
     },
     async start() {
-      left = await rows.leftRunning();
+      left = await rows.findRunning();
       host.every(flushIntervalMs, 'keep answers of keyed calls', () => calls.flush());
       host.every(renewIntervalMs, 'renew keyed calls', () => calls.renew());
       host.every(expiryIntervalMs, 'forget old keys', () => rows.deleteExpired());
     },
-    // The journal has been recovered by now: what it had of these calls is in the ledger.
-    listening: () => rows.forsake(left),
+    // The journal has been recovered by now: its records of these calls are in the ledger.
+    listening: () => rows.abandon(left),
     stop: () => calls.flush(),
   };
 }
 
 /**
- * A request whose process has died, or was silent: charged, charged perhaps (its hold is open), or not. What ran in vain
- * counts as charged: a second run could be billed by a vendor, and be charged, beside the answer that its process still
- * has. Without a ledger nothing is.
+ * Whether a request of a dead or silent process was charged: yes, possibly (money is set aside for it), or no. A request
+ * that ran in vain counts as charged: a second run could be billed by a vendor, and be charged, beside the answer
+ * that its process still has. Without a ledger it is never charged.
  */
 async function mayBeCharged(host: Host, requestId: string): Promise<boolean | 'open' | 'unknown'> {
   const books = host.find(ledger);
   if (books === undefined) return false;
   const end = await books.endOf(requestId);
   if (end === undefined) return 'unknown';
-  return end === 'open' ? 'open' : end === 'SETTLE' || end === 'in_vain';
+  return end === 'open' ? 'open' : end === 'charged' || end === 'in_vain';
 }
 
-/** Runs the call, and keeps what its client is told, also where the client is told it in vain. */
+/** Runs the call and stores its answer, even if the client has disconnected. */
 async function run(exchange: Exchange, next: Next, keyed: KeyedCall, calls: Calls, config: Config): Promise<Answer> {
   const copy = new Copy(config.max_bytes);
   let answer: Answer | undefined;
   let failure: { readonly error: unknown } | undefined;
   exchange.defer(() => calls.end(keyed, endingOf(exchange, copy, answer, failure)));
-  exchange.outlive({ longestMs: config.finish, maxBytes: Number.POSITIVE_INFINITY });
+  exchange.continueAfterDisconnect({ longestMs: config.finish, maxBytes: Number.POSITIVE_INFINITY });
   try {
     const given = await next();
-    // Plugins further out, and the core, add headers of their own to this one answer; what is kept stays as it is now.
+    // Outer plugins and the core add headers to this one answer; the stored answer stays as it is now.
     answer = { ...given, headers: { ...given.headers } };
     given.body = copy.of(given.body);
     return given;
@@ -119,26 +134,27 @@ async function run(exchange: Exchange, next: Next, keyed: KeyedCall, calls: Call
   }
 }
 
-/** Kept is what was answered, and a failure that may have run: to run it again could be billed twice. */
+/** Answers are stored, and failures of calls that may have run: running those again could be billed twice. */
 function endingOf(
   exchange: Exchange,
   copy: Copy,
   answer: Answer | undefined,
   failure: { readonly error: unknown } | undefined,
 ): Ending {
-  const ran = mayHaveRun(exchange);
+  const ran = mayHaveRun(exchange) || isUndecided(failure?.error);
   if (answer !== undefined) {
     if (answer.status >= 400 && !ran) return 'free';
     const body = copy.whole();
-    return body === undefined ? 'lost' : { told: toldAnswer(answer.status, answer.headers, body) };
+    return body === undefined ? 'lost' : { told: storedAnswer(answer.status, answer.headers, body) };
   }
   if (!ran) return 'free';
   const { signal } = exchange;
   const reason: unknown = signal.aborted ? signal.reason : failure?.error;
   const error = toGatewayError(reason);
-  // A client that has left was told nothing.
-  const told = error.kind === 'client_left' ? undefined : toldError(reason instanceof UpstreamRefusal ? reason : error);
-  return told === undefined ? 'lost' : { told };
+  // A disconnected client received nothing.
+  const storedForm =
+    error.kind === 'client_left' ? undefined : storedError(reason instanceof UpstreamRefusal ? reason : error);
+  return storedForm === undefined ? 'lost' : { told: storedForm };
 }
 
 function mayHaveRun(exchange: Exchange): boolean {

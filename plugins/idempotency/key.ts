@@ -1,12 +1,12 @@
-/** What makes two requests the same: their account, their Idempotency-Key, and all that decides on the answer. Pure. */
+/** The identity of a request: its account, its Idempotency-Key, and everything that determines the answer. Pure. */
 import { createHash, hash } from 'node:crypto';
-import type { ClientRequest } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { ClientRequest } from '../../core/contract/message.ts';
 
-/** Official SDKs that send keys of their own write `stainless-<language>-retry-<uuid>`; any name within bounds will do. */
+/** Official SDKs that generate keys send `stainless-<language>-retry-<uuid>`; any name within bounds is accepted. */
 const legalKey = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
-/** A request that carries a key. Hashes are SHA-256 in hex: what clients write into keys is nobody's business. */
+/** A request with a key. Hashes are SHA-256 in hex: clients may put private data into keys. */
 export interface KeyedCall {
   readonly accountId: string;
   readonly keyHash: string;
@@ -15,7 +15,7 @@ export interface KeyedCall {
   readonly requestId: string;
 }
 
-/** undefined: it carries no key. Throws `invalid_request` for a key that is empty, too long or not printable. */
+/** Undefined: it has no key. Throws `invalid_request` for a key that is empty, too long or not printable. */
 export function readKey(request: ClientRequest, accountId: string, requestId: string): KeyedCall | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
@@ -28,7 +28,7 @@ export function readKey(request: ClientRequest, accountId: string, requestId: st
   return { accountId, keyHash: hash('sha256', key), fingerprint: fingerprintOf(request), requestId };
 }
 
-/** The query decides on the form of streams; the API key that it may carry does not. */
+/** The query determines the form of streams; an API key in it has no influence. */
 function fingerprintOf(request: ClientRequest): string {
   const { path, query } = request;
   const form = [...query].filter(([name]) => name !== 'key').sort(byName);
@@ -39,7 +39,7 @@ function fingerprintOf(request: ClientRequest): string {
     .digest('hex');
 }
 
-/** A form without its boundary: clients draw a new one each time that they send the same form. */
+/** A form without its boundary: clients generate a new one each time they send the same form. */
 function contentOf({ headers, body }: ClientRequest): Uint8Array {
   const boundary = /^multipart\/[^;]+;.*?boundary="?([^";]{1,70})"?/i.exec(headers['content-type'] ?? '')?.[1];
   if (boundary === undefined) return body;

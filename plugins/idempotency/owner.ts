@@ -1,11 +1,11 @@
-/** The name of whoever works in this data directory: made once, so that a restart knows what the run before it left. */
+/** The owner name of this data directory: created once, so that a restart recognises the previous run's calls. */
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Random } from '../../core/contract.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
 
 const format = /^[0-9a-f]{32}$/;
 
-/** Throws when the directory cannot be written. Of several gateways that start here at once all get the same name. */
+/** Throws when the directory cannot be written. Several gateways that start here at once get the same name. */
 export async function readOrMakeOwner(directory: string, random: Random): Promise<string> {
   const path = join(directory, 'idempotency.owner');
   const known = await readOwner(path);
@@ -15,7 +15,7 @@ export async function readOrMakeOwner(directory: string, random: Random): Promis
   const draft = `${path}.${made}`;
   await writeFile(draft, `${made}\n`, { flag: 'wx', flush: true });
   try {
-    // The file appears whole or not at all; whoever comes second takes the first one's name.
+    // The file appears whole or not at all; later creators take the existing name.
     await link(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

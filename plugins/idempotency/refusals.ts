@@ -1,12 +1,15 @@
-/** Why a keyed call is not run: the words that its client reads. Pure. */
-import { GatewayError } from '../../core/errors.ts';
-import { originHeader } from './told.ts';
+/** Errors for keyed calls that are not run. Pure. */
+import { GatewayError } from '../../core/contract/errors.ts';
+import { originHeader } from './stored-answer.ts';
 
 const field = 'idempotency-key';
 const shortestWaitMs = 1_000;
 const longestWaitMs = 15_000;
 
-/** Its twin runs. The longer it has run, the longer it is likely to take: official SDKs wait as long as they are told. */
+/**
+ * A call with the same key is running. The longer it has run, the longer it is likely to take: official SDKs wait
+ * as long as the response says.
+ */
 export function inProgress(ageMs: number): GatewayError {
   return new GatewayError(
     'conflict',
@@ -28,7 +31,7 @@ export function keyReused(): GatewayError {
   });
 }
 
-/** It ran, and may have been charged, but nobody can say what was answered. */
+/** It ran and may have been charged, but its answer is unknown. */
 export function lostAnswer(requestId: string): GatewayError {
   return new GatewayError(
     'conflict',

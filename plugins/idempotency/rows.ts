@@ -1,26 +1,26 @@
-/** The statements on the table of keyed calls. The database's clock alone decides: processes disagree about the time. */
+/** SQL statements on the table of keyed calls. Only the database's clock is used: the clocks of processes differ. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database } from '../common/domain/database.ts';
 import type { KeyedCall } from './key.ts';
-import { decodeTold, encodeHead, type Told } from './told.ts';
+import { decodeStoredAnswer, encodeHead, type StoredAnswer } from './stored-answer.ts';
 
-/** A call under the same key, as the database has it. */
+/** A call with the same key in the database. */
 export interface KnownCall {
   readonly fingerprint: string;
   readonly requestId: string;
   readonly state: 'running' | 'answered' | 'lost';
-  /** It runs, but whoever ran it has not been heard of for the length of a lease. */
-  readonly forsaken: boolean;
-  /** The process that ran it has come back since, and the ledger has all that its journal had. */
+  /** It runs, but its process has not renewed it for the length of a lease. */
+  readonly abandoned: boolean;
+  /** The process that ran it has returned since, and the ledger has all of its journal. */
   readonly returned: boolean;
   readonly ageMs: number;
-  readonly told: Told | undefined;
+  readonly answer: StoredAnswer | undefined;
 }
 
-/** A call that has ended; without `told` its answer is lost. */
+/** A call that has ended; without `answer` its answer is lost. */
 export interface EndedCall {
   readonly call: KeyedCall;
-  readonly told: Told | undefined;
+  readonly answer: StoredAnswer | undefined;
 }
 
 interface Row {
@@ -35,15 +35,15 @@ interface Row {
 }
 
 export interface Lifetimes {
-  /** How long a key lives, and how long a process may be silent that works on one. */
+  /** How long a key lives, and how long a process may work on one without renewing it. */
   readonly keepMs: number;
   readonly leaseMs: number;
 }
 
-/** What keyed calls ask of their table. */
+/** The operations on keyed calls. */
 export type KeyedRows = Pick<
   CallRows,
-  'claim' | 'find' | 'takeOver' | 'finish' | 'free' | 'renew' | 'leftRunning' | 'forsake' | 'deleteExpired'
+  'claim' | 'find' | 'takeOver' | 'finish' | 'free' | 'renew' | 'findRunning' | 'abandon' | 'deleteExpired'
 >;
 
 export class CallRows {
@@ -52,7 +52,7 @@ export class CallRows {
   readonly #owner: string;
   readonly #lifetimes: Lifetimes;
 
-  /** `owner` outlives this process, and works nowhere else at the same time. */
+  /** `owner` outlives this process and is used by no other at the same time. */
   constructor(database: Database, owner: string, lifetimes: Lifetimes) {
     this.#owner = owner;
     this.#database = database;
@@ -60,7 +60,7 @@ export class CallRows {
     this.#lifetimes = lifetimes;
   }
 
-  /** Marks the call as running. false: there is one under its key, alive. */
+  /** Marks the call as running. False: a live call has its key. */
   async claim(call: KeyedCall): Promise<boolean> {
     const rows = await this.#rows<object>(sql`
       insert into ${this.#table} as known
@@ -83,19 +83,19 @@ export class CallRows {
         (extract(epoch from now() - created_at) * 1000)::bigint::text as age, told, encode(body, 'base64') as body
       from ${this.#table} where account_id = ${accountId} and key_hash = ${keyHash}`);
     if (row === undefined) return undefined;
-    const { fingerprint, request_id: requestId, state, forsaken, returned, age, told, body } = row;
+    const { fingerprint, request_id: requestId, state, forsaken, returned, age, told: answer, body } = row;
     return {
       fingerprint,
       requestId,
       state,
-      forsaken,
+      abandoned: forsaken,
       returned,
       ageMs: Number(age),
-      told: state === 'answered' ? decodeTold(told!, Buffer.from(body!, 'base64')) : undefined,
+      answer: state === 'answered' ? decodeStoredAnswer(answer!, Buffer.from(body!, 'base64')) : undefined,
     };
   }
 
-  /** Takes a forsaken call's place; false: somebody else did, or its process was heard of. */
+  /** Replaces an abandoned call; false: another process did so, or its process has renewed it. */
   async takeOver(call: KeyedCall, forsaken: KnownCall): Promise<boolean> {
     const rows = await this.#rows<object>(sql`
       update ${this.#table} set request_id = ${call.requestId}::uuid, owner = ${this.#owner}, lease_until = ${this.#in('leaseMs')},
@@ -106,12 +106,12 @@ export class CallRows {
     return rows.length > 0;
   }
 
-  /** Keeps what was answered; the key's lifetime begins now. A call that was taken over keeps nothing. */
-  async finish({ call, told }: EndedCall): Promise<void> {
-    const body = told === undefined ? null : Buffer.from(told.body).toString('base64');
+  /** Stores the answer; the key's lifetime begins now. A call that was taken over stores nothing. */
+  async finish({ call, answer }: EndedCall): Promise<void> {
+    const body = answer === undefined ? null : Buffer.from(answer.body).toString('base64');
     await this.#database.orm.execute(sql`
-      update ${this.#table} set state = ${told === undefined ? 'lost' : 'answered'}, expires_at = ${this.#in('keepMs')},
-        told = ${told === undefined ? null : encodeHead(told)}::text, body = decode(${body}::text, 'base64')
+      update ${this.#table} set state = ${answer === undefined ? 'lost' : 'answered'}, expires_at = ${this.#in('keepMs')},
+        told = ${answer === undefined ? null : encodeHead(answer)}::text, body = decode(${body}::text, 'base64')
       where ${this.#own(call)}`);
   }
 
@@ -120,7 +120,7 @@ export class CallRows {
     await this.#database.orm.execute(sql`delete from ${this.#table} where ${this.#own(call)}`);
   }
 
-  /** Says that this process still works on these. */
+  /** Records that this process still works on these. */
   async renew(calls: readonly KeyedCall[]): Promise<void> {
     const ids = JSON.stringify(calls.map(({ accountId, keyHash, requestId }) => [accountId, keyHash, requestId]));
     await this.#database.orm.execute(sql`
@@ -130,8 +130,8 @@ export class CallRows {
         and known.state = 'running'`);
   }
 
-  /** Requests that earlier processes of this owner left running; to be asked before this one runs any. */
-  async leftRunning(): Promise<readonly string[]> {
+  /** Requests that earlier processes of this owner left running; to be read before this one runs any. */
+  async findRunning(): Promise<readonly string[]> {
     const rows = await this.#rows<{ request_id: string }>(sql`
       select request_id::text as request_id from ${this.#table}
       where owner = ${this.#owner} and state = 'running' and lease_until > '-infinity'`);
@@ -139,11 +139,11 @@ export class CallRows {
   }
 
   /**
-   * What an earlier process of this owner left running is forsaken at once: nobody waits for its lease. To be called when
-   * the ledger has what that process's journal had. Each is named, because this statement may come late: behind calls that
-   * this process has let in, or, when it has died too, behind those of the next.
+   * Abandons calls that an earlier process of this owner left running, without waiting for their leases. Call it
+   * when the ledger has that process's journal. Each call is named, because this statement may execute late: after
+   * calls that this process has admitted, or, if it has died too, after those of the next.
    */
-  async forsake(requestIds: readonly string[]): Promise<void> {
+  async abandon(requestIds: readonly string[]): Promise<void> {
     if (requestIds.length === 0) return;
     await this.#database.orm.execute(sql`
       update ${this.#table} set lease_until = '-infinity'

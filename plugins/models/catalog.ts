@@ -1,6 +1,9 @@
-/** The catalogue: the models of the configuration that somebody can serve, found by id or alias. Pure. */
-import type { Endpoint, Notice } from '../../core/contract.ts';
-import type { Catalog, Model, Providers } from '../../core/vocabulary.ts';
+/** The catalogue: configured models with a usable target, by id or alias. Pure. */
+import type { Endpoint, Notice } from '../../core/contract/contract.ts';
+import { didYouMean } from '../../core/contract/near-names.ts';
+import type { Catalog, Model } from '../common/domain/models.ts';
+import type { PlanTerms } from '../common/domain/plans.ts';
+import type { Providers } from '../common/domain/upstreams.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 import { reportPrices } from './price-report.ts';
 
@@ -17,9 +20,9 @@ export function buildCatalog(config: ModelsConfig, providers: Providers): Catalo
   return { find: (id) => byName.get(id), list: () => models };
 }
 
-/** Of these models those that some endpoint of the gateway takes: what nobody can ask for is not on offer. */
-export function takenBy(endpoints: readonly Endpoint[], models: readonly Model[]): readonly Model[] {
-  const kinds = new Set<string>(['chat', ...endpoints.flatMap(({ takes }) => takes ?? [])]);
+/** Models of a kind that some endpoint of the gateway accepts; others are not offered. */
+export function offeredBy(endpoints: readonly Endpoint[], models: readonly Model[]): readonly Model[] {
+  const kinds = new Set<string>(['chat', ...endpoints.flatMap(({ modelKind: takes }) => takes ?? [])]);
   return models.every(({ kind }) => kinds.has(kind)) ? models : models.filter(({ kind }) => kinds.has(kind));
 }
 
@@ -30,10 +33,11 @@ function toModel(id: string, section: ModelConfig): Model {
     created: section.created,
     displayName: section.display_name ?? id,
     kind: section.kind,
-    targets: section.targets.map(({ provider, model, weight, traits, cost }) => ({
+    targets: section.targets.map(({ provider, model, weight, headers, traits, cost }) => ({
       provider,
       model: model ?? id,
       weight,
+      ...(headers === undefined ? {} : { headers }),
       ...(traits === undefined ? {} : { traits }),
       ...(cost === undefined ? {} : { cost }),
     })),
@@ -43,35 +47,81 @@ function toModel(id: string, section: ModelConfig): Model {
     ...(section.cost === undefined ? {} : { cost: section.cost }),
     ...(section.multiplier === undefined ? {} : { multiplier: section.multiplier }),
     ...(section.traits === undefined ? {} : { traits: section.traits }),
-    ...(section.choose === undefined ? {} : { choose: section.choose }),
+    ...(section.strategy === undefined ? {} : { strategy: section.strategy }),
     ...(section.hedge === undefined ? {} : { hedgeAfterMs: section.hedge }),
   };
 }
 
-/** What `check` tells: one sentence for each matter, however many models it concerns. */
+/** Notices of `check`: one sentence per subject, however many models it concerns. */
 export function catalogNotices(config: ModelsConfig, providers: Providers): Notice[] {
   const entries = Object.entries(config);
-  const usable = (section: ModelConfig) =>
-    section.targets.some(({ provider }) => providers.find(provider) !== undefined);
-  const orphans = entries.filter(([, section]) => !usable(section)).map(([id]) => id);
-  const unpriced = entries.filter(([, section]) => section.price === undefined).map(([id]) => id);
-  const examples = entries.filter(([, section]) => section.price_source === 'example').map(([id]) => id);
-  const named = new Set(entries.flatMap(([, section]) => section.targets.map((target) => target.provider)));
-  const missing = [...named].filter((name) => providers.find(name) === undefined);
+  const idsOf = (isMeant: (section: ModelConfig) => boolean) =>
+    entries.flatMap(([id, section]) => (isMeant(section) ? [id] : []));
+  const isUsable = ({ provider }: { provider: string }) => providers.find(provider) !== undefined;
+  const named = new Set(entries.flatMap(([, section]) => section.targets.map(({ provider }) => provider)));
+  const configured = providers.configured?.();
+  const unusable = [...named].filter((provider) => !isUsable({ provider }));
   const notices: Notice[] = [];
-  const tell = (level: Notice['level'], sentence: string, names: readonly string[]) => {
+  const addNotice = (level: Notice['level'], sentence: string, names: readonly string[]) => {
     if (names.length > 0) notices.push({ level, text: `${sentence}: ${names.join(', ')}` });
   };
-  tell('warning', 'models without a price are not sold', unpriced);
-  tell('warning', 'models without any usable target are left out', orphans);
-  tell('info', 'models with an example price; check it before you sell them', examples);
-  tell('info', 'targets name providers that are not configured or have no key', missing);
+  addNotice(
+    'warning',
+    'models without a price are not sold',
+    idsOf(({ price }) => price === undefined),
+  );
+  addNotice(
+    'warning',
+    'models without any usable target are left out',
+    idsOf(({ targets }) => !targets.some(isUsable)),
+  );
+  addNotice(
+    'info',
+    'models with an example price; check it before you sell them',
+    idsOf((it) => it.price_source === 'example'),
+  );
+  if (configured === undefined)
+    addNotice('info', 'targets name providers that are not configured or have no key', unusable);
+  // Those without a key are reported where they are configured.
+  for (const name of configured === undefined ? [] : unusable.filter((one) => !configured.includes(one)))
+    notices.push(
+      unknownProvider(
+        name,
+        idsOf(({ targets }) => targets.some(({ provider }) => provider === name)),
+        configured!,
+      ),
+    );
   return notices;
+}
+
+function unknownProvider(name: string, models: readonly string[], configured: readonly string[]): Notice {
+  const text = `there is no provider "${name}", which ${listed(models)} ${models.length === 1 ? 'has' : 'have'} as a target${didYouMean(name, configured)}`;
+  return { level: 'warning', text };
+}
+
+/** Models that plans allow and the catalogue does not have. */
+export function planNotices(config: ModelsConfig, plans: readonly PlanTerms[]): Notice[] {
+  const known = new Set(Object.entries(config).flatMap(([id, { aliases }]) => [id, ...aliases]));
+  const byModel = new Map<string, string[]>();
+  for (const { name, models = [] } of plans)
+    for (const model of models) if (!known.has(model)) byModel.set(model, [...(byModel.get(model) ?? []), `"${name}"`]);
+  return [...byModel].map(([model, names]) => ({
+    level: 'warning',
+    text: `there is no model "${model}", which ${names.length === 1 ? 'the plan' : 'the plans'} ${listed(names)} ${names.length === 1 ? 'allows' : 'allow'}${didYouMean(model, known)}`,
+  }));
+}
+
+const mostListed = 5;
+
+function listed(names: readonly string[]): string {
+  if (names.length > mostListed)
+    return `${names.slice(0, mostListed - 1).join(', ')} and ${names.length - mostListed + 1} more`;
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
 const soonMs = 30 * 86_400_000;
 
-/** Prices that do not hold throughout, or that change soon. */
+/** Prices with gaps, or that change soon. */
 export function priceNotices(config: ModelsConfig, at: number): Notice[] {
   const { gaps, endings } = reportPrices(config, undefined, at, soonMs);
   return [

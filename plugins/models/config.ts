@@ -1,9 +1,13 @@
-/** What an operator writes about models: who owns one, who serves it, how large it is and what it costs. */
-import type { PriceBook } from '../../core/prices.ts';
-import { count, durationOrOff, ratio, z } from '../../core/schema.ts';
-import { traitsSchema } from '../../core/traits.ts';
-import type { UsageClass } from '../../core/usage.ts';
-import type { Model } from '../../core/vocabulary.ts';
+/** Settings of models: owner, targets, sizes and price. */
+
+import { renamed } from '../../core/contract/renamed.ts';
+import { count, durationOrOff, z } from '../../core/contract/schema.ts';
+import { headersSchema } from '../common/domain/headers-schema.ts';
+import type { Model } from '../common/domain/models.ts';
+import { ratio } from '../common/domain/money-schema.ts';
+import type { PriceBook } from '../common/domain/prices.ts';
+import { traitsSchema } from '../common/domain/traits.ts';
+import type { UsageClass } from '../common/domain/usage.ts';
 import { lacks, priceSchema } from './price-config.ts';
 
 /** Any printable text without spaces, `?` or `#`, so that it fits a path: `vendor/model:tag` is fine. */
@@ -16,7 +20,7 @@ const shortTarget = z.string().transform((text, context) => {
   const provider = slash === -1 ? text : text.slice(0, slash);
   const model = slash === -1 ? undefined : text.slice(slash + 1);
   if (providerName.safeParse(provider).success && model !== '')
-    return { provider, model, weight: 0, traits: undefined, cost: undefined };
+    return { provider, model, weight: 0, headers: undefined, traits: undefined, cost: undefined };
   context.addIssue({ code: 'custom', message: 'must be a provider, or provider/upstream-model' });
   return z.NEVER;
 });
@@ -30,6 +34,9 @@ const longTarget = z.strictObject({
     .max(1_000_000)
     .default(0)
     .describe('Share of the first tries. 0: none, tried in the listed order after the others.'),
+  headers: headersSchema
+    .optional()
+    .describe("Headers that are sent with this model's requests to this provider, over the provider's own."),
   traits: traitsSchema.optional().describe('What is particular of the model at this provider.'),
   cost: priceSchema
     .optional()
@@ -43,50 +50,52 @@ const created = z.union([z.number(), z.string()]).transform((value, context) => 
   return z.NEVER;
 });
 
-const modelSchema = z
-  .strictObject({
-    owned_by: z.string().min(1).max(100).describe('Group that owns the model, as clients see it.'),
-    targets: z
-      .array(z.union([shortTarget, longTarget]))
-      .min(1)
-      .max(100)
-      .describe(
-        'Who serves it: provider, provider/upstream-model or { provider, model, weight }; tried in this order.',
-      ),
-    context: count().optional().describe('Largest input, in tokens.'),
-    max_output: count().optional().describe('Largest output, in tokens.'),
-    kind: z.enum(['chat', 'image', 'video']).default('chat').describe('What it makes: chat, image or video.'),
-    display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
-    created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
-    price: priceSchema
-      .optional()
-      .describe(
-        "'free', USD by class with its tiers, or a list of such versions. Without a price the model is not sold.",
-      ),
-    price_source: z.string().min(1).optional().describe("Where the price was read: a URL, or 'example'."),
-    cost: priceSchema.optional().describe('What the operator pays, written like a price. Sales below it are refused.'),
-    below_cost: z.boolean().default(false).describe('true: the model may be sold below its cost.'),
-    multiplier: ratio()
-      .optional()
-      .describe("Ratio on the model's price, on top of the plan's and the account's; default: 1."),
-    traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
-    choose: z
-      .enum(['listed', 'fastest'])
-      .optional()
-      .describe('Which target is asked first: listed (in this order, by weight) or fastest. Default: as `route` says.'),
-    hedge: durationOrOff()
-      .optional()
-      .describe('How long a target may be silent before another is asked beside it, or off. Default: as `route` says.'),
-    aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
-  })
-  .superRefine((model, context) => {
-    const { price } = model;
-    if (price === undefined) return;
-    const missing = missingClasses(price, model.kind);
-    if (missing === undefined) return;
-    const message = `a price of the kind "${model.kind}" names ${missing.join(' or ')}; write 0 where nothing is owed`;
-    context.addIssue({ code: 'custom', path: ['price'], message });
-  });
+const settings = z.strictObject({
+  owned_by: z.string().min(1).max(100).describe('Group that owns the model, as clients see it.'),
+  targets: z
+    .array(z.union([shortTarget, longTarget]))
+    .min(1)
+    .max(100)
+    .describe('Who serves it: provider, provider/upstream-model or { provider, model, weight }; tried in this order.'),
+  context: count().optional().describe('Largest input, in tokens.'),
+  max_output: count().optional().describe('Largest output, in tokens.'),
+  kind: z.enum(['chat', 'image', 'video']).default('chat').describe('What it makes: chat, image or video.'),
+  display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
+  created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
+  price: priceSchema
+    .optional()
+    .describe(
+      "'free', USD by class with its tiers, or a list of such versions. Without a price the model is not sold.",
+    ),
+  price_source: z.string().min(1).optional().describe("Where the price was read: a URL, or 'example'."),
+  cost: priceSchema.optional().describe('What the operator pays, written like a price. Sales below it are refused.'),
+  below_cost: z.boolean().default(false).describe('true: the model may be sold below its cost.'),
+  multiplier: ratio()
+    .optional()
+    .describe("Ratio on the model's price, on top of the plan's and the account's; default: 1."),
+  traits: traitsSchema.optional().describe('How the model wants to be asked when a request is translated for it.'),
+  strategy: z
+    .enum(['ordered', 'fastest'])
+    .optional()
+    .describe(
+      'Which target is tried first: ordered (as listed, by weight) or fastest. Default: the setting of `route`.',
+    ),
+  hedge: durationOrOff()
+    .optional()
+    .describe('How long a target may be silent before another is asked beside it, or off. Default: as `route` says.'),
+  aliases: z.array(modelId).max(100).prefault([]).describe('Other ids that mean this model; they are not listed.'),
+});
+
+const modelSchema = renamed(settings, {
+  choose: { to: 'strategy', values: { listed: 'ordered', fastest: 'fastest' } },
+}).superRefine((model, context) => {
+  const { price } = model;
+  if (price === undefined) return;
+  const missing = missingClasses(price, model.kind);
+  if (missing === undefined) return;
+  const message = `the price of a model of the kind "${model.kind}" must name ${missing.join(' or ')}; write 0 where nothing is owed`;
+  context.addIssue({ code: 'custom', path: ['price'], message });
+});
 
 /** The classes of which a price of this kind must name one, if it names none. */
 export function missingClasses(price: PriceBook, kind: Model['kind']): readonly UsageClass[] | undefined {

@@ -1,13 +1,17 @@
-/** How the three protocol families word a model entry and an error of the model list. Pure. */
-import type { Answer, ClientRequest } from '../../core/contract.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import type { Model } from '../../core/vocabulary.ts';
+/** Model entries and errors of the model list in the three protocol families. Pure. */
+
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer, ClientRequest } from '../../core/contract/message.ts';
+import type { Model } from '../common/domain/models.ts';
 
 export const dialects = ['chat', 'messages', 'gemini'] as const;
-/** Named after the protocol families; `chat` is also the list of everybody else. */
+/** Named after the protocol families; `chat` is also the default. */
 export type Dialect = (typeof dialects)[number];
 
-/** By path, by the version header of the messages family, by the carrier of the generate-content family; else the common list. */
+/**
+ * By the path, the version header of the messages family, or the key header of the generate-content family; otherwise
+ * the default list.
+ */
 export function dialectOf(request: ClientRequest): Dialect {
   const { path, headers, query } = request;
   if (/^\/v1(?:beta|alpha)\//.test(path)) return 'gemini';
@@ -16,12 +20,12 @@ export function dialectOf(request: ClientRequest): Dialect {
   return geminiKey && headers['authorization'] === undefined ? 'gemini' : 'chat';
 }
 
-/** `isCallable`: whether a call in this dialect's protocol finds a target that can be spoken with. */
+/** `isCallable`: whether a call in this dialect's protocol finds a target. */
 export const entryOf: Record<Dialect, (model: Model, isCallable: boolean) => object> = {
   /** Section 2.2 of the interface; https://platform.openai.com/docs/api-reference/models/object */
   chat: (model) => ({ id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy }),
 
-  /** https://platform.claude.com/docs/en/api/models/list; what the catalogue does not know is null, as there. */
+  /** https://platform.claude.com/docs/en/api/models/list; unknown values are null, as in that API. */
   messages: (model) => ({
     type: 'model',
     id: model.id,
@@ -91,7 +95,7 @@ const errorBody: Record<Dialect, (error: GatewayError, requestId: string) => obj
   },
 };
 
-/** An error in the caller's dialect; the core adds the waiting headers. */
+/** An error in the caller's dialect; the core adds headers for retries. */
 export function renderError(error: GatewayError, dialect: Dialect, requestId: string): Answer {
   return jsonAnswer(JSON.stringify(errorBody[dialect](error, requestId)), error.status);
 }

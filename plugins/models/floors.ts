@@ -1,35 +1,31 @@
-/** Whether a model is sold below what it costs the operator: at any time to come, in any tier, to whoever pays least. Pure. */
-import type { Fault } from '../../core/contract.ts';
-import { formatUsd, isLess, one, type Ratio, timesRatio, unitPrice } from '../../core/money.ts';
-import { changesFrom, type PriceBook, type PriceContext, type PriceVersion, versionAt } from '../../core/prices.ts';
-import { type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import type { Multipliers, Plans } from '../../core/vocabulary.ts';
+/** Finds models that are sold below the operator's cost, at any future time, in any tier, at the lowest ratio. Pure. */
+import type { Fault, Host } from '../../core/contract/contract.ts';
+import { formatUsd, one, type Ratio, unitPrice } from '../common/domain/money.ts';
+import { type Plans, plans } from '../common/domain/plans.ts';
+import { lowestRatio, multipliers } from '../common/domain/price-ratio.ts';
+import {
+  changesFrom,
+  type PriceBook,
+  type PriceContext,
+  type PriceVersion,
+  versionAt,
+} from '../common/domain/prices.ts';
+import { type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
 
-/** The lowest ratio on a model that a caller can come to, without the account's own: told by whoever multiplies, else by the plans. */
-export function lowestRatio(
-  id: string,
-  model: Pick<ModelConfig, 'multiplier' | 'aliases'>,
-  plans: Pick<Plans, 'list'> | undefined,
-  multipliers: Multipliers | undefined,
-): Ratio {
-  const ratios = (plans?.list() ?? [])
-    .filter((plan) => allows(plan.models, id, model))
-    .map((plan) => plan.multiplier ?? one);
-  const ofPlans = ratios.reduce((lowest, ratio) => (isLess(ratio, lowest) ? ratio : lowest), ratios[0] ?? one);
-  return timesRatio(multipliers?.lowest(id) ?? ofPlans, model.multiplier ?? one);
+/** The lowest ratio of any caller on a model of the section; `offered` in place of the plans that the gateway offers. */
+export function lowestRatioIn(
+  host: Pick<Host, 'find'>,
+  offered?: Pick<Plans, 'list'>,
+): (id: string, model: ModelConfig) => Ratio {
+  return (id, { aliases, multiplier }) =>
+    lowestRatio(
+      { multipliers: host.find(multipliers), plans: offered ?? host.find(plans) },
+      { id, aliases, multiplier },
+    );
 }
 
-/** Whether a plan lets its accounts call the model, by its id or by another name. */
-export function allows(
-  names: ReadonlySet<string> | undefined,
-  id: string,
-  { aliases }: Pick<ModelConfig, 'aliases'>,
-): boolean {
-  return names === undefined || names.has(id) || aliases.some((alias) => names.has(alias));
-}
-
-/** One fault for each model and target that is sold below its cost without `below_cost`. */
+/** One fault per model and target that is sold below its cost without `below_cost`. */
 export function floorFaults(
   config: ModelsConfig,
   at: number,
@@ -39,20 +35,20 @@ export function floorFaults(
     const { price } = model;
     if (price === undefined || model.below_cost) return [];
     const ratio = lowest(id, model);
-    return costsOf(model).flatMap(({ who, cost }): Fault[] => {
+    return costsOf(model).flatMap(({ location, cost }): Fault[] => {
       const loss = firstLoss(price, cost, ratio, at);
-      return loss === undefined ? [] : [{ path: [id, 'price'], message: lossSentence(loss, ratio, who) }];
+      return loss === undefined ? [] : [{ path: [id, 'price'], message: lossSentence(loss, ratio, location) }];
     });
   });
 }
 
-/** Every book that the model may cost by, each once. */
-function costsOf({ targets, cost }: ModelConfig): { who: string; cost: PriceBook }[] {
+/** The distinct cost books of a model. */
+function costsOf({ targets, cost }: ModelConfig): { location: string; cost: PriceBook }[] {
   const own = targets.flatMap((target) =>
-    target.cost === undefined ? [] : [{ who: ` at ${target.provider}`, cost: target.cost }],
+    target.cost === undefined ? [] : [{ location: ` at ${target.provider}`, cost: target.cost }],
   );
   const common = cost !== undefined && targets.some((target) => target.cost === undefined);
-  return common ? [...own, { who: '', cost }] : own;
+  return common ? [...own, { location: '', cost }] : own;
 }
 
 interface Loss {
@@ -62,10 +58,10 @@ interface Loss {
   readonly cost: bigint;
 }
 
-function lossSentence({ name, tier, sale, cost }: Loss, ratio: Ratio, who: string): string {
+function lossSentence({ name, tier, sale, cost }: Loss, ratio: Ratio, location: string): string {
   const factor = ratio === one ? '' : ` × ${ratio.numerator}/${ratio.denominator}`;
   const where = tier === '' ? name : `${name} (${tier})`;
-  return `${where} is sold at ${formatUsd(sale)}${factor}, below its cost of ${formatUsd(cost)}${who}: raise the price, or write below_cost: true`;
+  return `${where} is sold at ${formatUsd(sale)}${factor}, below its cost of ${formatUsd(cost)}${location}: raise the price, or write below_cost: true`;
 }
 
 function firstLoss(sale: PriceBook, cost: PriceBook, ratio: Ratio, at: number): Loss | undefined {
@@ -77,9 +73,9 @@ function firstLoss(sale: PriceBook, cost: PriceBook, ratio: Ratio, at: number): 
   return undefined;
 }
 
-/** Every class in every combination of tiers that either side knows. */
+/** Every class in every combination of tiers of both sides. */
 function lossBetween(sale: PriceVersion, cost: PriceVersion, ratio: Ratio, at: number): Loss | undefined {
-  for (const { time, usage, context } of circumstances(sale, cost, at)) {
+  for (const { time, usage, context } of pricePoints(sale, cost, at)) {
     const { price, tier } = sale.priced(time, usage, context);
     const paid = cost.priced(time, usage, context).price;
     for (const name of usageClasses) {
@@ -90,7 +86,7 @@ function lossBetween(sale: PriceVersion, cost: PriceVersion, ratio: Ratio, at: n
   return undefined;
 }
 
-interface Circumstance {
+interface PricePoint {
   readonly time: number;
   readonly usage: Usage;
   readonly context: PriceContext;
@@ -99,8 +95,8 @@ interface Circumstance {
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** A prompt of each length, each service that is sold, each medium, and a moment on either side of each hour. */
-function circumstances(sale: PriceVersion, cost: PriceVersion, at: number): Circumstance[] {
+/** Prompts of each length, each service that is sold, each medium, and a moment on either side of each hour. */
+function pricePoints(sale: PriceVersion, cost: PriceVersion, at: number): PricePoint[] {
   const tiers = [...sale.tiers, ...cost.tiers];
   const lengths = new Set([0, ...tiers.flatMap(({ above }) => (above === undefined ? [] : [above + 1]))]);
   const services = new Set([undefined, ...sale.tiers.map(({ service }) => service)]);
@@ -122,7 +118,7 @@ function circumstances(sale: PriceVersion, cost: PriceVersion, at: number): Circ
   );
 }
 
-/** Within a week that begins on the day of `at`: prices by the hour come again each week. */
+/** Within a week from the day of `at`: prices by the hour repeat each week. */
 function momentsOf(hours: readonly { readonly from: number; readonly until: number }[], at: number): number[] {
   if (hours.length === 0) return [at];
   const minutes = new Set(hours.flatMap(({ from, until }) => [from, until % 1_440]));

@@ -1,11 +1,11 @@
-/** Weekly times as an operator writes them: `mon-fri 01:00-04:00 06:00-10:00`, in UTC. Pure. */
-import type { Hours } from '../../core/prices.ts';
+/** Weekly times in an operator's notation: `mon-fri 01:00-04:00 06:00-10:00`, in UTC. Pure. */
+import type { Hours } from '../common/domain/prices.ts';
 
 const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const everyDay = 0b111_1111;
 const dayMinutes = 1_440;
 
-/** Throws a RangeError on anything else. A time that runs over midnight begins on the days that are named. */
+/** Throws a RangeError on anything else. A time that passes midnight begins on the named days. */
 export function parseHours(text: string): Hours[] {
   const words = text
     .trim()

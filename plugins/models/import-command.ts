@@ -1,21 +1,25 @@
-/** `prices import FILE`: prices of a public list for the models on offer, shown as a diff, written as a file to include. */
+/**
+ * `prices import FILE`: imports prices of a public list for the offered models; shows a diff and writes a file to
+ * include.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { parse, stringify } from 'yaml';
-import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { type PriceBook, type PriceVersion, versionAt } from '../../core/prices.ts';
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { type PriceBook, type PriceVersion, versionAt } from '../common/domain/prices.ts';
 import { type ModelConfig, type ModelsConfig, missingClasses } from './config.ts';
 import { priceSchema } from './price-config.ts';
 import { diffPrices } from './price-diff.ts';
 import { type ListEntry, parsePriceList, readEntry, variantWords, type WrittenPrice } from './price-list.ts';
 
-/** How an imported price names its source; whatever does not begin with it was written by hand. */
+/** Prefix of an imported price's source; prices without it were written by hand. */
 const mark = 'imported: ';
 const header = '# Written by `gateway prices import`; run it again rather than edit.';
 
 type Values = Parameters<Command['run']>[0];
 
-/** What the list says of one model. `new`: it has no price here. `byHand`: it has one that a person wrote. */
+/** A price in the list for one model. `new`: the model has no price yet. `byHand`: a person wrote its price. */
 interface Finding {
   readonly model: string;
   /** Its name in the list. */
@@ -27,7 +31,7 @@ interface Finding {
   readonly source: string;
 }
 
-/** A model that the list does not price, and why. */
+/** A model without a price in the list, and why. */
 interface Miss {
   readonly model: string;
   readonly why: string;
@@ -62,14 +66,14 @@ async function importPrices(host: Host, config: ModelsConfig, values: Values): P
   const wanted = findings.filter(
     ({ state }) => state === 'new' || state === 'imported' || (overwrites && state === 'byHand'),
   );
-  // An imported price that did not change goes into the file too, which need not be the one that it came from.
+  // Unchanged imported prices are written too, as the file need not be the one that they came from.
   const kept = findings.filter(({ model, state }) => state === 'same' && isImported(config[model]));
   if (typeof to === 'string' && wanted.length > 0) await writePrices(to, [...wanted, ...kept], config);
   const json = { file, findings, misses, written: typeof to === 'string' ? wanted.map(({ model }) => model) : [] };
-  return { json, text: [...describe(findings, misses), lastWords(to, wanted, findings, overwrites)].join('\n') };
+  return { json, text: [...describe(findings, misses), closingText(to, wanted, findings, overwrites)].join('\n') };
 }
 
-async function readList(file: string): Promise<ReadonlyMap<string, ListEntry>> {
+export async function readList(file: string): Promise<ReadonlyMap<string, ListEntry>> {
   try {
     return parsePriceList(await readFile(file, 'utf8'));
   } catch (error) {
@@ -89,7 +93,8 @@ function chosenModels(config: ModelsConfig, names: unknown): [string, ModelConfi
   return all.filter(([id]) => wanted.includes(id));
 }
 
-function findPrice(
+/** The list's price for one model. */
+export function findPrice(
   id: string,
   model: ModelConfig,
   list: ReadonlyMap<string, ListEntry>,
@@ -102,7 +107,7 @@ function findPrice(
   try {
     const { price, leftOut } = readEntry(entry, variantsOf(name, list));
     const book = checked(price, model);
-    const source = `${mark}${typeof entry['source'] === 'string' ? entry['source'] : file}`;
+    const source = `${mark}${typeof entry['source'] === 'string' ? escapeVariables(entry['source']) : file}`;
     const before = model.price === undefined ? undefined : versionAt(model.price, at);
     const changes = diffPrices(before, book[0]!);
     return { model: id, entry: name, state: stateOf(model, before, changes), changes, leftOut, price, source };
@@ -112,7 +117,15 @@ function findPrice(
   }
 }
 
-/** The exact names under which a list may have it, the provider's own first; never a part of a name. */
+const longestSource = 500;
+
+/** The list is external: its text must not refer to environment variables when the file is read. */
+function escapeVariables(words: string): string {
+  const line = words.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, longestSource);
+  return line.replaceAll('${', '$ {');
+}
+
+/** The exact names that the list may have for the model, the provider's own first; never a part of a name. */
 function namesOf(id: string, { targets, aliases }: ModelConfig): string[] {
   const served = targets.flatMap(({ provider, model = id }) => [`${provider}/${model}`, model]);
   return [...new Set([...served, id, ...aliases])];
@@ -128,13 +141,13 @@ function variantsOf(name: string, list: ReadonlyMap<string, ListEntry>): Map<str
   return found;
 }
 
-/** The price as the configuration would read it. Throws a RangeError when it would refuse it, or give the model away. */
+/** Parses the price as the configuration does. Throws a RangeError if that refuses it, or if it is free. */
 function checked(price: WrittenPrice, model: ModelConfig): PriceBook {
   const parsed = priceSchema.safeParse(price);
   if (!parsed.success) throw new RangeError(parsed.error.issues[0]!.message);
   const missing = missingClasses(parsed.data, model.kind);
   if (missing !== undefined) throw new RangeError(`the list names no price for ${missing.join(' or ')}`);
-  // Lists have zeros for what is unknown, or paid by a subscription. That something is free is for the operator to say.
+  // Lists have zeros for unknown prices, or for subscriptions. Only the operator may declare a model free.
   if (isFree(parsed.data)) throw new RangeError('the list has nothing but zeros; write "price: free" if it is free');
   return parsed.data;
 }
@@ -154,8 +167,8 @@ function isImported(model: ModelConfig | undefined): boolean {
 }
 
 /**
- * What an earlier run has written of other models that are still on offer stays as it is. A list of one version replaces a
- * price when files are merged; a mapping would be mixed with what it replaces.
+ * Keeps entries of an earlier run for other offered models. A list of one version replaces a price when files are
+ * merged; a mapping would be mixed with the one it replaces.
  */
 async function writePrices(to: string, findings: readonly Finding[], config: ModelsConfig): Promise<void> {
   const before = Object.entries(await writtenBefore(to)).filter(([model]) => Object.hasOwn(config, model));
@@ -188,7 +201,12 @@ function describe(findings: readonly Finding[], misses: readonly Miss[]): string
   ];
 }
 
-function lastWords(to: unknown, wanted: readonly Finding[], findings: readonly Finding[], overwrites: boolean): string {
+function closingText(
+  to: unknown,
+  wanted: readonly Finding[],
+  findings: readonly Finding[],
+  overwrites: boolean,
+): string {
   const same = findings.filter(({ state }) => state === 'same').length;
   const byHand = findings.filter(({ state }) => state === 'byHand').length;
   const left = byHand > 0 && !overwrites ? `; ${byHand} that were written by hand stay as they are (--write)` : '';

@@ -1,54 +1,56 @@
-/** The catalogue: which models there are, who may call them, and `GET /v1/models` in the caller's dialect. */
-import { definePlugin, type Endpoint, type Host, type Notice, type Part } from '../../core/contract.ts';
-import { priceDesk } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { timesRatio } from '../../core/money.ts';
-import { type PriceVersion, versionAt } from '../../core/prices.ts';
+/** The model catalogue: which models exist, who may call them, and `GET /v1/models` in the caller's dialect. */
 import {
-  accounts,
-  type Call,
-  type Catalog,
-  call,
-  caller,
-  catalog,
-  type Model,
-  model,
-  multipliers,
-  plan,
-  plans,
-  priceFloor,
-  providers,
-  translations,
-} from '../../core/vocabulary.ts';
-import { buildCatalog, catalogNotices, priceNotices, takenBy } from './catalog.ts';
-import { type ModelConfig, type ModelsConfig, modelsSchema } from './config.ts';
-import { openDesk } from './desk.ts';
+  definePlugin,
+  type Endpoint,
+  type Host,
+  type Notice,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { renamedNotices } from '../../core/contract/renamed.ts';
+import { accounts, caller } from '../common/domain/accounts.ts';
+import { priceQueries } from '../common/domain/admin/prices.ts';
+import { type Call, call } from '../common/domain/calls.ts';
+import { type Catalog, catalog, type Model, model, priceFloor } from '../common/domain/models.ts';
+import { timesRatio } from '../common/domain/money.ts';
+import { plan, plans } from '../common/domain/plans.ts';
+import { multipliers } from '../common/domain/price-ratio.ts';
+import { type PriceVersion, versionAt } from '../common/domain/prices.ts';
+import { providers, translations } from '../common/domain/upstreams.ts';
+import { buildCatalog, catalogNotices, offeredBy, planNotices, priceNotices } from './catalog.ts';
+import { type ModelsConfig, modelsSchema } from './config.ts';
 import { dialectOf, renderError } from './dialects.ts';
-import { floorFaults, lowestRatio } from './floors.ts';
+import { floorFaults, lowestRatioIn } from './floors.ts';
 import { buildListing, type Listing, quoted, unknownModel } from './listing.ts';
 import { priceCommands } from './price-commands.ts';
+import { openPriceQueries } from './price-queries.ts';
 import { undersellingPlans } from './undersold.ts';
 
 export default definePlugin<ModelsConfig>({
   name: 'models',
   config: modelsSchema,
-  needs: [providers],
-  uses: [translations, plans, multipliers, accounts],
-  provides: [catalog, priceFloor, priceDesk],
-  reads: [call],
-  finds: [caller, plan],
-  writes: [model],
+  services: {
+    requires: [providers],
+    optional: [translations, plans, multipliers, accounts],
+    provides: [catalog, priceFloor, priceQueries],
+  },
+  requires: [call],
+  optional: [caller, plan],
+  sets: [model],
   setup(host, written) {
-    const known = host.need(providers);
+    const known = host.get(providers);
     let config = written;
     let offered = buildCatalog(config, known);
     const current: Catalog = {
       find: (id) => offered.find(id),
-      list: () => takenBy(host.endpoints(), offered.list()),
+      list: () => offeredBy(host.endpoints(), offered.list()),
     };
     host.provide(catalog, current);
-    host.provide(priceDesk, openDesk({ config: () => config, catalog: current, providers: known, clock: host.clock }));
-    const lowest = (id: string, entry: ModelConfig) => lowestRatio(id, entry, host.find(plans), host.find(multipliers));
+    host.provide(
+      priceQueries,
+      openPriceQueries({ config: () => config, catalog: current, providers: known, clock: host.clock }),
+    );
+    const lowest = lowestRatioIn(host);
     host.provide(priceFloor, {
       losses: (multiplier) =>
         floorFaults(config, host.clock.now(), (id, entry) => timesRatio(lowest(id, entry), multiplier)).map(
@@ -56,44 +58,44 @@ export default definePlugin<ModelsConfig>({
         ),
     });
     let listing: Listing | undefined;
-    // Worded at the first question: what can be called depends on plugins below.
-    const worded = () => (listing ??= buildListing(current, known, host.find(translations)));
-    const part: Part<ModelsConfig> = {
-      endpoints: endpoints(worded),
-      applies: (endpoint) => endpoint.states?.includes(call) ?? false,
-      handle: stating(offered, host),
-      // Who can serve a model is for the providers to say, and they have changed by the time this is taken up.
+    // Built at the first request: which models can be called depends on plugins below.
+    const getListing = () => (listing ??= buildListing(current, known, host.find(translations)));
+    const instance: PluginInstance<ModelsConfig> = {
+      endpoints: endpoints(getListing),
+      applies: (endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,
+      handle: resolveModel(offered, host),
+      // Usable targets depend on the providers, which have changed by the time of the commit.
       prepare: (changed) => () => {
         config = changed;
         offered = buildCatalog(config, known);
         listing = undefined;
-        part.handle = stating(offered, host);
+        instance.handle = resolveModel(offered, host);
       },
       notices: () => [
+        ...renamedNotices('models', config),
         ...catalogNotices(config, known),
-        ...untakenNotices(current, offered),
+        ...planNotices(config, host.find(plans)?.list() ?? []),
+        ...unservedNotices(current, offered),
         ...priceNotices(config, host.clock.now()),
-        ...undersellingPlans(config, host.find(plans), host.find(multipliers), host.clock.now()).map(
-          (text) => ({ level: 'warning', text }) as const,
-        ),
+        ...undersellingPlans(host, config, host.clock.now()).map((text) => ({ level: 'warning', text }) as const),
       ],
       problems: () => floorFaults(config, host.clock.now(), lowest),
       commands: priceCommands(host, config),
     };
-    return part;
+    return instance;
   },
 });
 
-/** A file of models that several gateways share names some that not each of them serves. */
-function untakenNotices(listed: Catalog, offered: Catalog): Notice[] {
+/** A file of models that several gateways share may name models that not every gateway serves. */
+function unservedNotices(listed: Catalog, offered: Catalog): Notice[] {
   const taken = new Set(listed.list());
   const names = offered.list().flatMap((model) => (taken.has(model) ? [] : [model.id]));
   if (names.length === 0) return [];
   return [{ level: 'info', text: `models that no endpoint of this gateway takes are not listed: ${names.join(', ')}` }];
 }
 
-function stating(offered: Catalog, host: Host): NonNullable<Part['handle']> {
-  return async function models(exchange, next) {
+function resolveModel(offered: Catalog, host: Host): NonNullable<PluginInstance['handle']> {
+  return function models(exchange, next) {
     const wanted = exchange.get(call);
     const entry = offered.find(wanted.model);
     if (entry === undefined) throw unknownModel(wanted.model);
@@ -105,7 +107,7 @@ function stating(offered: Catalog, host: Host): NonNullable<Part['handle']> {
   };
 }
 
-/** It has a price now, and it makes what this endpoint is for. */
+/** Checks that the model has a price now, and that its kind fits the endpoint. */
 function checkSold(entry: Model, wanted: Call, at: number): void {
   const name = quoted(wanted.model);
   const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
@@ -121,14 +123,24 @@ function checkSold(entry: Model, wanted: Call, at: number): void {
     throw new GatewayError('invalid_request', message, { field: 'model', code: 'model_kind' });
   }
   if (!wanted.billable) return;
-  for (const service of Object.values(wanted.services ?? {})) checkService(name, service, prices);
+  for (const [kind, service] of Object.entries(wanted.services ?? {}))
+    checkService(name, service, prices, wanted.serviceFields?.[kind]);
 }
 
-/** A service beyond the standard one costs the operator more, or less: without a price of its own it is not sold. */
-function checkService(model: string, service: string, prices: PriceVersion): void {
+/** A service tier changes the operator's cost: without its own price it is not sold. */
+function checkService(model: string, service: string, prices: PriceVersion, field: string | undefined): void {
   if (prices.prices(service)) return;
-  const message = `The service ${quoted(service)} has no price for the model ${model}: leave it out of the request.`;
-  throw new GatewayError('invalid_request', message, { code: 'service_not_priced', shouldRetry: false });
+  const subject = field === undefined ? 'The request' : `The field "${field}"`;
+  const sold = prices.services.map(quoted).join(', ');
+  const tiers = sold === '' ? 'the standard tier alone' : `${sold} and the standard tier`;
+  const message =
+    `${subject} asks for the service tier ${quoted(service)}, which has no price for the model ${model}. ` +
+    `It is sold in ${tiers}.`;
+  throw new GatewayError('invalid_request', message, {
+    ...(field === undefined ? {} : { field }),
+    code: 'service_not_priced',
+    shouldRetry: false,
+  });
 }
 
 function checkAllowed(entry: Model, wanted: Call, allowed: ReadonlySet<string> | undefined, who: string): void {
@@ -141,7 +153,7 @@ function checkAllowed(entry: Model, wanted: Call, allowed: ReadonlySet<string> |
 
 const prefixes = ['/v1', '/v1beta', '/v1alpha'];
 
-/** Ids may contain slashes, so one model is a wildcard. */
+/** Ids may contain slashes, so the endpoint of one model is a wildcard. */
 function endpoints(listing: () => Listing): Endpoint[] {
   return prefixes.flatMap((prefix): Endpoint[] => [
     {

@@ -1,22 +1,24 @@
-/** `GET …/models` and `GET …/models/{id}` in three dialects, from entries that were worded once. Pure. */
-import type { Answer } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import type { Catalog, Model, Providers, Translations } from '../../core/vocabulary.ts';
+/** `GET …/models` and `GET …/models/{id}` in three dialects, from entries that are encoded once. Pure. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import type { Catalog, Model } from '../common/domain/models.ts';
+import type { Providers, Translations } from '../common/domain/upstreams.ts';
 import { type Dialect, dialects, entryOf, jsonAnswer } from './dialects.ts';
 
-/** Limits of the two paged dialects, as their vendors have them. */
+/** Limits of the two paged dialects, as documented by their vendors. */
 const messagesDefault = 20;
 const geminiDefault = 50;
 const pageLimit = 1_000;
 
 export interface Listing {
-  /** Throws GatewayError `invalid_request` on paging values that make no sense. */
+  /** Throws GatewayError `invalid_request` on invalid paging values. */
   list(dialect: Dialect, query: URLSearchParams): Answer;
   /** Throws GatewayError `not_found`. */
   one(dialect: Dialect, id: string): Answer;
 }
 
-/** Only what is sold is listed: models with a price. */
+/** Lists only models with a price. */
 export function buildListing(catalog: Catalog, providers: Providers, translations: Translations | undefined): Listing {
   const models = catalog.list().filter((model) => model.prices !== undefined);
   const ids = models.map((model) => model.id);
@@ -64,7 +66,7 @@ export function unknownModel(id: string): GatewayError {
   });
 }
 
-/** A name from outside, fit to stand in a message: bounded and on one line. */
+/** A name from outside, made safe for a message: bounded and on one line. */
 export function quoted(id: string): string {
   const line = id.replace(/\p{C}/gu, '?');
   return `\`${line.length > 100 ? `${line.slice(0, 100)}…` : line}\``;
@@ -89,7 +91,7 @@ function messagesPage(
   return jsonAnswer(`{"data":[${page.join(',')}],"has_more":${more},"first_id":${first},"last_id":${last}}`);
 }
 
-/** The page token is the last id that was given, so a reload between two pages skips nothing. */
+/** The page token is the last id of the page, so a reload between two pages skips nothing. */
 function geminiPage(
   ids: readonly string[],
   place: ReadonlyMap<string, number>,

@@ -1,16 +1,19 @@
-/** `prices check` and `prices quote`: what is wrong with the prices, and what a usage would cost. */
-import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formulaOf } from '../../core/formula.ts';
-import { cost, formatUsd, parseRatio, type Ratio } from '../../core/money.ts';
-import { type PriceContext, type Priced, priceFor, versionAt } from '../../core/prices.ts';
-import { readCount, type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import { accounts, multipliers, plans } from '../../core/vocabulary.ts';
+/** `prices check` and `prices quote`: problems of the prices, and the cost of a usage. */
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { accounts } from '../common/domain/accounts.ts';
+import { formulaOf } from '../common/domain/formula.ts';
+import { cost, formatUsd, parseRatio, type Ratio } from '../common/domain/money.ts';
+import { plans } from '../common/domain/plans.ts';
+import { type PriceContext, type Priced, priceFor, versionAt } from '../common/domain/prices.ts';
+import { readCount, type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
-import { floorFaults, lowestRatio } from './floors.ts';
+import { floorFaults, lowestRatioIn } from './floors.ts';
 import { importCommand } from './import-command.ts';
 import { isoTime, reportPrices } from './price-report.ts';
 import { undersellingPlans, undersoldAccounts } from './undersold.ts';
+import { vendorModelsCommand } from './vendor-models-command.ts';
 
 type Values = Parameters<Command['run']>[0];
 const dayMs = 86_400_000;
@@ -38,10 +41,11 @@ export function priceCommands(host: Host, config: ModelsConfig): Command[] {
       run: async (values) => quote(host, config, values),
     },
     importCommand(host, config),
+    vendorModelsCommand(host, config),
   ];
 }
 
-/** `cache_write_5m` is `--cache-write-5m`, which the command line hands over as `cacheWrite5m`. */
+/** `cache_write_5m` is `--cache-write-5m`, which the command line parses to `cacheWrite5m`. */
 function flagOf(name: UsageClass): string {
   return `--${name.replaceAll('_', '-')}`;
 }
@@ -50,19 +54,15 @@ function optionOf(name: UsageClass): string {
   return name.replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase());
 }
 
-function lowestOf(host: Host): (id: string, model: ModelConfig) => Ratio {
-  return (id, model) => lowestRatio(id, model, host.find(plans), host.find(multipliers));
-}
-
 async function check(host: Host, config: ModelsConfig, values: Values): Promise<CommandResult> {
   const days = readCount(values['days'] ?? '30');
   if (days === undefined) throw wrong('days', '--days is a whole number.');
   const at = host.clock.now();
   const report = reportPrices(config, host.find(plans), at, days * dayMs);
-  const lowest = lowestOf(host);
+  const lowest = lowestRatioIn(host);
   const losses = floorFaults(config, at, lowest).map(({ path, message }) => `${path[0]}: ${message}`);
   const undersold = [
-    ...undersellingPlans(config, host.find(plans), host.find(multipliers), at),
+    ...undersellingPlans(host, config, at),
     ...undersoldAccounts(config, (await host.find(accounts)?.list()) ?? [], lowest, at),
   ];
   const lines = [
@@ -95,7 +95,7 @@ function quote(host: Host, config: ModelsConfig, values: Values): CommandResult 
   const at = readTime(values['at'], host.clock.now());
   const usage = readUsage(values);
   const context = readContext(values);
-  const ratio = values['ratio'] === undefined ? lowestOf(host)(id, model) : readRatio(String(values['ratio']));
+  const ratio = values['ratio'] === undefined ? lowestRatioIn(host)(id, model) : readRatio(String(values['ratio']));
   const book = model.price ?? [];
   const priced = priceFor(book, at, usage, context);
   if (priced === undefined) throw new GatewayError('not_found', `${id} has no price at ${isoTime(at)}.`);
@@ -121,7 +121,7 @@ function quote(host: Host, config: ModelsConfig, values: Values): CommandResult 
   return { json, text: `${json.formula} = ${json.usd} USD (${notes}, ${json.at})${margin}` };
 }
 
-/** As a settlement does: the request itself counts where it has a price. */
+/** As in a settlement: the request itself counts if it has a price. */
 export function charged(usage: Usage, { price }: Priced): Usage {
   return price.request === undefined ? usage : { request: 1, ...usage };
 }

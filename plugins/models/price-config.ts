@@ -1,6 +1,8 @@
-/** What an operator writes as a price (classes, tiers, versions in time) and the price book that it makes. Pure. */
+/** The notation of prices (classes, tiers, versions in time), parsed to a price book. Pure. */
 import { createHash } from 'node:crypto';
-import { type Ratio, zero } from '../../core/money.ts';
+import { count, z } from '../../core/contract/schema.ts';
+import { type Ratio, zero } from '../common/domain/money.ts';
+import { ratio, usd } from '../common/domain/money-schema.ts';
 import {
   type Hours,
   type MediaTable,
@@ -8,9 +10,8 @@ import {
   type PriceTier,
   PriceVersion,
   type VersionOptions,
-} from '../../core/prices.ts';
-import { count, ratio, usd, z } from '../../core/schema.ts';
-import { type Price, type UsageClass, usageClasses } from '../../core/usage.ts';
+} from '../common/domain/prices.ts';
+import { type Price, type UsageClass, usageClasses } from '../common/domain/usage.ts';
 import { parseHours } from './hours.ts';
 
 const perMillion = 'USD per million tokens';
@@ -59,7 +60,7 @@ const instant = z.union([z.string(), z.number()]).transform((value, context) => 
   return z.NEVER;
 });
 
-/** `Date.parse` takes 31 February for 3 March. */
+/** `Date.parse` reads 31 February as 3 March. */
 function isOnCalendar(text: string): boolean {
   const day = text.slice(0, 10);
   return new Date(`${day}T00:00Z`).toISOString().startsWith(day);
@@ -92,7 +93,7 @@ const versionSchema = z.strictObject({
 });
 type Written = z.output<typeof versionSchema>;
 
-/** Nothing is owed for any class: each is named, because an absent class would look forgotten. */
+/** Names every class with a price of zero, as an absent class would look like an omission. */
 const freePrice: Price = { input: zero, output: zero, image: zero, second: zero, call: zero };
 
 /** `'free'`, one version or several: a price book. */
@@ -112,26 +113,26 @@ export const priceSchema = z
       }
     }
     const starts = book.map(({ from }) => from);
-    const twin = starts.findIndex((from, index) => starts.indexOf(from) !== index);
-    if (twin > 0) {
+    const duplicate = starts.findIndex((from, index) => starts.indexOf(from) !== index);
+    if (duplicate > 0) {
       const message = 'begins when another version does: give each a valid_from of its own';
-      context.addIssue({ code: 'custom', path: [twin, 'valid_from'], message });
+      context.addIssue({ code: 'custom', path: [duplicate, 'valid_from'], message });
     }
     return book;
   });
 
-/** Throws a RangeError that says what cannot be. */
+/** Throws a RangeError that says what is inconsistent. */
 function toVersion(written: Written): PriceVersion {
   const { image, second, above, service, hours, version, valid_from: from, valid_until: until, ...others } = written;
   if (from !== undefined && until !== undefined && until <= from) throw new RangeError('ends before it begins');
-  for (const [name, one] of Object.entries(service ?? {})) mustReach(name, one, above);
+  for (const [name, one] of Object.entries(service ?? {})) checkServiceLevels(name, one, above);
   const base = named({ ...others, image: amountOf(image), second: amountOf(second) });
   const tiers = [
     ...levelTiers(above),
     ...Object.keys(service ?? {})
       .sort()
       .flatMap((name) => serviceTiers(name, service![name]!)),
-    // Behind the services: the hour multiplies their own prices too.
+    // After the services: the hour's ratio applies to their own prices too.
     ...hourTiers(hours ?? {}),
   ];
   return versionOf({ name: version, from, until, base, tiers, image: tableOf(image), second: tableOf(second) });
@@ -152,7 +153,7 @@ function levelTiers(above: Record<string, Classes> | undefined, service?: string
   return tiers;
 }
 
-/** At most one of them holds at a time: whether two ratios are meant to be multiplied nobody could tell. */
+/** Hours must not overlap: it would be ambiguous whether their ratios multiply. */
 function hourTiers(written: Record<string, Ratio>): PriceTier[] {
   const tiers = Object.entries(written).map(([name, times]) => ({ name, hours: parseHours(name), times }));
   for (const [index, { name, hours }] of tiers.entries()) {
@@ -176,8 +177,8 @@ function serviceTiers(service: string, written: ServicePrice): PriceTier[] {
   return [{ name: service, service, price: named(price) }, ...levelTiers(above, service)];
 }
 
-/** Prices of a service would take the place of those for long prompts: where there are such, it has its own. */
-function mustReach(service: string, written: ServicePrice, above: Record<string, Classes> | undefined): void {
+/** A service's prices would replace those for long prompts, so it needs its own for those. */
+function checkServiceLevels(service: string, written: ServicePrice, above: Record<string, Classes> | undefined): void {
   if ('numerator' in written) return;
   const own = new Set(Object.keys(written.above ?? {}));
   const missing = Object.keys(above ?? {}).find((level) => !own.has(level));
@@ -191,7 +192,7 @@ function amountOf(piece: Piece): bigint | undefined {
   return typeof piece === 'object' ? undefined : piece;
 }
 
-/** Keys are words in any order; `default` is what no other entry fits. */
+/** Keys are words in any order; `default` applies if no other entry matches. */
 function tableOf(piece: Piece): MediaTable | undefined {
   if (typeof piece !== 'object') return undefined;
   const all = Object.entries(piece);
@@ -200,10 +201,10 @@ function tableOf(piece: Piece): MediaTable | undefined {
     .filter(([text]) => text !== 'default')
     .map(([text, amount]) => ({ words: text.toLowerCase().split(/\s+/), amount, text }));
   const keys = entries.map(({ words }) => [...words].sort().join(' '));
-  const twin = keys.findIndex((key, index) => keys.indexOf(key) !== index);
-  if (twin >= 0)
+  const duplicate = keys.findIndex((key, index) => keys.indexOf(key) !== index);
+  if (duplicate >= 0)
     throw new RangeError(
-      `"${entries[keys.indexOf(keys[twin]!)]!.text}" and "${entries[twin]!.text}" are the same words`,
+      `"${entries[keys.indexOf(keys[duplicate]!)]!.text}" and "${entries[duplicate]!.text}" are the same words`,
     );
   return { entries, otherwise: piece['default'] };
 }
@@ -218,7 +219,7 @@ interface Parts extends Omit<VersionOptions, 'name' | 'from' | 'until'> {
   readonly until?: number | undefined;
 }
 
-/** Named by its content: the same price has the same name, whatever the order in which it was written. */
+/** Named by its content: the same price has the same name, whatever the order of its members. */
 function versionOf({ name, from, until, ...content }: Parts): PriceVersion {
   const digest = createHash('sha256').update(contentText(content)).digest('hex').slice(0, 12);
   return new PriceVersion({
@@ -246,7 +247,7 @@ function contentText({ base, tiers = [], image, second }: Parts): string {
   return [priceText(base), ...tierTexts, ...tableText(image), ...tableText(second)].join('\n');
 }
 
-/** Whether some version leaves out all of these classes. */
+/** Whether some version has a price for none of these classes. */
 export function lacks(book: PriceBook, names: readonly UsageClass[]): boolean {
   return book.some((version) => {
     const price = version.all()[0]!.price;

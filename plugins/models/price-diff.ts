@@ -1,7 +1,7 @@
-/** Two versions of a price as lines of what changes between them. Pure. */
-import { formatUsd } from '../../core/money.ts';
-import type { MediaTable, PriceVersion } from '../../core/prices.ts';
-import { type Price, usageClasses } from '../../core/usage.ts';
+/** The differences between two versions of a price, as lines. Pure. */
+import { formatUsd } from '../common/domain/money.ts';
+import type { MediaTable, PriceVersion } from '../common/domain/prices.ts';
+import { type Price, usageClasses } from '../common/domain/usage.ts';
 
 /** `  input 2.50 → 2.75`, `+ >272k input 5.00`, `- priority ×2/1`; empty when nothing changes. */
 export function diffPrices(before: PriceVersion | undefined, after: PriceVersion): string[] {
@@ -21,7 +21,7 @@ function flat(version: PriceVersion | undefined): Map<string, string> {
   if (version === undefined) return rows;
   addClasses(rows, '', version.base);
   for (const { name, above, price, times, service } of version.tiers) {
-    // Levels are known by their number: `200k` and `200000` are one.
+    // Levels are compared by their number: `200k` equals `200000`.
     const level = above === undefined ? name : `>${above}`;
     const label = service === undefined || service === level ? `${level} ` : `${service} ${level} `;
     addClasses(rows, label, price ?? {});

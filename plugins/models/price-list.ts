@@ -1,23 +1,25 @@
 /**
- * Reads the widely used public price list (`model_prices_and_context_window.json`: one object by model, USD per token as
- * floating-point literals) and words an entry as a price of this configuration. Exact: a number is read from its own text,
- * never from a float. Format: https://docs.litellm.ai/docs/provider_registration/add_model_pricing. Pure.
+ * Parses the widely used public price list (`model_prices_and_context_window.json`: one object by model, USD per token
+ * as floating-point literals) and converts an entry to a price of this configuration. Exact: numbers are parsed from
+ * their text, never from a float. Format: https://docs.litellm.ai/docs/provider_registration/add_model_pricing. Pure.
  */
-import { formatUsd, parseDecimal, type Ratio, timesExactly } from '../../core/money.ts';
-import type { UsageClass } from '../../core/usage.ts';
 
-/** Numbers are their own text: `1.5e-07`. */
-export type ListValue = null | boolean | string | { readonly digits: string } | ListValue[] | ListEntry;
+import { table } from '../../core/contract/table.ts';
+import { formatUsd, parseDecimal, type Ratio, timesExactly } from '../common/domain/money.ts';
+import type { UsageClass } from '../common/domain/usage.ts';
+
+/** Numbers as their text: `1.5e-07`. */
+type ListValue = null | boolean | string | { readonly digits: string } | ListValue[] | ListEntry;
 export type ListEntry = { readonly [name: string]: ListValue | undefined };
 
-/** A price as it is written in YAML; amounts are decimal text. */
+/** A price as in YAML; amounts are decimal text. */
 export interface WrittenPrice {
   [name: string]: string | { [name: string]: string | WrittenPrice };
 }
 
 export interface ReadPrice {
   readonly price: WrittenPrice;
-  /** Priced members that this configuration cannot say. */
+  /** Priced members that this configuration cannot express. */
   readonly leftOut: string[];
 }
 
@@ -33,7 +35,7 @@ export function parsePriceList(text: string): ReadonlyMap<string, ListEntry> {
   return entries;
 }
 
-const tokenMembers: Readonly<Record<string, UsageClass>> = {
+const tokenMembers: Readonly<Record<string, UsageClass>> = table({
   input_cost_per_token: 'input',
   cache_read_input_token_cost: 'cache_read',
   cache_creation_input_token_cost: 'cache_write_5m',
@@ -44,21 +46,21 @@ const tokenMembers: Readonly<Record<string, UsageClass>> = {
   output_cost_per_reasoning_token: 'reasoning',
   output_cost_per_audio_token: 'output_audio',
   output_cost_per_image_token: 'output_image',
-};
-const pieceMembers: Readonly<Record<string, readonly [UsageClass, bigint]>> = {
+});
+const pieceMembers: Readonly<Record<string, readonly [UsageClass, bigint]>> = table({
   output_cost_per_image: ['image', 1n],
   output_cost_per_second: ['second', 1n],
   output_cost_per_video_per_second: ['second', 1n],
   input_cost_per_request: ['request', 1n],
   code_interpreter_cost_per_session: ['code_execution', 1n],
   file_search_cost_per_1k_calls: ['file_search', 1_000n],
-};
+});
 const costName = /(^|_)cost(_|$)/;
 const tokenPattern = /^(.+?)(?:_above_(\d+)k_tokens)?(?:_(priority|flex))?$/;
 const nanoPerUsd = 1_000_000_000n;
 const perMillion = 1_000_000n;
 
-/** Words one entry. `variants` are the entries of the same model whose names begin with a quality and a size. */
+/** Converts one entry. `variants` are entries of the same model with a quality and a size before the name. */
 export function readEntry(entry: ListEntry, variants: ReadonlyMap<string, ListEntry> = new Map()): ReadPrice {
   const price: WrittenPrice = {};
   const leftOut: string[] = [];
@@ -66,18 +68,18 @@ export function readEntry(entry: ListEntry, variants: ReadonlyMap<string, ListEn
     if (typeof value === 'string' && costName.test(name)) leftOut.push(`${name} (a text, not a number)`);
     if (!isNumber(value) || !costName.test(name)) continue;
     const amount = amountIn(value, name);
-    if (!placeNumber(price, name, amount) && isPriced(name, amount)) leftOut.push(name);
+    if (!addNumber(price, name, amount) && isPriced(name, amount)) leftOut.push(name);
   }
-  placeRanges(price, entry['tiered_pricing']);
-  placeSearch(price, entry['search_context_cost_per_query']);
-  placeFactors(price, entry['provider_specific_entry']);
-  placeVariants(price, variants);
+  addRanges(price, entry['tiered_pricing']);
+  addSearch(price, entry['search_context_cost_per_query']);
+  addFactors(price, entry['provider_specific_entry']);
+  addVariants(price, variants);
   leftOut.push(...dropShortServices(price));
   return { price, leftOut };
 }
 
-/** false: the member is none that has a place here. */
-function placeNumber(price: WrittenPrice, name: string, value: Ratio): boolean {
+/** false: the member has no equivalent here. */
+function addNumber(price: WrittenPrice, name: string, value: Ratio): boolean {
   const piece = pieceMembers[name];
   if (piece !== undefined) {
     price[piece[0]] = usdText({ ...value, denominator: value.denominator * piece[1] }, name);
@@ -97,7 +99,7 @@ function placeNumber(price: WrittenPrice, name: string, value: Ratio): boolean {
   return true;
 }
 
-/** A service whose prices end where those for long prompts begin cannot be sold there, and is left out. */
+/** Drops services without prices for long prompts, as those could not be sold. */
 function dropShortServices(price: WrittenPrice): string[] {
   const [services, levels] = [price['service'], Object.keys(price['above'] ?? {})];
   if (typeof services !== 'object') return [];
@@ -111,14 +113,14 @@ function dropShortServices(price: WrittenPrice): string[] {
   return short.map(([name]) => `service ${name} (no prices for long prompts)`);
 }
 
-/** `tiered_pricing: [{ range: [0, 32000], … }, …]`: the first range is the price itself, the others begin above their start. */
-function placeRanges(price: WrittenPrice, ranges: ListValue | undefined): void {
+/**
+ * `tiered_pricing: [{ range: [0, 32000], … }, …]`: the first range is the base price, the others begin above their
+ * start.
+ */
+function addRanges(price: WrittenPrice, ranges: ListValue | undefined): void {
   if (!Array.isArray(ranges)) return;
-  for (const range of ranges) {
-    if (!isEntry(range)) continue;
-    const entry: ListEntry = range;
-    const start = Array.isArray(entry['range']) ? entry['range'][0] : undefined;
-    const from = isNumber(start) ? timesExactly(1n, parseDecimal(start.digits)) : undefined;
+  for (const entry of ranges.filter(isEntry)) {
+    const from = startOf(entry);
     if (from === undefined) continue;
     const level = from === 0n ? price : (below(below(price, 'above'), String(from)) as WrittenPrice);
     for (const [name, value] of Object.entries(entry)) {
@@ -128,8 +130,14 @@ function placeRanges(price: WrittenPrice, ranges: ListValue | undefined): void {
   }
 }
 
-/** A price for each size of what is found: the dearest, since the size is not reported. */
-function placeSearch(price: WrittenPrice, sizes: ListValue | undefined): void {
+/** Tokens at which a range of prices begins. */
+function startOf({ range }: ListEntry): bigint | undefined {
+  const start = Array.isArray(range) ? range[0] : undefined;
+  return isNumber(start) ? timesExactly(1n, parseDecimal(start.digits)) : undefined;
+}
+
+/** Prices per context size: takes the dearest, as the size is not reported. */
+function addSearch(price: WrittenPrice, sizes: ListValue | undefined): void {
   if (!isEntry(sizes)) return;
   const amounts = Object.values(sizes).flatMap((value) =>
     isNumber(value) ? [amountIn(value, 'search_context_cost_per_query')] : [],
@@ -145,8 +153,8 @@ function placeSearch(price: WrittenPrice, sizes: ListValue | undefined): void {
     price['web_search'] = usdText(dearest, 'search_context_cost_per_query');
 }
 
-/** `{ fast: 6, us: 1.1 }`: ratios by the name of a service. */
-function placeFactors(price: WrittenPrice, factors: ListValue | undefined): void {
+/** `{ fast: 6, us: 1.1 }`: ratios by service name. */
+function addFactors(price: WrittenPrice, factors: ListValue | undefined): void {
   if (!isEntry(factors)) return;
   for (const [name, value] of Object.entries(factors)) {
     if (isNumber(value) && /^(fast|us|eu)$/.test(name)) below(price, 'service')[name] = value.digits;
@@ -154,14 +162,17 @@ function placeFactors(price: WrittenPrice, factors: ListValue | undefined): void
 }
 
 /** `high/1024-x-1536/MODEL` prices an image of that quality and size. */
-function placeVariants(price: WrittenPrice, variants: ReadonlyMap<string, ListEntry>): void {
+function addVariants(price: WrittenPrice, variants: ReadonlyMap<string, ListEntry>): void {
   for (const [words, entry] of variants) {
     const value = entry['output_cost_per_image'] ?? entry['input_cost_per_image'];
     if (isNumber(value)) below(price, 'image')[words] = usdText(amountIn(value, words), words);
   }
 }
 
-/** The words of a variant's name before the model's: `high/1024-x-1536/gpt` is `high 1024x1536`; undefined for other names. */
+/**
+ * The part of a variant's name before the model's: `high/1024-x-1536/gpt` is `high 1024x1536`; undefined for other
+ * names.
+ */
 export function variantWords(name: string, model: string): string | undefined {
   if (!name.endsWith(`/${model}`)) return undefined;
   const words = name
@@ -190,7 +201,7 @@ function usdText(value: Ratio, name: string): string {
   return formatUsd(nano);
 }
 
-/** Costs of batches are not sold here, and zeros say nothing. */
+/** Batch prices are not used here, and zeros carry no information. */
 function isPriced(name: string, amount: Ratio): boolean {
   return !name.endsWith('_batches') && amount.numerator > 0n;
 }

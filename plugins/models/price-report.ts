@@ -1,31 +1,32 @@
-/** What is wrong, or soon will be, with the prices of a configuration: holes, ends, examples, names that nobody knows. Pure. */
-import { changesFrom, type PriceBook, versionAt } from '../../core/prices.ts';
-import { toolClasses } from '../../core/usage.ts';
-import type { Plans } from '../../core/vocabulary.ts';
+/** Problems of configured prices, present or near: gaps, ends, examples, unknown names. Pure. */
+
+import type { Plans } from '../common/domain/plans.ts';
+import { changesFrom, type PriceBook, versionAt } from '../common/domain/prices.ts';
+import { toolClasses } from '../common/domain/usage.ts';
 import type { ModelsConfig } from './config.ts';
 import { lacks } from './price-config.ts';
 
-export interface Ending {
+interface Ending {
   readonly model: string;
   readonly version: string;
   readonly at: string;
-  /** The version that follows; undefined: none, and the model is no longer sold. */
+  /** The next version; undefined: none, and the model is no longer sold. */
   readonly next: string | undefined;
 }
 
 export interface PriceReport {
   /** Models without any price. */
   readonly unpriced: string[];
-  /** Models whose price begins later, pauses or ends for good. */
+  /** Models with a price that begins later, pauses or ends for good. */
   readonly gaps: { readonly model: string; readonly from: string }[];
   readonly examples: string[];
   /** Versions that end soon. */
   readonly endings: Ending[];
-  /** Models that plans allow and nobody offers. */
+  /** Models that plans allow and the catalogue lacks. */
   readonly unknown: { readonly model: string; readonly plan: string }[];
-  /** Sold models of which it is not known what they cost. */
+  /** Sold models without a known cost. */
   readonly costless: string[];
-  /** Chat models of which no price says anything about the vendor's own tools: calls of those cost nothing. */
+  /** Chat models with no price for the vendor's own tools: such calls are free. */
   readonly toolless: string[];
 }
 

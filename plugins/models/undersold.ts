@@ -1,46 +1,49 @@
-/** Who comes to pay less than the own cost by what was sold or granted: plans that bring more than their price, accounts with a ratio. Pure. */
-import { formatUsd, isLess, one, parseRatio, type Ratio, timesRatio } from '../../core/money.ts';
-import type { Account, Multipliers, PlanOffer, Plans } from '../../core/vocabulary.ts';
+/**
+ * Finds plans and accounts that pay less than the operator's cost: plans that grant more than their price, accounts
+ * with a low ratio. Pure.
+ */
+
+import type { Host } from '../../core/contract/contract.ts';
+import type { Account } from '../common/domain/accounts.ts';
+import { formatUsd, isLess, one, parseRatio, type Ratio, timesRatio } from '../common/domain/money.ts';
+import { type PlanOffer, plans } from '../common/domain/plans.ts';
+import { allowsModel } from '../common/domain/price-ratio.ts';
 import type { ModelConfig, ModelsConfig } from './config.ts';
-import { allows, floorFaults, lowestRatio } from './floors.ts';
+import { floorFaults, lowestRatioIn } from './floors.ts';
 
 const dayMs = 86_400_000;
-/** A month has 28 days at least: so a plan never brings more grants than are counted here. */
+/** A month has at least 28 days: a plan never grants more often than counted here. */
 const shortestMs = { day: dayMs, week: 7 * dayMs, month: 28 * dayMs };
 
 /**
- * One sentence for each plan whose grants, spent to the end, sell a model below its cost: 25 USD for 20 are a ratio of 4/5.
- * Free plans are gifts. No error: whoever sells plans may count on what is not spent.
+ * One sentence per plan that sells a model below its cost if all grants are spent: 25 USD for 20 are a ratio of 4/5.
+ * Free plans are gifts. A notice, not an error: operators may count on unspent grants.
  */
-export function undersellingPlans(
-  config: ModelsConfig,
-  plans: Plans | undefined,
-  multipliers: Multipliers | undefined,
-  at: number,
-): string[] {
-  return (plans?.list() ?? []).flatMap(({ name }) => {
-    const offer = plans?.offer(name);
-    const brought = offer === undefined ? undefined : broughtBy(offer);
-    if (offer === undefined || brought === undefined || offer.price === 0n || offer.price >= brought) return [];
-    const discount = { numerator: offer.price, denominator: brought };
-    const allowed = Object.entries(config).filter(([id, model]) => allows(offer.models, id, model));
-    const ratio = (id: string, model: ModelConfig) =>
-      timesRatio(lowestRatio(id, model, { list: () => [offer] }, multipliers), discount);
+export function undersellingPlans(host: Pick<Host, 'find'>, config: ModelsConfig, at: number): string[] {
+  const offered = host.find(plans);
+  return (offered?.list() ?? []).flatMap(({ name }) => {
+    const offer = offered?.offer(name);
+    const granted = offer === undefined ? undefined : maxGrants(offer);
+    if (offer === undefined || granted === undefined || offer.price === 0n || offer.price >= granted) return [];
+    const discount = { numerator: offer.price, denominator: granted };
+    const allowed = Object.entries(config).filter(([id, model]) => allowsModel(offer, { id, aliases: model.aliases }));
+    const lowest = lowestRatioIn(host, { list: () => [offer] });
+    const ratio = (id: string, model: ModelConfig) => timesRatio(lowest(id, model), discount);
     const models = modelsIn(floorFaults(Object.fromEntries(allowed), at, ratio));
     if (models.length === 0) return [];
-    const sold = `plan "${name}" brings up to ${formatUsd(brought)} USD for ${formatUsd(offer.price)}`;
+    const sold = `plan "${name}" brings up to ${formatUsd(granted)} USD for ${formatUsd(offer.price)}`;
     return [`${sold}: spent to the end, that is below the cost of ${models.join(', ')}`];
   });
 }
 
-/** All money that a term of the plan brings at most; undefined: none. */
-function broughtBy({ grant, lastsMs }: PlanOffer): bigint | undefined {
+/** The most money that a term of the plan grants; undefined: none. */
+function maxGrants({ grant, durationMs }: PlanOffer): bigint | undefined {
   if (grant === undefined) return undefined;
-  const times = lastsMs === undefined ? 1 : Math.ceil(lastsMs / shortestMs[grant.every]);
+  const times = durationMs === undefined ? 1 : Math.ceil(durationMs / shortestMs[grant.every]);
   return grant.amount * BigInt(times);
 }
 
-/** One sentence for each account whose own ratio sells a model below its cost that others pay. */
+/** One sentence per account with a ratio that sells a model below its cost. */
 export function undersoldAccounts(
   config: ModelsConfig,
   accounts: readonly Account[],

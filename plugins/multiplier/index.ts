@@ -1,11 +1,22 @@
-/** The ratio on the official price: the plan's or the default, times the model's, exact, stated before money is held. */
-import { definePlugin, type Endpoint, type Fault, type Host, type Notice, type Part } from '../../core/contract.ts';
-import { isLess, type Ratio } from '../../core/money.ts';
-import { ratio, z } from '../../core/schema.ts';
-import { call, catalog, defineLine, model, multipliers, plan, plans, priceRatio, tell } from '../../core/vocabulary.ts';
-import { lower, product, written } from './ratio.ts';
+/** The plan's ratio on the official price, or the default; no model may come below the minimum with its own ratio. */
+import {
+  definePlugin,
+  type Endpoint,
+  type Fault,
+  type Host,
+  type Notice,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { z } from '../../core/contract/schema.ts';
+import { call } from '../common/domain/calls.ts';
+import { catalog, model } from '../common/domain/models.ts';
+import { formatRatio, isLess, one, type Ratio, timesRatio } from '../common/domain/money.ts';
+import { ratio } from '../common/domain/money-schema.ts';
+import { plan, plans } from '../common/domain/plans.ts';
+import { lowest, multipliers, priceRatio } from '../common/domain/price-ratio.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 
-const ratioLine = defineLine('multiplier.ratio', (ratio: string) => `sold at the official price × ${ratio}`);
+const ratioEvent = defineEvent('multiplier.ratio', (ratio: string) => `sold at the official price × ${ratio}`);
 
 const config = z
   .strictObject({
@@ -14,14 +25,15 @@ const config = z
     models: z
       .record(z.string().min(1), ratio())
       .prefault({})
-      .describe("By model id: what the plan's ratio is multiplied by; without it 1."),
+      .meta({ deprecated: true })
+      .describe('By model id: former place of `multiplier` at the model; without it 1.'),
   })
   .superRefine((section, context) => {
     if (!isLess(section.default, section.minimum)) return;
     context.addIssue({
       code: 'custom',
       path: ['default'],
-      message: `is below the minimum of ${written(section.minimum)}`,
+      message: `is below the minimum of ${formatRatio(section.minimum)}`,
     });
   });
 
@@ -30,55 +42,54 @@ type Config = z.output<typeof config>;
 export default definePlugin<Config>({
   name: 'multiplier',
   config,
-  uses: [catalog, plans],
-  provides: [multipliers],
-  reads: [model],
-  finds: [plan],
-  writes: [priceRatio],
+  services: { optional: [catalog, plans], provides: [multipliers] },
+  requires: [model],
+  optional: [plan],
+  sets: [priceRatio],
 
-  setup(host: Host, written: Config) {
-    let settings = written;
+  setup(host: Host, configured: Config) {
+    let settings = configured;
     let ratioOf = ratiosOf(settings);
     const bases = () => offersOf(settings, host).map(({ base }) => base);
     host.provide(multipliers, {
-      lowest: (modelId) => ratioOf(bases().reduce(lower), modelId),
+      lowest: (modelId) => ratioOf(lowest(bases()) ?? settings.default, modelId),
       of: (plan, modelId) => ratioOf(host.find(plans)?.terms(plan).multiplier ?? settings.default, modelId),
     });
-    const part: Part<Config> = {
-      applies: (endpoint: Endpoint) => endpoint.states?.includes(call) ?? false,
-      handle: stating(settings, host),
+    const instance: PluginInstance<Config> = {
+      applies: (endpoint: Endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,
+      handle: ratioHandler(settings, host),
       notices: () => noticesOf(settings, host),
       problems: () => faultsOf(settings, host),
       prepare: (changed) => () => {
         settings = changed;
         ratioOf = ratiosOf(changed);
-        part.handle = stating(changed, host);
+        instance.handle = ratioHandler(changed, host);
       },
     };
-    return part;
+    return instance;
   },
 });
 
-/** What a base ratio comes to with the model's own factor. */
+/** The product of a base ratio and the model's own factor. */
 function ratiosOf({ models }: Config): (base: Ratio, modelId: string) => Ratio {
   const factors = new Map(Object.entries(models));
   return (base, modelId) => {
     const factor = factors.get(modelId);
-    return factor === undefined ? base : product(base, factor);
+    return factor === undefined ? base : timesRatio(base, factor);
   };
 }
 
-function stating(settings: Config, host: Host): NonNullable<Part['handle']> {
+function ratioHandler(settings: Config, host: Host): NonNullable<PluginInstance['handle']> {
   const ratioOf = ratiosOf(settings);
   return function multiplier(exchange, next) {
     const stated = ratioOf(exchange.find(plan)?.multiplier ?? settings.default, exchange.get(model).id);
     exchange.set(priceRatio, stated);
-    tell(exchange, host.clock.now(), ratioLine, () => [written(stated)]);
+    recordEvent(exchange, host.clock.now(), ratioEvent, () => [formatRatio(stated)]);
     return next();
   };
 }
 
-/** What every plan's accounts pay without a model's factor. Without plans everybody pays the default. */
+/** The base ratio of each plan's accounts. Without plans all accounts pay the default. */
 function offersOf({ default: fallback }: Config, host: Host): readonly { name: string; base: Ratio }[] {
   const offers = host.find(plans)?.list() ?? [];
   return offers.length === 0
@@ -86,28 +97,55 @@ function offersOf({ default: fallback }: Config, host: Host): readonly { name: s
     : offers.map(({ name, multiplier }) => ({ name, base: multiplier ?? fallback }));
 }
 
-/** Every plan with every model: what is sold below the minimum is a mistake that costs money with each call. */
+/** Every plan with every model: a price below the minimum loses money with each call. */
 function faultsOf(settings: Config, host: Host): Fault[] {
   const { minimum, models } = settings;
-  return offersOf(settings, host).flatMap(({ name, base }) =>
-    [[undefined, undefined] as const, ...Object.entries(models)].flatMap(([id, factor]): Fault[] => {
-      const whole = factor === undefined ? base : product(base, factor);
+  const listed = new Map((host.find(catalog)?.list() ?? []).map(({ id, multiplier }) => [id, multiplier]));
+  const factors: { readonly path: string[]; readonly id?: string; readonly factor: Ratio }[] = [
+    { path: ['minimum'], factor: one },
+    ...Object.entries(models).map(([id, factor]) => ({ path: ['models', id], id, factor })),
+    ...Array.from(listed).flatMap(([id, factor]) => (factor === undefined ? [] : [{ path: ['minimum'], id, factor }])),
+  ];
+  const tooLow = offersOf(settings, host).flatMap(({ name, base }) =>
+    factors.flatMap(({ path, id, factor }): Fault[] => {
+      const whole = timesRatio(base, factor);
       if (!isLess(whole, minimum)) return [];
       const what = id === undefined ? `plan "${name}"` : `plan "${name}" with the model "${id}"`;
-      const message = `${what} comes to ${written(whole)}, below the minimum of ${written(minimum)}: raise it, or lower the minimum`;
-      return [{ path: id === undefined ? ['minimum'] : ['models', id], message }];
+      const message = `${what} comes to ${formatRatio(whole)}, below the minimum of ${formatRatio(minimum)}: raise it, or lower the minimum`;
+      return [{ path, message }];
     }),
   );
+  return [...twiceStated(models, listed), ...tooLow];
+}
+
+/** Models with a ratio in both places: each place alone would mislead. */
+function twiceStated(models: Config['models'], listed: ReadonlyMap<string, Ratio | undefined>): Fault[] {
+  return Object.entries(models).flatMap(([id, factor]): Fault[] => {
+    const own = listed.get(id);
+    if (own === undefined) return [];
+    const product = formatRatio(timesRatio(own, factor));
+    const message = `the model has a multiplier of its own, ${formatRatio(own)}: write ${product}, their product, there and remove this one`;
+    return [{ path: ['models', id], message }];
+  });
 }
 
 function noticesOf({ default: fallback, models }: Config, host: Host): Notice[] {
   const notices: Notice[] = [];
-  const silent = (host.find(plans)?.list() ?? []).filter(({ multiplier }) => multiplier === undefined);
-  if (silent.length > 0) {
-    const names = silent.map(({ name }) => name).join(', ');
-    notices.push({ level: 'info', text: `plans that state no multiplier are sold at ${written(fallback)}: ${names}` });
+  const withoutMultiplier = (host.find(plans)?.list() ?? []).filter(({ multiplier }) => multiplier === undefined);
+  if (withoutMultiplier.length > 0) {
+    const names = withoutMultiplier.map(({ name }) => name).join(', ');
+    notices.push({
+      level: 'info',
+      text: `plans that state no multiplier are sold at ${formatRatio(fallback)}: ${names}`,
+    });
   }
-  const missing = Object.keys(models).filter((id) => host.find(catalog)?.find(id)?.id !== id);
+  const former = Object.keys(models);
+  if (former.length > 0)
+    notices.push({
+      level: 'warning',
+      text: `multiplier.models is the former place of a model's ratio: write it as models.NAME.multiplier (${former.join(', ')})`,
+    });
+  const missing = former.filter((id) => host.find(catalog)?.find(id)?.id !== id);
   if (missing.length > 0)
     notices.push({ level: 'warning', text: `multiplier.models names what is no model here: ${missing.join(', ')}` });
   return notices;

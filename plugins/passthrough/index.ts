@@ -1,16 +1,17 @@
-/** One upstream for every path, byte for byte: the smallest gateway there is. */
+/** Forwards every path to one upstream, byte for byte: the smallest possible gateway. */
+
 import {
-  type Answer,
-  defineFact,
+  defineContextKey,
   definePlugin,
   type Endpoint,
   type Exchange,
   upstreamRequest,
-} from '../../core/contract.ts';
-import { reloadable } from '../../core/reloadable.ts';
-import { duration, z } from '../../core/schema.ts';
+} from '../../core/contract/contract.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { reloadable } from '../../core/contract/reloadable.ts';
+import { duration, z } from '../../core/contract/schema.ts';
 
-/** Describe one connection, not the message (RFC 9110, 7.6.1), or are made anew by the transport. */
+/** Headers of one connection (RFC 9110, 7.6.1), and those that the transport sets. */
 const hopByHop = new Set([
   'connection',
   'keep-alive',
@@ -26,7 +27,7 @@ const hopByHop = new Set([
   'expect',
 ]);
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-const opened = defineFact<true>('passthrough opened');
+const opened = defineContextKey<true>('passthrough opened');
 
 export default definePlugin({
   name: 'passthrough',
@@ -41,15 +42,15 @@ export default definePlugin({
       .describe('Time from the last byte of the request to the head of the answer.'),
     idle: duration().default(600_000).describe('Longest silence inside an answer.'),
   }),
-  reads: [opened],
-  writes: [upstreamRequest],
+  requires: [opened],
+  sets: [upstreamRequest],
   setup(_host, config) {
     const open = (exchange: Exchange) => exchange.set(opened, true);
     const endpoints = methods.map(
-      (method): Endpoint => ({ method, path: '/*', operation: 'passthrough', states: [opened], open }),
+      (method): Endpoint => ({ method, path: '/*', operation: 'passthrough', setsOnOpen: [opened], open }),
     );
     return reloadable({ endpoints }, config, (settings) => ({
-      async handle(exchange, next) {
+      handle(exchange, next) {
         const { method, path, query, headers, body } = exchange.request;
         const search = query.size === 0 ? '' : `?${query}`;
         exchange.set(upstreamRequest, {
@@ -63,15 +64,22 @@ export default definePlugin({
           firstByteTimeoutMs: settings.first_byte,
           idleTimeoutMs: settings.idle,
         });
-        const answer: Answer = await next();
-        return { ...answer, headers: passing(answer.headers) };
+        return next().then(passed);
       },
     }));
   },
 });
 
-/** The headers that go on, without those that the connection itself names as its own. */
+function passed(answer: Answer): Answer {
+  answer.headers = passing(answer.headers);
+  return answer;
+}
+
+/** The headers to forward, without those that the Connection header names. */
 function passing(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const own = new Set((headers['connection'] ?? '').split(',').map((name) => name.trim().toLowerCase()));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name) && !own.has(name)));
+  const connection = headers['connection'] ?? '';
+  const own = connection === '' ? undefined : new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+  const passed: Record<string, string> = {};
+  for (const name in headers) if (!hopByHop.has(name) && own?.has(name) !== true) passed[name] = headers[name]!;
+  return passed;
 }

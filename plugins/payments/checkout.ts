@@ -1,28 +1,29 @@
-/** Orders as accounts begin and see them: a page to pay on, once per reference, and the list of what became of them. */
-import type { Random } from '../../core/contract.ts';
-import type { Payments, PaymentView } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd, type Money } from '../../core/money.ts';
-import { cursorIn, pageOf, rowsFor, uuidForm } from '../../core/paging.ts';
+/** Orders of accounts: one payment page per reference, and the list of orders. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
+import type { Payments, PaymentView } from '../common/domain/admin/ledger.ts';
+import { formatUsd, type Money } from '../common/domain/money.ts';
+import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { centNano, type PaymentsConfig } from './config.ts';
 import type { Order } from './rows.ts';
-import type { Books } from './settlement.ts';
+import type { SettlementServices } from './services.ts';
 
-/** How long a page can be paid on; the least that the payment service takes is half an hour. */
+/** How long a payment page is open; the payment service's minimum is half an hour. */
 const pageMs = 3_600_000;
-/** Orders of one account that are begun within that time. */
+/** Most open orders of one account within that time. */
 const mostOpen = 10;
 
 export interface Counter {
-  readonly books: Books;
+  readonly services: SettlementServices;
   readonly config: Pick<PaymentsConfig, 'amounts' | 'min' | 'max' | 'currency'>;
   readonly random: Random;
-  /** What is sold, in the words of the payment page. */
+  /** Product name on the payment page. */
   readonly title: string;
 }
 
 export function openPayments(counter: Counter): Payments {
-  const { books, config } = counter;
+  const { services: books, config } = counter;
   return {
     least: config.min,
     most: config.max,
@@ -40,7 +41,7 @@ export function openPayments(counter: Counter): Payments {
 }
 
 async function begin(
-  { books, config, random, title }: Counter,
+  { services: books, config, random, title }: Counter,
   accountId: string,
   amount: Money,
   { reference, paidUrl, leftUrl }: Parameters<Payments['checkout']>[2],
@@ -53,7 +54,7 @@ async function begin(
   if (order.state !== 'creating') throw conflict('This payment has ended: begin another one.');
   const { id: orderId } = order;
   const cents = Number(amount / centNano);
-  // An order that is repeated is the same request, and gets the same page.
+  // Repeating an order sends the same request and gets the same page.
   const expiresAt = order.createdAt + pageMs;
   if (expiresAt - now < pageMs / 2) throw conflict('This payment has ended: begin another one.');
   const wanted = { orderId, cents, currency: config.currency, title, paidUrl, leftUrl, expiresAt };
@@ -64,7 +65,7 @@ async function begin(
 }
 
 async function insert(
-  { rows, clock }: Books,
+  { rows, clock }: SettlementServices,
   random: Random,
   wanted: { readonly accountId: string; readonly amount: Money; readonly reference: string },
 ): Promise<Order> {
@@ -75,7 +76,7 @@ async function insert(
   }
   const hex = random.bytes(16).toString('hex');
   const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-  // Whoever was faster with this reference has the order.
+  // A concurrent request may have inserted this reference first.
   await rows.insert({ id, ...wanted, at });
   return (await rows.find({ reference: wanted.reference }))!;
 }
@@ -96,7 +97,7 @@ function conflict(message: string): GatewayError {
 }
 
 function viewOf({ id, accountId, amount, state, createdAt, paidAt, refunded }: Order): PaymentView {
-  // One that an operator must look at has not ended for its payer.
+  // An order under review by an operator is open for its payer.
   const stands = state === 'paid' ? 'paid' : state === 'expired' ? 'expired' : 'open';
   return {
     id,

@@ -1,16 +1,17 @@
-/** What an operator does about payments by hand: see how they stand, and have one looked at now. */
-import type { Command, CommandResult } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd } from '../../core/money.ts';
-import { uuidForm } from '../../core/paging.ts';
-import { readCount } from '../../core/usage.ts';
+/** Commands about payments: list them, and reconcile one now. */
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { formatUsd } from '../common/domain/money.ts';
+import { readCount } from '../common/domain/usage.ts';
+import { uuidForm } from '../common/kit/paging.ts';
 import type { Order } from './rows.ts';
-import { type Books, lookAt } from './settlement.ts';
+import type { SettlementServices } from './services.ts';
+import { lookAt } from './settlement.ts';
 
 const usual = 50;
 const most = 1_000;
 
-export function commandsOf(books: Books): Command[] {
+export function commandsOf(books: SettlementServices): Command[] {
   return [
     {
       name: 'payments list',

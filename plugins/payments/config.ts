@@ -1,5 +1,7 @@
-/** What an operator may set about payments. */
-import { usd, z } from '../../core/schema.ts';
+/** The settings of `payments`. */
+
+import { z } from '../../core/contract/schema.ts';
+import { usd } from '../common/domain/money-schema.ts';
 
 /** Nano-USD of the smallest unit that can be paid. */
 export const centNano = 10_000_000n;

@@ -1,14 +1,15 @@
-/** Payments: money from outside, paid at a payment service and credited once. Without its secrets there is none of it. */
-import { definePlugin, type Host, type Part } from '../../core/contract.ts';
-import { payments } from '../../core/desk.ts';
-import { database, ledger, pool } from '../../core/vocabulary.ts';
+/** Payments: money paid at a payment service and credited once. Disabled without its secrets. */
+import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import { payments } from '../common/domain/admin/ledger.ts';
+import { database } from '../common/domain/database.ts';
+import { ledger, pool } from '../common/domain/ledger.ts';
 import { openPayments } from './checkout.ts';
 import { commandsOf } from './commands.ts';
 import { configSchema, type PaymentsConfig } from './config.ts';
 import { openProcessor } from './processor.ts';
-import { goRound } from './rounds.ts';
+import { goRound } from './reconcile.ts';
 import { OrderRows } from './rows.ts';
-import type { Books } from './settlement.ts';
+import type { SettlementServices } from './services.ts';
 import { webhookOf } from './webhook.ts';
 import { WithdrawalRows } from './withdrawal-rows.ts';
 
@@ -17,32 +18,31 @@ const roundMs = 180_000;
 export default definePlugin<PaymentsConfig>({
   name: 'payments',
   config: configSchema,
-  needs: [database, ledger, pool],
-  provides: [payments],
+  services: { requires: [database, ledger, pool], provides: [payments] },
   setup: setUpPayments,
 });
 
-async function setUpPayments(host: Host, config: PaymentsConfig): Promise<Part> {
+async function setUpPayments(host: Host, config: PaymentsConfig): Promise<PluginInstance> {
   const { secret_key: key, webhook_secret: secret } = config;
   if (key === '' || secret === '') {
     if (key === secret) return {};
     const missing = key === '' ? 'secret_key' : 'webhook_secret';
     return { notices: () => [{ level: 'warning', text: `payments.${missing} is empty: nobody can pay.` }] };
   }
-  const store = host.need(database);
+  const store = host.get(database);
   await store.migrate('payments', new URL('./migrations/', import.meta.url));
-  const books: Books = {
+  const books: SettlementServices = {
     rows: new OrderRows(store),
     withdrawals: new WithdrawalRows(store),
     processor: await openProcessor(config),
-    ledger: host.need(ledger),
-    pool: host.need(pool),
+    ledger: host.get(ledger),
+    pool: host.get(pool),
     clock: host.clock,
     log: host.log,
     currency: config.currency,
   };
   const title = `Balance of ${host.gateway}`;
-  host.provide(payments, openPayments({ books, config, random: host.random, title }));
+  host.provide(payments, openPayments({ services: books, config, random: host.random, title }));
   return {
     endpoints: [webhookOf(books)],
     commands: commandsOf(books),

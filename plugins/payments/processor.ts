@@ -1,15 +1,15 @@
-/** The payment service, by its official library: pages on which people pay, what became of them, and signed events. */
+/** The payment service, through its official library: payment pages, their state, and signed events. */
 import type Stripe from 'stripe';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { PaymentsConfig } from './config.ts';
 
 const timeoutMs = 20_000;
-/** Beside the first try; the library sends the same idempotency key again. */
+/** In addition to the first try; the library repeats the idempotency key. */
 const retries = 2;
-/** Refunds and disputes of one payment that are looked at. */
+/** Most refunds and disputes read per payment. */
 const listed = 100;
 
-/** A page on which an order is paid. */
+/** The payment page of an order. */
 export interface Session {
   readonly id: string;
   /** The order that it was made for. */
@@ -20,14 +20,14 @@ export interface Session {
   readonly cents: number;
   readonly currency: string;
 }
-/** Money of a payment that went back to its payer, or did not after all. */
+/** A refund or dispute of a payment, also one that came to nothing. */
 export interface Withdrawal {
   readonly id: string;
   readonly cents: number;
   readonly currency: string;
   readonly standing: boolean;
 }
-export interface SessionOrder {
+interface SessionOrder {
   readonly orderId: string;
   readonly cents: number;
   readonly currency: string;
@@ -37,21 +37,21 @@ export interface SessionOrder {
   /** Wall-clock milliseconds; from half an hour to a day away. */
   readonly expiresAt: number;
 }
-/** What an event is about; undefined: nothing of ours. */
+/** The subject of an event; undefined: not of this gateway. */
 export type Subject = { readonly session: string } | { readonly payment: string } | undefined;
 
-/** Failures are upstream_failed: nothing is known of what was asked. */
+/** Failures are `upstream_failed`: the outcome of the request is unknown. */
 export interface Processor {
   createSession(order: SessionOrder): Promise<Session>;
   session(id: string): Promise<Session>;
   sessionOf(payment: string): Promise<Session | undefined>;
   withdrawals(payment: string): Promise<readonly Withdrawal[]>;
-  /** What a signed event is about. invalid_request unless its signature is right and at most five minutes old. */
+  /** The subject of a signed event. Throws invalid_request unless its signature is valid and at most five minutes old. */
   subjectOf(body: Uint8Array, signature: string, at: number): Subject;
 }
 
 export async function openProcessor(config: PaymentsConfig): Promise<Processor> {
-  // Loaded by those who are paid by it: it is large.
+  // Loaded only where it is used, because it is large.
   const { default: Library } = await import('stripe');
   const { hostname: host, port, protocol } = new URL(config.api_base);
   const client = new Library(config.secret_key, {
@@ -113,7 +113,7 @@ function sessionOf(order: SessionOrder): Stripe.Checkout.SessionCreateParams {
     metadata: { order: orderId },
     payment_intent_data: { metadata: { order: orderId } },
     line_items: [{ quantity: 1, price_data: product }],
-    // What is paid is what is credited: no other currency, no rate.
+    // The amount paid is the amount credited: no other currency, no exchange rate.
     adaptive_pricing: { enabled: false },
     success_url: paidUrl,
     cancel_url: leftUrl,
@@ -142,7 +142,7 @@ function readSession(session: Stripe.Checkout.Session): Session {
   };
 }
 
-/** One that waits for the bank is on its way; only those that came to nothing leave the money here. */
+/** A pending refund counts as made; only a failed or cancelled one leaves the money in place. */
 function refundOf({ id, amount, currency, status }: Stripe.Refund): Withdrawal {
   return { id, cents: amount, currency, standing: status !== 'failed' && status !== 'canceled' };
 }

@@ -1,7 +1,7 @@
-/** Every statement on orders. */
+/** SQL statements on orders. */
 import { type SQL, sql } from 'drizzle-orm';
-import { type Money, money } from '../../core/money.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database } from '../common/domain/database.ts';
+import { type Money, money } from '../common/domain/money.ts';
 
 export interface Order {
   readonly id: string;
@@ -13,7 +13,7 @@ export interface Order {
   readonly url: string | undefined;
   readonly createdAt: number;
   readonly paidAt: number | undefined;
-  /** What of it was paid back, whether or not it could be taken. */
+  /** The amount paid back, whether or not it could be taken from the balance. */
   readonly refunded: Money;
 }
 export interface NewOrder {
@@ -27,7 +27,7 @@ type Texts<Row> = { readonly [Name in keyof Row]: string | null };
 type OrderRow = Texts<Record<'account_id' | 'amount' | 'refunded' | 'id' | 'created_at', string>> &
   Texts<Record<'session' | 'payment' | 'url' | 'paid_at', unknown>> & { readonly state: Order['state'] };
 
-/** What orders are found by. */
+/** The keys of an order. */
 export type Named = { readonly [Name in 'id' | 'session' | 'payment' | 'reference']?: string };
 
 export class OrderRows {
@@ -75,7 +75,7 @@ export class OrderRows {
     ) as orders order by orders.created_at desc, orders.id desc`);
   }
 
-  /** Orders of the account that were begun since then and are not paid. */
+  /** Unpaid orders of the account since then. */
   async countOpen(accountId: string, since: number): Promise<number> {
     const [row] = await this.#rows<{ count: number }>(
       sql`select count(*)::int as count from ${this.#orders}
@@ -84,7 +84,7 @@ export class OrderRows {
     return row!.count;
   }
 
-  /** The payment service knows of it. */
+  /** The payment service has a session for the order. */
   async open(id: string, session: string, url: string | undefined): Promise<void> {
     await this.#orm.execute(
       sql`update ${this.#orders} set session = ${session}, url = ${url ?? null}::text,
@@ -106,7 +106,7 @@ export class OrderRows {
     );
   }
 
-  /** Takes orders to look at, those first that were not looked at for the longest: each is one process's. */
+  /** Claims orders to poll, least recently polled first; each is claimed by one process. */
   claim(kind: 'open' | 'paid', lookedBefore: number, begunAfter: number, limit: number, at: number): Promise<Order[]> {
     const states = kind === 'open' ? sql`state in ('creating', 'open')` : sql`state = 'paid'`;
     const due = sql`
@@ -117,7 +117,7 @@ export class OrderRows {
     return this.#orderRows(sql`from due as orders`, due);
   }
 
-  /** Gives up orders that nobody has paid by then, and those whose page was never shown to anybody. */
+  /** Expires orders that are unpaid by then, and those without a payment page. */
   async endOld(begunBefore: number, pagelessBefore: number): Promise<void> {
     await this.#orm.execute(
       sql`update ${this.#orders} set state = 'expired', url = null

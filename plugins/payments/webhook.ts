@@ -1,29 +1,32 @@
-/** The endpoint at which the payment service tells that something has happened. Its word is a reason to ask, no more. */
-import type { Answer, Endpoint, Exchange } from '../../core/contract.ts';
-import { envelope } from '../../core/error-envelope.ts';
+/** The webhook endpoint of the payment service. An event only triggers a poll. */
+
+import type { Endpoint, Exchange } from '../../core/contract/contract.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { envelope } from '../common/kit/error-envelope.ts';
 import type { Subject } from './processor.ts';
 import type { Order } from './rows.ts';
-import { type Books, lookAt } from './settlement.ts';
+import type { SettlementServices } from './services.ts';
+import { lookAt } from './settlement.ts';
 
-/** The payment service gives up after half a minute, and comes again later. */
+/** The payment service times out after half a minute and repeats the event later. */
 const timeoutMs = 25_000;
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export function webhookOf(books: Books): Endpoint {
+export function webhookOf(books: SettlementServices): Endpoint {
   return {
     method: 'POST',
     path: '/payments/webhook',
     operation: 'payments',
-    // Its signature admits it.
+    // Authenticated by its signature.
     keyless: true,
     timeoutMs,
-    handle: (exchange) => hear(exchange, books),
+    handle: (exchange) => handleEvent(exchange, books),
     renderError: (error) => answerOf(error.status, envelope(error)),
   };
 }
 
-/** Answered when everything that follows is done: till then the payment service repeats it. */
-async function hear(exchange: Exchange, books: Books): Promise<Answer> {
+/** Answers when the event is fully handled; until then the payment service repeats it. */
+async function handleEvent(exchange: Exchange, books: SettlementServices): Promise<Answer> {
   const { body, headers } = exchange.request;
   const subject = books.processor.subjectOf(body, headers['stripe-signature'] ?? '', books.clock.now());
   const order = await orderOf(books, subject);
@@ -35,8 +38,8 @@ function answerOf(status: number, body: object): Answer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** undefined: it is about something that others sell by the same account of the payment service. */
-async function orderOf(books: Books, subject: Subject): Promise<Order | undefined> {
+/** undefined: the subject belongs to another seller with the same account at the payment service. */
+async function orderOf(books: SettlementServices, subject: Subject): Promise<Order | undefined> {
   if (subject === undefined) return undefined;
   const { rows, processor } = books;
   const known = await rows.find('session' in subject ? { session: subject.session } : { payment: subject.payment });
@@ -45,7 +48,7 @@ async function orderOf(books: Books, subject: Subject): Promise<Order | undefine
     'session' in subject ? await processor.session(subject.session) : await processor.sessionOf(subject.payment);
   if (session?.orderId === undefined || !uuidForm.test(session.orderId)) return undefined;
   const order = await rows.find({ id: session.orderId });
-  // The process that had the page made may have died before it could write that down.
+  // The process that created the page may have stopped before it stored the session.
   if (order !== undefined && order.session === undefined) await rows.open(order.id, session.id, session.url);
   return order && rows.find({ id: order.id });
 }

@@ -1,13 +1,13 @@
-/** Every statement on refunds and disputes of orders, and on what of them is taken from which credit. */
+/** SQL statements on refunds and disputes of orders, and on the amounts taken from credits for them. */
 import { type SQL, sql } from 'drizzle-orm';
-import { type Money, money } from '../../core/money.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database } from '../common/domain/database.ts';
+import { type Money, money } from '../common/domain/money.ts';
 
 export interface StoredWithdrawal {
   readonly amount: Money;
   readonly state: 'taking' | 'taken' | 'back';
 }
-/** A part of a withdrawal that is taken from one credit. */
+/** The amount of a withdrawal that is taken from one credit. */
 export interface Taking {
   readonly amount: Money;
   readonly done: boolean;
@@ -62,7 +62,7 @@ export class WithdrawalRows {
     return { amount: money(BigInt(row!.amount)), done: row!.done };
   }
 
-  /** Plans to take less, unless somebody has planned anew or has taken it. */
+  /** Plans a smaller amount, unless the plan has changed or was carried out. */
   async planLess(id: string, credit: string, planned: Money, amount: Money): Promise<void> {
     await this.#orm.execute(
       sql`update ${this.#takings} set amount = ${amount.toString()}::bigint

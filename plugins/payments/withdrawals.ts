@@ -1,10 +1,10 @@
 /** Money that went back to its payer: taken from the account once, as far as it was not spent, and given back where it stayed. */
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd, type Money, money } from '../../core/money.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { formatUsd, type Money, money } from '../common/domain/money.ts';
 import { centNano } from './config.ts';
 import type { Withdrawal } from './processor.ts';
 import type { Order } from './rows.ts';
-import type { Books } from './settlement.ts';
+import type { SettlementServices } from './services.ts';
 
 /** How often less is planned, since calls may spend meanwhile. */
 const mostPlans = 5;
@@ -20,7 +20,11 @@ function backReference(id: string): string {
 }
 
 /** Takes what was paid back or is disputed; any number of times. */
-export async function takeBack(books: Books, order: Order, { id, cents, currency }: Withdrawal): Promise<void> {
+export async function takeBack(
+  books: SettlementServices,
+  order: Order,
+  { id, cents, currency }: Withdrawal,
+): Promise<void> {
   const whole = BigInt(cents) * centNano;
   const amount = currency === books.currency && whole < order.amount ? whole : order.amount;
   if (amount <= 0n) return;
@@ -29,7 +33,7 @@ export async function takeBack(books: Books, order: Order, { id, cents, currency
 }
 
 /** A refund that failed, or a dispute that was won: what it had taken comes back. */
-export async function giveBack(books: Books, order: Order, { id }: Withdrawal): Promise<void> {
+export async function giveBack(books: SettlementServices, order: Order, { id }: Withdrawal): Promise<void> {
   const { withdrawals, ledger, log } = books;
   // It may be half done: then it is done first, and the end is the same.
   if ((await withdrawals.find(id))?.state === 'taking') await take(books, order, id);
@@ -45,7 +49,7 @@ export async function giveBack(books: Books, order: Order, { id }: Withdrawal): 
  * From the credit of the payment, then from what earlier withdrawals of it gave back: also of those that do so only after
  * this one has found too little.
  */
-async function take(books: Books, order: Order, id: string): Promise<void> {
+async function take(books: SettlementServices, order: Order, id: string): Promise<void> {
   const { withdrawals, log } = books;
   const stored = await withdrawals.find(id);
   if (stored === undefined || stored.state === 'back') return;
@@ -68,7 +72,7 @@ async function take(books: Books, order: Order, id: string): Promise<void> {
  * planned anew. Resolves with what was taken.
  */
 async function takeFrom(
-  { withdrawals, pool }: Books,
+  { withdrawals, pool }: SettlementServices,
   accountId: string,
   id: string,
   credit: string,
@@ -90,7 +94,7 @@ async function takeFrom(
 
 /** undefined: it is taken. Else what is left of the credit to take. */
 async function refused(
-  pool: Books['pool'],
+  pool: SettlementServices['pool'],
   accountId: string,
   credit: string,
   amount: Money,

@@ -1,10 +1,23 @@
-/** Which plan the caller is on, and what that plan allows. */
-import { definePlugin, type Exchange, type Host, type Next, type Notice, type Part } from '../../core/contract.ts';
-import { z } from '../../core/schema.ts';
-import { caller, defineLine, plan, plans, priceRatio, shop, tell } from '../../core/vocabulary.ts';
+/** The caller's plan and its limits. */
+import {
+  definePlugin,
+  type Exchange,
+  type Host,
+  type Next,
+  type Notice,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import { didYouMean } from '../../core/contract/near-names.ts';
+import { renamedNotices } from '../../core/contract/renamed.ts';
+import { z } from '../../core/contract/schema.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { ledger } from '../common/domain/ledger.ts';
+import { catalog } from '../common/domain/models.ts';
+import { plan, plans, rateLimits, shop } from '../common/domain/plans.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import { type Offer, offerSchema, toOffer } from './offer.ts';
 
-const planLine = defineLine('plans.plan', (name: string) => `on the plan "${name}"`);
+const planEvent = defineEvent('plans.plan', (name: string) => `on the plan "${name}"`);
 
 const config = z
   .strictObject({
@@ -12,20 +25,20 @@ const config = z
     offers: z.record(z.string().min(1).max(100), offerSchema).describe('The plans by name.'),
   })
   .superRefine((section, context) => {
-    for (const [name, { price, grant, windows, lasts, renew }] of Object.entries(section.offers)) {
+    for (const [name, { price, grant, windows, duration, renew }] of Object.entries(section.offers)) {
       const wrong = (field: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['offers', name, field], message });
       if (windows !== undefined && grant === undefined)
         wrong('windows', 'bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"');
-      const ends = lasts !== undefined || (grant !== undefined && price > 0n);
+      const ends = duration !== undefined || (grant !== undefined && price > 0n);
       if (renew && !ends)
-        wrong('renew', 'is about the end of a plan, and this one has none: add "lasts" or remove "renew"');
+        wrong('renew', 'is about the end of a plan, and this one has none: add "duration" or remove "renew"');
     }
     if (Object.hasOwn(section.offers, section.default)) return;
     context.addIssue({
       code: 'custom',
       path: ['default'],
-      message: `names the plan "${section.default}", which is not among the offers`,
+      message: `names the plan "${section.default}", which is not among the offers${didYouMean(section.default, Object.keys(section.offers))}`,
     });
   });
 
@@ -34,12 +47,12 @@ type Settings = z.output<typeof config>;
 export default definePlugin<Settings>({
   name: 'plans',
   config,
-  uses: [shop],
-  provides: [plans],
-  finds: [caller],
-  writes: [plan, priceRatio],
+  services: { optional: [shop, rateLimits, ledger, catalog], provides: [plans] },
+  optional: [caller],
+  sets: [plan],
 
   setup(host: Host, settings: Settings) {
+    let written = settings;
     let current = offersOf(settings);
     host.provide(plans, {
       get default() {
@@ -51,23 +64,25 @@ export default definePlugin<Settings>({
       list: () => [...current.byName.values()],
     });
 
-    const part: Part<Settings> = {
+    const instance: PluginInstance<Settings> = {
       notices: () => [
-        ...(host.find(shop) === undefined ? [...current.byName.values()].filter(isSold).map(unsold) : []),
+        ...renamedNotices('plans', written),
         ...[current.fallback].filter(isSold).map(unpaid),
+        ...withoutEffect(host, [...current.byName.values()]),
       ],
-      // Also endpoints that answer by themselves are limited by the plan; without a caller there is none.
+      // The plan also limits endpoints that answer by themselves; without a caller there is no plan.
       applies: () => true,
-      handle: stating(current, host),
+      handle: planHandler(current, host),
       prepare(changed) {
         const offers = offersOf(changed);
         return () => {
+          written = changed;
           current = offers;
-          part.handle = stating(offers, host);
+          instance.handle = planHandler(offers, host);
         };
       },
     };
-    return part;
+    return instance;
   },
 });
 
@@ -86,17 +101,15 @@ function termsIn({ byName, fallback }: Offers, name: string): Offer {
   return byName.get(name) ?? fallback;
 }
 
-function stating(offers: Offers, host: Host): NonNullable<Part['handle']> {
+function planHandler(offers: Offers, host: Host): NonNullable<PluginInstance['handle']> {
   return function plans(exchange: Exchange, next: Next) {
-    const who = exchange.find(caller);
-    if (who === undefined) return next();
-    // An ended plan is followed by the default plan at that moment, whoever has noticed.
-    const ended = who.planEndsAt !== undefined && host.clock.now() >= who.planEndsAt;
-    const offer = ended ? offers.fallback : termsIn(offers, who.plan);
+    const identity = exchange.find(caller);
+    if (identity === undefined) return next();
+    // An ended plan is followed by the default plan at that moment.
+    const ended = identity.planEndsAt !== undefined && host.clock.now() >= identity.planEndsAt;
+    const offer = ended ? offers.fallback : termsIn(offers, identity.plan);
     exchange.set(plan, offer);
-    tell(exchange, host.clock.now(), planLine, [offer.name]);
-    if (offer.multiplier !== undefined && exchange.find(priceRatio) === undefined)
-      exchange.set(priceRatio, offer.multiplier);
+    recordEvent(exchange, host.clock.now(), planEvent, [offer.name]);
     return next();
   };
 }
@@ -105,13 +118,51 @@ function isSold({ price }: Offer): boolean {
   return price > 0n;
 }
 
-function unsold({ name }: Offer): Notice {
-  return { level: 'warning', text: `plan "${name}" has a price, but nobody can buy it: add "shop" to the list` };
-}
-
 function unpaid({ name }: Offer): Notice {
   return {
     level: 'warning',
     text: `plan "${name}" has a price, but as the default plan every account is on it unpaid`,
   };
+}
+
+/** What the plans promise or forbid although no plugin of the list sees to it: one sentence for each kind. */
+function withoutEffect(host: Host, offers: readonly Offer[]): Notice[] {
+  const limits = (offer: Offer) => Object.keys(offer.limits);
+  const limited = offers.filter((offer) => limits(offer).length > 0);
+  const names = [...new Set(limited.flatMap(limits))].join(', ');
+  const about = (those: readonly Offer[], text: string): Notice[] =>
+    those.length === 0 ? [] : [{ level: 'warning', text: `${subject(those)} ${text}` }];
+  const pick = (those: readonly Offer[], one: string, many: string) => (those.length === 1 ? one : many);
+  const sold = offers.filter(isSold);
+  const granted = offers.filter(({ grant }) => grant !== undefined);
+  const bound = offers.filter(({ models }) => models !== undefined);
+  return [
+    ...(host.find(shop) === undefined
+      ? about(
+          sold,
+          pick(sold, 'has a price, but nobody can buy it', 'have a price, but nobody can buy them') + add('shop'),
+        )
+      : []),
+    ...(host.find(rateLimits) === undefined
+      ? about(
+          limited,
+          `${pick(limited, 'has', 'have')} limits (${names}), but they are not enforced${add('rate-limit')}`,
+        )
+      : []),
+    ...(host.find(ledger) === undefined
+      ? about(granted, `${pick(granted, 'has', 'have')} a grant, but no account gets it${add('billing')}`)
+      : []),
+    ...(host.find(catalog) === undefined
+      ? about(bound, `${pick(bound, 'names', 'name')} models, but all models may be called${add('models')}`)
+      : []),
+  ];
+}
+
+function add(plugin: string): string {
+  return `: add "${plugin}" to the list`;
+}
+
+function subject(offers: readonly Offer[]): string {
+  const names = offers.map(({ name }) => `"${name}"`);
+  return offers.length === 1 ? `plan ${names[0]}` : `plans ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }

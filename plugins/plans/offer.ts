@@ -1,8 +1,10 @@
-/** What a plan offers, as written in the configuration and as other plugins see it. */
-import { count, duration, ratio, usd, z } from '../../core/schema.ts';
-import type { PlanOffer, PlanTerms } from '../../core/vocabulary.ts';
+/** A plan's offer, as configured and as other plugins see it. */
+import { renamed } from '../../core/contract/renamed.ts';
+import { count, duration, z } from '../../core/contract/schema.ts';
+import { ratio, usd } from '../common/domain/money-schema.ts';
+import type { PlanOffer, PlanTerms } from '../common/domain/plans.ts';
 
-/** Bounds keep the limiter's whole numbers exact. */
+/** Bounds keep the limiter's integers exact. */
 const limit = (highest: number) =>
   count().refine((value) => value >= 1 && value <= highest, `must be between 1 and ${highest}`);
 
@@ -18,7 +20,7 @@ const limits = z
 const windowLengths = ['5h', 'day', 'week', 'month'] as const;
 const grantPeriods = ['day', 'week', 'month'] as const;
 
-export const offerSchema = z.strictObject({
+const offer = z.strictObject({
   price: usd().prefault(0).describe('USD for the plan, taken from the balance when it is bought.'),
   limits: limits.describe('Rate limits of an account on this plan; an absent one is not limited.'),
   models: z.array(z.string().min(1)).optional().describe('Models that the plan allows; without it all.'),
@@ -36,7 +38,7 @@ export const offerSchema = z.strictObject({
     .describe(
       "USD of the plan's grant that may be spent within 5h, a day, a week, a month; other money is not limited by it.",
     ),
-  lasts: duration()
+  duration: duration()
     .refine((lengthMs) => lengthMs > 0, 'must be longer than nothing')
     .optional()
     .describe(
@@ -50,13 +52,15 @@ export const offerSchema = z.strictObject({
     ),
 });
 
+export const offerSchema = renamed(offer, { lasts: 'duration' });
+
 export type OfferConfig = z.output<typeof offerSchema>;
 
-/** The whole offer: the terms that hold for each request, and what it is sold for. */
+/** The whole offer: the terms of each request, and the sale terms. */
 export type Offer = PlanOffer;
 
 export function toOffer(name: string, written: OfferConfig): Offer {
-  const { price, models, multiplier, grant, windows, lasts, renew } = written;
+  const { price, models, multiplier, grant, windows, duration: durationMs, renew } = written;
   return {
     name,
     limits: definedLimits(written.limits),
@@ -65,7 +69,7 @@ export function toOffer(name: string, written: OfferConfig): Offer {
     price,
     grant,
     windows,
-    lastsMs: lasts,
+    durationMs,
     renew,
   };
 }

@@ -1,8 +1,8 @@
-/** What an operator may set about protocols and their translation. */
-import { count, duration, size, z } from '../../core/schema.ts';
+/** Settings of the protocols and their translation. */
+import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { stateSchema } from './state/index.ts';
 
-export const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
+const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
 
 export const configSchema = z.strictObject({
   expose: z
@@ -14,6 +14,12 @@ export const configSchema = z.strictObject({
     .default('report')
     .describe(
       'What happens to request fields that the target does not take: "report" leaves them out and names them in the header x-gateway-dropped, "refuse" answers with an error.',
+    ),
+  translated_values: count()
+    .refine((value) => value >= 1_000, 'must be at least 1000')
+    .prefault(40_000)
+    .describe(
+      'Members and elements, at all depths, in a request that is translated to another protocol, and in the arguments of its tool calls. More are refused.',
     ),
   seal_secret: z
     .string()

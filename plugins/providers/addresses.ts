@@ -1,29 +1,33 @@
-/** Base URLs of vendors: which ones are accepted, and how one inside this process is resolved. */
-import type { LocalUpstreams } from '../../core/vocabulary.ts';
+/** Base URLs of vendors: validation, and resolution of vendors inside this process. */
+import type { LocalUpstreams } from '../common/domain/upstreams.ts';
 
 const localPattern = /^([a-z][a-z0-9-]{0,62}):((?:\/(?!\/)[^?#\s\\]*)?)$/;
 
-/** `sandbox:/v1` → its parts; undefined when the text is not of that form. */
+/** `sandbox:/v1` → its parts; undefined for text of another form. */
 export function parseLocal(text: string): { name: string; path: string } | undefined {
   const match = localPattern.exec(text);
   if (match === null || match[1] === 'http' || match[1] === 'https') return undefined;
   return { name: match[1]!, path: match[2]! };
 }
 
-/** Why a text cannot be a base URL, or undefined when it can. */
+const credentialNames = /^(?:key|api[-_]?key|(?:access[-_]?)?token|secret|password|sig|signature)$/i;
+
+/** Why a text is no valid base URL; undefined: it is. */
 export function baseUrlProblem(text: string): string | undefined {
   if (parseLocal(text) !== undefined) return undefined;
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     return 'must be an http(s) URL, or NAME:/path for a vendor inside this process';
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'must not contain credentials; write them under keys';
-  if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not have a query or a fragment';
+  if ([...url.searchParams.keys()].some((name) => credentialNames.test(name)))
+    return 'must not contain credentials; write them under keys';
+  if (url.hash !== '' || text.includes('#')) return 'must not have a fragment';
   return undefined;
 }
 
 /**
- * The map that other plugins read. A vendor inside this process gets its port when it starts, so its address is looked up
- * each time it is read.
+ * The map for other plugins. A vendor inside this process gets its port when it starts, so its address is resolved on
+ * each read.
  */
 export function resolvingMap(
   speaks: Readonly<Record<string, string>>,

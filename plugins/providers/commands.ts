@@ -1,16 +1,23 @@
-/** What an operator does with providers on the command line. */
-import type { Command } from '../../core/contract.ts';
-import type { UpstreamDesk } from '../../core/desk.ts';
+/** Operator commands for providers. */
+import type { Command } from '../../core/contract/commands.ts';
+import type { UpstreamAdmin } from '../common/domain/admin/upstreams.ts';
+import { presetsCommand } from './presets.ts';
 
-export function providerCommands(desk: UpstreamDesk): Command[] {
+export function providerCommands(upstreamAdmin: UpstreamAdmin): Command[] {
   return [
-    switchCommand(desk, 'providers disable', 'Takes a provider, or one of its keys, out of use within a second.', true),
-    switchCommand(desk, 'providers enable', 'Uses a provider, or one of its keys, again.', false),
+    presetsCommand,
+    switchCommand(
+      upstreamAdmin,
+      'providers disable',
+      'Takes a provider, or one of its keys, out of use within a second.',
+      true,
+    ),
+    switchCommand(upstreamAdmin, 'providers enable', 'Uses a provider, or one of its keys, again.', false),
     {
       name: 'providers list',
       summary: 'Lists the providers, what they speak, and which of them and of their keys are out of use.',
       run: async () => {
-        const views = desk.list();
+        const views = upstreamAdmin.list();
         const lines = views.map(({ provider, protocols, disabled, keys }) => {
           const off = keys.filter((key) => key.disabled).map(({ credential }) => credential);
           const state = disabled ? 'disabled' : off.length > 0 ? `without ${off.join(', ')}` : 'in use';
@@ -22,7 +29,7 @@ export function providerCommands(desk: UpstreamDesk): Command[] {
   ];
 }
 
-function switchCommand(desk: UpstreamDesk, name: string, summary: string, disabled: boolean): Command {
+function switchCommand(upstreamAdmin: UpstreamAdmin, name: string, summary: string, disabled: boolean): Command {
   return {
     name,
     summary,
@@ -30,7 +37,7 @@ function switchCommand(desk: UpstreamDesk, name: string, summary: string, disabl
     run: async (values) => {
       const provider = String(values['provider']);
       const credential = typeof values['key'] === 'string' ? values['key'] : undefined;
-      await desk.setDisabled(provider, credential, disabled);
+      await upstreamAdmin.setDisabled(provider, credential, disabled);
       const what = credential ?? provider;
       return {
         json: { provider, credential: credential ?? null, disabled },

@@ -1,13 +1,13 @@
-/** What an operator writes about vendors: keys, what they speak, where. */
-import { duration, listOf, size, z } from '../../core/schema.ts';
-import { traitsSchema } from '../../core/traits.ts';
+/** Settings of vendors: keys, protocols, base URLs and limits. */
+import { duration, size, z } from '../../core/contract/schema.ts';
+import { headerName, headersSchema, headerValue } from '../common/domain/headers-schema.ts';
+import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
+import { familySchema, proxySchema, tlsSchema } from './network-config.ts';
+import { presets, unknownPreset, withPreset } from './presets.ts';
 
 const name = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, `${what} is letters, digits, dots, dashes and underscores`);
-
-const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9a-z-]{1,100}$/i, 'must be a header name');
-const headerValue = z.string().regex(/^[\t\x20-\x7e]{1,2000}$/, 'must be printable ASCII on one line');
 
 const authSchema = z.strictObject({
   header: headerName.describe('Name of the header that carries the key.'),
@@ -18,7 +18,7 @@ const authSchema = z.strictObject({
 
 const baseUrl = z.string().transform((value, context) => {
   const problem = baseUrlProblem(value);
-  if (problem === undefined) return value.replace(/\/+$/, '');
+  if (problem === undefined) return value.replace(/\/+(?=$|\?)/, '');
   context.addIssue({ code: 'custom', message: problem });
   return z.NEVER;
 });
@@ -42,11 +42,11 @@ const drainSchema = z.strictObject({
   longest: duration()
     .refine((milliseconds) => milliseconds > 0 && milliseconds <= 600_000, 'must be more than 0 and at most 10m')
     .prefault('60s')
-    .describe('Longest time that an answer is read on; then the vendor is told to stop.'),
+    .describe('Longest time to keep reading an answer; then the request is aborted.'),
   bytes: size()
     .refine((bytes) => bytes > 0, 'must be more than 0')
     .prefault('8MB')
-    .describe('Bytes of an answer that are read on at most; then the vendor is told to stop.'),
+    .describe('Most bytes of an answer to keep reading; then the request is aborted.'),
 });
 
 const queueSchema = z.strictObject({
@@ -55,33 +55,65 @@ const queueSchema = z.strictObject({
     .min(0)
     .max(10_000)
     .default(100)
-    .describe('Requests that wait at most; more go to the next target at once. 0: nobody waits.'),
+    .describe('Limit of waiting requests; more go to the next target at once. 0: no queue.'),
   wait: duration()
     .refine((milliseconds) => milliseconds > 0 && milliseconds <= 300_000, 'must be more than 0 and at most 5m')
     .prefault('10s')
-    .describe('How long a request waits at most; then it goes to the next target.'),
+    .describe('Longest wait of a request; then it goes to the next target.'),
 });
 
-export const providerSchema = z.strictObject({
-  keys: listOf(z.string().max(4_000))
-    .refine((keys) => keys.every((key) => /^[\x21-\x7e]+$/.test(key)), 'a key is printable ASCII without spaces')
+const keyText = z
+  .string()
+  .max(4_000)
+  .refine(
+    (key) => /^[\x21-\x7e]*$/.test(key),
+    'a key is printable ASCII without spaces, and without "Bearer" before it',
+  );
+
+const keySchema = z.union([
+  keyText.transform((key) => ({ key, proxy: undefined })),
+  z.strictObject({
+    key: keyText.describe('The key.'),
+    proxy: proxySchema.optional().describe("Proxy for requests with this key, in place of the provider's."),
+  }),
+]);
+
+const entrySchema = z.strictObject({
+  preset: z
+    .string()
+    .superRefine((name, context) => {
+      if (!presets().has(name)) context.addIssue({ code: 'custom', message: unknownPreset(name) });
+    })
+    .optional()
+    .describe(
+      'Name of a vendor in config/vendors.yaml, whose settings this entry has except for those that it writes itself.',
+    ),
+  keys: z
+    .union([keySchema, z.array(keySchema)])
+    .transform((written) => [written].flat().filter(({ key }) => key !== ''))
     .refine((keys) => keys.length <= 1_000, 'at most 1000 keys')
     .prefault([])
-    .describe('One key or a list; used in turn. Empty entries are dropped; without any key the provider is left out.'),
+    .describe(
+      'One key or a list, each as text or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out.',
+    ),
   speaks: z
     .record(name('a protocol name'), baseUrl)
     .refine((speaks) => Object.keys(speaks).length > 0, 'name at least one protocol')
+    .optional()
     .describe(
-      'Protocol to base URL, as a client of that vendor would be configured with; NAME:/path is a vendor inside this process.',
+      'Protocol to base URL, as a client of that vendor would be configured with; NAME:/path is a vendor inside this process. Needed without a preset.',
+    ),
+  models_url: z
+    .union([z.literal('none'), z.url({ protocol: /^https?$/, error: 'must be an http(s) URL, or none' })])
+    .optional()
+    .describe(
+      "Address of the vendor's list of models, for `providers import-models`; none: it has no list. Default: /models below the base URL.",
     ),
   auth: z
     .union([authSchema, z.record(name('a protocol name'), authSchema)])
     .optional()
     .describe("How the key travels, for all protocols or by protocol. Default: the protocol's own way."),
-  headers: z
-    .record(headerName, headerValue)
-    .prefault({})
-    .describe('Headers that are sent with every request to this vendor.'),
+  headers: headersSchema.prefault({}).describe('Headers that are sent with every request to this vendor.'),
   drop_fields: z
     .record(name('a protocol name'), z.array(z.string().min(1)))
     .prefault({})
@@ -89,7 +121,14 @@ export const providerSchema = z.strictObject({
   dialect: z
     .record(name('a protocol name'), traitsSchema)
     .prefault({})
-    .describe('How this vendor wants to be asked in each protocol when a request is translated for it.'),
+    .describe('Traits of this vendor in each protocol, for requests that are translated for it.'),
+  proxy: proxySchema
+    .optional()
+    .describe(
+      'Proxy to this vendor: http://, https:// or socks5://, with user and password where it needs them. Empty: none.',
+    ),
+  tls: tlsSchema.optional().describe('Certificates for connections to this vendor.'),
+  addresses: familySchema,
   stream_usage: z.boolean().default(true).describe('Ask for usage in chat streams by stream_options.include_usage.'),
   concurrency: z
     .int()
@@ -97,17 +136,49 @@ export const providerSchema = z.strictObject({
     .max(1_000_000)
     .optional()
     .describe('Requests under way at this vendor at most, in each process of the gateway. Default: no bound.'),
-  queue: queueSchema.prefault({}).describe('Who waits when as many requests are under way as may be.'),
+  queue: queueSchema.prefault({}).describe('Queue of requests beyond the concurrency limit.'),
   timeouts: timeoutsSchema.prefault({}).describe('How long to wait for this vendor.'),
   client_left: z
     .enum(['abort', 'drain'])
     .default('abort')
     .describe(
-      'What becomes of an answer whose client has left. abort: the vendor is told to stop and what was seen is charged; ' +
+      'What happens to an answer after its client disconnects. abort: the request is aborted and the usage so far is charged; ' +
         'drain: it is read to its end, so that its true usage is charged.',
     ),
-  drain: drainSchema.prefault({}).describe('How far answers are read on with client_left: drain.'),
+  unknown_ids: z
+    .enum(['refuse', 'forward'])
+    .default('refuse')
+    .describe(
+      'Ids of files, containers, conversations and the like that this vendor has not issued to the calling account through ' +
+        "this gateway. refuse: such a request is an error; forward: they are sent, for a vendor's account that belongs to one " +
+        'customer alone.',
+    ),
+  shared_ids: z
+    .array(z.string().min(1).max(1_000))
+    .max(10_000)
+    .prefault([])
+    .describe('Ids at this vendor that every account may use, such as a vector store or a prompt of the operator.'),
+  drain: drainSchema.prefault({}).describe('Limits of reading with client_left: drain.'),
 });
+
+/** An entry is laid over its preset before it is validated, so that both are checked by the same rules. */
+const providerSchema = z
+  .preprocess(withPreset, entrySchema)
+  .superRefine(({ preset, speaks }, context) => {
+    if (speaks === undefined && (preset === undefined || presets().has(preset)))
+      context.addIssue({
+        code: 'custom',
+        path: ['speaks'],
+        message: 'is missing: name a preset, or protocols and base URLs',
+      });
+  })
+  .transform((entry) => ({
+    ...entry,
+    speaks: entry.speaks ?? {},
+    keys: entry.keys.map(({ key }) => key),
+    /** By the place of the key; undefined: the provider's. */
+    keyProxies: entry.keys.map(({ proxy }) => proxy),
+  }));
 
 export const providersSchema = z
   .record(name('a provider name'), providerSchema)

@@ -1,39 +1,39 @@
-/** A bound on the requests under way at one provider, and the queue before it: first come, first served, with a deadline. */
-import type { Clock } from '../../core/contract.ts';
-import type { UpstreamGate } from '../../core/vocabulary.ts';
+/** A concurrency limit for one provider with a first-come, first-served queue and a deadline. */
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { UpstreamGate } from '../common/domain/upstreams.ts';
 
 export interface GateRules {
-  /** Requests under way at most. */
+  /** Limit of requests in flight. */
   readonly limit: number;
-  /** Requests that wait at most. */
+  /** Limit of waiting requests. */
   readonly queue: number;
-  /** How long one waits at most. */
+  /** Longest wait of a request. */
   readonly waitMs: number;
 }
 
-/** Does `work` once after a time; what it returns calls it off. */
+/** Runs `work` once after a time; returns the function that cancels it. */
 export type Alarm = (afterMs: number, work: () => void) => () => void;
 
 interface Waiter {
   /** Monotonic. */
   readonly until: number;
-  settle(entered: boolean): void;
+  settle(isGranted: boolean): void;
 }
 
 const shortestRetryMs = 1_000;
 const longestRetryMs = 60_000;
 
-/** Nobody passes who waits already: whoever comes while others wait waits too, and places go out in the order of arrival. */
+/** A strict queue: a new request waits while others wait, and slots are granted in the order of arrival. */
 export class Gate implements UpstreamGate {
   readonly #clock: Clock;
   readonly #alarm: Alarm;
   #rules: GateRules;
   #inFlight = 0;
-  /** In the order of arrival; whoever leaves is gone at once. */
+  /** In the order of arrival; a request that stops waiting is removed at once. */
   readonly #waiting = new Set<Waiter>();
-  #callOff: (() => void) | undefined;
-  #leftAt = Number.NaN;
-  /** Moving mean of the time between two places that came free. */
+  #cancelAlarm: (() => void) | undefined;
+  #lastReleaseAt = Number.NaN;
+  /** Moving mean of the time between two releases. */
   #freesEveryMs = 0;
 
   constructor(rules: GateRules, clock: Clock, alarm: Alarm) {
@@ -54,44 +54,44 @@ export class Gate implements UpstreamGate {
     return this.#rules;
   }
 
-  /** From now on. What is under way beyond a lower limit ends in its own time; who waits already does so by the old rules. */
+  /** Applies at once. Requests in flight beyond a lower limit finish; waiting requests keep their old deadline. */
   change(rules: GateRules): void {
     this.#rules = rules;
-    this.#letIn();
+    this.#admitWaiting();
   }
 
-  tryEnter(): boolean {
+  tryAcquire(): boolean {
     if (this.#inFlight >= this.#rules.limit || this.#waiting.size > 0) return false;
     this.#inFlight += 1;
-    // Only while it is full does it matter how often a place comes free.
-    if (this.#inFlight === this.#rules.limit) this.#leftAt = this.#clock.monotonic();
+    // The time between releases is measured only while the gate is full.
+    if (this.#inFlight === this.#rules.limit) this.#lastReleaseAt = this.#clock.monotonic();
     return true;
   }
 
-  enter(signal: AbortSignal): Promise<boolean> {
+  acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
-    if (this.tryEnter()) return Promise.resolve(true);
+    if (this.tryAcquire()) return Promise.resolve(true);
     if (this.#waiting.size >= this.#rules.queue) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const leave = () => waiter.settle(false);
+      const onAbort = () => waiter.settle(false);
       const waiter: Waiter = {
         until: this.#clock.monotonic() + this.#rules.waitMs,
-        settle: (entered) => {
+        settle: (isGranted) => {
           this.#waiting.delete(waiter);
-          signal.removeEventListener('abort', leave);
-          resolve(entered);
+          signal.removeEventListener('abort', onAbort);
+          resolve(isGranted);
         },
       };
-      signal.addEventListener('abort', leave);
+      signal.addEventListener('abort', onAbort);
       this.#waiting.add(waiter);
-      if (this.#callOff === undefined) this.#setAlarm();
+      if (this.#cancelAlarm === undefined) this.#setAlarm();
     });
   }
 
-  leave(): void {
-    if (this.#inFlight >= this.#rules.limit) this.#noteFree();
+  release(): void {
+    if (this.#inFlight >= this.#rules.limit) this.#recordRelease();
     this.#inFlight -= 1;
-    this.#letIn();
+    this.#admitWaiting();
   }
 
   get retryAfterMs(): number {
@@ -99,15 +99,15 @@ export class Gate implements UpstreamGate {
     return Math.min(Math.max(Math.ceil(expected), shortestRetryMs), longestRetryMs);
   }
 
-  #noteFree(): void {
+  #recordRelease(): void {
     const now = this.#clock.monotonic();
-    const sinceMs = Math.min(now - this.#leftAt, longestRetryMs);
-    this.#leftAt = now;
+    const sinceMs = Math.min(now - this.#lastReleaseAt, longestRetryMs);
+    this.#lastReleaseAt = now;
     if (Number.isNaN(sinceMs)) return;
     this.#freesEveryMs = this.#freesEveryMs === 0 ? sinceMs : this.#freesEveryMs + (sinceMs - this.#freesEveryMs) / 8;
   }
 
-  #letIn(): void {
+  #admitWaiting(): void {
     for (const waiter of this.#waiting) {
       if (this.#inFlight >= this.#rules.limit) return;
       this.#inFlight += 1;
@@ -115,13 +115,13 @@ export class Gate implements UpstreamGate {
     }
   }
 
-  /** One alarm for all: they came in this order, so the first one's time is up first. */
+  /** One timer for all: the first request in the queue has the earliest deadline. */
   #setAlarm(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
     const afterMs = Math.max(0, first.until - this.#clock.monotonic());
-    this.#callOff = this.#alarm(afterMs, () => {
-      this.#callOff = undefined;
+    this.#cancelAlarm = this.#alarm(afterMs, () => {
+      this.#cancelAlarm = undefined;
       const now = this.#clock.monotonic();
       for (const waiter of this.#waiting) {
         if (waiter.until > now) break;
@@ -131,10 +131,10 @@ export class Gate implements UpstreamGate {
     });
   }
 
-  /** Nobody comes here any more: those who wait are let in, and no alarm is left behind. */
-  open(): void {
+  /** Removes the limit: admits all waiting requests, and leaves no timer behind. */
+  removeLimit(): void {
     this.change({ ...this.#rules, limit: Number.POSITIVE_INFINITY });
-    this.#callOff?.();
-    this.#callOff = undefined;
+    this.#cancelAlarm?.();
+    this.#cancelAlarm = undefined;
   }
 }

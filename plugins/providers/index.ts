@@ -1,30 +1,33 @@
-/** Vendors as data: who they are, what they speak, where, and whose turn it is among their keys. */
-import { definePlugin } from '../../core/contract.ts';
-import { upstreamDesk, upstreamHealth } from '../../core/desk.ts';
-import { database, localUpstreams, type Providers, providers } from '../../core/vocabulary.ts';
+/** Vendors as data: their protocols, base URLs and keys, and the choice of a key for each call. */
+import { definePlugin } from '../../core/contract/contract.ts';
+import { upstreamAdmin, upstreamHealth } from '../common/domain/admin/upstreams.ts';
+import { database } from '../common/domain/database.ts';
+import { localUpstreams, type Providers, providers } from '../common/domain/upstreams.ts';
 import { providerCommands } from './commands.ts';
 import { type ProvidersConfig, providersSchema } from './config.ts';
-import { openDesk } from './desk.ts';
+import { providerFaults, providerWarnings } from './mistakes.ts';
 import { Switches } from './switches.ts';
-import { moveGates, vendorsOf } from './vendors.ts';
+import { openUpstreamAdmin } from './upstream-admin.ts';
+import { mostConnections, moveGates, vendorsOf } from './vendors.ts';
 
 const rereadMs = 60_000;
 
 export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
-  provides: [providers, upstreamDesk],
-  uses: [localUpstreams, database, upstreamHealth],
+  services: { optional: [localUpstreams, database, upstreamHealth], provides: [providers, upstreamAdmin] },
   async setup(host, written) {
     let config = written;
     let vendors = vendorsOf(config, host);
     const service: Providers = {
       find: (name) => vendors.known.get(name),
       list: () => [...vendors.known.values()],
-      takeKey: (name, model, except, wish) => vendors.rings.get(name)?.take(model, except, wish) ?? { retryAfterMs: 0 },
-      keyNamed: (name, credential, model) => vendors.rings.get(name)?.named(credential, model),
-      rest: (credential, model, forMs, reason) =>
-        vendors.ringOfCredential.get(credential)?.rest(credential, model, forMs, reason),
+      configured: () => Object.keys(config),
+      acquireKey: (name, model, except, preference) =>
+        vendors.rings.get(name)?.take(model, except, preference) ?? { retryAfterMs: 0 },
+      findKey: (name, credential, model) => vendors.rings.get(name)?.findKey(credential, model),
+      coolDown: (credential, model, forMs, reason) =>
+        vendors.ringOfCredential.get(credential)?.coolDown(credential, model, forMs, reason),
       isDisabled: (name) => vendors.rings.get(name)?.isDisabled ?? false,
     };
     host.provide(providers, service);
@@ -34,33 +37,35 @@ export default definePlugin<ProvidersConfig>({
       database: store,
       clock: host.clock,
       log: host.log,
-      obey: (off) => {
-        for (const ring of vendors.rings.values()) ring.obey(off);
+      applyDisabled: (off) => {
+        for (const ring of vendors.rings.values()) ring.applyDisabled(off);
       },
-      wake: (name) => {
-        vendors.rings.get(name)?.wake();
+      clearCooldown: (name) => {
+        vendors.rings.get(name)?.clearCooldown();
         host.find(upstreamHealth)?.reset(name);
       },
     });
     if (host.mode !== 'check') await switches.load();
-    // Should an announcement ever be lost.
+    // In case an announcement is lost.
     if (store !== undefined) host.every(rereadMs, 'read which upstreams are disabled', () => switches.refresh());
-    const desk = openDesk(
+    const admin = openUpstreamAdmin(
       () => ({ config, ...vendors }),
       switches,
       () => host.find(upstreamHealth),
     );
-    host.provide(upstreamDesk, desk);
+    host.provide(upstreamAdmin, admin);
     return {
-      notices: () => vendors.notices,
-      commands: providerCommands(desk),
+      notices: () => [...vendors.notices, ...providerWarnings(config)],
+      problems: () => providerFaults(config),
+      upstreamConnections: (perPool) => mostConnections(config, perPool),
+      commands: providerCommands(admin),
       prepare(changed) {
         const next = vendorsOf(changed, host, vendors);
         return () => {
           moveGates(vendors, next, changed);
           config = changed;
           vendors = next;
-          switches.again();
+          switches.reapply();
         };
       },
     };

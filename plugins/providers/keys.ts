@@ -1,33 +1,42 @@
-/** The keys of one provider: used in turn, rested when the vendor says so, out of use when the operator does. */
-import type { Clock, Log } from '../../core/contract.ts';
-import type { UpstreamView } from '../../core/desk.ts';
-import { belonging, seedOf } from '../../core/rendezvous.ts';
-import { secret } from '../../core/secret.ts';
-import type { KeyWish, Providers, Secret } from '../../core/vocabulary.ts';
+/** The keys of one provider: used in turn, in cooldown when the vendor asks for it, disabled by an operator. */
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { UpstreamNetwork } from '../../core/contract/network.ts';
+import type { Secret } from '../../core/contract/secret.ts';
+import { secret } from '../../core/contract/secret.ts';
+import type { UpstreamView } from '../common/domain/admin/upstreams.ts';
+import type { KeyPreference, Providers } from '../common/domain/upstreams.ts';
+import { affinity, seedOf } from '../common/kit/rendezvous.ts';
 import { digestOf } from './switches.ts';
 
-/** A key remembers at most this many resting models; a catalogue is far smaller. */
-const restingModelsLimit = 1_000;
+/** Limit of models in cooldown per key; a catalogue is far smaller. */
+const coolingModelsLimit = 1_000;
 
 interface Key {
   readonly key: Secret;
   /** `openai#1`. */
   readonly credential: string;
-  /** Names it for good. */
+  /** A stable name. */
   readonly digest: string;
-  /** Of the digest, so that every process gives it the same sessions. */
+  /** From the digest, so that every process assigns the same sessions to the key. */
   readonly seed: number;
-  /** Monotonic milliseconds until which the key rests for every model. */
-  restsUntil: number;
+  /** Monotonic time until which the key cools down for every model. */
+  cooldownUntil: number;
   /** The same for single models. */
-  readonly modelRestsUntil: Map<string, number>;
-  /** Why it was put to rest last. */
+  readonly modelCooldownUntil: Map<string, number>;
+  /** Reason of the last cooldown. */
   reason: string | undefined;
-  /** An operator has taken it out of use. */
+  /** Disabled by an operator. */
   isDisabled: boolean;
 }
 
-type NamedKey = NonNullable<ReturnType<Providers['keyNamed']>>;
+/** `network`: how the vendor is reached with this key; absent: directly. */
+interface AcquiredKey {
+  readonly key: Secret;
+  readonly credential: string;
+  readonly network?: UpstreamNetwork | undefined;
+}
+
+type NamedKey = NonNullable<ReturnType<Providers['findKey']>>;
 
 /** A key as operators see it. */
 export type KeyState = UpstreamView['keys'][number];
@@ -37,14 +46,27 @@ export class KeyRing {
   readonly #keys: readonly Key[];
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Keys that were ever in it: no two have one number. */
+  /** Count of all keys ever added, so that numbers are unique. */
   readonly #numbered: number;
-  /** Index of the key whose turn it is. */
+  /** Index of the next key in turn. */
   #turn = 0;
   #isDisabled = false;
 
-  /** `earlier`: the ring whose place it takes. Keys that stay keep their names and their rests. */
-  constructor(provider: string, keys: readonly string[], clock: Clock, log: Log, earlier?: KeyRing) {
+  /** By credential; of keys that reach the vendor directly, and of those alone, there is none. */
+  readonly #networks: ReadonlyMap<string, UpstreamNetwork> | undefined;
+
+  /**
+   * `earlier`: the ring that this one replaces. Keys that stay keep their names and cooldowns. `networks`: by the place of the
+   * key.
+   */
+  constructor(
+    provider: string,
+    keys: readonly string[],
+    clock: Clock,
+    log: Log,
+    earlier?: KeyRing,
+    networks?: readonly (UpstreamNetwork | undefined)[],
+  ) {
     this.#provider = provider;
     this.#clock = clock;
     this.#log = log;
@@ -52,7 +74,7 @@ export class KeyRing {
     const staying = new Map((earlier === undefined ? [] : earlier.#keys).map((key) => [key.key.reveal(), key]));
     this.#keys = keys.map((text) => {
       const stays = staying.get(text);
-      // Each stays once: a key that is written twice takes two turns, which rest apart.
+      // A key that is configured twice counts as two keys with their own cooldowns.
       if (stays !== undefined && staying.delete(text)) return stays;
       numbered += 1;
       const digest = digestOf(provider, text);
@@ -61,81 +83,94 @@ export class KeyRing {
         credential: `${provider}#${numbered}`,
         digest,
         seed: seedOf(digest),
-        restsUntil: Number.NEGATIVE_INFINITY,
-        modelRestsUntil: new Map(),
+        cooldownUntil: Number.NEGATIVE_INFINITY,
+        modelCooldownUntil: new Map(),
         reason: undefined,
         isDisabled: false,
       };
     });
     this.#numbered = numbered;
+    this.#networks = networks && networksByCredential(this.#keys, networks);
   }
 
-  /** The ring that takes this one's place. */
-  changed(keys: readonly string[]): KeyRing {
-    return new KeyRing(this.#provider, keys, this.#clock, this.#log, this);
+  /** The ring that replaces this one. */
+  withKeys(keys: readonly string[], networks?: readonly (UpstreamNetwork | undefined)[]): KeyRing {
+    return new KeyRing(this.#provider, keys, this.#clock, this.#log, this, networks);
   }
 
   get credentials(): readonly string[] {
     return this.#keys.map((key) => key.credential);
   }
 
-  /** An operator has taken the whole provider out of use. */
+  /** Whether an operator has disabled the whole provider. */
   get isDisabled(): boolean {
     return this.#isDisabled;
   }
 
-  /** Takes out of use what is named: the provider, or keys of it by their digests. All else is in use. */
-  obey(off: ReadonlySet<string>): void {
+  /** Disables the provider or its keys, by name or digest; enables all others. */
+  applyDisabled(off: ReadonlySet<string>): void {
     this.#isDisabled = off.has(this.#provider);
     for (const key of this.#keys) key.isDisabled = off.has(key.digest);
   }
 
-  /** What names a key for good; undefined: there is none of this credential. */
+  /** The stable name of a key; undefined: no such credential. */
   digestOf(credential: string): string | undefined {
     return this.#keys.find((key) => key.credential === credential)?.digest;
   }
 
-  /** Ends all rests. */
-  wake(): void {
+  /** Ends all cooldowns. */
+  clearCooldown(): void {
     for (const key of this.#keys) {
-      key.restsUntil = Number.NEGATIVE_INFINITY;
-      key.modelRestsUntil.clear();
+      key.cooldownUntil = Number.NEGATIVE_INFINITY;
+      key.modelCooldownUntil.clear();
     }
   }
 
   states(): KeyState[] {
     const now = this.#clock.monotonic();
-    return this.#keys.map(({ credential, isDisabled, restsUntil, modelRestsUntil, reason }) => ({
-      credential,
-      disabled: isDisabled,
-      restsMs: Math.max(0, restsUntil - now),
-      modelRests: [...modelRestsUntil]
-        .filter(([, until]) => until > now)
-        .map(([model, until]) => ({ model, restsMs: until - now })),
-      reason,
-    }));
+    return this.#keys.map(
+      ({ credential, isDisabled, cooldownUntil: keyCooldownUntil, modelCooldownUntil: modelCooldowns, reason }) => ({
+        credential,
+        disabled: isDisabled,
+        restsMs: Math.max(0, keyCooldownUntil - now),
+        modelRests: [...modelCooldowns]
+          .filter(([, until]) => until > now)
+          .map(([model, until]) => ({ model, restsMs: until - now })),
+        reason,
+      }),
+    );
   }
 
   /**
-   * A key that does not rest for this model and is not in `except`: the one that is wished for, else the next in turn. There
-   * is none: when the first resting one wakes (0: none rests).
+   * A key that is not cooling down for this model and not in `except`: the preferred one, otherwise the next in turn.
+   * If there is none: the time until the first cooldown ends (0: no key cools down).
    */
   take(
     model: string,
     except?: ReadonlySet<string>,
-    wish?: KeyWish,
-  ): { key: Secret; credential: string } | { retryAfterMs: number } {
+    preference?: KeyPreference,
+  ): AcquiredKey | { retryAfterMs: number } {
+    const taken = this.#take(model, except, preference);
+    if (this.#networks === undefined || !('key' in taken)) return taken;
+    return { key: taken.key, credential: taken.credential, network: this.#networks.get(taken.credential) };
+  }
+
+  #take(
+    model: string,
+    except: ReadonlySet<string> | undefined,
+    preference: KeyPreference | undefined,
+  ): Key | { retryAfterMs: number } {
     if (this.#isDisabled) return { retryAfterMs: 0 };
     const now = this.#clock.monotonic();
-    const wished = wish === undefined ? undefined : this.#wished(model, except, wish, now);
-    if (wished !== undefined) return wished;
+    const preferred = preference === undefined ? undefined : this.#preferred(model, except, preference, now);
+    if (preferred !== undefined) return preferred;
     let soonest = Number.POSITIVE_INFINITY;
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#turn + step) % this.#keys.length;
       const key = this.#keys[index]!;
       if (key.isDisabled) continue;
-      const wakes = wakesAt(key, model);
-      if (wakes > now) soonest = Math.min(soonest, wakes);
+      const cooldownEndsAt = cooldownEnd(key, model);
+      if (cooldownEndsAt > now) soonest = Math.min(soonest, cooldownEndsAt);
       else if (except === undefined || !except.has(key.credential)) {
         this.#turn = (index + 1) % this.#keys.length;
         return key;
@@ -144,19 +179,19 @@ export class KeyRing {
     return { retryAfterMs: soonest === Number.POSITIVE_INFINITY ? 0 : soonest - now };
   }
 
-  /** Of the usable keys the one that served before, else the one that the session belongs to; undefined: it is anyone's turn. */
-  #wished(
+  /** Among usable keys the preferred credential, otherwise the key of the session; undefined: no preference. */
+  #preferred(
     model: string,
     except: ReadonlySet<string> | undefined,
-    { credential, session }: KeyWish,
+    { credential, session }: KeyPreference,
     now: number,
   ): Key | undefined {
     let nearest: Key | undefined;
     let highest = 0;
     for (const key of this.#keys) {
-      if (key.isDisabled || wakesAt(key, model) > now || except?.has(key.credential) === true) continue;
+      if (key.isDisabled || cooldownEnd(key, model) > now || except?.has(key.credential) === true) continue;
       if (key.credential === credential) return key;
-      const score = session === undefined ? 0 : belonging(session, key.seed);
+      const score = session === undefined ? 0 : affinity(session, key.seed);
       if (score <= highest) continue;
       highest = score;
       nearest = key;
@@ -164,46 +199,64 @@ export class KeyRing {
     return nearest;
   }
 
-  /** One key by its credential, and for how long it still rests for this model, or for all. */
-  named(credential: string, model: string | undefined): NamedKey | undefined {
+  /** One key by its credential, and its remaining cooldown for this model, or for all. */
+  findKey(credential: string, model: string | undefined): NamedKey | undefined {
     const key = this.#keys.find((candidate) => candidate.credential === credential);
     if (key === undefined) return undefined;
-    const wakes = model === undefined ? key.restsUntil : wakesAt(key, model);
-    const restsMs = Math.max(0, wakes - this.#clock.monotonic());
-    return { key: key.key, restsMs, ...(this.#isDisabled || key.isDisabled ? { disabled: true } : {}) };
+    const cooldownEndsAt = model === undefined ? key.cooldownUntil : cooldownEnd(key, model);
+    const restsMs = Math.max(0, cooldownEndsAt - this.#clock.monotonic());
+    const network = this.#networks?.get(credential);
+    return {
+      key: key.key,
+      restsMs,
+      ...(this.#isDisabled || key.isDisabled ? { disabled: true } : {}),
+      ...(network === undefined ? {} : { network }),
+    };
   }
 
-  /** Rests a key for one model, or for all of them. A rest is never shortened by a later, shorter one. */
-  rest(credential: string, model: string | undefined, forMs: number, reason: string): void {
+  /** Starts a cooldown of a key for one model, or for all. A later, shorter cooldown does not end it earlier. */
+  coolDown(credential: string, model: string | undefined, forMs: number, reason: string): void {
     const key = this.#keys.find((candidate) => candidate.credential === credential);
     if (key === undefined || !(forMs > 0)) return;
     const now = this.#clock.monotonic();
     const fields = { credential, model, forMs, reason };
     key.reason = reason;
     if (model === undefined) {
-      if (key.restsUntil <= now) this.#log.warn(fields, 'an upstream key rests for all models');
-      key.restsUntil = Math.max(key.restsUntil, now + forMs);
+      if (key.cooldownUntil <= now) this.#log.warn(fields, 'an upstream key cools down for all models');
+      key.cooldownUntil = Math.max(key.cooldownUntil, now + forMs);
       return;
     }
-    const until = key.modelRestsUntil.get(model) ?? Number.NEGATIVE_INFINITY;
-    if (until <= now) this.#log.info(fields, 'an upstream key rests for one model');
-    if (key.modelRestsUntil.size >= restingModelsLimit) forgetRested(key.modelRestsUntil, now);
-    key.modelRestsUntil.set(model, Math.max(until, now + forMs));
+    const until = key.modelCooldownUntil.get(model) ?? Number.NEGATIVE_INFINITY;
+    if (until <= now) this.#log.info(fields, 'an upstream key cools down for one model');
+    if (key.modelCooldownUntil.size >= coolingModelsLimit) dropEndedCooldowns(key.modelCooldownUntil, now);
+    key.modelCooldownUntil.set(model, Math.max(until, now + forMs));
   }
 }
 
-/** Monotonic milliseconds until which a key rests for this model. */
-function wakesAt(key: Key, model: string): number {
-  const ofModel = key.modelRestsUntil.size === 0 ? undefined : key.modelRestsUntil.get(model);
-  return ofModel === undefined ? key.restsUntil : Math.max(key.restsUntil, ofModel);
+function networksByCredential(
+  keys: readonly Key[],
+  networks: readonly (UpstreamNetwork | undefined)[],
+): Map<string, UpstreamNetwork> {
+  const found = new Map<string, UpstreamNetwork>();
+  keys.forEach(({ credential }, index) => {
+    const network = networks[index];
+    if (network !== undefined) found.set(credential, network);
+  });
+  return found;
 }
 
-/** Drops what has woken; if that is not enough, the oldest entry. */
-function forgetRested(modelRestsUntil: Map<string, number>, now: number): void {
-  for (const [model, until] of modelRestsUntil) if (until <= now) modelRestsUntil.delete(model);
-  if (modelRestsUntil.size < restingModelsLimit) return;
-  for (const model of modelRestsUntil.keys()) {
-    modelRestsUntil.delete(model);
+/** Monotonic time until which a key cools down for this model. */
+function cooldownEnd(key: Key, model: string): number {
+  const ofModel = key.modelCooldownUntil.size === 0 ? undefined : key.modelCooldownUntil.get(model);
+  return ofModel === undefined ? key.cooldownUntil : Math.max(key.cooldownUntil, ofModel);
+}
+
+/** Drops ended cooldowns; if there are none, the oldest entry. */
+function dropEndedCooldowns(modelCooldowns: Map<string, number>, now: number): void {
+  for (const [model, until] of modelCooldowns) if (until <= now) modelCooldowns.delete(model);
+  if (modelCooldowns.size < coolingModelsLimit) return;
+  for (const model of modelCooldowns.keys()) {
+    modelCooldowns.delete(model);
     return;
   }
 }

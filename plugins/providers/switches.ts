@@ -1,26 +1,26 @@
-/** Which providers and keys an operator has taken out of use: kept in the database, obeyed by every process on it. */
+/** Providers and keys that an operator has disabled: stored in the database, applied by every process. */
 import { hash } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { Clock, Log } from '../../core/contract.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { Database } from '../common/domain/database.ts';
 
 export interface SwitchesOptions {
-  /** undefined: what is switched off stays so until this process ends. */
+  /** undefined: switches last until this process ends. */
   readonly database: Database | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told what is off whenever that may have changed: names of providers, and digests of keys. */
-  readonly obey: (off: ReadonlySet<string>) => void;
-  /** Told that the keys of a provider rest no longer. */
-  readonly wake: (provider: string) => void;
+  /** Called after each change: names of disabled providers, and digests of disabled keys. */
+  readonly applyDisabled: (off: ReadonlySet<string>) => void;
+  /** Called when the cooldowns of a provider are cleared. */
+  readonly clearCooldown: (provider: string) => void;
 }
 
 const topic = 'upstream';
-const wakeTopic = 'upstream wake';
+const cooldownTopic = 'upstream wake';
 
 /**
- * Names a key for good, whatever its number is, without telling it: 96 bits of a digest. It holds a colon, which no name of
- * a provider does.
+ * A stable name of a key, whatever its number, that does not reveal it: 96 bits of a digest. It holds a colon, which no
+ * provider name does.
  */
 export function digestOf(provider: string, key: string): string {
   return `${provider}:${hash('sha256', `${provider}\0${key}`, 'base64url').slice(0, 16)}`;
@@ -29,17 +29,17 @@ export function digestOf(provider: string, key: string): string {
 export class Switches {
   readonly #options: SwitchesOptions;
   #off: ReadonlySet<string> = new Set();
-  /** Counts readings: an older one that comes back late does not undo a newer one. */
+  /** Counts loads: the result of an older one that arrives late is ignored. */
   #readings = 0;
 
   constructor(options: SwitchesOptions) {
     this.#options = options;
-    const { database, wake } = options;
+    const { database, clearCooldown: onClearCooldown } = options;
     database?.onChange(topic, () => void this.refresh());
-    database?.onChange(wakeTopic, wake);
+    database?.onChange(cooldownTopic, onClearCooldown);
   }
 
-  /** Reads what is off. Rejects when the database cannot be read. */
+  /** Loads what is disabled. Rejects if the database cannot be read. */
   async load(): Promise<void> {
     const { database } = this.#options;
     if (database === undefined) return;
@@ -51,10 +51,10 @@ export class Switches {
     this.#set(new Set(rows.map(({ provider, key_digest: digest }) => (digest === '' ? provider : digest))));
   }
 
-  /** The same; what cannot be read stays as it was. */
+  /** Like `load`; on an error the known state stays. */
   async refresh(): Promise<void> {
     await this.load().catch((error: unknown) => {
-      this.#options.log.warn({ error }, 'which upstreams are disabled could not be read; what was known holds');
+      this.#options.log.warn({ error }, 'the disabled upstreams could not be read; keeping the last known state');
     });
   }
 
@@ -78,23 +78,23 @@ export class Switches {
     await this.load();
   }
 
-  /** Here at once, elsewhere within a second. */
-  wake(provider: string): void {
-    const { database, wake, log } = this.#options;
-    wake(provider);
-    database?.announce(wakeTopic, provider).catch((error: unknown) => {
-      log.warn({ error, provider }, 'other processes could not be told that keys rest no longer');
+  /** In this process at once, in others within a second. */
+  clearCooldown(provider: string): void {
+    const { database, clearCooldown: onClearCooldown, log } = this.#options;
+    onClearCooldown(provider);
+    database?.announce(cooldownTopic, provider).catch((error: unknown) => {
+      log.warn({ error, provider }, 'other processes could not be notified that cooldowns were cleared');
     });
   }
 
-  /** For whoever has got other keys meanwhile. */
-  again(): void {
-    this.#options.obey(this.#off);
+  /** Applies the known state again, after keys have changed. */
+  reapply(): void {
+    this.#options.applyDisabled(this.#off);
   }
 
   #set(off: ReadonlySet<string>): void {
     this.#off = off;
-    this.#options.obey(off);
+    this.#options.applyDisabled(off);
   }
 }
 

@@ -1,52 +1,82 @@
-/** What the section makes of each vendor: its face to other plugins, its ring of keys, its gate; and anew when it changes. */
-import type { Host, Notice } from '../../core/contract.ts';
-import { localUpstreams, type Provider, type UpstreamTraits } from '../../core/vocabulary.ts';
-import { resolvingMap } from './addresses.ts';
+/** Builds the providers of a configuration: service entries, key rings and gates; and rebuilds them when it changes. */
+import type { Host, Notice } from '../../core/contract/contract.ts';
+import type { UpstreamNetwork } from '../../core/contract/network.ts';
+import { localUpstreams, type Provider, type UpstreamTraits } from '../common/domain/upstreams.ts';
+import { parseLocal, resolvingMap } from './addresses.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { type Alarm, Gate, type GateRules } from './gate.ts';
 import { KeyRing } from './keys.ts';
+import { networkOf } from './network-config.ts';
 
 export interface Vendors {
   readonly known: ReadonlyMap<string, Provider>;
   readonly rings: ReadonlyMap<string, KeyRing>;
-  /** Of those that take only so many requests at once. */
+  /** Of providers with a concurrency limit. */
   readonly gates: ReadonlyMap<string, Gate>;
-  /** Of vendors that are gone: should one come back, its new keys get names that its old ones did not have. */
+  /** Of removed providers: if one returns, its new keys get numbers that the old ones did not have. */
   readonly retired: ReadonlyMap<string, KeyRing>;
   readonly ringOfCredential: ReadonlyMap<string, KeyRing>;
   readonly notices: readonly Notice[];
 }
 
-/** `earlier`: those whose place they take. Their keys' rests, places and queues go on; nothing of them is changed yet. */
+/** `earlier`: the state that this one replaces. Cooldowns, slots and queues carry over; nothing of it changes yet. */
 export function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vendors {
   const known = new Map<string, Provider>();
   const rings = new Map<string, KeyRing>();
   const gates = new Map<string, Gate>();
   const ringOfCredential = new Map<string, KeyRing>();
   const retired = new Map([...(earlier?.retired ?? []), ...(earlier?.rings ?? [])]);
-  const notices: Notice[] = [];
+  const keyless: string[] = [];
   for (const [name, section] of Object.entries(config)) {
     if (section.keys.length === 0) {
-      notices.push({ level: 'warning', text: `provider "${name}" has no key and is left out` });
+      keyless.push(name);
       continue;
     }
-    const ring = retired.get(name)?.changed(section.keys) ?? new KeyRing(name, section.keys, host.clock, host.log);
+    const networks = networksOf(section);
+    const ring =
+      retired.get(name)?.withKeys(section.keys, networks) ??
+      new KeyRing(name, section.keys, host.clock, host.log, undefined, networks);
     retired.delete(name);
     const rules = gateRules(section);
-    // One that stays keeps its places and who waits; its new rules hold from the commit on.
+    // A gate that stays keeps its slots and queue; new rules apply at the commit.
     const gate = rules && (earlier?.gates.get(name) ?? new Gate(rules, host.clock, alarm));
     if (gate !== undefined) gates.set(name, gate);
     known.set(name, { ...provider(name, section, host), keyCount: section.keys.length, gate });
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
-  return { known, rings, gates, retired, ringOfCredential, notices };
+  return { known, rings, gates, retired, ringOfCredential, notices: withoutKey(keyless) };
 }
 
-/** When `next` takes the place of `earlier`: new bounds hold at once, and where none is set any more nobody waits on. */
+/** By the place of the key; undefined: every key reaches the vendor directly. */
+function networksOf(section: ProviderConfig): readonly (UpstreamNetwork | undefined)[] | undefined {
+  const { proxy, tls, addresses: family, keyProxies } = section;
+  const common = networkOf({ proxy, tls, family });
+  const networks = keyProxies.map((own) => (own === undefined ? common : networkOf({ proxy: own, tls, family })));
+  return networks.some((network) => network !== undefined) ? networks : undefined;
+}
+
+function withoutKey(names: readonly string[]): Notice[] {
+  if (names.length === 0) return [];
+  const text =
+    names.length === 1
+      ? `provider "${names[0]}" has no key and is left out`
+      : `providers without a key are left out: ${names.join(', ')}`;
+  return [{ level: 'warning', text }];
+}
+
+/** Replaces `earlier` by `next`: new limits apply at once, and gates without a limit admit all waiting requests. */
 export function moveGates(earlier: Vendors, next: Vendors, config: ProvidersConfig): void {
   for (const [name, gate] of next.gates) gate.change(gateRules(config[name]!)!);
-  for (const [name, gate] of earlier.gates) if (!next.gates.has(name)) gate.open();
+  for (const [name, gate] of earlier.gates) if (!next.gates.has(name)) gate.removeLimit();
+}
+
+/** Connections to all providers at once, where one address with one key has at most `perPool`. */
+export function mostConnections(config: ProvidersConfig, perPool: number): number {
+  return Object.values(config).reduce((sum, { speaks, keys, concurrency = Number.POSITIVE_INFINITY }) => {
+    const origins = new Set(Object.values(speaks).map((url) => parseLocal(url)?.name ?? new URL(url).origin));
+    return sum + Math.min(concurrency, origins.size * keys.length * perPool);
+  }, 0);
 }
 
 const alarm: Alarm = (afterMs, work) => {
@@ -61,29 +91,35 @@ function gateRules({ concurrency, queue }: ProviderConfig): GateRules | undefine
 function provider(name: string, section: ProviderConfig, host: Host): Provider {
   const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));
   const traits = traitsOf(section);
-  const { auth, dialect } = section;
-  if (auth === undefined || isOneAuth(auth)) return { name, speaks, dialect, traits: { ...traits, auth } };
+  const { auth, dialect, models_url: modelsUrl } = section;
+  const common = { name, speaks, dialect, modelsUrl };
+  if (auth === undefined || isOneAuth(auth)) return { ...common, traits: { ...traits, auth } };
   const protocolTraits: Record<string, UpstreamTraits> = Object.create(null);
   for (const [protocol, own] of Object.entries(auth)) protocolTraits[protocol] = { ...traits, auth: own };
-  return { name, speaks, dialect, traits, protocolTraits };
+  return { ...common, traits, protocolTraits };
 }
 
 function traitsOf(section: ProviderConfig): UpstreamTraits {
   const { drain } = section;
-  const headers = Object.entries(section.headers).map(([header, value]) => [header.toLowerCase(), value] as const);
   return {
     auth: undefined,
-    headers: Object.fromEntries(headers),
+    headers: section.headers,
     dropFields: section.drop_fields,
     streamUsageOption: section.stream_usage,
     connectTimeoutMs: section.timeouts.connect,
     firstByteTimeoutMs: section.timeouts.first_byte,
     idleTimeoutMs: section.timeouts.idle,
+    ...uncheckedIdsOf(section),
     ...(section.client_left === 'abort' ? {} : { drain: { longestMs: drain.longest, maxBytes: drain.bytes } }),
   };
 }
 
-/** `{ header, value }` for all protocols, as against one of these for each protocol. */
+function uncheckedIdsOf({ unknown_ids: unknown, shared_ids: shared }: ProviderConfig): Partial<UpstreamTraits> {
+  if (unknown === 'refuse' && shared.length === 0) return {};
+  return { uncheckedIds: { all: unknown === 'forward', shared: new Set(shared) } };
+}
+
+/** `{ header, value }` for all protocols, in contrast to one of these per protocol. */
 function isOneAuth(auth: NonNullable<ProviderConfig['auth']>): auth is { header: string; value: string } {
   return typeof auth['header'] === 'string';
 }

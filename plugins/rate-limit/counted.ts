@@ -1,7 +1,7 @@
-/** The limiter of many processes: buckets in counters that they share, one run of a script for each decision. */
-import type { Counters } from '../../core/vocabulary.ts';
+/** The limiter for several processes: buckets in shared counters, one script run per decision. */
+import type { Counters } from '../common/domain/counters.ts';
 import type { Gauge, Receipt } from './decide.ts';
-import { type Demand, type Limiter, maxDemands, standing, type Verdict } from './limiter.ts';
+import { type Demand, type Limiter, limitStatus, maxDemands, type Verdict } from './limiter.ts';
 import { releaseScript, settleScript, takeScript } from './script.ts';
 
 const numbersOfGauge = 4;
@@ -11,7 +11,7 @@ export class CountedLimiter implements Limiter {
   readonly #prefix: string;
   readonly #now: () => number | '';
 
-  /** `prefix` keeps gateways apart. `now`: milliseconds, in place of the server's time; for comparison with other engines. */
+  /** `prefix` separates gateways. `now`: milliseconds in place of the server's time, to compare engines in tests. */
   constructor(counters: Counters, prefix: string, now: () => number | '' = () => '') {
     this.#counters = counters;
     this.#prefix = prefix;
@@ -24,15 +24,15 @@ export class CountedLimiter implements Limiter {
     const values: (string | number)[] = [this.#now(), id];
     for (const { limit, periodMs, units, slotLifetimeMs = 0 } of demands)
       values.push(limit, periodMs, units, slotLifetimeMs);
-    const told = ((await this.#counters.run(takeScript, keys, values)) as string[]).map(Number);
-    const refused = told[0]!;
-    const gauges = demands.map((_, index) => gaugeIn(told, index));
+    const reply = ((await this.#counters.run(takeScript, keys, values)) as string[]).map(Number);
+    const refused = reply[0]!;
+    const gauges = demands.map((_, index) => gaugeIn(reply, index));
     return {
       by: this,
       granted: refused === -1,
       refusedBy: demands[refused],
-      retryAfterMs: told[1]!,
-      standings: demands.map((demand, index) => standing(demand, gauges[index]!)),
+      retryAfterMs: reply[1]!,
+      statuses: demands.map((demand, index) => limitStatus(demand, gauges[index]!)),
       receipts: refused === -1 ? gauges : [],
     };
   }
@@ -47,13 +47,13 @@ export class CountedLimiter implements Limiter {
     await this.#counters.run(releaseScript, [this.#key(demand)], [id]);
   }
 
-  /** The group in braces: a cluster places keys by what stands there. */
+  /** The group is in braces: a cluster places keys by that part. */
   #key({ group, subject, dimension }: Demand): string {
     return `${this.#prefix}{${group}}:${subject === group ? '' : subject}:${dimension}`;
   }
 }
 
-function gaugeIn(told: readonly number[], index: number): Gauge {
+function gaugeIn(reply: readonly number[], index: number): Gauge {
   const start = 2 + index * numbersOfGauge;
-  return { debt: told[start]!, charged: told[start + 1]!, sinceMs: told[start + 2]!, atMs: told[start + 3]! };
+  return { debt: reply[start]!, charged: reply[start + 1]!, sinceMs: reply[start + 2]!, atMs: reply[start + 3]! };
 }

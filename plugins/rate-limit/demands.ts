@@ -1,22 +1,23 @@
-/** What one request asks of the caller's limits. Pure. */
-import type { Call, Limits } from '../../core/vocabulary.ts';
+/** The demands of one request on its caller's limits. Pure. */
+import type { Call } from '../common/domain/calls.ts';
+import type { Limits } from '../common/domain/plans.ts';
 import type { Demand } from './limiter.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
 export interface DemandOptions {
-  /** The most output tokens that are reserved for one answer. */
+  /** Upper limit of the output tokens that are reserved for one answer. */
   readonly reservedOutputTokens: number;
-  /** How long a slot outlives a request that never gave it back. */
+  /** How long a slot is kept if its request never releases it. */
   readonly slotLifetimeMs: number;
-  /** The account: all buckets of one request stand with it. */
+  /** The account: all buckets of a request belong to it. */
   readonly group: string;
 }
 
 /**
- * A demand for each limit of the plan; all keys of the account share its buckets. `call` is undefined on endpoints that
- * name no model: those count as requests and use no tokens.
+ * A demand for each limit of the plan; all keys of the account share its buckets. `call` is undefined on endpoints
+ * without a model: those count as requests and use no tokens.
  */
 export function demandsOf(subject: string, limits: Limits, call: Call | undefined, options: DemandOptions): Demand[] {
   const { rpm, rpd, tpm, concurrency } = limits;
@@ -41,8 +42,11 @@ export function demandsOf(subject: string, limits: Limits, call: Call | undefine
   return demands;
 }
 
-/** Upper-biased: the prompt's estimate, and as much output as the client allows, up to `reservedOutputTokens`, for each answer. */
-export function estimatedTokens(call: Call, reservedOutputTokens: number): number {
+/**
+ * An upper estimate: the prompt's tokens, and as much output as the client allows, up to `reservedOutputTokens`, per
+ * answer.
+ */
+function estimatedTokens(call: Call, reservedOutputTokens: number): number {
   const output = Math.min(call.maxOutputTokens ?? reservedOutputTokens, reservedOutputTokens);
   return Math.ceil((call.inputTokens + output) * call.choices);
 }

@@ -1,52 +1,74 @@
-/** How full the limits are, in the words of the client's protocol. Pure. */
-import type { Headers } from '../../core/contract.ts';
-import type { Standing } from './limiter.ts';
+/** Rate limit headers in the client's protocol. Pure. */
+
+import type { Headers } from '../../core/contract/message.ts';
+import { table } from '../../core/contract/table.ts';
+import type { LimitStatus } from './limiter.ts';
 
 type Resource = 'requests' | 'tokens';
-type Dialect = (headers: Headers, resource: Resource, standing: Standing, now: number) => void;
+type Dialect = (headers: Headers, resource: Resource, status: LimitStatus, now: number) => void;
+interface Names {
+  readonly limit: string;
+  readonly remaining: string;
+  readonly reset: string;
+}
+
+/** Made once: a name that is put together for each answer would be looked up in V8's table of names each time. */
+function namesOf(name: (resource: Resource, figure: keyof Names) => string): Record<Resource, Names> {
+  const of = (resource: Resource): Names => ({
+    limit: name(resource, 'limit'),
+    remaining: name(resource, 'remaining'),
+    reset: name(resource, 'reset'),
+  });
+  return { requests: of('requests'), tokens: of('tokens') };
+}
+
+const prefixedNames = namesOf((resource, figure) => `x-ratelimit-${figure}-${resource}`);
+const timedNames = namesOf((resource, figure) => `anthropic-ratelimit-${resource}-${figure}`);
 
 /** Reset as a Go duration: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers */
 const prefixed: Dialect = (headers, resource, { limit, remaining, resetMs }) => {
-  headers[`x-ratelimit-limit-${resource}`] = String(limit);
-  headers[`x-ratelimit-remaining-${resource}`] = String(remaining);
-  headers[`x-ratelimit-reset-${resource}`] = goDuration(resetMs);
+  const names = prefixedNames[resource];
+  headers[names.limit] = String(limit);
+  headers[names.remaining] = String(remaining);
+  headers[names.reset] = goDuration(resetMs);
 };
 
 /** Reset as an RFC 3339 time: https://platform.claude.com/docs/en/api/rate-limits#response-headers */
 const timed: Dialect = (headers, resource, { limit, remaining, resetMs }, now) => {
-  headers[`anthropic-ratelimit-${resource}-limit`] = String(limit);
-  headers[`anthropic-ratelimit-${resource}-remaining`] = String(remaining);
-  headers[`anthropic-ratelimit-${resource}-reset`] = rfc3339(now + resetMs);
+  const names = timedNames[resource];
+  headers[names.limit] = String(limit);
+  headers[names.remaining] = String(remaining);
+  headers[names.reset] = rfc3339(now + resetMs);
 };
 
-/** By the protocol that the client speaks. One that is not named has no such headers; it words a refusal in the body. */
-const dialects: Readonly<Record<string, Dialect>> = { chat: prefixed, responses: prefixed, messages: timed };
+/** By client protocol. Protocols without an entry have no such headers; their refusals are in the body alone. */
+const dialects: Readonly<Record<string, Dialect>> = table({ chat: prefixed, responses: prefixed, messages: timed });
 
-/** Dialect of endpoints that name no model. */
+/** Dialect of endpoints without a model. */
 const plainProtocol = 'chat';
 
-/** The headers that tell a client of `protocol` where it stands; `now` is the wall clock. */
-export function limitHeaders(protocol: string | undefined, standings: readonly Standing[], now: number): Headers {
+/** The headers with the limit status for a client of `protocol`; `now` is the wall clock. */
+export function limitHeaders(protocol: string | undefined, statuses: readonly LimitStatus[], now: number): Headers {
   const headers: Headers = {};
   const dialect = dialects[protocol ?? plainProtocol];
   if (dialect === undefined) return headers;
-  let requests: Standing | undefined;
-  let tokens: Standing | undefined;
-  // Of several limits on one thing, of the plan and of the key, the scarcer one is told.
-  for (const standing of standings) {
-    if (standing.dimension === 'tpm') tokens = scarcer(tokens, standing);
-    else if (standing.dimension !== 'concurrency') requests = scarcer(requests, standing);
+  let requests: LimitStatus | undefined;
+  let tokens: LimitStatus | undefined;
+  // Of the plan's and the key's limits on one resource, report the scarcer one.
+  for (const status of statuses) {
+    if (status.dimension === 'tpm') tokens = scarcer(tokens, status);
+    else if (status.dimension !== 'concurrency') requests = scarcer(requests, status);
   }
   if (tokens !== undefined) dialect(headers, 'tokens', tokens, now);
   if (requests !== undefined) dialect(headers, 'requests', requests, now);
   return headers;
 }
 
-function scarcer(known: Standing | undefined, other: Standing): Standing {
+function scarcer(known: LimitStatus | undefined, other: LimitStatus): LimitStatus {
   return known === undefined || other.remaining < known.remaining ? other : known;
 }
 
-/** As Go prints a time.Duration of whole milliseconds: `0s`, `12ms`, `1.5s`, `6m0s`, `1h0m2.25s`. */
+/** Format of Go's time.Duration in whole milliseconds: `0s`, `12ms`, `1.5s`, `6m0s`, `1h0m2.25s`. */
 export function goDuration(milliseconds: number): string {
   if (milliseconds === 0) return '0s';
   if (milliseconds < 1_000) return `${milliseconds}ms`;
@@ -56,7 +78,16 @@ export function goDuration(milliseconds: number): string {
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }
 
-/** Whole seconds, rounded up: a client that waits until then does not come too early. */
+/** Most answers within one second have the same time. */
+let lastSecond = Number.NaN;
+let lastText = '';
+
+/** Whole seconds, rounded up, so that a client which waits until then is not too early. */
 export function rfc3339(time: number): string {
-  return `${new Date(Math.ceil(time / 1_000) * 1_000).toISOString().slice(0, 19)}Z`;
+  const second = Math.ceil(time / 1_000);
+  if (second !== lastSecond) {
+    lastText = `${new Date(second * 1_000).toISOString().slice(0, 19)}Z`;
+    lastSecond = second;
+  }
+  return lastText;
 }

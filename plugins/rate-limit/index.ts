@@ -1,40 +1,42 @@
-/** Requests, tokens and concurrent calls, held to what the account's plan and the key allow. */
-import { definePlugin, type Endpoint, type Exchange, type Host, type Next } from '../../core/contract.ts';
-import { reloadable } from '../../core/reloadable.ts';
-import { count, z } from '../../core/schema.ts';
-import { totalTokens } from '../../core/usage.ts';
+/** Limits requests, tokens and concurrent calls by the account's plan and the key. */
 import {
-  type Caller,
-  call,
-  caller,
-  counters,
-  endpointMatches,
-  type PlanTerms,
-  plan,
-  tell,
-  usageReport,
-} from '../../core/vocabulary.ts';
+  type Clock,
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Host,
+  type Next,
+  type PluginInstance,
+} from '../../core/contract/contract.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { reloadable } from '../../core/contract/reloadable.ts';
+import { count, z } from '../../core/contract/schema.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { type Call, call } from '../common/domain/calls.ts';
+import { counters } from '../common/domain/counters.ts';
+import { plan, rateLimits } from '../common/domain/plans.ts';
+import { recordEvent } from '../common/domain/timeline.ts';
+import { endpointMatches, unmatchedRules } from '../common/kit/endpoint-rules.ts';
 import { CountedLimiter } from './counted.ts';
-import type { Receipt } from './decide.ts';
-import { demandsOf } from './demands.ts';
+import { type DemandOptions, demandsOf } from './demands.ts';
 import { limitHeaders } from './headers.ts';
-import type { Demand, Limiter } from './limiter.ts';
+import { limitEvent, limitValues } from './limit-event.ts';
+import type { Demand, Limiter, Verdict } from './limiter.ts';
+import { LiveProcesses } from './live-processes.ts';
 import { MemoryLimiter } from './memory.ts';
-import { Presence } from './presence.ts';
 import { overLimit } from './refusal.ts';
 import { SharedLimiter } from './shared.ts';
-import { standingLine, standingValues } from './story.ts';
+import { ownerOf, returnAtEnd, slotLifetimeOf, slotTaken, takeSlots } from './slots.ts';
 
 const sweepIntervalMs = 60_000;
-/** What an exchange may take when its endpoint sets no other deadline. */
-const defaultDeadlineMs = 600_000;
-/** Deferred work runs a little after the deadline. */
-const slotGraceMs = 60_000;
+
+/** Not every gateway has all of them. */
+const usualEndpoints = ['chat', 'responses', 'compact', 'messages', 'generate-content', 'images', 'tasks'];
 
 const config = z.strictObject({
   endpoints: z
     .array(z.string().min(1))
-    .default(['chat', 'responses', 'compact', 'messages', 'generate-content', 'images', 'tasks'])
+    .default([...usualEndpoints])
     .describe('Endpoints that are limited, by operation name or as "POST /v1/messages". All others never are.'),
   reserve: z
     .strictObject({
@@ -46,100 +48,118 @@ const config = z.strictObject({
     .describe('How tokens are counted before they are known.'),
 });
 
-export default definePlugin({
+type Settings = z.output<typeof config>;
+
+export default definePlugin<Settings>({
   name: 'rate-limit',
   config,
-  uses: [counters],
-  reads: [caller, plan],
-  finds: [call],
+  services: { optional: [counters], provides: [rateLimits] },
+  requires: [caller, plan],
+  optional: [call],
 
-  setup(host: Host, settings: z.output<typeof config>) {
+  setup(host: Host, settings: Settings) {
     const memory = new MemoryLimiter(host.clock);
     host.every(sweepIntervalMs, 'forget idle rate limits', () => memory.sweep());
     const limiter = limiterOf(host, memory);
-    const part = {
+    const instance = {
       start() {
-        nameUnmatched(host, settings.endpoints);
+        logUnmatched(host, settings.endpoints);
         warnOfSeparateCounts(host);
       },
     };
-    return reloadable(part, settings, ({ endpoints, reserve }) => ({
+    const limiting: PluginInstance<Settings> = reloadable(instance, settings, ({ endpoints, reserve }) => ({
+      notices: () => {
+        const rules = endpoints.filter((rule) => !usualEndpoints.includes(rule));
+        return unmatchedRules('rate-limit.endpoints', rules, host.endpoints());
+      },
+
       applies: (endpoint: Endpoint) => endpoints.some((rule) => endpointMatches(rule, endpoint)),
 
-      async handle(exchange: Exchange, next: Next) {
+      admit: (exchange: Exchange) => takeSlots(exchange, limiter),
+
+      handle(exchange: Exchange, next: Next) {
         const { endpoint } = exchange;
-        const terms = exchange.get(plan);
-        // Where the endpoint states a call, a missing one means that it was opened too late: better loud than unlimited.
-        const asked = endpoint.states?.includes(call) === true ? exchange.get(call) : undefined;
-        const who = exchange.get(caller);
+        // If the endpoint sets a call, a missing one means that it was set too late: an error is better than no limit.
+        const currentCall = endpoint.setsOnOpen?.includes(call) === true ? exchange.get(call) : undefined;
+        const identity = exchange.get(caller);
         const options = {
           reservedOutputTokens: reserve.output_tokens,
-          slotLifetimeMs: (endpoint.timeoutMs ?? defaultDeadlineMs) + slotGraceMs,
-          group: who.accountId,
+          slotLifetimeMs: slotLifetimeOf(endpoint),
+          group: identity.accountId,
         };
-        const demands = demandsOf(who.accountId, terms.limits, asked, options);
-        // The key's own limits are asked for in one go with the plan's: all are granted or none.
-        if (who.keyLimits !== undefined) demands.push(...demandsOf(`key:${who.keyId}`, who.keyLimits, asked, options));
+        const demands = allDemands(exchange, currentCall, options);
         if (demands.length === 0) return next();
+        // Image protocols have no headers of limits.
+        const dialect = currentCall?.kind === undefined ? currentCall?.protocol : undefined;
         const taken = limiter.take(exchange.id, demands);
-        // In memory nothing is waited for, and waiting for nothing would cost a turn.
-        const verdict = taken instanceof Promise ? await taken : taken;
-        tell(exchange, host.clock.now(), standingLine, () => standingValues(who.accountId, demands, verdict));
-        verdict.receipts.forEach((receipt, index) => {
-          returnAtEnd(verdict.by, exchange, demands[index]!, receipt);
-        });
-        // Protocols of images have no words of their own for it.
-        const dialect = asked?.kind === undefined ? asked?.protocol : undefined;
-        const headers = limitHeaders(dialect, verdict.standings, host.clock.now());
-        if (verdict.refusedBy !== undefined)
-          throw overLimit(ownerOf(verdict.refusedBy, who, terms), verdict.refusedBy, verdict.retryAfterMs, headers);
-        const answer = await next();
-        Object.assign(answer.headers, headers);
-        return answer;
+        // The memory limiter is synchronous; a promise would cost a turn.
+        return taken instanceof Promise
+          ? taken.then((verdict) => follow(verdict, exchange, demands, dialect, host.clock, next))
+          : follow(taken, exchange, demands, dialect, host.clock, next);
       },
     }));
+    host.provide(rateLimits, { covers: (endpoint) => limiting.applies!(endpoint) });
+    return limiting;
   },
 });
 
-/** Who sets this limit, in a refusal's words. */
-function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: PlanTerms): string {
-  return subject === accountId ? `plan "${name}"` : 'this key';
+/** Refuses, or calls `next` and adds headers with what is left of the limits. */
+function follow(
+  verdict: Verdict,
+  exchange: Exchange,
+  demands: readonly Demand[],
+  dialect: string | undefined,
+  clock: Clock,
+  next: Next,
+): Promise<Answer> {
+  const { by, receipts, statuses, refusedBy, retryAfterMs } = verdict;
+  const identity = exchange.get(caller);
+  recordEvent(exchange, clock.now(), limitEvent, () => limitValues(identity.accountId, demands, verdict));
+  receipts.forEach((receipt, index) => {
+    returnAtEnd(by, exchange, demands[index]!, receipt);
+  });
+  const headers = limitHeaders(dialect, statuses, clock.now());
+  if (refusedBy !== undefined)
+    throw overLimit(ownerOf(refusedBy, identity, exchange.get(plan)), refusedBy, retryAfterMs, headers);
+  return next().then((answer) => {
+    Object.assign(answer.headers, headers);
+    return answer;
+  });
 }
 
-/** Counts together with the other processes where they share counters, else by itself. */
+/** The key's own limits are checked together with the plan's: all are granted or none. */
+function allDemands(exchange: Exchange, currentCall: Call | undefined, options: DemandOptions): Demand[] {
+  const { accountId, keyId, keyLimits } = exchange.get(caller);
+  const demands = [
+    ...demandsOf(accountId, exchange.get(plan).limits, currentCall, options),
+    ...(keyLimits === undefined ? [] : demandsOf(`key:${keyId}`, keyLimits, currentCall, options)),
+  ];
+  const hasSlot = exchange.find(slotTaken) === true;
+  return hasSlot ? demands.filter(({ dimension }) => dimension !== 'concurrency') : demands;
+}
+
+/** Counts with the other processes if they share counters, otherwise alone. */
 function limiterOf(host: Host, memory: MemoryLimiter): Pick<Limiter, 'take'> {
   const shared = host.find(counters);
   if (shared === undefined) return memory;
-  const presence = new Presence(shared, host);
-  host.every(Presence.intervalMs, 'count the processes that share limits', () => presence.tell());
+  const liveProcesses = new LiveProcesses(shared, host);
+  host.every(LiveProcesses.intervalMs, 'count the processes that share limits', () => liveProcesses.heartbeat());
   const { clock, log } = host;
   const counted = new CountedLimiter(shared, `${host.schema}:limits:`);
-  return new SharedLimiter({ counted, memory, processes: () => presence.processes, clock, log });
+  return new SharedLimiter({ counted, memory, processes: () => liveProcesses.processes, clock, log });
 }
 
-/** Gives back what `demand` took when the exchange has ended, however it ended. An exchange without a usage report used no tokens. */
-function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, receipt: Receipt): void {
-  if (demand.dimension === 'concurrency') {
-    exchange.defer(() => limiter.release(exchange.id, demand));
-  } else if (demand.dimension === 'tpm') {
-    exchange.defer(() => {
-      const report = exchange.find(usageReport);
-      return limiter.adjust(demand, receipt, report === undefined ? 0 : totalTokens(report.usage));
-    });
-  }
-}
-
-/** What each counts by itself can be had from each. */
-function warnOfSeparateCounts({ crew, find, log }: Host): void {
-  if (crew.size === 1 || !crew.isFirst || find(counters) !== undefined) return;
+/** Without shared counters, every process grants the full limit. */
+function warnOfSeparateCounts({ processGroup, find, log }: Host): void {
+  if (processGroup.size === 1 || !processGroup.isFirst || find(counters) !== undefined) return;
   log.warn(
-    { processes: crew.size },
+    { processes: processGroup.size },
     'each of these processes counts the limits by itself: set storage.counters to a redis:// URL to have them counted together',
   );
 }
 
-/** A misspelt rule would leave an endpoint unlimited in silence. */
-function nameUnmatched(host: Host, rules: readonly string[]): void {
+/** A misspelt rule would silently leave an endpoint unlimited. */
+function logUnmatched(host: Host, rules: readonly string[]): void {
   const unmatched = rules.filter((rule) => !host.endpoints().some((endpoint) => endpointMatches(rule, endpoint)));
   if (unmatched.length > 0)
     host.log.info({ rules: unmatched }, `rate-limit.endpoints: this gateway has no ${unmatched.join(', ')}`);

@@ -1,19 +1,19 @@
 /** The limiter of one process: buckets in a bounded map. */
-import type { Clock } from '../../core/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
 import { type Decision, decide, emptyGauge, type Gauge, type Receipt, resetMs, settle } from './decide.ts';
-import { type Demand, type Dimension, type Limiter, maxDemands, standing, type Verdict } from './limiter.ts';
+import { type Demand, type Dimension, type Limiter, limitStatus, maxDemands, type Verdict } from './limiter.ts';
 
-/** Everything that is kept of one subject. */
+/** The state of one subject. */
 interface Subject {
   readonly gauges: Record<Dimension, Gauge | undefined>;
-  /** Operation id to the time at which its slot lapses. */
+  /** Operation id to the time at which its slot expires. */
   readonly slots: Map<string, number>;
-  /** From this time on all buckets are whole; without slots there is then nothing to remember. */
-  wholeAtMs: number;
+  /** Time at which all buckets are empty again; without slots the subject can be dropped then. */
+  emptyAtMs: number;
 }
 
 const defaultMaxSubjects = 100_000;
-/** How many of the oldest subjects are looked at to make room for one. */
+/** How many of the oldest subjects are checked to make room for one. */
 const evictionTries = 16;
 
 export class MemoryLimiter implements Limiter {
@@ -26,7 +26,7 @@ export class MemoryLimiter implements Limiter {
     this.#maxSubjects = maxSubjects;
   }
 
-  /** How many subjects are remembered. */
+  /** Number of stored subjects. */
   get size(): number {
     return this.#subjects.size;
   }
@@ -43,7 +43,7 @@ export class MemoryLimiter implements Limiter {
       granted,
       refusedBy: granted ? undefined : demands[decision.refusedBy]!,
       retryAfterMs: decision.retryAfterMs,
-      standings: demands.map((demand, index) => standing(demand, decision.gauges[index]!)),
+      statuses: demands.map((demand, index) => limitStatus(demand, decision.gauges[index]!)),
       receipts: granted ? decision.gauges : [],
     };
   }
@@ -55,14 +55,14 @@ export class MemoryLimiter implements Limiter {
     const nowMs = this.#now();
     const settled = settle(gauge, receipt, nowMs, demand, usedUnits);
     subject.gauges[demand.dimension] = settled;
-    subject.wholeAtMs = Math.max(subject.wholeAtMs, nowMs + resetMs(settled, demand));
+    subject.emptyAtMs = Math.max(subject.emptyAtMs, nowMs + resetMs(settled, demand));
   }
 
   release(id: string, demand: Demand): void {
     this.#subjects.get(demand.subject)?.slots.delete(id);
   }
 
-  /** Forgets the subjects of which there is nothing to remember. */
+  /** Drops subjects without state. */
   sweep(): void {
     const nowMs = this.#now();
     for (const [name, subject] of this.#subjects) if (isIdle(subject, nowMs)) this.#subjects.delete(name);
@@ -89,7 +89,7 @@ export class MemoryLimiter implements Limiter {
         subject.slots.set(id, nowMs + (demand.slotLifetimeMs ?? Number.POSITIVE_INFINITY));
       } else {
         subject.gauges[demand.dimension] = gauge;
-        subject.wholeAtMs = Math.max(subject.wholeAtMs, nowMs + resetMs(gauge, demand));
+        subject.emptyAtMs = Math.max(subject.emptyAtMs, nowMs + resetMs(gauge, demand));
       }
     }
   }
@@ -99,13 +99,13 @@ export class MemoryLimiter implements Limiter {
     const subject: Subject = {
       gauges: { rpm: undefined, rpd: undefined, tpm: undefined, concurrency: undefined },
       slots: new Map(),
-      wholeAtMs: 0,
+      emptyAtMs: 0,
     };
     this.#subjects.set(name, subject);
     return subject;
   }
 
-  /** Forgets one idle subject, or the first that runs nothing: its debt is forgiven rather than memory unbounded. */
+  /** Drops one idle subject, or the first without running calls: forgetting its debt is better than unbounded memory. */
   #makeRoom(nowMs: number): void {
     let victim: string | undefined;
     let tries = evictionTries;
@@ -116,7 +116,7 @@ export class MemoryLimiter implements Limiter {
       }
       if (victim === undefined || (subject.slots.size === 0 && this.#subjects.get(victim)!.slots.size > 0))
         victim = name;
-      // To the back, so that the next search looks at others.
+      // Moved to the end, so that the next search checks others.
       this.#subjects.delete(name);
       this.#subjects.set(name, subject);
       tries -= 1;
@@ -127,7 +127,7 @@ export class MemoryLimiter implements Limiter {
 }
 
 function isIdle(subject: Subject, nowMs: number): boolean {
-  if (subject.wholeAtMs > nowMs) return false;
+  if (subject.emptyAtMs > nowMs) return false;
   if (subject.slots.size > 0) dropLapsed(subject.slots, nowMs);
   return subject.slots.size === 0;
 }

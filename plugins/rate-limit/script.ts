@@ -1,9 +1,9 @@
-/** The limiter's decision as Lua, beside the counters: the same arithmetic as decide.ts, on the server's time. */
-import type { CounterScript } from '../../core/vocabulary.ts';
+/** The limiter's decision in Lua, run at the counters: the same arithmetic as decide.ts, on the server's time. */
+import type { CounterScript } from '../common/domain/counters.ts';
 
 /**
- * What both scripts share. Lua's numbers are the same doubles as ours; `%.17g` writes them without loss. A bucket is
- * "debt charged since at"; slots are a sorted set of operation ids by the time at which they lapse.
+ * Code that both scripts share. Lua's numbers are doubles like JavaScript's; `%.17g` prints them without loss. A bucket
+ * is "debt charged since at"; slots are a sorted set of operation ids by expiry.
  */
 const arithmetic = `
 local function server_time(given)
@@ -123,8 +123,11 @@ export const releaseScript: CounterScript = {
   lua: `return redis.call('ZREM', KEYS[1], ARGV[1])`,
 };
 
-/** KEYS: who is there. ARGV: one's own name, how long in milliseconds a word holds. Returns how many there are. */
-export const presenceScript: CounterScript = {
+/**
+ * KEYS: the live processes. ARGV: this process's name, lifetime of a heartbeat in milliseconds. Returns the number of
+ * processes.
+ */
+export const heartbeatScript: CounterScript = {
   name: 'gatewayPresence',
   lua: `
 local t = redis.call('TIME')

@@ -1,32 +1,32 @@
-/** Shared counters while they answer, and this process's share of each limit while they do not. */
-import type { Clock, Log } from '../../core/contract.ts';
+/** Uses shared counters while they respond, and this process's share of each limit while they do not. */
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
 import type { Demand, Limiter, Verdict } from './limiter.ts';
 import type { MemoryLimiter } from './memory.ts';
 
-/** So many failures in a row, and the counters are left alone for a while. */
+/** Failures in a row that open the circuit breaker. */
 const failuresToOpen = 3;
-const restMs = 1_000;
+const openMs = 1_000;
 
-export interface SharedParts {
+export interface SharedLimiterOptions {
   readonly counted: Limiter;
   readonly memory: MemoryLimiter;
-  /** How many processes share the limits, as far as is known; at least 1. */
+  /** Number of processes that share the limits, as far as known; at least 1. */
   readonly processes: () => number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * A breaker: after three failures in a row nobody waits for the counters for a second, then one request tries them. What one
- * engine has granted, that engine gets back: each verdict says which it was.
+ * A circuit breaker: after three failures in a row, requests skip the counters for a second, then one request tries
+ * them. A grant is returned to the engine that issued it; each verdict names its engine.
  */
 export class SharedLimiter {
-  readonly #parts: SharedParts;
+  readonly #options: SharedLimiterOptions;
   #failures = 0;
-  #closedAgainAt = Number.NEGATIVE_INFINITY;
+  #retryAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: SharedParts) {
-    this.#parts = parts;
+  constructor(options: SharedLimiterOptions) {
+    this.#options = options;
   }
 
   get isOpen(): boolean {
@@ -34,47 +34,47 @@ export class SharedLimiter {
   }
 
   async take(id: string, demands: readonly Demand[]): Promise<Verdict> {
-    if (!this.#mayAsk()) return this.#takeShare(id, demands);
+    if (!this.#shouldTry()) return this.#takeShare(id, demands);
     try {
-      const verdict = await this.#parts.counted.take(id, demands);
+      const verdict = await this.#options.counted.take(id, demands);
       this.#succeeded();
-      return { ...verdict, by: this.#quiet };
+      return { ...verdict, by: this.#resilient };
     } catch (error) {
       this.#failed(error);
       return this.#takeShare(id, demands);
     }
   }
 
-  /** While the counters rest, one request a second asks them all the same. */
-  #mayAsk(): boolean {
+  /** While the breaker is open, one request per second tries the counters. */
+  #shouldTry(): boolean {
     if (!this.isOpen) return true;
-    const now = this.#parts.clock.monotonic();
-    if (now < this.#closedAgainAt) return false;
-    this.#closedAgainAt = now + restMs;
+    const now = this.#options.clock.monotonic();
+    if (now < this.#retryAt) return false;
+    this.#retryAt = now + openMs;
     return true;
   }
 
   #takeShare(id: string, demands: readonly Demand[]): Verdict {
-    const { memory, processes } = this.#parts;
+    const { memory, processes } = this.#options;
     const sharers = processes();
     const share = demands.map((demand) => ({ ...demand, limit: shareOf(demand.limit, sharers) }));
     const verdict = memory.take(id, share);
     const { refusedBy } = verdict;
-    // Whoever is refused is told the limit as it was sold.
+    // Errors name the full limit, not this process's share.
     return refusedBy === undefined ? verdict : { ...verdict, refusedBy: demands[share.indexOf(refusedBy)] };
   }
 
-  /** What is given back to counters that are away lapses there by itself. */
-  readonly #quiet: Limiter = {
+  /** Releases are dropped while the counters are unavailable: slots expire there by themselves. */
+  readonly #resilient: Limiter = {
     take: (id, demands) => this.take(id, demands),
-    adjust: (demand, receipt, usedUnits) => this.#back((counted) => counted.adjust(demand, receipt, usedUnits)),
-    release: (id, demand) => this.#back((counted) => counted.release(id, demand)),
+    adjust: (demand, receipt, usedUnits) => this.#giveBack((counted) => counted.adjust(demand, receipt, usedUnits)),
+    release: (id, demand) => this.#giveBack((counted) => counted.release(id, demand)),
   };
 
-  async #back(work: (counted: Limiter) => void | Promise<void>): Promise<void> {
+  async #giveBack(work: (counted: Limiter) => void | Promise<void>): Promise<void> {
     if (this.isOpen) return;
     try {
-      await work(this.#parts.counted);
+      await work(this.#options.counted);
       this.#succeeded();
     } catch (error) {
       this.#failed(error);
@@ -82,7 +82,7 @@ export class SharedLimiter {
   }
 
   #succeeded(): void {
-    if (this.isOpen) this.#parts.log.info({}, 'rates are counted together again');
+    if (this.isOpen) this.#options.log.info({}, 'shared rate counters are available again');
     this.#failures = 0;
   }
 
@@ -90,13 +90,16 @@ export class SharedLimiter {
     const wasOpen = this.isOpen;
     this.#failures += 1;
     if (!this.isOpen) return;
-    this.#closedAgainAt = this.#parts.clock.monotonic() + restMs;
+    this.#retryAt = this.#options.clock.monotonic() + openMs;
     if (!wasOpen)
-      this.#parts.log.warn({ error }, 'shared counters are away: this process counts its share of the limits');
+      this.#options.log.warn(
+        { error },
+        'shared rate counters are unavailable: this process applies its share of the limits',
+      );
   }
 }
 
-/** Rounded up: a small limit leaves each process something. */
-export function shareOf(limit: number, sharers: number): number {
+/** Rounded up, so that every process can use part of a small limit. */
+function shareOf(limit: number, sharers: number): number {
   return limit <= 0 ? limit : Math.max(1, Math.ceil(limit / sharers));
 }

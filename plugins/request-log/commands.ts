@@ -1,29 +1,28 @@
-/** The operator's command about one request: its story, from what was asked to what was paid, in the order of time. */
-import type { Command, Host } from '../../core/contract.ts';
-import {
-  type BodyDesk,
-  type KeptBodies,
-  type KeptBody,
-  type MoneyDesk,
-  moneyDesk,
-  type RequestDesk,
-  type RequestView,
-} from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd } from '../../core/money.ts';
+/** The command `requests show`: the timeline of one request, from arrival to charge. */
+import type { Command } from '../../core/contract/commands.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { type LedgerQueries, ledgerQueries } from '../common/domain/admin/ledger.ts';
+import type { RecordedBodies, RecordedBody, RequestBodies } from '../common/domain/admin/recorded-bodies.ts';
+import type { RequestQueries, RequestView } from '../common/domain/admin/requests.ts';
+import { formatUsd } from '../common/domain/money.ts';
 
-type Charge = Awaited<ReturnType<MoneyDesk['charge']>>;
+type Charge = Awaited<ReturnType<LedgerQueries['charge']>>;
 
-export function commandsOf(host: Pick<Host, 'find'>, desk: RequestDesk, bodyDesk: BodyDesk): Command[] {
+export function commandsOf(
+  host: Pick<Host, 'find'>,
+  queries: RequestQueries,
+  recordedBodies: RecordedBodies,
+): Command[] {
   return [
     {
       name: 'requests show',
-      summary: 'Tells the story of one request: limit, price, route, attempts, conversion, charge, timings',
+      summary: 'Shows the timeline of one request: limit, price, route, attempts, conversion, charge, timings',
       arguments: ['<id>'],
-      options: { '--bodies': 'what the client sent and was told, where it was kept' },
+      options: { '--bodies': 'the bodies of the request and its answer, where they were recorded' },
       async run({ id, bodies }) {
         const wanted = String(id).replace(/^req_/, '');
-        const row = await desk.find(wanted, undefined);
+        const row = await queries.find(wanted, undefined);
         if (row === undefined)
           throw new GatewayError(
             'not_found',
@@ -32,13 +31,13 @@ export function commandsOf(host: Pick<Host, 'find'>, desk: RequestDesk, bodyDesk
               field: 'id',
             },
           );
-        const charge = await host.find(moneyDesk)?.charge(wanted, undefined);
-        const told = [headOf(row), ...linesOf(row), ...moneyOf(charge)];
-        if (bodies !== true) return { json: { ...row, charge: charge ?? null }, text: told.join('\n') };
-        const kept = await bodyDesk.find(wanted);
+        const charge = await host.find(ledgerQueries)?.charge(wanted, undefined);
+        const lines = [headOf(row), ...eventLines(row), ...moneyOf(charge)];
+        if (bodies !== true) return { json: { ...row, charge: charge ?? null }, text: lines.join('\n') };
+        const kept = await recordedBodies.find(wanted);
         return {
           json: { ...row, charge: charge ?? null, bodies: kept ?? null },
-          text: [...told, ...bodiesOf(kept)].join('\n'),
+          text: [...lines, ...bodiesOf(kept)].join('\n'),
         };
       },
     },
@@ -63,11 +62,11 @@ const outcomes: Readonly<Record<RequestView['outcome'], string>> = {
   failed: 'broken off',
 };
 
-/** What the plugins told while it ran. */
-const linesOf = ({ story }: RequestView): string[] =>
+/** The events that the plugins recorded. */
+const eventLines = ({ story }: RequestView): string[] =>
   story.map(({ atMs, by, text }) => `${Math.round(atMs).toString().padStart(8)} ms  ${by.padEnd(16)}  ${text}`);
 
-/** What came of it in the books, as they are now. */
+/** Its charge in the ledger at present. */
 function moneyOf(charge: Charge): string[] {
   if (charge === undefined) return [];
   const own = charge.ownCost === undefined ? '' : `; own cost ${formatUsd(charge.ownCost)} USD`;
@@ -82,20 +81,20 @@ function moneyOf(charge: Charge): string[] {
   return lines.map((text) => `      books  ${'billing'.padEnd(16)}  ${text}`);
 }
 
-function bodiesOf(kept: KeptBodies | undefined): string[] {
+function bodiesOf(kept: RequestBodies | undefined): string[] {
   if (kept === undefined) return ['', 'No bodies were kept of it.'];
   const until = `kept until ${new Date(kept.expiresAt).toISOString()}`;
   return [...bodyOf(`request, ${until}`, kept.request), ...bodyOf('answer', kept.answer)];
 }
 
-function bodyOf(title: string, body: KeptBody | undefined): string[] {
+function bodyOf(title: string, body: RecordedBody | undefined): string[] {
   if (body === undefined) return ['', `-- ${title}: none`];
   const { text, bytes, leftOut, mediaType } = body;
   const rest = leftOut > 0 ? [`-- ${leftOut} bytes were left out`] : [];
   return ['', `-- ${title}: ${bytes} bytes${mediaType === undefined ? '' : ` of ${mediaType}`}`, shown(text), ...rest];
 }
 
-/** Whatever a client wrote, a terminal is not told to do anything. */
+/** Replaces control characters, so that a client's text cannot send commands to a terminal. */
 function shown(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

@@ -1,17 +1,22 @@
-/** One database row and one log line for each request, written in batches, off the client's path. */
+/** The request log: one database row and one log line per request, written in batches after the answer. */
 import { sql } from 'drizzle-orm';
-import { definePlugin, type Fault } from '../../core/contract.ts';
-import { bodyDesk, moneyDesk, requestDesk } from '../../core/desk.ts';
-import { duration, z } from '../../core/schema.ts';
-import { accounts, database, story } from '../../core/vocabulary.ts';
+import { definePlugin, type Fault } from '../../core/contract/contract.ts';
+import { duration, z } from '../../core/contract/schema.ts';
+import { accounts } from '../common/domain/accounts.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
+import { requestQueries } from '../common/domain/admin/requests.ts';
+import { database } from '../common/domain/database.ts';
+import { timeline } from '../common/domain/timeline.ts';
+import { lookMs } from '../common/kit/pace.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
 import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
-import { openDesk } from './desk.ts';
+import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
 import { rowOf } from './row.ts';
-import { keptStory } from './story.ts';
+import { storedTimeline } from './timeline.ts';
 
 const pruneIntervalMs = 3_600_000;
 
@@ -21,53 +26,51 @@ const configSchema = z.strictObject({
   story: z
     .boolean()
     .default(true)
-    .describe('Keep with each row what was decided on the way: limit, price, route, conversion, charge.'),
+    .describe('Keep with each row the timeline of decisions: limit, price, route, conversion, charge.'),
   bodies: bodiesSection.optional(),
 });
 
 export default definePlugin({
   name: 'request-log',
   config: configSchema,
-  needs: [database],
-  uses: [moneyDesk, accounts],
-  provides: [requestDesk, bodyDesk],
-  writes: [story],
+  services: { requires: [database], optional: [ledgerQueries, accounts], provides: [requestQueries, recordedBodies] },
+  sets: [timeline],
   async setup(host, written) {
     let config = written;
-    const store = host.need(database);
+    const store = host.get(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    const desk = openDesk(store);
-    host.provide(requestDesk, desk);
+    const queries = openRequestQueries(store);
+    host.provide(requestQueries, queries);
     const bodies = openBodies(host, store, config.bodies);
     const { recorder } = bodies;
-    host.provide(bodyDesk, bodies.desk);
+    host.provide(recordedBodies, bodies.admin);
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(sql`insert into ${schema}.requests
         select * from jsonb_populate_recordset(null::${schema}.requests, ${rows}::jsonb)
         on conflict (id) do nothing`);
-    }, host.log);
+    }, host);
     const prune = async () => {
       const before = new Date(host.clock.now() - config.retention).toISOString();
       await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
-      commands: [...commandsOf(host, desk, bodies.desk), ...bodyCommands(host, bodies.desk)],
+      commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
       problems: () => problemsOf(config),
       notices: () => noticesOf(config.bodies),
       applies: ({ unlogged }) => unlogged !== true,
       handle(exchange, next) {
-        if (config.story) exchange.set(story, []);
+        if (config.story) exchange.set(timeline, []);
         exchange.defer((outcome) => {
-          // One encoding serves the line and the row; a line tells no story.
+          // Encoded once for the log line and the row; the timeline is added to the row only.
           const line = JSON.stringify(rowOf(exchange, outcome));
-          queue.push(line, keptStory(exchange.find(story), exchange.receivedAt));
+          queue.push(line, storedTimeline(exchange.find(timeline), exchange.receivedAt));
           if (config.lines) host.log.record('request', line);
         });
         return recorder.isOn ? recorder.run(exchange, next) : next();
       },
       start() {
-        host.every(RowQueue.flushIntervalMs, 'write request rows', () => queue.flush());
+        host.every(lookMs, 'write request rows', () => queue.advance());
         host.every(pruneIntervalMs, 'prune request rows', prune);
         return bodies.start();
       },
@@ -86,7 +89,7 @@ export default definePlugin({
   },
 });
 
-/** Who deletes rows sooner than bodies would look for the one without the other. */
+/** Bodies are found by their rows, so they must not outlive them. */
 function problemsOf({ retention, bodies }: z.output<typeof configSchema>): Fault[] {
   if (bodies === undefined || bodies.retention <= retention) return [];
   return [

@@ -1,9 +1,10 @@
-/** What one exchange leaves in the request log. */
-import type { Exchange, Outcome } from '../../core/contract.ts';
-import { attempts, call, caller, dropped, usageReport } from '../../core/vocabulary.ts';
-import { storable } from './story.ts';
+/** The request log's row of one exchange. */
+import type { Exchange, Outcome } from '../../core/contract/contract.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { attempts, call, dropped, usageReport } from '../common/domain/calls.ts';
+import { storable } from './timeline.ts';
 
-/** Columns of `requests`, in JSON types; without the story, which the log line does not have. */
+/** Columns of `requests` in JSON types, without the timeline, which is not part of the log line. */
 export interface RequestRow {
   id: string;
   received_at: string;
@@ -34,14 +35,14 @@ export interface RequestRow {
 const longestText = 200;
 const mostDropped = 50;
 
-/** Facts that nobody stated (a refused key, a model that does not exist) stay empty. */
+/** Columns without a context value (after a refused key, or for an unknown model) stay empty. */
 export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
   const asked = exchange.find(call);
   const who = exchange.find(caller);
   const report = exchange.find(usageReport);
   const tries = exchange.find(attempts) ?? [];
   const last = tries.at(-1);
-  const left = exchange.find(dropped);
+  const droppedFields = exchange.find(dropped);
   return {
     id: exchange.id,
     received_at: new Date(exchange.receivedAt).toISOString(),
@@ -50,7 +51,7 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     account_id: who?.accountId,
     key_id: who?.keyId,
     model: bounded(asked?.model),
-    provider: last?.provider,
+    provider: last?.provider ?? asked?.provider,
     upstream_model: last?.model,
     streamed: asked?.stream ?? false,
     status: outcome.status,
@@ -67,9 +68,9 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
     finish: bounded(report?.finish),
     upstream_id: bounded(report?.upstreamId),
     dropped:
-      left === undefined || left.length === 0
+      droppedFields === undefined || droppedFields.length === 0
         ? undefined
-        : left.slice(0, mostDropped).map((field) => storable(field, longestText)),
+        : droppedFields.slice(0, mostDropped).map((field) => storable(field, longestText)),
   };
 }
 

@@ -1,41 +1,43 @@
-/** Sessions: which requests belong together, and by which target and key they were served last. */
+/** Session affinity: groups requests into sessions and remembers the target and key that served each last. */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Clock, Exchange } from '../../core/contract.ts';
-import { seedOf } from '../../core/rendezvous.ts';
-import { caller, conversation } from '../../core/vocabulary.ts';
+import type { Exchange } from '../../core/contract/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { type Attempt, conversation } from '../common/domain/calls.ts';
+import { seedOf } from '../common/kit/rendezvous.ts';
 import type { AffinityConfig } from './config.ts';
 
-/** Sessions that a process remembers; those silent for longest are forgotten, and found again by their names alone. */
+/** Sessions remembered per process. The least recently used is evicted; rendezvous hashing then finds its target again. */
 const maxSessions = 20_000;
-/** Requests that are shorter are cached by no vendor, so nothing is lost by sending them anywhere. */
+/** Vendors do not cache shorter prompts, so these requests gain nothing from affinity. */
 const shortestOpeningBytes = 4_096;
 
-/** Characters of a session's name that are kept as they are. */
+/** Longer session ids are stored as digests. */
 const longestId = 200;
 
 export interface Session {
-  /** Of this account alone. */
+  /** Unique within the account. */
   readonly id: string;
   readonly hash: number;
 }
 
-/** Where a session was served. */
-export interface Place {
+/** The target and key that served a session. */
+export interface SessionTarget {
   readonly provider: string;
   readonly model: string;
   readonly credential: string;
 }
 
-/** The session that a request belongs to: what its body names, a header, or how it begins. undefined: none. */
+/** The session of a request: named in its body or a header, or derived from its opening text. undefined: none. */
 export function sessionOf(exchange: Exchange, { sessions, headers, openings }: AffinityConfig): Session | undefined {
-  const told = exchange.find(conversation);
+  const conversationInfo = exchange.find(conversation);
   if (sessions) {
-    const name = told?.name ?? named(exchange, headers);
+    const name = conversationInfo?.name ?? named(exchange, headers);
     if (name !== undefined) return session(exchange, `name ${name}`);
   }
   if (!openings || exchange.request.bodyBytes < shortestOpeningBytes) return undefined;
-  const opening = told?.opening();
+  const opening = conversationInfo?.opening();
   return opening === undefined ? undefined : session(exchange, `opening ${opening}`);
 }
 
@@ -47,7 +49,7 @@ function named({ request }: Exchange, headers: readonly string[]): string | unde
   return undefined;
 }
 
-/** Of one account alone, whatever texts its clients choose. Long ones are kept as digests. */
+/** The account id is part of the session id, so accounts that choose the same name never share a session. */
 function session(exchange: Exchange, text: string): Session {
   const whole = `${exchange.find(caller)?.accountId ?? ''} ${text}`;
   const id = whole.length <= longestId ? whole : hash('sha256', whole, 'base64url');
@@ -55,22 +57,26 @@ function session(exchange: Exchange, text: string): Session {
 }
 
 export class Sessions {
-  readonly #places: LRUCache<string, Place>;
+  readonly #targets: LRUCache<string, SessionTarget>;
 
   constructor(clock: Clock) {
-    this.#places = new LRUCache({
+    this.#targets = new LRUCache({
       max: maxSessions,
       ttlResolution: 0,
-      // A time of 0 would mean to the cache that nothing was set.
+      // lru-cache reads a start time of 0 as unset.
       perf: { now: () => clock.monotonic() + 1 },
     });
   }
 
-  placeOf({ id }: Session): Place | undefined {
-    return this.#places.get(id);
+  targetOf({ id }: Session): SessionTarget | undefined {
+    return this.#targets.get(id);
   }
 
-  remember({ id }: Session, place: Place, forMs: number): void {
-    this.#places.set(id, place, { ttl: forMs });
+  /** `last`: what served the session before. A hedge does not move it: the prompt is cached at its last target. */
+  noteAnswer({ id }: Session, last: SessionTarget | undefined, attempt: Attempt, forMs: number): void {
+    if (last !== undefined && attempt.hedge === true) return;
+    const { provider, model, credential } = attempt;
+    const isUnchanged = last?.credential === credential && last.model === model;
+    this.#targets.set(id, isUnchanged ? last : { provider, model, credential }, { ttl: forMs });
   }
 }

@@ -1,38 +1,39 @@
-/** A circuit breaker: closed while a target answers, open for a growing time when it fails, tried by one request at a time. */
-import type { Random } from '../../core/contract.ts';
-import type { CircuitState } from '../../core/desk.ts';
+/** A circuit breaker: closed while a target answers, open for a growing time when it fails, half open for one test request. */
+import type { Random } from '../../core/contract/host-tools.ts';
+import type { CircuitState } from '../common/domain/admin/upstreams.ts';
 
 export interface BreakerRules {
-  /** Failures among the latest requests from which on it opens … */
+  /** It opens at this many failures among the latest requests … */
   readonly failures: number;
-  /** … if they are at least this share of them, of 1. */
+  /** … if they are at least this share of them, from 0 to 1. */
   readonly share: number;
-  /** How long it is open the first time; twice as long each time that the test fails. */
+  /** Open time after the first failure; doubled by each failed test. */
   readonly openMs: number;
   readonly maxOpenMs: number;
 }
 
 /**
- * What lets one request through. `plain`: the circuit is closed. `test`: it decides whether the circuit closes; there is one
- * at a time. `forced`: sent through an open circuit because nobody else can take it.
- * Each is given back once: by `answered` (then `succeeded` tells the end, or `failed` a break), `failed` or `dropped`.
+ * Admission of one request. `plain`: the circuit is closed. `test`: the request decides whether the circuit closes; there is
+ * one at a time. `forced`: sent through an open circuit because no other target can take it.
+ * Each pass is returned once: by `answered` (followed by `succeeded`, or by `failed` if the answer is cut off), `failed` or
+ * `dropped`.
  */
 export type Pass = 'plain' | 'test' | 'forced';
 
-/** Latest outcomes that count: as many as there are bits in one number. */
+/** Number of outcomes kept: the bits of one integer. */
 const remembered = 32;
 
 export class Breaker {
-  /** One bit for each of the latest outcomes, 1 where it failed; the latest is the lowest. */
+  /** One bit per outcome, 1 for a failure; the latest is the lowest bit. */
   #outcomes = 0;
   #count = 0;
   #isOpen = false;
-  /** Monotonic: the time from which on a test may be made. */
+  /** Monotonic time from which a test is allowed. */
   #openUntil = 0;
-  /** How often it has opened in a row. */
+  /** Consecutive openings. */
   #openings = 0;
   #closedAt = Number.NEGATIVE_INFINITY;
-  /** A test is under way. */
+  /** A test is running. */
   #isTested = false;
 
   state(now: number): CircuitState {
@@ -44,17 +45,17 @@ export class Breaker {
     return !this.#isOpen;
   }
 
-  /** How long it stays open; 0 when it is closed or may be tested. */
+  /** Remaining open time; 0 when closed or ready for a test. */
   opensForMs(now: number): number {
     return this.#isOpen ? Math.max(0, this.#openUntil - now) : 0;
   }
 
-  /** Whether a request of now would pass. */
-  lets(now: number): boolean {
+  /** Whether `admit` would return a pass now. */
+  allows(now: number): boolean {
     return !this.#isOpen || (now >= this.#openUntil && !this.#isTested);
   }
 
-  /** Lets a request through, or not: undefined. */
+  /** undefined: the request is not admitted. */
   admit(now: number): Pass | undefined {
     if (!this.#isOpen) return 'plain';
     if (now < this.#openUntil || this.#isTested) return undefined;
@@ -62,12 +63,12 @@ export class Breaker {
     return 'test';
   }
 
-  /** For a request that nobody else can take. */
+  /** For a request that no other target can take. */
   force(now: number): Pass {
     return this.admit(now) ?? 'forced';
   }
 
-  /** An answer has begun, which is as much as a test has to show. Returns the pass that the request goes on with. */
+  /** The answer has begun, which is enough to pass a test. Returns the pass that the request holds from now on. */
   answered(pass: Pass, now: number): Pass {
     if (pass === 'plain') return pass;
     if (pass === 'test') this.#isTested = false;
@@ -75,43 +76,43 @@ export class Breaker {
     return 'plain';
   }
 
-  /** The answer came to its end. */
+  /** The answer is complete. */
   succeeded(): void {
-    // What began before the circuit opened says nothing of how it is now.
+    // A request from before the circuit opened says nothing about the target's present state.
     if (!this.#isOpen) this.#note(0);
   }
 
-  /** It has failed. true: the circuit has opened by it. */
+  /** true: this failure opened the circuit. */
   failed(pass: Pass, now: number, rules: BreakerRules, random: Random): boolean {
     if (pass === 'test') this.#isTested = false;
     if (!this.#isOpen) {
       this.#note(1);
       const failures = this.failedOf;
       if (failures < rules.failures || failures < rules.share * this.#count) return false;
-      // A target that did well for long after its last opening begins anew.
+      // A target that worked for `maxOpenMs` since its last opening starts again at the shortest time.
       if (now - this.#closedAt > rules.maxOpenMs) this.#openings = 0;
     } else if (pass !== 'test') return false;
     this.#open(now, rules, random);
     return true;
   }
 
-  /** The request ended without telling anything of the target. */
+  /** The request ended without an outcome that says anything about the target. */
   dropped(pass: Pass): void {
     if (pass === 'test') this.#isTested = false;
   }
 
-  /** An operator knows better. A test that is under way stays the only one. */
+  /** Closes the circuit by an operator's command. A running test stays the only one. */
   reset(now: number): void {
     this.#openings = 0;
     this.#close(now);
   }
 
-  /** Of how many outcomes it knows. */
+  /** Number of outcomes known. */
   get count(): number {
     return this.#count;
   }
 
-  /** How many of these are failures. */
+  /** Number of failures among them. */
   get failedOf(): number {
     return bitsOf(this.#outcomes);
   }
@@ -125,7 +126,7 @@ export class Breaker {
     const wholeMs = Math.min(openMs * 2 ** Math.min(this.#openings, 30), maxOpenMs);
     this.#openings += 1;
     this.#isOpen = true;
-    // Spread, so that the processes of a fleet do not all come back in one moment.
+    // Jitter, so that the processes of a fleet do not all test the target at the same moment.
     this.#openUntil = now + wholeMs * (0.5 + random.fraction() / 2);
   }
 
@@ -137,7 +138,7 @@ export class Breaker {
   }
 }
 
-/** How many bits are set, by adding them up in pairs, fours and eights. */
+/** Population count: adds the bits up in pairs, fours and eights. */
 function bitsOf(word: number): number {
   let bits = word - ((word >>> 1) & 0x55555555);
   bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);

@@ -1,29 +1,39 @@
-/** Which targets a request may go to. */
-import { GatewayError } from '../../core/errors.ts';
-import { mergeTraits, type Traits } from '../../core/traits.ts';
-import type { Model, ModelTarget, Provider, Providers, Secret, Target, Translations } from '../../core/vocabulary.ts';
-import type { HealthBook, TargetHealth } from './health.ts';
+/** The targets that can serve a request. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { UpstreamNetwork } from '../../core/contract/network.ts';
+import type { Secret } from '../../core/contract/secret.ts';
+import { table } from '../../core/contract/table.ts';
+import type { Model, ModelTarget } from '../common/domain/models.ts';
+import { mergeTraits, type Traits } from '../common/domain/traits.ts';
+import type { Provider, Providers, Target, Translations } from '../common/domain/upstreams.ts';
+import type { HealthRegistry, TargetHealth } from './health.ts';
 
 export interface Candidate {
   readonly provider: Provider;
   /** The upstream's name of the model. */
   readonly model: string;
-  /** What will be spoken with it. */
+  /** Protocol used with it. */
   readonly protocol: string;
   readonly traits: Traits;
+  readonly headers: ModelTarget['headers'];
   readonly weight: number;
   readonly health: TargetHealth;
-  /** Credentials that this request has used here already; made at the first failure. */
+  /** Credentials that this request has already tried here; created at the first failure. */
   tried?: Set<string>;
 }
 
-/** A key that was taken for an attempt. */
-export interface Taken {
+/** A key acquired for an attempt. */
+export interface AcquiredKey {
   readonly key: Secret;
   readonly credential: string;
+  readonly network?: UpstreamNetwork | undefined;
 }
 
-export function targetOf({ provider, protocol, model: name, traits }: Candidate, { key, credential }: Taken): Target {
+export function targetOf(
+  { provider, protocol, model: name, traits, headers }: Candidate,
+  { key, credential, network }: AcquiredKey,
+): Target {
   return {
     provider: provider.name,
     model: name,
@@ -33,35 +43,37 @@ export function targetOf({ provider, protocol, model: name, traits }: Candidate,
     credential,
     upstream: provider.protocolTraits?.[protocol] ?? provider.traits,
     traits,
+    headers,
+    network,
   };
 }
 
-/** Where our own endpoints of each protocol are, for the message that tells which of them serves a model. */
-const endpointOf: Record<string, string> = {
+/** The gateway's endpoint of each protocol, for the error that names those that serve a model. */
+const endpointOf: Record<string, string> = table({
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
   messages: '/v1/messages',
   gemini: '/v1beta/models/{model}:generateContent',
-};
+});
 
-/** Of equal worth to the client's protocol, in the listed order. */
+/** Usable targets in the listed order. */
 export interface Candidates {
-  /** Those that speak it. */
+  /** Those that speak the client's protocol. */
   readonly native: Candidate[];
-  /** Those for which the call must be translated; they speak the first protocol of their list that serves. */
+  /** Those that need a translation, with the first protocol of their list that can be translated to. */
   readonly foreign: Candidate[];
 }
 
 /**
- * The usable targets. Throws GatewayError `unsupported` when no target can be spoken with, `overloaded` when those that
- * could are out of use.
+ * The usable targets. Throws GatewayError `unsupported` when no target speaks a usable protocol, `overloaded` when those that
+ * do are disabled.
  */
 export function candidatesFor(
   model: Model,
   protocol: string,
   providers: Providers,
   translations: Translations | undefined,
-  book: HealthBook,
+  registry: HealthRegistry,
 ): Candidates {
   const native: Candidate[] = [];
   const foreign: Candidate[] = [];
@@ -69,11 +81,11 @@ export function candidatesFor(
     const provider = providers.find(target.provider);
     if (provider === undefined || providers.isDisabled?.(target.provider) === true) continue;
     if (protocol in provider.speaks) {
-      native.push(candidate(model, target, provider, protocol, book));
+      native.push(candidate(model, target, provider, protocol, registry));
       continue;
     }
     const spoken = Object.keys(provider.speaks).find((name) => translations?.can(protocol, name));
-    if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken, book));
+    if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken, registry));
   }
   if (native.length + foreign.length === 0) {
     if (model.targets.some((target) => providers.isDisabled?.(target.provider) === true)) throw outOfService();
@@ -87,19 +99,20 @@ function candidate(
   target: ModelTarget,
   provider: Provider,
   protocol: string,
-  book: HealthBook,
+  registry: HealthRegistry,
 ): Candidate {
   return {
     provider,
     model: target.model,
     protocol,
     traits: mergeTraits(mergeTraits(provider.dialect?.[protocol], model.traits), target.traits),
+    headers: target.headers,
     weight: target.weight,
-    health: book.of(target),
+    health: registry.of(target),
   };
 }
 
-/** An operator has taken all that could serve it out of use. */
+/** An operator has disabled every target that could serve the model. */
 function outOfService(): GatewayError {
   return new GatewayError('overloaded', 'The model is out of service at the moment; try again later.', {
     code: 'model_out_of_service',

@@ -1,10 +1,11 @@
-/** What an operator may set about trying again. */
-import { duration, durationOrOff, z } from '../../core/schema.ts';
+/** The settings of `route`. */
+import { renamed } from '../../core/contract/renamed.ts';
+import { duration, durationOrOff, z } from '../../core/contract/schema.ts';
 
-/** http-proxy-3 leaves listeners on a request for each attempt; past ten Node warns of a leak. */
+/** http-proxy-3 adds listeners to the request for each attempt; above ten Node warns of a leak. */
 const attemptsLimit = 8;
 
-const rest = (fallback: string) =>
+const cooldownTime = (fallback: string) =>
   duration()
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 86_400_000, 'must be from 1s to 1d')
     .prefault(fallback);
@@ -69,38 +70,44 @@ const hedgeSchema = z.strictObject({
     ),
 });
 
-export const routeSchema = z.strictObject({
+const settings = z.strictObject({
   attempts: z
     .int()
     .min(1)
     .max(attemptsLimit)
     .default(3)
     .describe('Most upstream attempts for one request, the first included; at most 8.'),
-  retry_unknown: z
+  retry_ambiguous: z
     .boolean()
     .default(false)
     .describe(
       'Try another target also when an attempt broke off without an answer and may have run (500, 502, 504, a reset, ' +
         'silence). The client pays for one attempt at most; what the others may have cost is booked as absorbed.',
     ),
-  choose: z
-    .enum(['listed', 'fastest'])
-    .default('listed')
+  strategy: z
+    .enum(['ordered', 'fastest'])
+    .default('ordered')
     .describe(
-      'Which target of a model is asked first. listed: in their order, by weight where they have one; fastest: the one ' +
-        'that answers soonest in recent traffic. A model may say otherwise.',
+      'Which target of a model is tried first. ordered: as listed, by weight where they have one; fastest: the one ' +
+        'that answers soonest in recent traffic. A model may set its own.',
     ),
   breaker: breakerSchema.prefault({}).describe('When targets that fail are passed over, and for how long.'),
   affinity: affinitySchema.prefault({}).describe('What keeps requests together whose prompts a vendor has cached.'),
   hedge: hedgeSchema.prefault({}).describe('When a second target is asked beside one that is silent.'),
-  rest: z
+  cooldown: z
     .strictObject({
-      rate_limited: rest('30s').describe('How long a key rests for a model after a 429 that names no time.'),
-      max: rest('5m').describe('Longest rest that an upstream may ask for by retry-after.'),
-      unauthorized: rest('10m').describe('How long a key rests that the upstream refuses (401, 402, 403).'),
+      rate_limited: cooldownTime('30s').describe('Cooldown of a key for a model after a 429 without retry-after.'),
+      max: cooldownTime('5m').describe('Longest cooldown that an upstream may ask for by retry-after.'),
+      unauthorized: cooldownTime('10m').describe('Cooldown of a key that the upstream refuses (401, 402, 403).'),
     })
     .prefault({})
-    .describe('How long keys rest that an upstream turned away.'),
+    .describe('How long a key is not used after an upstream has refused it.'),
+});
+
+export const routeSchema = renamed(settings, {
+  retry_unknown: 'retry_ambiguous',
+  choose: { to: 'strategy', values: { listed: 'ordered', fastest: 'fastest' } },
+  rest: 'cooldown',
 });
 
 export type RouteConfig = z.output<typeof routeSchema>;

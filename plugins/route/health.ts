@@ -1,52 +1,52 @@
-/** What the traffic of this process tells of targets and their keys: moving figures and a breaker for each, within limits. */
-import type { Clock } from '../../core/contract.ts';
-import type { TargetView, UpstreamHealth } from '../../core/desk.ts';
-import { seedOf } from '../../core/rendezvous.ts';
-import type { ModelTarget } from '../../core/vocabulary.ts';
+/** Health of targets and their keys as observed in this process's traffic: moving averages and a breaker each, bounded. */
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { TargetView, UpstreamHealth } from '../common/domain/admin/upstreams.ts';
+import type { ModelTarget } from '../common/domain/models.ts';
+import { seedOf } from '../common/kit/rendezvous.ts';
 import { Breaker } from './breaker.ts';
 
-/** Targets that are remembered; the one that was met first is forgotten first. Catalogues are far smaller. */
+/** Targets remembered; the oldest is evicted first. Catalogues are far smaller. */
 const maxTargets = 5_000;
-/** The same of keys, by the model they were used for. */
+/** Keys remembered, counted per model. */
 const maxKeys = 10_000;
 
-/** The latest measurement counts this much. */
-const newest = 1 / 8;
+/** Weight of the latest measurement. */
+const newestWeight = 1 / 8;
 
-/** Moving averages; NaN: nothing was measured yet. */
+/** Moving averages; NaN: not measured yet. */
 export class Figures {
   /** Until the first byte of streamed answers. */
   firstByteMs = Number.NaN;
-  /** Until the others were whole. */
+  /** Until answers that are not streamed were complete. */
   wholeMs = Number.NaN;
   /** Share of attempts that were answered. */
   answered = 1;
 
   noteAnswer(tookMs: number, streamed: boolean): void {
-    if (streamed) this.firstByteMs = moved(this.firstByteMs, tookMs);
-    else this.wholeMs = moved(this.wholeMs, tookMs);
-    this.answered += (1 - this.answered) * newest;
+    if (streamed) this.firstByteMs = movingAverage(this.firstByteMs, tookMs);
+    else this.wholeMs = movingAverage(this.wholeMs, tookMs);
+    this.answered += (1 - this.answered) * newestWeight;
   }
 
   noteFailure(): void {
-    this.answered -= this.answered * newest;
+    this.answered -= this.answered * newestWeight;
   }
 
-  /** Somebody has waited this long without an answer and gave up: it takes that long at least. */
+  /** A request was given up after this time without an answer: a lower bound. */
   noteWait(waitedMs: number, streamed: boolean): void {
-    if (streamed && waitedMs > this.firstByteMs) this.firstByteMs = moved(this.firstByteMs, waitedMs);
-    if (!streamed && waitedMs > this.wholeMs) this.wholeMs = moved(this.wholeMs, waitedMs);
+    if (streamed && waitedMs > this.firstByteMs) this.firstByteMs = movingAverage(this.firstByteMs, waitedMs);
+    if (!streamed && waitedMs > this.wholeMs) this.wholeMs = movingAverage(this.wholeMs, waitedMs);
   }
 
-  /** What a request has to expect; NaN: nobody knows. */
+  /** Expected time of a request; NaN: unknown. */
   expectedMs(streamed: boolean): number {
     const own = streamed ? this.firstByteMs : this.wholeMs;
     return Number.isNaN(own) ? (streamed ? this.wholeMs : this.firstByteMs) : own;
   }
 }
 
-function moved(average: number, value: number): number {
-  return Number.isNaN(average) ? value : average + (value - average) * newest;
+function movingAverage(average: number, value: number): number {
+  return Number.isNaN(average) ? value : average + (value - average) * newestWeight;
 }
 
 /** A provider's model. */
@@ -57,7 +57,7 @@ export class TargetHealth {
   readonly seed: number;
   readonly breaker = new Breaker();
   readonly figures = new Figures();
-  /** By credential, where there are several. */
+  /** By credential, for providers with several keys. */
   readonly keys = new Map<string, Figures>();
   inFlight = 0;
 
@@ -68,30 +68,30 @@ export class TargetHealth {
   }
 }
 
-/** One key's figures, for one model. */
+/** A key's figures for one model. */
 interface KeyHealth {
   readonly credential: string;
   readonly target: TargetHealth;
 }
 
-export class HealthBook implements Omit<UpstreamHealth, 'visit'> {
+export class HealthRegistry implements Omit<UpstreamHealth, 'beginBackgroundCall'> {
   readonly #clock: Clock;
   readonly #providers = new Map<string, Map<string, TargetHealth>>();
-  /** In the order in which they were met. */
+  /** In order of first use. */
   readonly #targets = new Set<TargetHealth>();
   readonly #keys = new Set<KeyHealth>();
-  /** The short way: targets are the catalogue's own objects until it changes. */
+  /** Fast path: targets are the catalogue's own objects until it changes. */
   readonly #byTarget = new WeakMap<ModelTarget, TargetHealth>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The same for all models that name this provider's model. */
+  /** Shared by all models that name this provider's model. */
   of(target: ModelTarget): TargetHealth {
     const known = this.#byTarget.get(target);
     if (known !== undefined) return known;
-    const health = this.#models(target.provider).get(target.model) ?? this.#met(target);
+    const health = this.#models(target.provider).get(target.model) ?? this.#add(target);
     this.#byTarget.set(target, health);
     return health;
   }
@@ -141,7 +141,7 @@ export class HealthBook implements Omit<UpstreamHealth, 'visit'> {
     return models;
   }
 
-  #met({ provider, model }: ModelTarget): TargetHealth {
+  #add({ provider, model }: ModelTarget): TargetHealth {
     const [oldest] = this.#targets;
     if (oldest !== undefined && this.#targets.size >= maxTargets) this.#forget(oldest);
     const health = new TargetHealth(provider, model);

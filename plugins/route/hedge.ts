@@ -1,13 +1,16 @@
-/** Whether a second attempt may run beside the first: for which requests, after how long, and for how many of all. */
-import type { Clock, Exchange } from '../../core/contract.ts';
-import { call, conversation, type Model, pinned } from '../../core/vocabulary.ts';
+/** The hedging policy: which requests may have a second attempt, after how long, and for what share of requests. */
+
+import type { Exchange } from '../../core/contract/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import { call, conversation, pinned } from '../common/domain/calls.ts';
+import type { Model } from '../common/domain/models.ts';
 import type { RouteConfig } from './config.ts';
 
 const slotMs = 30_000;
 /** Five minutes. */
 const slots = 10;
 
-/** Counts the requests and the hedges of the last minutes. */
+/** Counts the requests and hedges of the last five minutes. */
 export class HedgeBudget {
   readonly #clock: Clock;
   readonly #requests = new Uint32Array(slots);
@@ -18,12 +21,12 @@ export class HedgeBudget {
     this.#clock = clock;
   }
 
-  /** A request that could be hedged has come. */
+  /** Counts a request that could be hedged. */
   note(): void {
     this.#requests[this.#turn()]! += 1;
   }
 
-  /** false: one more would be above this share of the requests. */
+  /** false: one more would exceed this share of the requests. */
   take(share: number): boolean {
     const index = this.#turn();
     if (sumOf(this.#hedges) + 1 > share * sumOf(this.#requests)) return false;
@@ -31,7 +34,7 @@ export class HedgeBudget {
     return true;
   }
 
-  /** Index of the running slot; those in between are emptied. */
+  /** Index of the current slot; clears the slots that have passed. */
   #turn(): number {
     const slot = Math.floor(this.#clock.monotonic() / slotMs);
     const gone = Math.min(slot - this.#slot, slots);
@@ -51,16 +54,16 @@ function sumOf(counts: Uint32Array): number {
 }
 
 /**
- * After how many milliseconds of silence another target is asked beside the one that was; undefined: never. Twice may be asked
- * only what runs inference and leaves nothing behind but its answer.
+ * Milliseconds of silence after which a second attempt starts; undefined: never. Only requests that run inference and have no
+ * side effects may be sent twice.
  */
 export function hedgeAfter(exchange: Exchange, wanted: Model, { hedge }: RouteConfig): number | undefined {
   const afterMs = wanted.hedgeAfterMs ?? hedge.after;
   if (afterMs === 0 || wanted.kind !== 'chat') return undefined;
   const { billable, kind = 'chat' } = exchange.get(call);
   if (!billable || kind !== 'chat' || exchange.find(pinned) !== undefined) return undefined;
-  // Both send the body that is held.
+  // Both attempts send the buffered body.
   const { body, bodyBytes } = exchange.request;
   if (body.length !== bodyBytes) return undefined;
-  return exchange.find(conversation)?.leavesTraces?.() === false ? afterMs : undefined;
+  return exchange.find(conversation)?.hasSideEffects?.() === false ? afterMs : undefined;
 }

@@ -1,13 +1,15 @@
-/** One request's hedge: a second attempt by another target or key when the first is silent, and the outcome of both. */
-import type { Answer, Exchange } from '../../core/contract.ts';
-import { type Attempt, attempts } from '../../core/vocabulary.ts';
-import { Berth } from './berth.ts';
-import type { Candidate, Taken } from './candidates.ts';
+/** The hedge of one request: a second attempt at another target or key when the first is silent, and the outcome of both. */
+
+import type { Exchange } from '../../core/contract/contract.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { type Attempt, attempts } from '../common/domain/calls.ts';
+import { AttemptSlot } from './attempt-slot.ts';
+import type { AcquiredKey, Candidate } from './candidates.ts';
 import type { RouteConfig } from './config.ts';
-import type { Tools } from './journey.ts';
-import { decide, endsWithin, isAnswer, retire, together } from './race.ts';
-import type { Racer } from './racer.ts';
-import { tellHedge, tellNoHedge } from './story.ts';
+import type { Tools } from './dependencies.ts';
+import type { HedgedAttempt } from './hedged-attempt.ts';
+import { chooseAttempt, combineFailures, endLoser, endsWithin, isAnswer } from './race.ts';
+import { recordHedge, recordNoHedge } from './timeline.ts';
 import type { Failure } from './verdict.ts';
 
 export interface HedgingOptions {
@@ -16,109 +18,109 @@ export interface HedgingOptions {
   readonly config: RouteConfig;
   readonly streamed: boolean;
   readonly afterMs: number;
-  /** All of the request; the one that counts is put last. */
+  /** All attempts of the request; the one that counts is moved to the end. */
   readonly attempts: Attempt[];
-  take(candidate: Candidate): Taken | { readonly retryAfterMs: number };
-  start(candidate: Candidate, taken: Taken, berth: Berth, hedge: true): Racer;
+  take(candidate: Candidate): AcquiredKey | { readonly retryAfterMs: number };
+  start(candidate: Candidate, taken: AcquiredKey, slot: AttemptSlot, hedge: true): HedgedAttempt;
 }
 
 export class Hedging {
   readonly #options: HedgingOptions;
-  /** There is one for a request at most. */
-  #isOver = false;
-  /** The attempt that has lost comes to its end. */
+  /** A request has at most one hedge. */
+  #isUsed = false;
+  /** Resolves when the attempt that lost has ended. */
   losing: Promise<void> | undefined;
 
   constructor(options: HedgingOptions) {
     this.#options = options;
   }
 
-  /** The racer as which the exchange has gone on, and what follows: its outcome, or where both have failed that of both. */
-  async race(first: Racer, queue: Candidate[]): Promise<{ chosen: Racer; outcome: Answer | Failure }> {
-    const second = (await this.#isSilent(first)) ? this.#beside(first, queue) : undefined;
+  /** The attempt that the exchange continues with, and its outcome, or the combined failure when both failed. */
+  async race(first: HedgedAttempt, queue: Candidate[]): Promise<{ chosen: HedgedAttempt; outcome: Answer | Failure }> {
+    const second = (await this.#isSilent(first)) ? this.#startSecond(first, queue) : undefined;
     if (second === undefined) {
       await first.ended;
       this.#choose(first);
       return { chosen: first, outcome: first.outcome! };
     }
-    const chosen = await decide(first, second);
+    const chosen = await chooseAttempt(first, second);
     this.#choose(chosen);
     const other = chosen === first ? second : first;
     const outcome = chosen.outcome!;
     if (other.state === 'failed')
       return { chosen, outcome: isAnswer(outcome) ? outcome : afterBoth(first, second, queue) };
     const { tools, streamed } = this.#options;
-    this.losing = retire(other, { clock: tools.host.clock, book: tools.book, streamed });
-    // Whoever waits for it at the end is told what went wrong; until then nobody is there.
+    this.losing = endLoser(other, { clock: tools.host.clock, registry: tools.registry, streamed });
+    // The rejection is handled where it is awaited, at the end of the exchange.
     this.losing.catch(() => {});
     return { chosen, outcome };
   }
 
-  async #isSilent({ ended, branch }: Racer): Promise<boolean> {
+  async #isSilent({ ended, branch }: HedgedAttempt): Promise<boolean> {
     const { afterMs, streamed } = this.#options;
-    if (this.#isOver || (await endsWithin(ended, afterMs)) || branch.signal.aborted) return false;
-    // A whole answer is on its way as soon as there is its head; of a stream the head says nothing.
+    if (this.#isUsed || (await endsWithin(ended, afterMs)) || branch.signal.aborted) return false;
+    // A non-streamed answer counts as begun with its head; the head of a stream says nothing yet.
     return streamed || branch.headStatus < 200 || branch.headStatus >= 300;
   }
 
-  /** Whoever has a place at once and a closed circuit, in the order that was chosen; last the same target by another key. */
-  #beside(first: Racer, queue: readonly Candidate[]): Racer | undefined {
-    this.#isOver = true;
+  /** Starts at the first candidate with free capacity and a closed circuit; last comes the same target with another key. */
+  #startSecond(first: HedgedAttempt, queue: readonly Candidate[]): HedgedAttempt | undefined {
+    this.#isUsed = true;
     const { exchange, tools, config, afterMs } = this.#options;
     const at = tools.host.clock.now();
     const { candidate, attempt } = first;
     markTried(first);
-    const berth = new Berth();
+    const slot = new AttemptSlot();
     for (const other of [...queue.filter((each) => each !== candidate), candidate]) {
-      const taken = this.#board(other, berth);
+      const taken = this.#acquire(other, slot);
       if (taken === undefined) continue;
       if (!tools.hedges.take(config.hedge.share)) {
-        berth.dropped();
-        tellNoHedge(exchange, at, attempt.number, 'share');
+        slot.dropped();
+        recordNoHedge(exchange, at, attempt.number, 'share');
         return undefined;
       }
-      const second = this.#options.start(other, taken, berth, true);
+      const second = this.#options.start(other, taken, slot, true);
       second.rival = first;
       first.rival = second;
-      tellHedge(exchange, at, second.attempt.number, attempt.number, afterMs);
+      recordHedge(exchange, at, second.attempt.number, attempt.number, afterMs);
       return second;
     }
-    tellNoHedge(exchange, at, attempt.number, 'nobody');
+    recordNoHedge(exchange, at, attempt.number, 'capacity');
     return undefined;
   }
 
-  /** Waits for nothing. */
-  #board(candidate: Candidate, berth: Berth): Taken | undefined {
+  /** Never waits. */
+  #acquire(candidate: Candidate, slot: AttemptSlot): AcquiredKey | undefined {
     const { attempts: list, config, tools } = this.#options;
     if (list.length >= config.attempts || !candidate.health.breaker.isClosed) return undefined;
-    if (candidate.provider.gate?.tryEnter() === false) return undefined;
-    berth.take(candidate, false, tools.host.clock);
+    if (candidate.provider.gate?.tryAcquire() === false) return undefined;
+    slot.take(candidate, false, tools.host.clock);
     const taken = this.#options.take(candidate);
     if ('key' in taken) return taken;
-    berth.dropped();
+    slot.dropped();
     return undefined;
   }
 
-  /** What is true of it is true of the exchange from here on. */
-  #choose(racer: Racer): void {
+  /** The exchange takes over the context of this attempt. */
+  #choose(hedged: HedgedAttempt): void {
     const { exchange, attempts: list } = this.#options;
-    list.push(...list.splice(list.indexOf(racer.attempt), 1));
-    racer.choose();
+    list.push(...list.splice(list.indexOf(hedged.attempt), 1));
+    hedged.choose();
     exchange.set(attempts, list);
   }
 }
 
-function markTried({ candidate, attempt }: Racer): void {
+function markTried({ candidate, attempt }: HedgedAttempt): void {
   candidate.tried ??= new Set();
   candidate.tried.add(attempt.credential);
 }
 
-/** The second one's part of what is drawn from failures; the first one's is its caller's. */
-function afterBoth(first: Racer, second: Racer, queue: Candidate[]): Failure {
+/** Marks the second attempt as tried and combines both failures; the caller marks the first. */
+function afterBoth(first: HedgedAttempt, second: HedgedAttempt, queue: Candidate[]): Failure {
   const [one, other] = [first.outcome as Failure, second.outcome as Failure];
   const { candidate } = second;
   markTried(second);
   if (other.next === 'target' && candidate !== first.candidate)
     queue.push(...queue.splice(queue.indexOf(candidate), 1));
-  return together(one, other);
+  return combineFailures(one, other);
 }

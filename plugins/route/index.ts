@@ -1,65 +1,63 @@
-/** Chooses where a request goes, and tries the next place while nothing can have been executed or sent to the client. */
-import { definePlugin } from '../../core/contract.ts';
-import { upstreamHealth } from '../../core/desk.ts';
-import { reloadable } from '../../core/reloadable.ts';
-import {
-  attempts,
-  call,
-  caller,
-  conversation,
-  meter,
-  model,
-  pinned,
-  providers,
-  target,
-  translations,
-} from '../../core/vocabulary.ts';
+/** Routing: chooses a target, and tries the next one while nothing can have been executed or sent to the client. */
+import { definePlugin } from '../../core/contract/contract.ts';
+import { reloadable } from '../../core/contract/reloadable.ts';
+import { renamedNotices } from '../../core/contract/renamed.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
+import { attempts, call, conversation, pinned, spendGuard } from '../common/domain/calls.ts';
+import { model } from '../common/domain/models.ts';
+import { providers, target, translations } from '../common/domain/upstreams.ts';
 import { Sessions } from './affinity.ts';
+import { beginBackgroundCall } from './background-calls.ts';
 import { type RouteConfig, routeSchema } from './config.ts';
-import { HealthBook } from './health.ts';
+import type { Tools } from './dependencies.ts';
+import { HealthRegistry } from './health.ts';
 import { HedgeBudget } from './hedge.ts';
-import { Journey, type Tools } from './journey.ts';
-import { visitTo } from './visits.ts';
+import { RoutingSession } from './routing-session.ts';
 
 export default definePlugin<RouteConfig>({
   name: 'route',
   config: routeSchema,
-  needs: [providers],
-  uses: [translations],
-  provides: [upstreamHealth],
-  reads: [call, model],
-  finds: [pinned, conversation, caller, meter],
-  writes: [target, attempts],
-  repeats: true,
+  services: { requires: [providers], optional: [translations], provides: [upstreamHealth] },
+  requires: [call, model],
+  optional: [pinned, conversation, caller, spendGuard],
+  sets: [target, attempts],
+  retries: true,
   setup(host, config) {
-    const book = new HealthBook(host.clock);
-    let rules = config.breaker;
+    const registry = new HealthRegistry(host.clock);
+    let current = config;
     host.provide(upstreamHealth, {
-      targets: (provider) => book.targets(provider),
-      reset: (provider) => book.reset(provider),
-      visit: (provider, name, forced) =>
-        visitTo(book.of({ provider, model: name, weight: 0 }), host, rules, forced && rules.all_open !== 'refuse'),
+      targets: (provider) => registry.targets(provider),
+      reset: (provider) => registry.reset(provider),
+      beginBackgroundCall: (provider, name, forced) =>
+        beginBackgroundCall(
+          registry.of({ provider, model: name, weight: 0 }),
+          host,
+          current.breaker,
+          forced && current.breaker.all_open !== 'refuse',
+        ),
     });
-    // What was learned of targets and sessions stays when the settings change.
+    // Health and sessions are kept when the settings change.
     const tools: Tools = {
       host,
-      providers: host.need(providers),
-      book,
+      providers: host.get(providers),
+      registry,
       sessions: new Sessions(host.clock),
       hedges: new HedgeBudget(host.clock),
     };
-    const part = reloadable<RouteConfig>({}, config, (settings) => ({
-      applies: (endpoint) => endpoint.later !== true && (endpoint.states?.includes(call) ?? false),
-      handle: (exchange, next) => new Journey(exchange, tools, settings).go(next),
+    const instance = reloadable<RouteConfig>({}, config, (settings) => ({
+      applies: (endpoint) => endpoint.deferred !== true && (endpoint.setsOnOpen?.includes(call) ?? false),
+      handle: (exchange, next) => new RoutingSession(exchange, tools, settings).run(next),
     }));
-    const { prepare } = part;
-    part.prepare = async (changed) => {
-      const takeUp = await prepare!(changed);
+    instance.notices = () => renamedNotices('route', current);
+    const { prepare } = instance;
+    instance.prepare = async (changed) => {
+      const applyConfig = await prepare!(changed);
       return () => {
-        takeUp();
-        rules = changed.breaker;
+        applyConfig();
+        current = changed;
       };
     };
-    return part;
+    return instance;
   },
 });

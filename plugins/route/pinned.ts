@@ -1,18 +1,22 @@
-/** Requests that continue what one upstream keeps: they go to that upstream, by that key, or nowhere. */
-import { GatewayError } from '../../core/errors.ts';
-import type { Model, Pinned, Providers, Secret } from '../../core/vocabulary.ts';
+/** Pinned requests: they refer to state that one upstream stores, so they go to that upstream with that key or fail. */
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Secret } from '../../core/contract/secret.ts';
+import type { Pinned } from '../common/domain/calls.ts';
+import type { Model } from '../common/domain/models.ts';
+import type { Providers } from '../common/domain/upstreams.ts';
 
-/** Throws `previous_response_not_found` unless the model is served by the upstream that keeps the earlier answer. */
+/** Throws `lost` unless the model is served by the upstream that stores the state. */
 export function checkPinned(pin: Pinned, model: Model, providers: Providers): void {
   const serves = model.targets.some((target) => target.provider === pin.provider);
   const provider = providers.find(pin.provider);
   const isOff = providers.isDisabled?.(pin.provider) === true;
-  if (!serves || isOff || provider === undefined || !(pin.protocol in provider.speaks)) throw lost();
+  const speaks = pin.protocol === undefined || (provider !== undefined && pin.protocol in provider.speaks);
+  if (!serves || isOff || provider === undefined || !speaks) throw lost(pin);
 }
 
 /**
- * The key by which the earlier answer was given, or for how long it cannot be used (0: it was tried already). Throws
- * `previous_response_not_found` when it is no longer configured or out of use: no other key could see that answer.
+ * The key of the earlier answer, or for how long it cannot be used (0: it was tried already). Throws `lost` when it
+ * is not configured any more or disabled: no other key can read the stored state.
  */
 export function takePinned(
   pin: Pinned,
@@ -21,14 +25,21 @@ export function takePinned(
   tried: ReadonlySet<string> | undefined,
 ): { key: Secret; credential: string } | { retryAfterMs: number } {
   const { credential } = pin;
-  const named = providers.keyNamed(pin.provider, credential, model);
-  if (named === undefined || named.disabled === true) throw lost();
+  const named = providers.findKey(pin.provider, credential, model);
+  if (named === undefined || named.disabled === true) throw lost(pin);
   if (tried?.has(credential) === true) return { retryAfterMs: 0 };
   return named.restsMs > 0 ? { retryAfterMs: named.restsMs } : { key: named.key, credential };
 }
 
-/** Clients act on exactly this code: they send the whole conversation again. */
-function lost(): GatewayError {
+/**
+ * `previous_response_not_found` for earlier answers: clients react to exactly this code by sending the whole conversation
+ * again. `resource_not_found` for files and other resources.
+ */
+function lost({ field }: Pinned): GatewayError {
+  if (field !== undefined) {
+    const message = `What the field "${field}" refers to cannot be used with this model.`;
+    return new GatewayError('invalid_request', message, { field, code: 'resource_not_found' });
+  }
   return new GatewayError('invalid_request', 'The previous response cannot be continued with this model.', {
     field: 'previous_response_id',
     code: 'previous_response_not_found',

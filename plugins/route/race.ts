@@ -1,16 +1,19 @@
-/** Two attempts side by side: which of them the request goes on with, and what becomes of the other. */
-import type { Answer, Clock, DrainBounds } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { target } from '../../core/vocabulary.ts';
-import type { HealthBook } from './health.ts';
-import { noteConsumed, noteTime } from './lessons.ts';
-import type { Racer } from './racer.ts';
+/** The race of two attempts: chooses the one that the request continues with and ends the other. */
+
+import type { DrainBounds } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { target } from '../common/domain/upstreams.ts';
+import type { HealthRegistry } from './health.ts';
+import { recordConsumed, recordDuration } from './health-feedback.ts';
+import type { HedgedAttempt } from './hedged-attempt.ts';
 import type { Failure } from './verdict.ts';
 
-/** How long an upstream that was told to stop is waited for. */
+/** How long to wait for an aborted upstream request to end. */
 const stopsWithinMs = 1_000;
 
-/** Whether `work` ends within this time, well or not; resolves as soon as that is known. */
+/** Whether `work` settles within this time; resolves as soon as that is known. */
 export function endsWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), milliseconds);
@@ -25,11 +28,11 @@ export function endsWithin(work: Promise<unknown>, milliseconds: number): Promis
 export const isAnswer = (outcome: Answer | Failure): outcome is Answer => !('next' in outcome);
 
 /**
- * Waits for the one to go on with, which has ended: the first to answer. One that fails leaves the request to the other,
- * unless it is the first and its failure would end the request anywhere: the client's own fault, or its leaving. When both
- * fail it is the later one.
+ * Resolves with the attempt to continue with, which has ended: the first to answer. If one fails, the other continues, unless
+ * the first one's failure would end the request at any target: the client's own fault, or its disconnect. If both fail, it is
+ * the later one.
  */
-export async function decide(first: Racer, second: Racer): Promise<Racer> {
+export async function chooseAttempt(first: HedgedAttempt, second: HedgedAttempt): Promise<HedgedAttempt> {
   await Promise.race([first.ended, second.ended]);
   const answered = [first, second].find(({ state }) => state === 'answered');
   const sooner = answered ?? (first.state === 'running' ? second : first);
@@ -44,23 +47,23 @@ function isFinal(outcome: Answer | Failure): boolean {
   return !isAnswer(outcome) && outcome.next === 'nowhere' && !outcome.isFault;
 }
 
-/** What the request is told when both have failed: where one must not be followed by another attempt, neither is. */
-export function together(first: Failure, second: Failure): Failure {
+/** The failure of both attempts: if one must not be followed by another attempt, neither is. */
+export function combineFailures(first: Failure, second: Failure): Failure {
   return first.next !== 'nowhere' && second.next === 'nowhere' ? second : first;
 }
 
-export interface Retirement {
+export interface LoserTools {
   readonly clock: Clock;
-  readonly book: HealthBook;
+  readonly registry: HealthRegistry;
   readonly streamed: boolean;
 }
 
 /**
- * Ends an attempt that has lost: its upstream is told to stop or, where its provider's answers are read on without a client,
- * it is read to its end within those bounds. Resolves when that is done and all is known of it that can be.
+ * Ends the attempt that lost: aborts it or, where the provider's answers are drained after a disconnect, reads it to its end
+ * within those bounds. Resolves when its final usage is known.
  */
-export async function retire(loser: Racer, tools: Retirement): Promise<void> {
-  const { attempt, branch, candidate, berth } = loser;
+export async function endLoser(loser: HedgedAttempt, tools: LoserTools): Promise<void> {
+  const { attempt, branch, candidate, slot } = loser;
   loser.state = 'lost';
   attempt.lost = true;
   const waitedMs = tools.clock.monotonic() - loser.startedMs;
@@ -70,24 +73,24 @@ export async function retire(loser: Racer, tools: Retirement): Promise<void> {
   }
   const drain = branch.hasSent ? branch.find(target)?.upstream.drain : undefined;
   await finish(loser, drain);
-  noteConsumed(branch, attempt);
+  recordConsumed(branch, attempt);
   if (attempt.result === 'answered') {
-    berth.answered(tools.clock);
-    noteTime(tools.book, candidate, attempt, tools.streamed);
+    slot.answered(tools.clock);
+    recordDuration(tools.registry, candidate, attempt, tools.streamed);
   } else candidate.health.figures.noteWait(waitedMs, tools.streamed);
-  berth.ended();
+  slot.ended();
 }
 
-async function finish(loser: Racer, drain: DrainBounds | undefined): Promise<void> {
-  const stop = () => loser.branch.stop(outrun());
+async function finish(loser: HedgedAttempt, drain: DrainBounds | undefined): Promise<void> {
+  const stop = () => loser.branch.stop(lostRace());
   if (drain === undefined) stop();
   const timer = drain === undefined ? undefined : setTimeout(stop, drain.longestMs);
   await endsWithin(readOut(loser, drain?.maxBytes ?? 0), (drain?.longestMs ?? 0) + stopsWithinMs);
   clearTimeout(timer);
 }
 
-/** Reads what it answers, if it does. How that ends is told by its usage. */
-async function readOut(loser: Racer, maxBytes: number): Promise<void> {
+/** Reads its answer, if there is one. Its usage report says how it ended. */
+async function readOut(loser: HedgedAttempt, maxBytes: number): Promise<void> {
   await loser.ended;
   const { outcome } = loser;
   if (outcome === undefined || !isAnswer(outcome)) return;
@@ -102,9 +105,9 @@ async function readOut(loser: Racer, maxBytes: number): Promise<void> {
     }
     await iterator.return?.();
   } catch {
-    // It broke off; nobody waits for it.
+    // It was cut off; its result is not used.
   }
 }
 
-/** As if its client had left, which is what its upstream sees. */
-const outrun = () => new GatewayError('client_left', 'Another attempt of this request answered first.');
+/** The same reason as a client's disconnect, which is what the upstream sees. */
+const lostRace = () => new GatewayError('client_left', 'Another attempt of this request answered first.');

@@ -1,107 +1,123 @@
-/** What a failed attempt means: whether it may have run, whether another may be tried, and what the client is told if not. Pure. */
-import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
-import type { Attempt } from '../../core/vocabulary.ts';
+/** The meaning of a failed attempt: whether it may have run, whether another may be tried, and the error to return. Pure. */
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Attempt } from '../common/domain/calls.ts';
 import type { RouteConfig } from './config.ts';
 
-/** A key sleeps at least this long: a shorter word of the vendor would only bring the same refusal again. */
-const shortestRestMs = 1_000;
+/** Shortest cooldown of a key: after less, the vendor would only refuse again. */
+const minCooldownMs = 1_000;
 
 export interface Verdict {
   readonly result: Attempt['result'];
   readonly status: number | undefined;
   /** Where to try next: another key of this target, another target, or nowhere. */
   readonly next: 'key' | 'target' | 'nowhere';
-  /** The key rests; for this model alone or for all. */
-  readonly rest: { readonly forMs: number; readonly allModels: boolean } | undefined;
-  /** What is thrown when nothing more is tried. */
+  /** Cooldown of the key, for this model or for all. */
+  readonly cooldown: { readonly forMs: number; readonly allModels: boolean } | undefined;
+  /** Thrown when nothing more is tried. */
   readonly error: unknown;
-  /** Which of several failures the client is told: the one for which waiting helps most; from 2 on it does. */
-  readonly hope: number;
-  /** The target has failed: it counts against it, and as a rule concerns all of its keys. */
+  /** The failure with the highest precedence is returned to the client; from 2 on, waiting helps. */
+  readonly errorPrecedence: number;
+  /** The failure counts against the target, and usually concerns all of its keys. */
   readonly isFault: boolean;
 }
 
-/** As much of it as the way goes on by. */
+/** The members that routing continues with. */
 export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault'>;
 
 /**
- * By the outcome table of the money rules: only what cannot have been executed is tried elsewhere.
+ * Follows the outcome table of the money rules: only an attempt that cannot have been executed is tried elsewhere.
  * `sent`: the attempt's request had been handed to a socket.
  */
 export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdict {
   if (error instanceof UpstreamRefusal) return judgeRefusal(error, config);
   if (error instanceof UpstreamError && error.phase === 'connect') {
-    const told = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });
-    return { ...nothing, result: 'not_sent', next: 'target', error: told, hope: 1, isFault: true };
+    const unreachable = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });
+    return { ...nothing, result: 'not_sent', next: 'target', error: unreachable, errorPrecedence: 1, isFault: true };
   }
-  // What this target cannot take, another may.
-  if (error instanceof GatewayError && error.code === 'unsupported_by_model' && !sent)
-    return { ...nothing, result: 'not_sent', next: 'target', error, hope: 1 };
+  // Another target may accept what this one cannot.
+  if (error instanceof GatewayError && targetCodes.has(error.code ?? '') && !sent)
+    return { ...nothing, result: 'not_sent', next: 'target', error, errorPrecedence: 1 };
   const mayHaveRun = sent || error instanceof UpstreamError;
   if (!mayHaveRun) return { ...nothing, result: 'not_sent', error };
-  const isFault = isUpstreams(error);
-  return { ...nothing, result: 'unknown', next: isFault ? onward(config) : 'nowhere', error, isFault };
+  const isFault = isUpstreamFault(error);
+  return { ...nothing, result: 'unknown', next: isFault ? nextWhenAmbiguous(config) : 'nowhere', error, isFault };
 }
 
-/** The upstream's failure; all others would meet every target. */
-function isUpstreams(error: unknown): boolean {
+/** Errors about one target, which cannot accept the request or must not receive it. */
+const targetCodes = new Set(['unsupported_by_model', 'resource_not_found', 'thread_unsupported_request']);
+
+/** Whether the upstream failed; other errors would occur at every target. */
+function isUpstreamFault(error: unknown): boolean {
   return error instanceof UpstreamError || (error instanceof GatewayError && upstreamKinds.has(error.kind));
 }
 
 const upstreamKinds = new Set<GatewayError['kind']>(['upstream_failed', 'upstream_timeout']);
 
-/** Whether an answer that had begun broke off by the target's fault. `error`: what the stream was ended with. */
+/** Whether an answer was cut off by the target's fault. `error`: the error that ended the stream. */
 export function isBreak(error: GatewayError | undefined): boolean {
   return error === undefined || upstreamKinds.has(error.kind) || error.kind === 'overloaded';
 }
 
-/** The exchange's own time was up: the client is still there. */
+/** The exchange's own time limit was reached; the client is still connected. */
 export function isDeadline(reason: unknown): boolean {
   return reason instanceof GatewayError && reason.kind === 'upstream_timeout';
 }
 
-/** Where an attempt that may have run is followed by another. */
-function onward(config: RouteConfig): Verdict['next'] {
-  return config.retry_unknown ? 'target' : 'nowhere';
+/** What follows an attempt that may have run. */
+function nextWhenAmbiguous(config: RouteConfig): Verdict['next'] {
+  return config.retry_ambiguous ? 'target' : 'nowhere';
 }
 
-const nothing = { status: undefined, next: 'nowhere', rest: undefined, hope: 0, isFault: false } as const;
+const nothing = {
+  status: undefined,
+  next: 'nowhere',
+  cooldown: undefined,
+  errorPrecedence: 0,
+  isFault: false,
+} as const;
 
-/** Statuses of a proxy in front of the vendor that gave up waiting: the vendor may be at work. */
+/** Statuses of a proxy that gave up waiting for the vendor: the vendor may still be running the request. */
 const gaveUpWaiting = new Set([520, 524]);
 
 function judgeRefusal(refusal: UpstreamRefusal, config: RouteConfig): Verdict {
   const { status } = refusal;
-  const { rest } = config;
+  const { cooldown } = config;
   const isClients = status >= 400 && status < 500 && status !== 429 && !refusal.keyAtFault;
   if (refusal.mayRun || refusal.hasUsage || gaveUpWaiting.has(status)) {
-    const error = isClients ? refusal : failed(refusal);
-    return {
-      ...nothing,
-      result: 'unknown',
-      status,
-      next: isClients ? 'nowhere' : onward(config),
-      error,
-      isFault: status >= 500 || status < 400,
-    };
+    const unknown = { ...nothing, result: 'unknown', status, isFault: status >= 500 || status < 400 } as const;
+    if (isClients) return { ...unknown, error: refusal };
+    return { ...unknown, next: nextWhenAmbiguous(config), error: failed(refusal) };
   }
   const refused = { ...nothing, result: 'refused', status } as const;
   if (isClients) return { ...refused, error: refusal };
   if (refusal.keyAtFault) {
-    // A 403 is often about one model that this key may not use; the others concern the key itself.
-    const pause = { forMs: rest.unauthorized, allModels: status !== 403 };
-    return { ...refused, next: 'key', rest: pause, error: failed(refusal) };
+    // A 403 is often about one model that the key may not use; 401 and 402 concern the key itself.
+    const pause = { forMs: cooldown.unauthorized, allModels: status !== 403 };
+    return { ...refused, next: 'key', cooldown: pause, error: failed(refusal) };
   }
   if (status !== 429 && !isBusy(status))
-    return { ...refused, next: 'target', error: refusal.error, hope: 1, isFault: true };
-  const asked = refusal.retryAfterMs === undefined ? undefined : clamp(refusal.retryAfterMs, rest.max);
+    return { ...refused, next: 'target', error: refusal.error, errorPrecedence: 1, isFault: true };
+  const asked = refusal.retryAfterMs === undefined ? undefined : clamp(refusal.retryAfterMs, cooldown.max);
   if (status === 429) {
-    const forMs = asked ?? rest.rate_limited;
-    return { ...refused, next: 'key', rest: { forMs, allModels: false }, error: rateLimited(forMs, refusal), hope: 3 };
+    const forMs = asked ?? cooldown.rate_limited;
+    return {
+      ...refused,
+      next: 'key',
+      cooldown: { forMs, allModels: false },
+      error: rateLimited(forMs, refusal),
+      errorPrecedence: 3,
+    };
   }
-  // Without a word of the vendor a key does not rest: one stray 503 must not close a model that has a single key.
+  // Without a `retry-after` there is no cooldown: one stray 503 must not disable a model that has a single key.
   const pause = asked === undefined ? undefined : { forMs: asked, allModels: false };
-  return { ...refused, next: 'target', rest: pause, error: busy(asked, refusal), hope: 2, isFault: true };
+  return {
+    ...refused,
+    next: 'target',
+    cooldown: pause,
+    error: busy(asked, refusal),
+    errorPrecedence: 2,
+    isFault: true,
+  };
 }
 
 function isBusy(status: number): boolean {
@@ -109,10 +125,10 @@ function isBusy(status: number): boolean {
 }
 
 function clamp(milliseconds: number, longest: number): number {
-  return Math.min(Math.max(milliseconds, shortestRestMs), longest);
+  return Math.min(Math.max(milliseconds, minCooldownMs), longest);
 }
 
-/** It may have run, or no repetition can help. */
+/** The request may have run, or a retry cannot help. */
 function failed(cause: unknown): GatewayError {
   return new GatewayError('upstream_failed', 'The model failed to answer this request.', { shouldRetry: false, cause });
 }
@@ -125,8 +141,8 @@ function rateLimited(retryAfterMs: number, cause: unknown): GatewayError {
   });
 }
 
-/** Every way to the model is closed for a while. */
-export function busy(retryAfterMs: number | undefined, cause?: unknown): GatewayError {
+/** No target of the model is available for a while. */
+function busy(retryAfterMs: number | undefined, cause?: unknown): GatewayError {
   return new GatewayError('overloaded', 'The model is overloaded at the moment; try again later.', {
     code: 'upstream_busy',
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -134,30 +150,34 @@ export function busy(retryAfterMs: number | undefined, cause?: unknown): Gateway
   });
 }
 
-/** What is thrown in the end: where waiting helps, with the shortest time that is known. */
-export function finalError(verdict: Verdict, soonestMs: number | undefined): unknown {
-  const { error, hope } = verdict;
-  if (soonestMs === undefined || hope < 2 || !(error instanceof GatewayError)) return error;
+/** What has failed of one request. */
+export class Failures {
+  /** That with the highest precedence so far. */
+  #verdict: Verdict | undefined;
+  /** Shortest time after which a target could accept the request. */
+  #soonestMs: number | undefined;
+
+  note(verdict: Verdict): void {
+    if (this.#verdict === undefined || verdict.errorPrecedence >= this.#verdict.errorPrecedence)
+      this.#verdict = verdict;
+  }
+
+  noteWait(milliseconds: number): void {
+    if (milliseconds > 0 && milliseconds < (this.#soonestMs ?? Number.POSITIVE_INFINITY))
+      this.#soonestMs = milliseconds;
+  }
+
+  /** Nothing is left to try. */
+  finalError(): unknown {
+    return this.#verdict === undefined ? busy(this.#soonestMs) : finalError(this.#verdict, this.#soonestMs);
+  }
+}
+
+/** The error to throw at the end: where waiting helps, with the shortest known wait. */
+function finalError(verdict: Verdict, soonestMs: number | undefined): unknown {
+  const { error, errorPrecedence: precedence } = verdict;
+  if (soonestMs === undefined || precedence < 2 || !(error instanceof GatewayError)) return error;
   const { kind, message, cause } = error;
   const code = error.code === undefined ? {} : { code: error.code };
   return new GatewayError(kind, message, { ...code, retryAfterMs: soonestMs, cause });
-}
-
-/** What official SDKs try again by themselves, unless they are told not to. */
-const isTriedAgain = (status: number) => status === 408 || status === 409 || status === 429 || status >= 500;
-
-/** Something may have run: a repetition could be billed twice, so official SDKs are told not to try again by themselves. */
-export function withoutRetry(error: unknown): unknown {
-  const told = toGatewayError(error);
-  const { kind, message, status, field, code, headers, shouldRetry, cause } = told;
-  // A fault of the gateway's own stays what it is: the server tells of it, and marks it too.
-  if (shouldRetry === false || !isTriedAgain(status) || kind === 'internal') return error;
-  const quiet = new GatewayError(kind, message, {
-    ...(field === undefined ? {} : { field }),
-    ...(code === undefined ? {} : { code }),
-    ...(headers === undefined ? {} : { headers }),
-    shouldRetry: false,
-    cause,
-  });
-  return error instanceof UpstreamRefusal ? new UpstreamRefusal(quiet, error) : quiet;
 }

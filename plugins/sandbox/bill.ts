@@ -1,6 +1,6 @@
 /** What the vendor charges: one entry for each request that ran, totals by model and class. */
-import { type Usage, type UsageClass, usageClasses } from '../../core/usage.ts';
-import type { ProtocolName } from './ask.ts';
+import { type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
+import type { ProtocolName } from './script/model-request.ts';
 
 export interface BillEntry {
   readonly number: number;
@@ -9,12 +9,12 @@ export interface BillEntry {
   readonly endedAt: number;
   readonly protocol: ProtocolName | 'images' | 'videos';
   readonly model: string;
-  /** The id that the caller sent along, if any. */
+  /** The id that the caller sent, if any. */
   readonly requestId: string | undefined;
-  /** The vendor's own id of the answer, as the client saw it in part: ids begin with a prefix and end with this. */
+  /** The vendor's own id of the answer, which the client's ids end with after a prefix. */
   readonly answerId: string;
   readonly usage: Usage;
-  /** `cut`: the client did not get the end of it. */
+  /** `cut`: the client did not receive the end. */
   outcome: 'complete' | 'cut';
 }
 
@@ -22,14 +22,14 @@ export interface BillReport {
   readonly requests: number;
   readonly complete: number;
   readonly cut: number;
-  /** Running now, so not yet in the totals. */
+  /** Requests in progress, so not yet in the totals. */
   readonly open: number;
   readonly totals: Readonly<Record<string, Usage>>;
-  /** The newest last. */
+  /** Newest last. */
   readonly recent: readonly BillEntry[];
 }
 
-/** Further models are counted together, so that made-up names cannot grow the bill without end. */
+/** Further models are counted together, so that invented names cannot grow the bill without limit. */
 const maxModels = 1_000;
 const otherModels = '(other models)';
 
@@ -40,7 +40,7 @@ export class Bill {
   #requests = 0;
   #cut = 0;
   #open = 0;
-  /** Entries of the running account; after a reset, what was charged before no longer counts. */
+  /** Entries of the current period; after a reset, earlier charges no longer count. */
   #charged = new WeakSet<BillEntry>();
 
   constructor(maxRecent = 1_000) {
@@ -71,7 +71,7 @@ export class Bill {
     return numbered;
   }
 
-  /** The answer was charged whole, but then did not go out whole. */
+  /** The whole answer was charged, but not all of it was sent. */
   turnedOutCut(entry: BillEntry): void {
     if (entry.outcome === 'cut' || !this.#charged.has(entry)) return;
     entry.outcome = 'cut';
@@ -89,7 +89,7 @@ export class Bill {
     };
   }
 
-  /** Forgets everything but what is running. */
+  /** Removes everything but requests in progress. */
   reset(): void {
     this.#totals = new Map();
     this.#recent = [];

@@ -1,13 +1,13 @@
-/** The vendor's memory of prompt prefixes: what it has seen before is read from the cache. */
+/** The vendor's prompt cache: known prefixes are billed as cache reads. */
 import { createHash } from 'node:crypto';
-import { type Ask, type CacheSpan, promptTokens, type Segment } from './ask.ts';
 import type { PromptCounts } from './counts.ts';
+import { type CacheSpan, type ModelRequest, promptTokens, type Segment } from './script/model-request.ts';
 
-/** Shorter prefixes are never cached, by any of the vendors that are imitated here. */
-export const leastCachedTokens = 1024;
+/** No imitated vendor caches shorter prefixes. */
+const leastCachedTokens = 1024;
 
-/** Prefixes that need no mark are cached in steps of this many tokens. */
-export const cacheStepTokens = 128;
+/** Prefixes without a mark are cached in steps of this many tokens. */
+const cacheStepTokens = 128;
 
 const keptForMs: Record<CacheSpan | 'unmarked', number> = { '5m': 300_000, '1h': 3_600_000, unmarked: 1_800_000 };
 
@@ -17,14 +17,14 @@ interface Boundary {
   readonly mark: CacheSpan | undefined;
 }
 
-/** What one protocol tells of the prompt's parts. */
+/** What one protocol reports of the prompt's composition. */
 interface Traits {
-  /** Images and sounds are reported in classes of their own, and end the cached prefix. */
+  /** Images and audio are reported in classes of their own, and end the cached prefix. */
   readonly media: boolean;
-  /** Writing to the cache is reported; otherwise it counts as plain input. */
+  /** Cache writes are reported; otherwise they count as plain input. */
   readonly writes: boolean;
 }
-const traits: Record<Ask['protocol'], Traits> = {
+const traits: Record<ModelRequest['protocol'], Traits> = {
   chat: { media: true, writes: true },
   responses: { media: false, writes: true },
   messages: { media: false, writes: true },
@@ -32,7 +32,7 @@ const traits: Record<Ask['protocol'], Traits> = {
 };
 
 export class PromptCache {
-  /** Digest of a prefix to the moment it is forgotten; the least recently used comes first. */
+  /** Digest of a prefix to its expiry time; the least recently used comes first. */
   readonly #expiresAt = new Map<string, number>();
   readonly #maxEntries: number;
 
@@ -41,18 +41,18 @@ export class PromptCache {
   }
 
   /** Counts a prompt and remembers its prefixes. `now` in wall-clock milliseconds. */
-  count(ask: Ask, now: number): PromptCounts {
-    const { media, writes } = traits[ask.protocol];
-    const total = promptTokens(ask);
-    const image = media ? tokensIn(ask.prompt, 'image') : 0;
-    const audio = media ? tokensIn(ask.prompt, 'audio') : 0;
+  count(modelRequest: ModelRequest, now: number): PromptCounts {
+    const { media, writes } = traits[modelRequest.protocol];
+    const total = promptTokens(modelRequest);
+    const image = media ? tokensIn(modelRequest.prompt, 'image') : 0;
+    const audio = media ? tokensIn(modelRequest.prompt, 'audio') : 0;
     const plain = { input: total - image - audio, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, image, audio };
     if (total < leastCachedTokens) return plain;
-    const boundaries = boundariesOf(ask, media);
+    const boundaries = boundariesOf(modelRequest, media);
     if (boundaries.length === 0) return plain;
-    const step = ask.marksOnly ? 1 : cacheStepTokens;
-    const read = this.#read(boundaries, now, ask.marksOnly, step);
-    const written = this.#write(boundaries, now, ask.marksOnly, read, step);
+    const step = modelRequest.marksOnly ? 1 : cacheStepTokens;
+    const read = this.#read(boundaries, now, modelRequest.marksOnly, step);
+    const written = this.#write(boundaries, now, modelRequest.marksOnly, read, step);
     const [cacheWrite5m, cacheWrite1h] = writes ? written : [0, 0];
     return {
       ...plain,
@@ -63,7 +63,7 @@ export class PromptCache {
     };
   }
 
-  /** Tokens of the longest known prefix, which is kept for its time anew. */
+  /** Tokens of the longest known prefix, with a renewed expiry time. */
   #read(boundaries: readonly Boundary[], now: number, marksOnly: boolean, step: number): number {
     const unmarked = marksOnly ? '5m' : 'unmarked';
     for (const boundary of boundaries.toReversed()) {
@@ -111,13 +111,13 @@ function tokensIn(prompt: readonly Segment[], medium: Segment['medium']): number
 }
 
 /** The ends of long enough prefixes; with marks only, up to the last mark. */
-function boundariesOf(ask: Ask, stopAtMedia: boolean): Boundary[] {
-  const lastMark = ask.prompt.findLastIndex((segment) => segment.mark !== undefined);
-  const end = ask.marksOnly ? lastMark + 1 : ask.prompt.length;
-  const hash = createHash('sha1').update(`${ask.protocol}\0${ask.model}\0${ask.cacheKey}`);
+function boundariesOf(modelRequest: ModelRequest, stopAtMedia: boolean): Boundary[] {
+  const lastMark = modelRequest.prompt.findLastIndex((segment) => segment.mark !== undefined);
+  const end = modelRequest.marksOnly ? lastMark + 1 : modelRequest.prompt.length;
+  const hash = createHash('sha1').update(`${modelRequest.protocol}\0${modelRequest.model}\0${modelRequest.cacheKey}`);
   const boundaries: Boundary[] = [];
   let tokens = 0;
-  for (const segment of ask.prompt.slice(0, end)) {
+  for (const segment of modelRequest.prompt.slice(0, end)) {
     if (stopAtMedia && segment.medium !== undefined) break;
     hash.update(`\0${segment.role}\0${segment.text}`);
     tokens += segment.tokens;

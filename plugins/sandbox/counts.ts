@@ -1,6 +1,6 @@
-/** What a turn consumes, in disjoint counts; the one place from which every protocol's usage and the bill are made. Pure. */
-import type { Usage } from '../../core/usage.ts';
-import { tokensOf } from './tokens.ts';
+/** A turn's consumption in disjoint counts: the one source of every protocol's usage and of the bill. Pure. */
+import type { Usage } from '../common/domain/usage.ts';
+import { tokensOf } from './script/tokens.ts';
 
 /** The prompt's tokens, each counted once. */
 export interface PromptCounts {
@@ -27,7 +27,7 @@ export function countsOf(prompt: PromptCounts, produced: Produced): Counts {
   return { ...prompt, output: tokensOf(produced.text), reasoning: tokensOf(produced.reasoning) };
 }
 
-/** Everything that went in, cached or not. */
+/** All input, cached or not. */
 export function inputTokens(counts: PromptCounts): number {
   return cacheWrites(counts) + counts.cacheRead + counts.input + counts.image + counts.audio;
 }
@@ -36,12 +36,12 @@ export function cacheWrites(counts: PromptCounts): number {
   return counts.cacheWrite5m + counts.cacheWrite1h;
 }
 
-/** Everything that came out, thoughts included. */
+/** All output, including reasoning. */
 export function outputTokens(counts: Counts): number {
   return counts.output + counts.reasoning;
 }
 
-/** In the classes that the bill and the ledger share; classes without a token are left out. */
+/** In the classes that the bill and the ledger share; classes without tokens are omitted. */
 export function usageOf(counts: Counts): Usage {
   const classes = {
     input: counts.input,

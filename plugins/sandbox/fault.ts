@@ -1,13 +1,13 @@
-/** A refusal of the sandbox, before a protocol words it. Pure. */
+/** A refusal of the sandbox, independent of the protocol. Pure. */
 
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly status: number;
-  /** The request field at fault, as the client wrote it. */
+  /** The invalid request field, in the client's spelling. */
   readonly field: string | undefined;
-  /** Machine-readable reason, where a protocol has a place for it. */
+  /** Machine-readable reason, if the protocol has a member for it. */
   readonly code: string | undefined;
-  /** Seconds until a repetition may help; sent as `retry-after`. */
+  /** Seconds until a retry may succeed; sent as `retry-after`. */
   readonly retryAfter: number | undefined;
 
   constructor(status: number, message: string, details: { field?: string; code?: string; retryAfter?: number } = {}) {
@@ -19,7 +19,7 @@ export class Fault extends Error {
   }
 }
 
-/** A fault that the client itself made, naming the field. */
+/** A fault in the client's request, with the field. */
 export function badRequest(message: string, field?: string, code?: string): Fault {
   return new Fault(400, message, {
     ...(field === undefined ? {} : { field }),
@@ -40,7 +40,7 @@ const sentences: Record<number, string> = {
   529: 'The sandbox was asked to be overloaded.',
 };
 
-/** The fault that a directive orders. */
+/** The fault that a directive requests. */
 export function orderedFault(status: number, retryAfter?: number): Fault {
   const message = sentences[status] ?? `The sandbox was asked to fail with status ${status}.`;
   return new Fault(status, message, retryAfter === undefined ? {} : { retryAfter });

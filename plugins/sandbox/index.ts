@@ -1,10 +1,10 @@
-/** The sandbox: a vendor that runs inside the gateway, for the demo, for tests and for load. */
-import { definePlugin } from '../../core/contract.ts';
-import { duration, z } from '../../core/schema.ts';
-import { type LocalUpstreams, localUpstreams } from '../../core/vocabulary.ts';
+/** The sandbox: a simulated vendor inside the gateway, for demos, tests and load. */
+import { definePlugin } from '../../core/contract/contract.ts';
+import { duration, z } from '../../core/contract/schema.ts';
+import { type LocalUpstreams, localUpstreams } from '../common/domain/upstreams.ts';
 import { type RunningVendor, startVendor } from './vendor.ts';
 
-/** Base URLs that begin with `sandbox:` lead here. */
+/** Base URLs that begin with `sandbox:` resolve to it. */
 const upstreamName = 'sandbox';
 
 const config = z.strictObject({
@@ -26,7 +26,7 @@ const config = z.strictObject({
 export default definePlugin({
   name: 'sandbox',
   config,
-  provides: [localUpstreams],
+  services: { provides: [localUpstreams] },
   setup(host, { listen, key, latency }) {
     let vendor: RunningVendor | undefined;
     const upstreams: LocalUpstreams = { origin: (name) => (name === upstreamName ? vendor?.origin : undefined) };

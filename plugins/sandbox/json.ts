@@ -1,4 +1,4 @@
-/** Reading unknown JSON without trusting it: a value of the wrong type counts as absent. Pure. */
+/** Safe access to unknown JSON: a value of the wrong type counts as absent. Pure. */
 
 export type JsonObject = { readonly [name: string]: unknown };
 

@@ -1,4 +1,4 @@
-/** Runs the vendor alone, as a process of its own: `node --import tsx plugins/sandbox/main.ts --port 9400`. */
+/** Runs the vendor as a separate process: `node --import tsx plugins/sandbox/main.ts --port 9400`. */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { startVendor } from './vendor.ts';

@@ -1,19 +1,19 @@
-/** What a protocol must be able to say; each of the four is one such object. Types alone. */
+/** The interface of a vendor protocol; each of the four is one such object. Types alone. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Ask, ProtocolName } from './ask.ts';
 import type { Counts, PromptCounts } from './counts.ts';
 import type { Fault } from './fault.ts';
 import type { JsonObject } from './json.ts';
-import type { Script } from './script.ts';
+import type { ModelRequest, ProtocolName } from './script/model-request.ts';
+import type { Script } from './script/script.ts';
 
 /** `answer` runs the model; `count` counts the prompt; `compact` folds a conversation. */
 export type Operation = 'answer' | 'count' | 'compact';
 
-/** Where a request went. */
+/** Where a request was sent. */
 export interface Call {
   readonly protocol: ProtocolName;
   readonly operation: Operation;
-  /** Model and streaming as the path tells them, in the protocol that puts them there. */
+  /** Model and streaming from the path, in the protocol with both in the path. */
   readonly pathModel: string | undefined;
   readonly pathStream: boolean;
   /** true: server-sent events; false: the protocol's other stream form, if it has one. */
@@ -22,10 +22,10 @@ export interface Call {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** One answer on its way. */
+/** One answer in progress. */
 export interface Turn {
   readonly call: Call;
-  readonly ask: Ask;
+  readonly modelRequest: ModelRequest;
   readonly script: Script;
   readonly prompt: PromptCounts;
   /** Of the whole script. */
@@ -37,15 +37,15 @@ export interface Turn {
   readonly body: JsonObject;
 }
 
-/** One frame of a stream, exactly as it goes out. */
+/** One frame of a stream, exactly as sent. */
 export interface Frame {
   readonly bytes: string;
-  /** Characters that this frame brings or stands for. */
+  /** Characters that this frame contains or represents. */
   readonly text?: number;
   readonly reasoning?: number;
   /** A piece of the answer: paced, and counted by `cut_after`, `stall` and `mid_error`. */
   readonly chunk?: true;
-  /** Part of the protocol's ending, which `no_terminal` leaves out. */
+  /** Belongs to the protocol's ending, which `no_terminal` omits. */
   readonly ending?: true;
 }
 
@@ -59,17 +59,17 @@ export interface Refusal {
 }
 
 export interface Protocol {
-  /** The key as this protocol's clients carry it. */
+  /** The key, where this protocol's clients send it. */
   key(call: Call): string | undefined;
   /** Throws a Fault for what this vendor would refuse. */
-  read(body: JsonObject, call: Call): Ask;
+  decode(body: JsonObject, call: Call): ModelRequest;
   whole(turn: Turn): string;
   stream(turn: Turn): Iterable<Frame>;
   /** The answer to a count of `tokens`. */
   counted(tokens: number): string;
   /** A whole error answer; `headers` are added to those of every answer. */
   fault(refusal: Refusal): { body: string; headers: Record<string, string> };
-  /** An error inside a stream; `events` went out before it. */
+  /** An error inside a stream, after `events` frames. */
   streamFault(fault: Fault, turn: Turn, events: number): string;
   /** Headers of every answer of this vendor. */
   headers(id: string): Record<string, string>;

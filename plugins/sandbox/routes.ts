@@ -1,15 +1,16 @@
 /** Path → which protocol and operation, or the bill. Pure. Version prefixes may be there or not. */
-import type { ProtocolName } from './ask.ts';
-import { type KeptRoute, keptRouteOf } from './kept.ts';
+import { table } from '../../core/contract/table.ts';
 import type { PictureProtocol } from './media/pictures.ts';
-import type { VideoProtocol } from './media/videos.ts';
+import type { VideoProtocol } from './media/video-jobs.ts';
 import type { Operation } from './protocol.ts';
+import type { ProtocolName } from './script/model-request.ts';
+import { type StoredResponseRoute, storedResponseRouteOf } from './stored-response-routes.ts';
 
 export type Route =
-  | KeptRoute
+  | StoredResponseRoute
   | { readonly kind: 'bill' | 'reset' | 'file' }
   | { readonly kind: 'images'; readonly protocol: PictureProtocol; readonly edits: boolean }
-  /** `id` of a task that is asked about or taken back. */
+  /** `id` of a task to get or cancel. */
   | { readonly kind: 'videos'; readonly protocol: VideoProtocol; readonly id: string | undefined }
   | {
       readonly kind: 'call';
@@ -19,7 +20,7 @@ export type Route =
       readonly pathStream?: boolean;
     };
 
-const fixed: Record<string, Route> = {
+const fixed: Record<string, Route> = table({
   'POST /chat/completions': { kind: 'call', protocol: 'chat', operation: 'answer' },
   'POST /responses': { kind: 'call', protocol: 'responses', operation: 'answer' },
   'POST /responses/compact': { kind: 'call', protocol: 'responses', operation: 'compact' },
@@ -30,7 +31,7 @@ const fixed: Record<string, Route> = {
   'POST /images/edits': { kind: 'images', protocol: 'openai-images', edits: true },
   'GET /bill': { kind: 'bill' },
   'POST /bill/reset': { kind: 'reset' },
-};
+});
 
 const routes = new Map<string, Route>(
   Object.entries(fixed).flatMap(([name, route]) => {
@@ -39,7 +40,7 @@ const routes = new Map<string, Route>(
   }),
 );
 
-/** Two vendors have other bodies under the same paths: theirs begin with a name of the sandbox's own. */
+/** Two vendors have other bodies at the same paths: theirs have a prefix of the sandbox's own. */
 const arkImages: Route = { kind: 'images', protocol: 'ark-images', edits: false };
 const named = new Map<string, Route>([
   ['POST /imagine/v1/images/generations', { kind: 'images', protocol: 'xai-images', edits: false }],
@@ -66,7 +67,7 @@ const modelPath =
 
 /** The route of a request, or undefined when there is nothing at that path. `path` without the query. */
 export function routeOf(method: string, path: string): Route | undefined {
-  const route = routes.get(`${method} ${path}`) ?? mediaRouteOf(method, path) ?? keptRouteOf(method, path);
+  const route = routes.get(`${method} ${path}`) ?? mediaRouteOf(method, path) ?? storedResponseRouteOf(method, path);
   if (route !== undefined || method !== 'POST') return route;
   const match = modelPath.exec(path);
   if (match === null) return undefined;

@@ -1,51 +1,32 @@
 /** One answer of the vendor, whole or streamed, and its entry on the bill. */
+
 import type { ServerResponse } from 'node:http';
-import type { Bill } from './bill.ts';
-import type { PromptCache } from './cache.ts';
 import { countsOf, type Produced, usageOf } from './counts.ts';
 import { orderedFault } from './fault.ts';
-import type { KeptResponses } from './kept.ts';
-import type { VideoJobs } from './media/videos.ts';
-import { cutOff, type Plan, type Played, play, untilClosed, wait } from './play.ts';
+import { cutOff, type Plan, type Played, play, untilClosed, wait } from './paced-stream.ts';
 import type { Frame, Protocol, Turn } from './protocol.ts';
-import { writeScript } from './script.ts';
-
-/** What all requests of a vendor share. */
-export interface Vendor {
-  /** The key that clients must send; undefined: any or none. */
-  readonly key: string | undefined;
-  /** Silence before each answer's head, and between the pieces of a stream, where no directive says otherwise. */
-  readonly firstByteMs: number;
-  readonly chunkMs: number;
-  readonly cache: PromptCache;
-  readonly bill: Bill;
-  readonly videos: VideoJobs;
-  readonly kept: KeptResponses;
-  /** Wall-clock milliseconds. */
-  now(): number;
-  /** Unique letters and digits. */
-  nextId(): string;
-}
+import { scriptOf } from './script/script.ts';
+import { jsonHeaders, sendJson, type Vendor } from './vendor-state.ts';
 
 type Charge = (played: Played) => void;
 const nothing: Produced = { text: 0, reasoning: 0 };
 
 /**
- * Answers and bills; what is billed is what was produced until the end or until the connection died. Resolves with the turn
- * that went out whole, or undefined.
+ * Answers and bills what was produced until the end or until the connection closed. Resolves with the turn if all of it was
+ * sent, otherwise undefined.
  */
 export async function run(
   vendor: Vendor,
   protocol: Protocol,
-  asked: Pick<Turn, 'call' | 'ask' | 'body' | 'id'>,
+  request: Pick<Turn, 'call' | 'modelRequest' | 'body' | 'id'>,
   answer: ServerResponse,
   requestId: string | undefined,
 ): Promise<Turn | undefined> {
   const startedAt = vendor.now();
-  const prompt = vendor.cache.count(asked.ask, startedAt);
-  const script = writeScript(asked.ask);
+  const prompt = vendor.cache.count(request.modelRequest, startedAt);
+  const script = scriptOf(request.modelRequest);
   const all: Produced = { text: script.textCharacters, reasoning: script.reasoningCharacters };
-  const turn: Turn = { ...asked, script, prompt, counts: countsOf(prompt, all), startedAt };
+  const turn: Turn = { ...request, script, prompt, counts: countsOf(prompt, all), startedAt };
   vendor.bill.opened();
   answer.once('close', () => vendor.bill.closed());
   const enter = chargeOf(vendor, turn, answer, requestId);
@@ -54,22 +35,22 @@ export async function run(
     outcome = played.outcome;
     enter(played);
   };
-  const delayMs = turn.ask.directives.delay ?? vendor.firstByteMs;
+  const delayMs = turn.modelRequest.directives.delay ?? vendor.firstByteMs;
   if (delayMs > 0) await wait(answer, delayMs);
   if (answer.destroyed) charge({ produced: nothing, outcome: 'cut' });
-  else if (turn.ask.stream) await sendStream(vendor, protocol, turn, answer, charge);
+  else if (turn.modelRequest.stream) await sendStream(vendor, protocol, turn, answer, charge);
   else await sendWhole(protocol, turn, all, answer, charge);
   return outcome === 'complete' ? turn : undefined;
 }
 
-/** Enters the answer on the bill once; an answer that then does not leave whole turns out cut. */
+/** Adds the answer to the bill once; an answer that is not sent completely becomes cut. */
 function chargeOf(vendor: Vendor, turn: Turn, answer: ServerResponse, requestId: string | undefined): Charge {
   return ({ produced, outcome }) => {
     const entry = vendor.bill.add({
       at: turn.startedAt,
       endedAt: vendor.now(),
-      protocol: turn.ask.protocol,
-      model: turn.ask.model,
+      protocol: turn.modelRequest.protocol,
+      model: turn.modelRequest.model,
       requestId,
       answerId: turn.id,
       usage: usageOf(countsOf(turn.prompt, produced)),
@@ -88,7 +69,7 @@ async function sendWhole(
   answer: ServerResponse,
   charge: Charge,
 ): Promise<void> {
-  const { stall, cut_after: cutAfter } = turn.ask.directives;
+  const { stall, cut_after: cutAfter } = turn.modelRequest.directives;
   if (stall !== undefined) {
     await untilClosed(answer);
     return charge({ produced: nothing, outcome: 'cut' });
@@ -108,7 +89,7 @@ async function sendStream(
   answer: ServerResponse,
   charge: Charge,
 ): Promise<void> {
-  const { directives } = turn.ask;
+  const { directives } = turn.modelRequest;
   answer.writeHead(200, {
     ...protocol.headers(turn.id),
     'content-type': protocol.streamType(turn.call),
@@ -129,19 +110,10 @@ async function sendStream(
   answer.end();
 }
 
-function fateOf({ ask: { directives } }: Turn, frames: Iterable<Frame>): Plan['fate'] {
+function fateOf({ modelRequest: { directives } }: Turn, frames: Iterable<Frame>): Plan['fate'] {
   if (directives.cut_after !== undefined) return { kind: 'cut', afterChunks: directives.cut_after };
   if (directives.stall !== undefined) return { kind: 'stall', afterChunks: directives.stall };
   if (directives.mid_error === undefined) return undefined;
   const chunks = [...frames].filter((frame) => frame.chunk).length;
   return { kind: 'error', afterChunks: Math.ceil(chunks / 2) };
-}
-
-function jsonHeaders(headers: Record<string, string>, body: string): Record<string, string | number> {
-  return { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-}
-
-/** A whole JSON answer. */
-export function sendJson(answer: ServerResponse, status: number, headers: Record<string, string>, body: string): void {
-  answer.writeHead(status, jsonHeaders(headers, body)).end(body);
 }

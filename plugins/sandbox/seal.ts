@@ -1,4 +1,4 @@
-/** Opaque proofs that travel with thoughts and come back next turn: signatures and sealed texts. Deterministic. Pure. */
+/** Opaque state that clients return with thoughts in the next turn: signatures and sealed texts. Deterministic. Pure. */
 import { createHash } from 'node:crypto';
 
 const mark = 'sandbox:';
@@ -12,7 +12,7 @@ export function seal(text: string): string {
   return Buffer.from(`${mark}${digest(mark + text)}:${text}`).toString('base64');
 }
 
-/** The text that was sealed; undefined when this vendor did not make the seal or somebody changed it. */
+/** The sealed text; undefined if this vendor did not make the seal, or if it was changed. */
 export function unseal(sealed: string): string | undefined {
   const opened = Buffer.from(sealed, 'base64').toString();
   if (!opened.startsWith(mark)) return undefined;

@@ -1,24 +1,26 @@
-/** One request of the vendor: its body, its key, what it asks, and every way in which it is refused. */
+/** Handles one request of the vendor: its body, its key, its decoding, and every refusal. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Ask, promptTokens } from './ask.ts';
-import { chat } from './chat.ts';
 import { Fault, orderedFault } from './fault.ts';
-import { gemini } from './gemini.ts';
-import { parse, readBody, requestIdOf } from './incoming.ts';
-import { geminiPictures, readGeminiPicture, wantsPicture } from './media/gemini-images.ts';
+import type { JsonObject } from './json.ts';
+import { decodeGeminiImages, geminiPictures, wantsPicture } from './media/gemini-images.ts';
 import { originOf, paint } from './media/pictures.ts';
-import { messages } from './messages.ts';
-import { wait } from './play.ts';
+import { wait } from './paced-stream.ts';
 import type { Call, Protocol } from './protocol.ts';
-import { responses } from './responses.ts';
-import { run, sendJson, type Vendor } from './run.ts';
+import { chat } from './protocols/chat.ts';
+import { gemini } from './protocols/gemini.ts';
+import { messages } from './protocols/messages.ts';
+import { responses } from './protocols/responses.ts';
+import { parse, readBody, requestIdOf } from './request-body.ts';
+import { run } from './run.ts';
+import { type ModelRequest, promptTokens } from './script/model-request.ts';
+import { sendJson, type Vendor } from './vendor-state.ts';
 
 const protocols: Record<Call['protocol'], Protocol> = { chat, responses, messages, gemini };
 
 const page =
   '<!DOCTYPE html>\n<html><head><title>Error</title></head><body><h1>Something went wrong</h1></body></html>\n';
 
-/** Never rejects: faults are answered in the protocol's own words. */
+/** Never rejects: faults are answered in the protocol's own error form. */
 export async function serve(
   vendor: Vendor,
   call: Call,
@@ -33,18 +35,18 @@ export async function serve(
       throw new Fault(401, 'The sandbox does not know this API key.');
     }
     const sent = parse(bytes);
-    const body = call.protocol === 'responses' ? vendor.kept.continued(sent) : sent;
-    if (call.protocol === 'gemini' && call.operation === 'answer' && !call.pathStream && wantsPicture(body)) {
-      const ask = readGeminiPicture(body, call.pathModel ?? '');
+    const body = call.protocol === 'responses' ? vendor.responses.continued(sent) : sent;
+    if (wantsPainting(call, body)) {
+      const modelRequest = decodeGeminiImages(body, call.pathModel ?? '');
       const from = { origin: originOf(request), requestId: requestIdOf(request) };
-      return await paint({ vendor, dialect: geminiPictures, ask, id, ...from }, answer);
+      return await paint({ vendor, dialect: geminiPictures, params: modelRequest, id, ...from }, answer);
     }
-    const ask = protocol.read(body, call);
+    const modelRequest = protocol.decode(body, call);
     if (call.operation === 'count') {
-      sendJson(answer, 200, protocol.headers(id), protocol.counted(promptTokens(ask)));
-    } else if (!(await refused(answer, ask))) {
-      const turn = await run(vendor, protocol, { call, ask, body, id }, answer, requestIdOf(request));
-      if (turn !== undefined) vendor.kept.keep(turn, bytes.length);
+      sendJson(answer, 200, protocol.headers(id), protocol.counted(promptTokens(modelRequest)));
+    } else if (!(await refused(answer, modelRequest))) {
+      const turn = await run(vendor, protocol, { call, modelRequest, body, id }, answer, requestIdOf(request));
+      if (turn !== undefined) vendor.responses.keep(turn, bytes.length);
     }
   } catch (error) {
     if (answer.headersSent || answer.destroyed) return void answer.destroy();
@@ -54,13 +56,25 @@ export async function serve(
   }
 }
 
+/** A whole answer of this protocol may be a picture. */
+function wantsPainting({ protocol, operation, pathStream }: Call, body: JsonObject): boolean {
+  return protocol === 'gemini' && operation === 'answer' && !pathStream && wantsPicture(body);
+}
+
 /**
- * Ordered refusals, after the ordered delay: nothing runs and nothing is billed. A whole answer has no middle to break
- * in, so there the orders for a stream's errors are refusals too. true when it was answered with a page.
+ * Directed refusals, after the directed delay: nothing runs and nothing is billed. A whole answer has no middle to break in,
+ * so directives for stream errors are refusals too. true if it was answered with a page.
  */
-async function refused(answer: ServerResponse, ask: Ask): Promise<boolean> {
-  const { status, html, delay, retry_after: retryAfter, mid_error: midError, first_error: firstError } = ask.directives;
-  const failing = status ?? (ask.stream ? undefined : (midError ?? firstError));
+async function refused(answer: ServerResponse, modelRequest: ModelRequest): Promise<boolean> {
+  const {
+    status,
+    html,
+    delay,
+    retry_after: retryAfter,
+    mid_error: midError,
+    first_error: firstError,
+  } = modelRequest.directives;
+  const failing = status ?? (modelRequest.stream ? undefined : (midError ?? firstError));
   if (failing === undefined && !html) return false;
   if (delay !== undefined) await wait(answer, delay);
   if (!html) throw orderedFault(failing!, retryAfter);

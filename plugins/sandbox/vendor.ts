@@ -1,30 +1,32 @@
-/** The vendor as a server: it listens, finds the protocol of a request, and shows its bill. Runs inside a gateway or alone. */
+/** The vendor as an HTTP server: listens, routes requests to protocols, and serves its bill. Runs inside a gateway or alone. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Bill, type BillReport } from './bill.ts';
 import { PromptCache } from './cache.ts';
-import { KeptResponses, serveKept } from './kept.ts';
 import { mediaAt } from './media/links.ts';
 import { servePictures } from './media/pictures.ts';
-import { serveVideos, VideoJobs } from './media/videos.ts';
+import { VideoJobs } from './media/video-jobs.ts';
+import { serveVideos } from './media/videos.ts';
 import type { Call } from './protocol.ts';
 import { routeOf } from './routes.ts';
-import { sendJson, type Vendor } from './run.ts';
 import { serve } from './serve.ts';
+import { serveStoredResponse } from './stored-response-routes.ts';
+import { StoredResponses } from './stored-responses.ts';
+import { sendJson, type Vendor } from './vendor-state.ts';
 
 export interface VendorOptions {
   /** Loopback by default. */
   readonly host?: string;
-  /** 0, the default, takes any free port. */
+  /** 0, the default, selects any free port. */
   readonly port?: number;
-  /** The key that clients must send; without one every key will do. */
+  /** The required key; without it every key is accepted. */
   readonly key?: string | undefined;
-  /** Milliseconds of silence before each answer's head, and between the pieces of a stream. */
+  /** Delay in milliseconds before each answer's head, and between the pieces of a stream. */
   readonly firstByteMs?: number;
   readonly chunkMs?: number;
   /** Wall clock in milliseconds. */
   readonly now?: () => number;
-  /** Letters and digits with which every answer's id begins, so that ids differ between runs. */
+  /** Letters and digits at the start of every answer's id, so that ids differ between runs. */
   readonly idPrefix?: string;
 }
 
@@ -33,16 +35,16 @@ export interface RunningVendor {
   readonly origin: string;
   bill(): BillReport;
   resetBill(): void;
-  /** Breaks every connection and resolves when the port is free. */
+  /** Closes every connection and resolves when the port is free. */
   close(): Promise<void>;
 }
 
 const idLength = 24;
 const noQuery = new URLSearchParams();
-/** Longer than any client's, so that it is never the vendor who closes an idle connection under a request. */
+/** Longer than any client's, so that the vendor never closes an idle connection under a request. */
 const keepAliveTimeoutMs = 600_000;
 
-/** Starts listening. Rejects when the address cannot be had. */
+/** Starts listening. Rejects if the address is unavailable. */
 export async function startVendor(options: VendorOptions = {}): Promise<RunningVendor> {
   const vendor = vendorOf(options);
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs }, (request, answer) => {
@@ -52,7 +54,7 @@ export async function startVendor(options: VendorOptions = {}): Promise<RunningV
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     const port = options.port ?? 0;
-    // Workers that share a listener would be given one free port all together, and be each other's vendor.
+    // Workers that share a listener would all get one free port, and reach each other's vendor.
     server.listen({ port, host, exclusive: port === 0 }, resolve);
   });
   const { port } = server.address() as AddressInfo;
@@ -79,8 +81,8 @@ function vendorOf(options: VendorOptions): Vendor {
     cache: new PromptCache(),
     bill,
     videos: new VideoJobs(bill),
-    kept: new KeptResponses(),
-    // Alone, without a gateway, there is no host whose clock could be asked.
+    responses: new StoredResponses(),
+    // Outside of a gateway there is no host clock.
     now: options.now ?? Date.now,
     nextId: () => prefix + (++count).toString(36).padStart(idLength - prefix.length, '0'),
   };
@@ -108,7 +110,7 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
   if (route?.kind === 'images') return void servePictures(vendor, route.protocol, route.edits, request, answer);
   if (route?.kind === 'videos') return void serveVideos(vendor, route.protocol, route.id, request, answer);
   request.resume();
-  if (route?.kind === 'kept') return void serveKept(vendor, route, query, request, answer);
+  if (route?.kind === 'stored-response') return void serveStoredResponse(vendor, route, query, request, answer);
   if (route?.kind === 'file') {
     sendFile(vendor, path, query, answer);
     return;
@@ -118,7 +120,7 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
   sendJson(answer, route === undefined ? 404 : 200, {}, body);
 }
 
-/** Needs no key: whoever has the address may have the file. */
+/** Needs no key: the URL itself grants access to the file. */
 function sendFile(vendor: Vendor, path: string, query: URLSearchParams, answer: ServerResponse): void {
   const media = mediaAt(path, query, vendor.now());
   if (media === undefined) sendJson(answer, 404, {}, '{"error":{"message":"The sandbox has no such file."}}');

@@ -1,13 +1,13 @@
-/** What an operator does with redeem codes on the command line. */
-import type { Command, CommandResult } from '../../core/contract.ts';
-import type { CodeGift, CodeView } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { formatUsd } from '../../core/money.ts';
+/** Commands about redeem codes. */
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { CodeGift, CodeView } from '../common/domain/admin/shop.ts';
+import { formatUsd } from '../common/domain/money.ts';
 import type { CodeLists } from './code-lists.ts';
 import { endCodes, makeCodes, mostCodes, mostDays, mostUses } from './codes.ts';
+import { accountOf, amountOf, columns, countOf, spanOf, textOf, timeText, type Values, wrong } from './command-text.ts';
 import type { PlanTools } from './plan-commands.ts';
 import type { CodeStore } from './store.ts';
-import { accountOf, amountOf, columns, countOf, spanOf, textOf, timeText, type Values, wrong } from './words.ts';
 
 export interface CodeTools extends PlanTools {
   readonly codes: CodeStore;
@@ -101,7 +101,7 @@ function giftText(gift: CodeGift): string {
   return gift.kind === 'plan' ? `plan ${gift.plan}` : `${gift.days} days of plan ${gift.plan}`;
 }
 
-/** All codes, or those of the batch that is asked for: an unknown one is a slip, not an empty list. */
+/** All codes, or those of one batch. Throws for an unknown batch. */
 async function codesIn(lists: CodeLists, values: Values): Promise<CodeView[]> {
   const batch = textOf(values, 'batch');
   const found = await lists.list(batch);
@@ -146,7 +146,7 @@ function listCodes(list: readonly CodeView[], now: number): CommandResult {
   return { json, text: columns(['CODE', 'BATCH', 'GIVES', 'STATE', 'USES', 'EXPIRES', 'ID'], rows) };
 }
 
-/** RFC 4180, without the codes themselves: those are known only to whoever made them. */
+/** CSV (RFC 4180) without the codes themselves, which are shown only once, when they are made. */
 function exportCodes(list: readonly CodeView[], now: number): CommandResult {
   const json = list.map((code) => viewOf(code, now));
   const cell = (value: unknown) => {

@@ -1,11 +1,11 @@
 /** Redeem codes as they are listed: whole batches, pages, and the batches themselves. */
 import { sql } from 'drizzle-orm';
-import type { CodeView, ShopDesk } from '../../core/desk.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import type { CodeView, ShopAdmin } from '../common/domain/admin/shop.ts';
+import type { Database } from '../common/domain/database.ts';
 import { type CodeRow, codeOf, columnsOf, milliseconds, numberOf, rowsOf } from './store.ts';
 
-/** Codes that one listing tells at most. */
-export const listed = 100_000;
+/** Most codes in one listing. */
+const listed = 100_000;
 const listedBatches = 1_000;
 
 export type CodeLists = ReturnType<typeof openCodeLists>;
@@ -42,7 +42,7 @@ export function openCodeLists({ orm, schema }: Database) {
     },
 
     /** Newest first. */
-    async batches(): ReturnType<ShopDesk['batches']> {
+    async batches(): ReturnType<ShopAdmin['batches']> {
       const rows = await rowsOf<{ batch: string; codes: number; uses: number; created_at: string }>(
         orm,
         sql`select batch, count(*)::int as codes, coalesce(sum(used.uses), 0)::int as uses, ${milliseconds('created_at', sql`min(created_at)`)}

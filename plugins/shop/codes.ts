@@ -1,16 +1,16 @@
-/** Codes as they are made and ended: the same rules for the command line and for the desk. */
-import type { Clock, Random } from '../../core/contract.ts';
-import type { CodeGift, ShopDesk } from '../../core/desk.ts';
-import type { Plans } from '../../core/vocabulary.ts';
+/** Creates and revokes codes, with the same rules for the command line and the console. */
+import type { Clock, Random } from '../../core/contract/host-tools.ts';
+import type { CodeGift, ShopAdmin } from '../common/domain/admin/shop.ts';
+import type { Plans } from '../common/domain/plans.ts';
 import { hashCode, makeCode, prefixOf } from './code.ts';
+import { wrong } from './command-text.ts';
 import { offerNamed } from './sale.ts';
 import type { CodeStore } from './store.ts';
-import { wrong } from './words.ts';
 
 export const mostCodes = 10_000;
 export const mostUses = 1_000_000;
 export const mostDays = 36_500;
-/** As much as an account can be credited at once. */
+/** The largest single credit of an account. */
 const largestGift = 1_000_000_000_000_000_000n;
 const longestMs = 100 * 366 * 24 * 3_600_000;
 
@@ -21,11 +21,11 @@ export interface CodeMakers {
   readonly random: Random;
 }
 
-/** Makes codes and tells them this once. Throws an invalid_request that names the field, not_found for a plan. */
+/** Creates codes and returns them, for the only time. Throws invalid_request with the field, not_found for a plan. */
 export async function makeCodes(
   { codes, plans, clock, random }: CodeMakers,
-  { gift, count, maxUses, oncePerAccount, expiresAt, batch: named }: Parameters<ShopDesk['createCodes']>[0],
-): ReturnType<ShopDesk['createCodes']> {
+  { gift, count, maxUses, oncePerAccount, expiresAt, batch: named }: Parameters<ShopAdmin['createCodes']>[0],
+): ReturnType<ShopAdmin['createCodes']> {
   const now = clock.now();
   checkCount('count', count, mostCodes);
   checkCount('maxUses', maxUses, mostUses);
@@ -49,7 +49,7 @@ export async function makeCodes(
   return { batch, codes: made };
 }
 
-/** Ends the code of this id, or of this text, or those of this batch. Resolves with how many ended by it. */
+/** Revokes the code with this id or text, or those of this batch. Resolves with the number revoked. */
 export function endCodes({ codes, clock }: Pick<CodeMakers, 'codes' | 'clock'>, named: string): Promise<number> {
   return codes.revoke(named, hashCode(named), clock.now());
 }

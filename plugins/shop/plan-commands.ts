@@ -1,9 +1,12 @@
-/** What an operator does with plans on the command line. */
-import type { Command, CommandResult, Host } from '../../core/contract.ts';
-import { formatUsd, type Ratio, timesExactly, zero } from '../../core/money.ts';
-import type { Accounts, PlanOffer, Plans, Pool, Shop } from '../../core/vocabulary.ts';
+/** Commands about plans. */
+import type { Command, CommandResult } from '../../core/contract/commands.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import type { Accounts } from '../common/domain/accounts.ts';
+import type { Pool } from '../common/domain/ledger.ts';
+import { formatUsd, type Ratio, timesExactly, zero } from '../common/domain/money.ts';
+import type { PlanOffer, Plans, Shop } from '../common/domain/plans.ts';
+import { accountOf, columns, spanOf, spanText, textOf, timeText, type Values, wrong } from './command-text.ts';
 import { enterPlan, offerNamed } from './sale.ts';
-import { accountOf, columns, spanOf, spanText, textOf, timeText, type Values, wrong } from './words.ts';
 
 export interface PlanTools {
   readonly host: Host;
@@ -51,7 +54,7 @@ function listPlans(plans: Plans): CommandResult {
     price: formatUsd(offer.price),
     grant: offer.grant && { amount: formatUsd(offer.grant.amount), every: offer.grant.every },
     windows: Object.fromEntries(windowsOf(offer)),
-    lastsMs: offer.lastsMs,
+    lastsMs: offer.durationMs,
     renew: offer.renew,
     limits: offer.limits,
     models: offer.models && [...offer.models],
@@ -77,8 +80,8 @@ function listPlans(plans: Plans): CommandResult {
   };
 }
 
-/** As `endOf` has it. */
-function termText({ lastsMs, grant, price, renew }: PlanOffer): string {
+/** The term that `endOf` computes, as text. */
+function termText({ durationMs: lastsMs, grant, price, renew }: PlanOffer): string {
   const ends = lastsMs !== undefined || (grant !== undefined && price > 0n);
   if (!ends) return 'for good';
   const length = lastsMs === undefined ? `a ${grant!.every}` : spanText(lastsMs);

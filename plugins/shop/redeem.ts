@@ -1,15 +1,17 @@
-/** Redeeming: a code's gift goes to an account in one transaction, and no use of a code is counted twice. */
-import type { CodeView } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { money } from '../../core/money.ts';
-import type { Posting, Redemption } from '../../core/vocabulary.ts';
+/** Redeems a code: its gift goes to an account in one transaction, and no use of a code counts twice. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { CodeView } from '../common/domain/admin/shop.ts';
+import type { Posting } from '../common/domain/ledger.ts';
+import { money } from '../common/domain/money.ts';
+import type { Redemption } from '../common/domain/plans.ts';
 import { hashCode, readCode } from './code.ts';
 import { enterPlan, offerNamed, type Sales } from './sale.ts';
 import type { CodeStore } from './store.ts';
 
 const dayMs = 24 * 3_600_000;
 
-/** The account's lock comes first, the code's second, in every process: nobody waits in a circle. */
+/** Every process locks the account first and the code second, which prevents deadlocks. */
 export async function redeemCode(
   sales: Sales,
   store: CodeStore,

@@ -1,7 +1,9 @@
 /** Plans: bought from the balance, extended, replaced, bought again at their end. */
-import { GatewayError } from '../../core/errors.ts';
-import { money } from '../../core/money.ts';
-import type { Accounts, PlanOffer, Plans, PlanTerm, Pool, Posting, Purchase } from '../../core/vocabulary.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Accounts } from '../common/domain/accounts.ts';
+import type { PlanTerm, Pool, Posting } from '../common/domain/ledger.ts';
+import { money } from '../common/domain/money.ts';
+import type { PlanOffer, Plans, Purchase } from '../common/domain/plans.ts';
 
 export interface Sales {
   readonly plans: Plans;
@@ -10,7 +12,7 @@ export interface Sales {
 }
 
 const dayMs = 24 * 3_600_000;
-/** Later than this after a plan's end nobody is charged for the next term: the plan was given up. */
+/** A plan that ended longer ago is not renewed and not charged. */
 const renewWithinMs = 3 * dayMs;
 
 /** Price and plan in one transaction, once per reference. */
@@ -29,8 +31,8 @@ export async function buyPlan(sales: Sales, accountId: string, name: string, ref
 }
 
 /**
- * Puts the account on a plan for `lengthMs`, by default as long as it is sold for. The plan that runs already is extended
- * from its end on; another one ends now, and what is left of its grant keeps its own end.
+ * Puts the account on a plan for `lengthMs`, by default its term. If the account is on this plan already, it is extended
+ * from its end; another plan ends now, and the rest of its grant keeps its own end.
  */
 export async function enterPlan(
   { accounts }: Sales,
@@ -52,7 +54,7 @@ export async function enterPlan(
   return endsAt;
 }
 
-/** At the end of a term: the same again, if it is to be renewed and the balance covers it. Else the default plan holds. */
+/** Renews a plan at the end of its term if it is set to renew and the balance covers it; else the default plan applies. */
 export async function renewPlan(sales: Sales, posting: Posting, { id, plan, endsAt }: PlanTerm): Promise<void> {
   const offer = sales.plans.offer(plan);
   if (offer?.renew !== true || endsAt === undefined || posting.at - endsAt > renewWithinMs) return;
@@ -70,8 +72,8 @@ export function offerNamed(plans: Plans, name: string): PlanOffer {
   throw new GatewayError('not_found', `There is no plan "${name}".`, { field: 'plan' });
 }
 
-/** Where a term that is bought at `from` ends: after `lasts`, else after one period of the grant; undefined: never. */
-export function endOf({ lastsMs, grant, price }: PlanOffer, from: number): number | undefined {
+/** End of a term bought at `from`: after its `duration`, else after one period of the grant; undefined: never. */
+export function endOf({ durationMs: lastsMs, grant, price }: PlanOffer, from: number): number | undefined {
   if (lastsMs !== undefined) return from + lastsMs;
   if (grant === undefined || price === money(0n)) return undefined;
   return grant.every === 'month' ? monthAfter(from) : from + (grant.every === 'week' ? 7 : 1) * dayMs;

@@ -1,8 +1,8 @@
-/** Every statement that makes, uses or ends redeem codes. */
+/** SQL statements that create, use and revoke redeem codes. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { CodeGift, CodeView } from '../../core/desk.ts';
-import { type Money, money } from '../../core/money.ts';
-import type { Database, Orm } from '../../core/vocabulary.ts';
+import type { CodeGift, CodeView } from '../common/domain/admin/shop.ts';
+import type { Database, Orm } from '../common/domain/database.ts';
+import { type Money, money } from '../common/domain/money.ts';
 
 export interface NewCodes {
   readonly batch: string;
@@ -49,7 +49,7 @@ export function openCodeStore({ orm, schema }: Database) {
       );
     },
 
-    /** The code, locked until the transaction ends: its uses are counted by one at a time. */
+    /** Locks the code until the transaction ends, so that its uses are counted one at a time. */
     async lock(transaction: Orm, hash: string): Promise<CodeView | undefined> {
       // Locked before it is counted: a statement sees only what was there when it began.
       await transaction.execute(sql`select from ${table('codes')} where hash = ${hash} for update`);
@@ -75,7 +75,7 @@ export function openCodeStore({ orm, schema }: Database) {
       );
     },
 
-    /** Revokes the codes of this batch, id or hash that are not revoked yet. Resolves with how many there were. */
+    /** Revokes the codes of this batch, id or hash that are not revoked yet. Resolves with their number. */
     async revoke(named: string, hash: string, at: number): Promise<number> {
       const rows = await rowsOf(
         orm,
@@ -87,7 +87,7 @@ export function openCodeStore({ orm, schema }: Database) {
   };
 }
 
-/** What a `CodeRow` is read from; the table is called `codes`. */
+/** The columns of a `CodeRow`; the table's alias is `codes`. */
 export function columnsOf(table: (name: string) => SQL): SQL {
   return sql`id::text as id, prefix, batch, kind, amount::text as amount, money_lasts_ms::text as money_lasts_ms,
     plan, days, max_uses, once_per_account, ${milliseconds('expires_at')}, ${milliseconds('revoked_at')},

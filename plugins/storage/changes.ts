@@ -1,9 +1,11 @@
-/** Announcements to every process on this database: a table that each of them reads a few times a second. */
+/** Announcements to every process on this database: a table that each of them reads when it is notified, and every so often. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Clock, Log } from '../../core/contract.ts';
-import type { Orm } from '../../core/vocabulary.ts';
+import type { Clock, Log } from '../../core/contract/host-tools.ts';
+import type { Orm } from '../common/domain/database.ts';
 
 export const pollIntervalMs = 250;
+/** Where notifications arrive. */
+export const heardPollIntervalMs = 2_000;
 export const pruneIntervalMs = 600_000;
 
 const maxRows = 1_000;
@@ -21,18 +23,21 @@ interface Change {
 
 export interface ChangesOptions {
   readonly orm: Orm;
+  /** What polls are read by; default: `orm`. */
+  readonly reader?: Orm;
   readonly schema: string;
-  /** Where listeners are woken, so that they need not wait for their next poll; undefined: nobody listens. */
-  readonly channel: string | undefined;
+  /** Notification channel that wakes listeners before their next poll. */
+  readonly channel: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Reads `<schema>.changes` and tells the listeners, each announcement once. */
+/** Reads `<schema>.changes` and calls the listeners, once per announcement. */
 export class Changes {
   readonly #orm: Orm;
+  readonly #reader: Orm;
   readonly #table: SQL;
-  readonly #channel: string | undefined;
+  readonly #channel: string;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #listeners = new Map<string, ((subject: string) => void)[]>();
@@ -43,18 +48,21 @@ export class Changes {
    * are seen when it is committed, so a lower one may come after a higher one.
    */
   readonly #gaps = new Map<bigint, number>();
-  /** Told here at once, before a poll has come across them. */
-  readonly #told = new Set<bigint>();
+  /** Announcements of other processes so far. */
+  found = 0;
+  /** Announcements of this process, delivered to its listeners before a poll has read them. */
+  readonly #notified = new Set<bigint>();
 
-  constructor({ orm, schema, channel, clock, log }: ChangesOptions) {
+  constructor({ orm, reader = orm, schema, channel, clock, log }: ChangesOptions) {
     this.#orm = orm;
+    this.#reader = reader;
     this.#table = sql`${sql.identifier(schema)}.changes`;
     this.#channel = channel;
     this.#clock = clock;
     this.#log = log;
   }
 
-  /** From now on: what was announced before is not told. */
+  /** Starts at the newest announcement; earlier ones are not delivered. */
   async begin(): Promise<void> {
     const rows = await this.#read(sql`order by id desc limit ${firstLookBack}`);
     const oldest = rows.at(-1);
@@ -69,37 +77,37 @@ export class Changes {
 
   /** Resolves when it is in the table; listeners of this process have been called by then. */
   async announce(topic: string, subject: string): Promise<void> {
-    this.#tellHere(await this.#insert(this.#orm, topic, subject));
+    this.#notifyListeners(await this.#insert(this.#orm, topic, subject));
   }
 
-  /** The same, in one transaction with `work`: nobody can be between them when he dies. */
+  /** The same, in one transaction with `work`: a crash leaves both or neither. */
   async change<T>(topic: string, subject: string, work: (orm: Orm) => Promise<T>): Promise<T> {
     const [result, change] = await this.#orm.transaction(async (orm) => {
       const done = await work(orm);
       return [done, await this.#insert(orm, topic, subject)] as const;
     });
-    this.#tellHere(change);
+    this.#notifyListeners(change);
     return result;
   }
 
   async #insert(orm: Orm, topic: string, subject: string): Promise<Change> {
-    const wake = this.#channel === undefined ? sql`` : sql`, pg_notify(${this.#channel}, '')::text`;
     const rows = await orm.execute(
-      sql`insert into ${this.#table} (topic, subject) values (${topic}, ${subject}) returning id ${wake}`,
+      sql`insert into ${this.#table} (topic, subject) values (${topic}, ${subject})
+        returning id, pg_notify(${this.#channel}, '')::text`,
     );
     const { id } = (rows as { id: bigint }[])[0]!;
     return { id, topic, subject };
   }
 
-  #tellHere(change: Change): void {
+  #notifyListeners(change: Change): void {
     const { id } = change;
     // A poll may have been faster than the answer to the statement.
     if (id <= this.#highest && !this.#gaps.has(id)) return;
-    this.#told.add(id);
-    this.#tell(change);
+    this.#notified.add(id);
+    this.#notify(change);
   }
 
-  /** Tells what is new. Rejects when the database cannot be read; nothing is lost by that. */
+  /** Delivers new announcements. Rejects if the database cannot be read; the next poll then delivers them. */
   async poll(): Promise<void> {
     this.#forgetGaps();
     let rows: readonly Change[];
@@ -107,9 +115,16 @@ export class Changes {
       rows = await this.#read(sql`where ${this.#unseen()} order by id limit ${maxRows}`);
       for (const row of rows) {
         this.#seen(row.id);
-        if (!this.#told.delete(row.id)) this.#tell(row);
+        if (this.#notified.delete(row.id)) continue;
+        this.found += 1;
+        this.#notify(row);
       }
     } while (rows.length === maxRows);
+  }
+
+  /** Wakes listeners without a change. */
+  async wake(): Promise<void> {
+    await this.#orm.execute(sql`select pg_notify(${this.#channel}, '')::text`);
   }
 
   async prune(): Promise<void> {
@@ -117,7 +132,7 @@ export class Changes {
   }
 
   async #read(clause: SQL): Promise<readonly Change[]> {
-    return (await this.#orm.execute(sql`select id, topic, subject from ${this.#table} ${clause}`)) as Change[];
+    return (await this.#reader.execute(sql`select id, topic, subject from ${this.#table} ${clause}`)) as Change[];
   }
 
   #unseen(): SQL {
@@ -140,11 +155,11 @@ export class Changes {
     for (const [id, since] of this.#gaps) {
       if (since > before && this.#gaps.size <= maxGaps) break;
       this.#gaps.delete(id);
-      this.#told.delete(id);
+      this.#notified.delete(id);
     }
   }
 
-  #tell({ topic, subject }: Change): void {
+  #notify({ topic, subject }: Change): void {
     for (const listener of this.#listeners.get(topic) ?? []) {
       try {
         listener(subject);

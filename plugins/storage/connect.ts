@@ -1,7 +1,7 @@
 /** Connections to Postgres for drizzle, on a pool of drivers; `driver.ts` says what values look like that come back. */
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type { Sql } from 'postgres';
-import type { Orm } from '../../core/vocabulary.ts';
+import type { Orm } from '../common/domain/database.ts';
 import { type DriverOptions, openLocalDriver } from './driver.ts';
 import { Pool, type Rows, type Runner } from './pool.ts';
 import { openThreadDriver } from './thread.ts';
@@ -14,6 +14,8 @@ const deadlineMs = 45_000;
 const openDeadlineMs = 12_000;
 export interface Connection {
   readonly orm: Orm;
+  /** Drops connections that an outage may have left dead: idle ones now, busy ones unless they answer within the time. */
+  renew(graceMs: number): void;
   /** Waits a moment for running statements, then closes. */
   close(): Promise<void>;
 }
@@ -22,6 +24,10 @@ export interface ConnectOptions extends DriverOptions {
   readonly maxConnections: number;
   /** The driver's work (encoding, sockets, parsing) is done by a thread of its own, beside the one that serves requests. */
   readonly threaded: boolean;
+  /** Longest time until a connection's first answer; default 12 s. */
+  readonly openDeadlineMs?: number;
+  /** Longest time until a later answer; default 45 s. */
+  readonly deadlineMs?: number;
 }
 
 /** Opens nothing yet: the first statement does. */
@@ -30,8 +36,8 @@ export function connect(options: ConnectOptions): Connection {
     open: (onClose) => (options.threaded ? openThreadDriver : openLocalDriver)(driverOptions(options), onClose),
     maxConnections: options.maxConnections,
     waitMs,
-    deadlineMs: options.patient === true ? undefined : deadlineMs,
-    openDeadlineMs,
+    deadlineMs: options.patient === true ? undefined : (options.deadlineMs ?? deadlineMs),
+    openDeadlineMs: options.openDeadlineMs ?? openDeadlineMs,
   });
   const known = new Set<string>();
   const client: DrizzleClient = {
@@ -39,7 +45,11 @@ export function connect(options: ConnectOptions): Connection {
     options: { parsers: {}, serializers: {} },
     begin: (work) => pool.transaction((runner) => work(clientOf(runner, known, 0))),
   };
-  return { orm: drizzle(client as unknown as Sql) as unknown as Orm, close: () => pool.close() };
+  return {
+    orm: drizzle(client as unknown as Sql) as unknown as Orm,
+    renew: (graceMs) => pool.renew(graceMs),
+    close: () => pool.close(),
+  };
 }
 
 /** What crosses to another thread must be plain. */

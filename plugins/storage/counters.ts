@@ -1,20 +1,12 @@
-/** Counters that several processes share: scripts on a Redis, a Valkey or a cluster of them. */
+/** Counters that several processes share: scripts on a Redis, a Valkey or a cluster of them. Loaded only if they are configured. */
 import { Cluster, Redis } from 'ioredis';
-import type { Log } from '../../core/contract.ts';
-import type { CounterScript, Counters } from '../../core/vocabulary.ts';
+import type { Log } from '../../core/contract/host-tools.ts';
+import type { CounterScript, Counters } from '../common/domain/counters.ts';
 
 const connectWithinMs = 1_000;
 const longestPauseMs = 2_000;
 /** What a stalled server may owe; more is refused at once. */
 const mostUnanswered = 10_000;
-
-const address = /^rediss?:\/\/\S+$/;
-
-/** Whether a text names one server (`redis://…`, `rediss://…`), or several of a cluster, separated by commas. */
-export function isCountersUrl(text: string): boolean {
-  const urls = text.split(',');
-  return urls.every((url) => address.test(url) && URL.canParse(url));
-}
 
 export interface OpenedCounters extends Counters {
   /** Wakes every process that listens. */
@@ -25,7 +17,7 @@ export interface OpenedCounters extends Counters {
 }
 
 /**
- * Connects beside whoever asks: while there is no connection, `run` fails at once. Longer than `withinMs` nobody waits for
+ * Connects in the background: while there is no connection, `run` fails at once. A command fails after `withinMs` without
  * an answer.
  */
 export function openCounters(text: string, log: Log, withinMs: number): OpenedCounters {
@@ -86,7 +78,7 @@ type Command = (...given: (string | number)[]) => Promise<unknown>;
 function connect(text: string): Redis | Cluster {
   const options = {
     connectTimeout: connectWithinMs,
-    // A command that nobody waits for any more must not run later.
+    // A command must not run after its caller has stopped waiting.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,

@@ -1,26 +1,35 @@
 /** The database service of one gateway: a connection, its schema, migrations, announcements and health. */
 import { drizzle } from 'drizzle-orm/pg-proxy';
-import type { Host } from '../../core/contract.ts';
-import type { Database, Orm } from '../../core/vocabulary.ts';
-import { Changes, pollIntervalMs, pruneIntervalMs } from './changes.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { Database, Orm } from '../common/domain/database.ts';
+import { Changes, heardPollIntervalMs, pollIntervalMs, pruneIntervalMs } from './changes.ts';
 import { type Connection, type ConnectOptions, connect, describeUrl } from './connect.ts';
 import { useEmbedded } from './embedded/keeper.ts';
 import { channelOf, Listener } from './listener.ts';
 import { migrate, prepareSchema } from './migrate.ts';
+import { StartWait } from './start-wait.ts';
+import { warmUpThread } from './thread.ts';
 
 /** A poll without an answer for so long means that statements hang. */
 const stuckAfterMs = 5_000;
+/** A poll of a Postgres server that gets no answer for so long is repeated on a new connection. */
+const pollDeadlineMs = 3_000;
 const listenIntervalMs = 1_000;
+const defaultStartTimeoutMs = 60_000;
+const noAnswer = 'the database does not answer';
 
 export interface DatabaseOptions {
   /** `embedded` or a `postgres://` URL. */
   readonly database: string;
   readonly maxConnections: number;
+  /** How long a gateway that starts waits for the first answer; commands do not wait for a database that is down. */
+  readonly startTimeoutMs?: number;
   /** Wakes the other processes' readers of changes beside the database's own notifications. */
-  readonly bell?: Bell | undefined;
+  readonly notifier?: ChangeNotifier | undefined;
 }
 
-export interface Bell {
+interface ChangeNotifier {
   publish(channel: string): void;
   subscribe(channel: string, listener: () => void): void;
 }
@@ -34,29 +43,36 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
   const { schema } = host;
   const source = await openSource(host, options);
   const { orm } = source.connection;
-  const channel = source.shared ? channelOf(schema) : undefined;
-  const changes = new Changes({ orm, schema, channel, clock: host.clock, log: host.log });
+  const waiting = new StartWait({ name: source.name, limitMs: startLimit(host, options), log: host.log });
+  const channel = channelOf(schema);
+  const reader = source.reader ?? source.connection;
+  const changes = new Changes({ orm, reader: reader.orm, schema, channel, clock: host.clock, log: host.log });
   /** By a connection of its own: a migration may take longer than a statement is let. */
   const migratePlugin = async (plugin: string, directory: URL) => {
-    const patient = connect({ ...source.options, maxConnections: 1, patient: true, threaded: false });
-    await migrate(patient.orm, schema, plugin, directory).finally(() => patient.close());
+    await waiting.run(async () => {
+      const patient = connect({ ...source.options, maxConnections: 1, patient: true, threaded: false });
+      await migrate(patient.orm, schema, plugin, directory).finally(() => patient.close());
+    });
   };
   try {
-    await prepareSchema(orm, schema);
+    await waiting.run(() => prepareSchema(orm, schema));
     await migratePlugin('storage', new URL('./migrations/', import.meta.url));
-    await changes.begin();
+    await waiting.run(() => changes.begin());
   } catch (error) {
     await source.close();
     throw error;
   }
-  const health = new Health(host, () => changes.poll());
-  const poll = () => health.poll();
-  const listener =
-    channel === undefined || host.mode !== 'serve' ? undefined : new Listener(source.options, channel, poll, host.log);
-  host.every(pollIntervalMs, 'poll for changes', poll);
-  const { bell } = options;
-  bell?.subscribe(channelOf(schema), () => void poll());
-  if (listener !== undefined) host.every(listenIntervalMs, 'listen to changes', () => listener.listen());
+  const health = new Health(host, {
+    work: () => changes.poll(),
+    recovered: () => source.connection.renew(pollDeadlineMs),
+  });
+  const poll = () => void health.poll();
+  const notify = () => changes.wake();
+  const listener = new Listener({ driver: source.options, channel, onNotice: poll, notify, log: host.log });
+  host.every(pollIntervalMs, 'poll for changes', regularPoll(host.clock, { changes, health, listener }));
+  const { notifier: bell } = options;
+  bell?.subscribe(channel, poll);
+  host.every(listenIntervalMs, 'listen to changes', () => listener.listen());
   host.every(pruneIntervalMs, 'prune changes', () => changes.prune());
   return {
     orm,
@@ -64,11 +80,11 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     migrate: migratePlugin,
     announce: async (topic, subject) => {
       await changes.announce(topic, subject);
-      bell?.publish(channelOf(schema));
+      bell?.publish(channel);
     },
     change: async (topic, subject, work) => {
       const result = await changes.change(topic, subject, work);
-      bell?.publish(channelOf(schema));
+      bell?.publish(channel);
       return result;
     },
     onChange: (topic, listener) => changes.onChange(topic, listener),
@@ -76,13 +92,34 @@ export async function openDatabase(host: Host, options: DatabaseOptions): Promis
     healthy: () => source.alive() && health.isGood(),
     ...(source.onCopy === undefined ? {} : { onCopy: source.onCopy }),
     close: async () => {
-      await listener?.close();
+      await listener.close();
       await source.close();
     },
   };
 }
 
-/** For a dry run: nothing is opened; whoever runs a statement all the same gets an error. */
+interface PollTools {
+  readonly changes: Changes;
+  readonly health: Health;
+  readonly listener: Listener;
+}
+
+/** Polls each time it is called; seldom while notifications arrive and the database is well. */
+function regularPoll(clock: Clock, { changes, health, listener }: PollTools): () => Promise<void> | undefined {
+  let polledAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const isSeldom = listener.hears && health.isGood();
+    if (isSeldom && clock.monotonic() - polledAt < heardPollIntervalMs - pollIntervalMs / 2) return undefined;
+    polledAt = clock.monotonic();
+    const { notices } = listener;
+    const { found } = changes;
+    return health.poll().then(() => {
+      if (changes.found > found && listener.notices === notices) listener.doubt();
+    });
+  };
+}
+
+/** For a dry run: opens nothing; every statement fails. */
 export function closedDatabase(schema: string, shared: boolean): Database {
   const orm = drizzle(async () => {
     throw new Error('A dry run opens no database.');
@@ -99,9 +136,17 @@ export function closedDatabase(schema: string, shared: boolean): Database {
   };
 }
 
+function startLimit(host: Host, { startTimeoutMs = defaultStartTimeoutMs }: DatabaseOptions): number {
+  return host.mode === 'serve' ? startTimeoutMs : 0;
+}
+
 interface Source {
+  /** For logs and errors. */
+  readonly name: string;
   readonly options: ConnectOptions;
   readonly connection: Connection;
+  /** A connection of its own for polls: in an outage all others may be taken by statements that get no answer. */
+  readonly reader?: Connection;
   readonly onCopy?: NonNullable<Database['onCopy']>;
   /** Other processes may serve from it too. */
   readonly shared: boolean;
@@ -109,21 +154,43 @@ interface Source {
   close(): Promise<void>;
 }
 
-async function openSource(host: Host, { database, maxConnections }: DatabaseOptions): Promise<Source> {
-  const common = { maxConnections, applicationName: `model-gateway ${host.gateway}`, threaded: host.mode === 'serve' };
+async function openSource(host: Host, options: DatabaseOptions): Promise<Source> {
+  const { database, maxConnections, startTimeoutMs = defaultStartTimeoutMs } = options;
+  const threaded = host.mode === 'serve';
+  const applicationName = `model-gateway ${host.gateway}`;
+  const common = { maxConnections, applicationName, threaded, ...(threaded ? {} : { openDeadlineMs: startTimeoutMs }) };
   if (database !== 'embedded') {
+    const name = describeUrl(database);
     const options = { ...common, target: { url: database } };
-    const connection = connect(options);
-    host.log.info({ database: describeUrl(database), schema: host.schema }, 'using a Postgres server');
-    return { options, connection, shared: true, alive: () => true, close: () => connection.close() };
+    // The connection for polls is one of those that the pool may have.
+    const connection = connect({
+      ...options,
+      maxConnections: threaded ? Math.max(1, maxConnections - 1) : maxConnections,
+    });
+    host.log.info({ database: name, schema: host.schema }, 'using a Postgres server');
+    const polling = { ...options, maxConnections: 1, deadlineMs: pollDeadlineMs, openDeadlineMs: pollDeadlineMs };
+    const reader = threaded ? connect(polling) : undefined;
+    return {
+      name,
+      options,
+      connection,
+      ...(reader === undefined ? {} : { reader }),
+      shared: true,
+      alive: () => true,
+      async close() {
+        await Promise.all([reader?.close(), connection.close()]);
+      },
+    };
   }
   const mode = host.mode === 'serve' ? 'serve' : 'command';
+  if (threaded) warmUpThread();
   const embedded = await useEmbedded(host.directory, mode, host.log);
-  const options = { ...common, target: { socketPath: embedded.address } };
-  const connection = connect(options);
+  const target = { ...common, target: { socketPath: embedded.address } };
+  const connection = connect(target);
   host.log.info({ directory: host.directory, schema: host.schema }, 'using the embedded database');
   return {
-    options,
+    name: `in ${host.directory}`,
+    options: target,
     connection,
     onCopy: embedded.onCopy,
     shared: false,
@@ -135,48 +202,75 @@ async function openSource(host: Host, { database, maxConnections }: DatabaseOpti
   };
 }
 
+interface HealthOptions {
+  readonly work: () => Promise<void>;
+  /** Called when the database answers again after a failure. */
+  readonly recovered: () => void;
+}
+
 /** Whether statements get answers, judged by the regular poll. */
 class Health {
   readonly #host: Host;
-  readonly #work: () => Promise<void>;
+  readonly #options: HealthOptions;
   #failed = false;
   #again = false;
-  #runningSince: number | undefined;
+  #running: Promise<void> | undefined;
+  /** Since when no poll has been answered; undefined: none is due. */
+  #unansweredSince: number | undefined;
 
-  constructor(host: Host, work: () => Promise<void>) {
+  constructor(host: Host, options: HealthOptions) {
     this.#host = host;
-    this.#work = work;
+    this.#options = options;
   }
 
   isGood(): boolean {
-    const stuck = this.#runningSince !== undefined && this.#host.clock.monotonic() - this.#runningSince > stuckAfterMs;
-    return !this.#failed && !stuck;
+    return !this.#failed && !this.#isStuck();
+  }
+
+  #isStuck(): boolean {
+    const since = this.#unansweredSince;
+    return since !== undefined && this.#host.clock.monotonic() - since > stuckAfterMs;
   }
 
   /** Logs when health changes, not each failure. */
-  async poll(): Promise<void> {
-    if (this.#runningSince !== undefined) {
-      // What has come meanwhile may not be in what is being read.
-      this.#again = true;
-      return;
-    }
-    do {
+  poll(): Promise<void> {
+    // What has come meanwhile may not be in what is being read.
+    this.#again = true;
+    this.#running ??= this.#pollAgain();
+    return this.#running;
+  }
+
+  async #pollAgain(): Promise<void> {
+    while (this.#again) {
       this.#again = false;
       await this.#poll();
-    } while (this.#again);
+    }
+    this.#running = undefined;
   }
 
   async #poll(): Promise<void> {
-    this.#runningSince = this.#host.clock.monotonic();
+    const { log, clock } = this.#host;
+    this.#unansweredSince ??= clock.monotonic();
     try {
-      await this.#work();
-      if (this.#failed) this.#host.log.info({}, 'the database answers again');
+      await this.#options.work();
+      if (this.#failed || this.#isStuck()) {
+        log.info({ ends: noAnswer }, 'the database answers again');
+        this.#options.recovered();
+      }
       this.#failed = false;
+      this.#unansweredSince = undefined;
     } catch (error) {
-      if (!this.#failed) this.#host.log.error({ error }, 'the database does not answer');
+      // One connection without an answer may be that connection's fault: the next poll opens another.
+      if (isSilence(error) && !this.#isStuck()) return;
+      if (!this.#failed) log.error({ error }, noAnswer);
       this.#failed = true;
-    } finally {
-      this.#runningSince = undefined;
     }
   }
+}
+
+/** The connection gave no answer in time, however the error is wrapped. */
+function isSilence(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if ((at as { isSilence?: unknown }).isSilence === true) return true;
+  return false;
 }

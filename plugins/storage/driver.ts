@@ -9,7 +9,6 @@
  * - json and jsonb come back parsed; as a raw parameter give `JSON.stringify(value)`.
  * - arrays of one dimension of the types in `arrayItems` come back as arrays; others as Postgres's text.
  */
-import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres, { type Sql } from 'postgres';
 import type { Driver } from './pool.ts';
 
@@ -71,12 +70,7 @@ export function openLocalDriver(
           ssl: false,
           connection: session,
         });
-  drizzle(driver); // Sets the parsers and serializers that drizzle's columns expect.
-  const { parsers, serializers } = driver.options;
-  for (const type of [1082, 1114, 1184]) serializers[type] = serializeTime;
-  for (const [type, parseItem] of Object.entries(arrayItems)) {
-    parsers[Number(type)] = (text: string) => parseArray(text, parseItem);
-  }
+  setTypes(driver.options);
   return {
     run({ text, parameters, prepare, asArrays }) {
       const query = driver.unsafe(text, parameters as never[], { prepare });
@@ -86,7 +80,30 @@ export function openLocalDriver(
   };
 }
 
-/** drizzle makes the driver take timestamps as text alone; a Date in a raw statement would fail. */
+/** Dates, times, intervals and arrays of them. */
+const timeTypes = [1082, 1083, 1114, 1115, 1182, 1184, 1185, 1231];
+const jsonTypes = [114, 3802];
+
+type Conversions = Record<number, (value: never) => unknown>;
+
+/**
+ * What drizzle would set on its own driver, since its columns convert by themselves, and what the head of this file says. Not
+ * by drizzle: the thread of drivers has no other use for it, and would spend most of its start loading it.
+ */
+export function setTypes({ parsers, serializers }: { parsers: Conversions; serializers: Conversions }): void {
+  for (const type of timeTypes) parsers[type] = asText;
+  for (const type of [...timeTypes, ...jsonTypes]) serializers[type] = asText;
+  for (const type of [1082, 1114, 1184]) serializers[type] = serializeTime;
+  for (const [type, parseItem] of Object.entries(arrayItems)) {
+    parsers[Number(type)] = (text: string) => parseArray(text, parseItem);
+  }
+}
+
+function asText<Value>(value: Value): Value {
+  return value;
+}
+
+/** drizzle's columns give text; a Date in a raw statement would fail. */
 function serializeTime(value: unknown): unknown {
   return value instanceof Date ? value.toISOString() : value;
 }

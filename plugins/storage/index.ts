@@ -1,12 +1,15 @@
 /** Storage: the database of a gateway, embedded or a Postgres server, as the service `database`. */
-import { definePlugin } from '../../core/contract.ts';
-import { count, duration, z } from '../../core/schema.ts';
-import { counters, database } from '../../core/vocabulary.ts';
-import { commandsOf } from './commands.ts';
-import { isCountersUrl, openCounters } from './counters.ts';
+import type { Command } from '../../core/contract/commands.ts';
+import { definePlugin } from '../../core/contract/contract.ts';
+import { count, duration, z } from '../../core/contract/schema.ts';
+import { counters } from '../common/domain/counters.ts';
+import { type Database, database } from '../common/domain/database.ts';
 import { closedDatabase, openDatabase } from './database.ts';
+import { warmUpEmbedded } from './embedded/keeper.ts';
+import { migrationsIn } from './migrate.ts';
 
 const postgresUrl = /^postgres(?:ql)?:\/\/\S+$/;
+const redisUrl = /^rediss?:\/\/\S+$/;
 
 export default definePlugin({
   name: 'storage',
@@ -36,18 +39,31 @@ export default definePlugin({
       .refine((value) => value >= 1 && value <= 500, { error: 'must be between 1 and 500' })
       .default(10)
       .describe('Connections to the database, at most, for each gateway process.'),
+    start_timeout: duration()
+      .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 3_600_000, 'must be from 1s to 1h')
+      .prefault('60s')
+      .describe('How long a start waits until the database answers; then it ends with an error.'),
   }),
-  provides: [database, counters],
+  services: { provides: [database, counters] },
+  warmUp(section) {
+    const { database = 'embedded' } = (section ?? {}) as { database?: unknown };
+    if (database === 'embedded') warmUpEmbedded();
+  },
   async setup(host, config) {
     if (host.mode === 'check') {
       host.provide(database, closedDatabase(host.schema, config.database !== 'embedded'));
-      return {};
+      return { singleProcess: () => singleProcess(config.database) };
     }
-    const shared =
-      config.counters === 'memory' || host.mode !== 'serve'
-        ? undefined
-        : openCounters(config.counters, host.log, config.counters_within);
-    const opened = await openDatabase(host, { database: config.database, maxConnections: config.pool, bell: shared });
+    const isShared = config.counters !== 'memory' && host.mode === 'serve';
+    const shared = isShared
+      ? (await import('./counters.ts')).openCounters(config.counters, host.log, config.counters_within)
+      : undefined;
+    const opened = await openDatabase(host, {
+      database: config.database,
+      maxConnections: config.pool,
+      startTimeoutMs: config.start_timeout,
+      notifier: shared,
+    });
     host.provide(database, opened);
     if (shared !== undefined) host.provide(counters, shared);
     return {
@@ -60,3 +76,32 @@ export default definePlugin({
     };
   },
 });
+
+/** Whether a text names one server (`redis://…`, `rediss://…`), or several of a cluster, separated by commas. */
+function isCountersUrl(text: string): boolean {
+  const urls = text.split(',');
+  return urls.every((url) => redisUrl.test(url) && URL.canParse(url));
+}
+
+function singleProcess(location: string): string | undefined {
+  if (location !== 'embedded') return undefined;
+  return (
+    'its embedded database belongs to one process. ' +
+    'Set storage.database (DATABASE_URL) to a postgres:// URL, or serve it without --workers.'
+  );
+}
+
+/** Every start applies pending migrations, that of a command too, so this command only reports. */
+function commandsOf({ orm, schema }: Database): Command[] {
+  return [
+    {
+      name: 'migrate',
+      summary: 'Applies what the schema lacks, as every start does, and lists what it has',
+      async run() {
+        const migrations = await migrationsIn(orm, schema);
+        const lines = migrations.map(({ plugin, name, appliedAt }) => `${appliedAt}  ${plugin.padEnd(16)}  ${name}`);
+        return { json: { schema, migrations }, text: [`Schema ${schema}:`, ...lines].join('\n') };
+      },
+    },
+  ];
+}

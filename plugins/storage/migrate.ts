@@ -3,18 +3,19 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
-import type { Orm } from '../../core/vocabulary.ts';
+import type { Orm } from '../common/domain/database.ts';
 
 const fileName = /^(\d{3})-[a-z0-9]+(?:-[a-z0-9]+)*\.sql$/;
 
 /**
- * Whoever waits for a table's lock makes all wait that come later. So a migration that finds a table in use (by a dump, say)
- * gives way after this long, and tries again.
+ * A statement that waits for a table's lock blocks all later ones. So a migration that finds a table in use, by a dump for
+ * example, releases its locks after this time and tries again.
  */
 const tableLockMs = 2_000;
 const betweenTriesMs = 500;
 const mostTries = 120;
-const lockNotAvailable = '55P03';
+/** Not done, and worth another try: a lock that was not available, and a deadlock that this session was chosen to end. */
+const lockErrors = new Set<string | undefined>(['55P03', '40P01']);
 
 interface Migration {
   readonly number: number;
@@ -117,13 +118,13 @@ function pendingOf(migrations: readonly Migration[], applied: readonly Applied[]
   });
 }
 
-/** Gives way to whoever has the tables, and tries again. */
+/** Retries while another session uses the tables. */
 async function applyPatiently(...given: Parameters<typeof applyOnce>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await applyOnce(...given);
     } catch (error) {
-      if (tries === mostTries || codeOf(error) !== lockNotAvailable) throw error;
+      if (tries === mostTries || !lockErrors.has(codeOf(error))) throw error;
     }
     await pause(betweenTriesMs);
   }

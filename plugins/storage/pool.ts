@@ -5,6 +5,9 @@
  * transaction may run outside of it, on the connection that was made anew, and writes to the lost socket end the process
  * (https://github.com/porsager/postgres/issues/1208, https://github.com/porsager/postgres/pull/1155).
  */
+import { markUndecided } from '../common/domain/database.ts';
+import { markedIfPassing, unavailable } from './passing.ts';
+
 const maxWaiting = 10_000;
 const closeTimeoutSeconds = 5;
 
@@ -72,11 +75,21 @@ export class Pool implements Runner {
         throw error;
       }
       scope.end();
-      const answer = (await connection.run(plain('commit'))) as { command?: string };
+      const answer = (await connection.run(plain('commit')).catch((error: unknown) => {
+        throw markUndecided(error);
+      })) as { command?: string };
       // What Postgres answers when a statement failed and the failure was not undone with a savepoint.
       if (answer.command === 'ROLLBACK') throw scope.firstError ?? new Error('The transaction was undone.');
       return result;
     });
+  }
+
+  /** After an outage connections may be dead without a word: idle ones are dropped, others unless they answer within the time. */
+  renew(graceMs: number): void {
+    for (const connection of [...this.#connections]) {
+      if (this.#idle.includes(connection)) connection.discard('the database was away');
+      else connection.discardUnlessAnswered(graceMs);
+    }
   }
 
   async close(): Promise<void> {
@@ -95,7 +108,7 @@ export class Pool implements Runner {
   }
 
   #take(): Connection | undefined {
-    if (this.#closed) throw new Error('The database connection is closed.');
+    if (this.#closed) throw unavailable('The database connection is closed.');
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
       if (!connection.isLost) return connection;
     }
@@ -112,16 +125,16 @@ export class Pool implements Runner {
   }
 
   #wait(): Promise<Connection> {
-    if (this.#waiting.length >= maxWaiting) throw new Error('Too many statements wait for the database.');
+    if (this.#waiting.length >= maxWaiting) throw unavailable('Too many statements wait for the database.');
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(resume), 1);
-        reject(new Error('No connection to the database became free in time.'));
+        reject(unavailable('No connection to the database became free in time.'));
       }, this.#options.waitMs);
       const resume = (connection: Connection | undefined) => {
         clearTimeout(timer);
         if (connection !== undefined) resolve(connection);
-        else reject(new Error('The database connection is closed.'));
+        else reject(unavailable('The database connection is closed.'));
       };
       this.#waiting.push(resume);
     });
@@ -143,7 +156,7 @@ function plain(text: string): Statement {
   return { text, parameters: [], prepare: false, asArrays: false };
 }
 
-/** Statements run in it until it has ended; a forgotten `await` must not reach whoever has the connection next. */
+/** Statements run in it until it has ended; a forgotten `await` must not reach the connection's next user. */
 class TransactionScope implements Runner {
   firstError: unknown;
   readonly #connection: Connection;
@@ -176,7 +189,9 @@ class Connection implements Runner {
   readonly #onLost: () => void;
   #opened = false;
   #before: Promise<unknown> = Promise.resolve();
+  /** While a statement runs. */
   #fail: ((error: Error) => void) | undefined;
+  #answers = 0;
 
   constructor(options: PoolOptions, onLost: () => void) {
     this.#options = options;
@@ -200,6 +215,14 @@ class Connection implements Runner {
     this.#onLost();
   }
 
+  discardUnlessAnswered(withinMs: number): void {
+    const before = this.#answers;
+    const check = () => {
+      if (this.#answers === before && this.#fail !== undefined) this.discard(silence);
+    };
+    setTimeout(check, withinMs).unref();
+  }
+
   close(): Promise<void> {
     return this.#driver.end(closeTimeoutSeconds);
   }
@@ -207,22 +230,30 @@ class Connection implements Runner {
   async #run(statement: Statement): Promise<Rows> {
     if (this.isLost) throw lost('it was closed');
     const deadlineMs = this.#opened ? this.#options.deadlineMs : this.#options.openDeadlineMs;
-    const timer = deadlineMs && setTimeout(() => this.discard('it gave no answer in time'), deadlineMs);
+    const timer = deadlineMs && setTimeout(() => this.discard(silence), deadlineMs);
     try {
       return await new Promise<Rows>((resolve, reject) => {
         this.#fail = reject;
-        this.#driver.run(statement).then((rows) => {
-          this.#opened = true;
-          resolve(rows);
-        }, reject);
+        this.#driver.run(statement).then(
+          (rows) => {
+            this.#opened = true;
+            resolve(rows);
+          },
+          (error: unknown) => reject(markedIfPassing(error)),
+        );
       });
     } finally {
+      this.#answers += 1;
       this.#fail = undefined;
       clearTimeout(timer);
     }
   }
 }
 
+const silence = 'it gave no answer in time';
+
 function lost(reason: string): Error {
-  return Object.assign(new Error(`The connection to the database was lost: ${reason}.`), { code: 'CONNECTION_LOST' });
+  return Object.assign(unavailable(`The connection to the database was lost: ${reason}.`, 'CONNECTION_LOST'), {
+    isSilence: reason === silence,
+  });
 }

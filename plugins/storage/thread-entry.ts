@@ -29,7 +29,7 @@ port.on('message', (order: Order) => {
 });
 
 const closedDriver: Driver = {
-  run: () => Promise.reject(new Error('The driver was closed.')),
+  run: () => Promise.reject(Object.assign(new Error('The driver was closed.'), { code: 'CONNECTION_CLOSED' })),
   end: async () => undefined,
 };
 
@@ -40,7 +40,7 @@ function answer(call: number, work: PromiseLike<Rows>): void {
   );
 }
 
-/** An error's own members that are text or numbers: the driver tells code, detail and constraint there. */
+/** An error's own members that are text or numbers, such as the driver's code, detail and constraint. */
 function plainError(error: Error): Record<string, unknown> {
   const members: Record<string, unknown> = { name: error.name, message: error.message, stack: error.stack };
   for (const [name, value] of Object.entries(error)) {

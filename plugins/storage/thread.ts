@@ -1,6 +1,7 @@
 /** Drivers in a thread of their own, as the thread that serves requests sees them. */
 import { Worker } from 'node:worker_threads';
 import type { DriverOptions } from './driver.ts';
+import { unavailable } from './passing.ts';
 import type { Driver, Rows, Statement } from './pool.ts';
 
 /** To the thread: open a driver, run a statement on it, end it. */
@@ -17,7 +18,7 @@ export type Report =
 
 type Call = Pick<PromiseWithResolvers<Rows>, 'resolve' | 'reject'> & { readonly driver: number };
 
-/** One thread for all drivers of the process; it lives as long as one of them. */
+/** One thread for all drivers of the process; it ends with the last of them, and keeps the process from ending while it has one. */
 class DriverThread {
   readonly #worker: Worker;
   readonly #onClose = new Map<number, () => void>();
@@ -27,14 +28,16 @@ class DriverThread {
   constructor() {
     // Node strips the types by itself, so the thread needs none of the loaders that this one was started with.
     this.#worker = new Worker(new URL('./thread-entry.ts', import.meta.url), { execArgv: [] });
+    this.#worker.unref();
     this.#worker.on('message', (report: Report) => this.#take(report));
     this.#worker.on('error', (error) => this.#fail(error as Error));
-    this.#worker.on('exit', () => this.#fail(new Error('The thread of the database drivers has ended.')));
+    this.#worker.on('exit', () => this.#fail(unavailable('The thread of the database drivers has ended.')));
   }
 
   open(options: DriverOptions, onClose: () => void): Driver {
     const driver = ++this.#numbers;
     this.#onClose.set(driver, onClose);
+    this.#worker.ref();
     this.#order({ kind: 'open', driver, options });
     return {
       run: (statement) => this.#call(driver, (call) => ({ kind: 'run', driver, call, statement })),
@@ -85,6 +88,11 @@ class DriverThread {
 }
 
 let current: DriverThread | undefined;
+
+/** Starts the thread before the first driver is known. */
+export function warmUpThread(): void {
+  current ??= new DriverThread();
+}
 
 /** A driver in the thread of all drivers. `onClose` is called when its connection is gone. */
 export function openThreadDriver(options: DriverOptions, onClose: () => void): Driver {

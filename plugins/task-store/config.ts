@@ -1,5 +1,5 @@
-/** What an operator may set about tasks. */
-import { count, duration, size, z } from '../../core/schema.ts';
+/** Settings of tasks. */
+import { count, duration, size, z } from '../../core/contract/schema.ts';
 
 const between = (least: number, most: number, fallback: string) =>
   duration()
@@ -16,7 +16,7 @@ export const configSchema = z.strictObject({
   mode: z
     .enum(['asynchronous', 'synchronous'])
     .default('asynchronous')
-    .describe('`synchronous`: whoever orders waits for the result; else only who asks for that.'),
+    .describe('`synchronous`: every client waits for the result; otherwise only clients that ask for it.'),
   workers: count()
     .refine((value) => value >= 1 && value <= 1_000, 'must be from 1 to 1000')
     .prefault(8)
@@ -24,7 +24,7 @@ export const configSchema = z.strictObject({
   streams: count()
     .prefault(100)
     .describe('Images that this process streams to clients at the same time, beside the workers; 0: none.'),
-  lease: between(1_000, 600_000, '30s').describe('How long a worker is believed to be at work that says nothing.'),
+  lease: between(1_000, 600_000, '30s').describe('How long a silent worker keeps its tasks.'),
   deadline: z
     .strictObject({
       image: between(1_000, 7 * dayMs, '30m').describe('Time in which images must have been made.'),
@@ -33,15 +33,15 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('Tasks that take longer fail, and cost nothing.'),
   reconcile: between(0, dayMs, '2m').describe(
-    'How long the answer to an order is waited for whose worker was lost, before the task fails.',
+    'How long to wait for the outcome of a lost worker before the task fails.',
   ),
   poll: z
     .strictObject({
-      first: between(10, 600_000, '3s').describe("Pause before the first look at a vendor's task."),
+      first: between(10, 600_000, '3s').describe("Pause before the first poll of a vendor's task."),
       longest: between(10, 600_000, '15s').describe('Longest pause between two looks.'),
     })
     .prefault({})
-    .describe('How often vendors are asked for tasks of theirs.'),
+    .describe('How often tasks of vendors are polled.'),
   retry: z
     .strictObject({
       first: between(10, 600_000, '2s').describe('Pause before busy vendors are tried again.'),
@@ -51,7 +51,7 @@ export const configSchema = z.strictObject({
     .describe('How often vendors that are busy, or that cannot be reached, are tried again.'),
   wait: between(1_000, 590_000, '9m').describe('How long a client may wait for a result; then it is given the task.'),
   drain: between(0, 600_000, '30s').describe('How long a process that stops waits for vendors that are at work.'),
-  retention: between(60_000, 3_650 * dayMs, '30d').describe('How long tasks can be asked for after their end.'),
+  retention: between(60_000, 3_650 * dayMs, '30d').describe('How long tasks can be queried after their end.'),
   callbacks: z
     .strictObject({
       secret: z
@@ -59,10 +59,10 @@ export const configSchema = z.strictObject({
         .refine((value) => value === '' || value.length >= 16, 'must have at least 16 characters')
         .default('')
         .describe(
-          'Of it each account has its own, which signs its callbacks. Empty: made once and kept in the database.',
+          'Secret from which the secrets of all accounts derive. Empty: generated once and stored in the database.',
         ),
       pause: between(10, 3_600_000, '5s').describe(
-        'Before a callback that failed is sent again; it doubles, up to an hour.',
+        'Pause before a failed callback is sent again; it doubles, up to an hour.',
       ),
       allow_private: z
         .boolean()
@@ -70,17 +70,17 @@ export const configSchema = z.strictObject({
         .describe('Call private addresses too: for tests and closed networks alone.'),
     })
     .prefault({})
-    .describe('How clients are told of the ends of their tasks, at the `callback_url` that they give.'),
+    .describe('Callbacks at the end of a task, to the `callback_url` of the order.'),
   references: z
     .strictObject({
-      limit: size().prefault('20MB').describe('Largest file that a client shows a model by its address.'),
+      limit: size().prefault('20MB').describe('Largest reference file that is fetched from an address.'),
       allow_private: z
         .boolean()
         .default(false)
         .describe('Fetch from private addresses too: for tests and closed networks alone.'),
     })
     .prefault({})
-    .describe('What clients show models by address, where a vendor takes bytes alone.'),
+    .describe('References by address, for vendors that accept bytes only.'),
 });
 
 export type TaskConfig = z.output<typeof configSchema>;

@@ -1,30 +1,34 @@
-/** What the rooms of this plugin tell one another: shapes read orders, adapters word them for vendors, the queue carries them out. */
-import type { JsonObject } from '../../core/json.ts';
-import type { Usage } from '../../core/usage.ts';
-import type { Target, UpstreamTraits } from '../../core/vocabulary.ts';
-import type { FormMember } from './multipart.ts';
+/**
+ * The types that this plugin's folders share: shapes parse orders, adapters encode them for vendors, the engine
+ * executes them.
+ */
+
+import type { JsonObject } from '../../core/json/json.ts';
+import type { Target, UpstreamTraits } from '../common/domain/upstreams.ts';
+import type { Usage } from '../common/domain/usage.ts';
+import type { FormMember } from './orders/multipart.ts';
 
 export type MediaKind = 'image' | 'video';
 
-/** Something that the client shows the model. */
+/** An image, video or sound that the client gives the model. */
 export interface Reference {
   readonly role: 'image' | 'mask' | 'first_frame' | 'last_frame' | 'video' | 'audio';
-  /** Where the client wrote it, as `image_urls[1]`. */
+  /** The client's field, such as `image_urls[1]`. */
   readonly field: string;
   readonly source: { readonly url: string } | { readonly base64: string; readonly mediaType: string };
 }
 
-/** What a client wants made, in nobody's words. Absent members are the vendor's to choose. */
+/** An order, independent of any protocol. Absent members are the vendor's to choose. */
 export interface Order {
   readonly kind: MediaKind;
-  /** As asked for. */
+  /** As the client named it. */
   readonly model: string;
   readonly prompt: string;
-  /** Images; 1 of videos. */
+  /** Images; 1 for videos. */
   readonly count: number;
   /** In pixels. */
   readonly size?: { readonly width: number; readonly height: number };
-  /** `16:9` … ; `auto` and `adaptive` are absence. */
+  /** `16:9` …; absent for `auto` and `adaptive`. */
   readonly ratio?: string;
   readonly resolution?: '1k' | '2k' | '4k' | '480p' | '720p' | '1080p';
   readonly quality?: string;
@@ -33,39 +37,41 @@ export interface Order {
   readonly generateAudio?: boolean;
   readonly watermark?: boolean;
   readonly references: readonly Reference[];
-  /** The image comes as a stream, behind so many previews of it; absent: it does not. */
+  /** Stream the image, with this many previews; absent: no stream. */
   readonly previews?: number;
-  /** Its client waits for the result: it is told of busy vendors at once, and may come again. */
+  /** The client waits for the result: an error of a busy vendor is returned at once, and the client may retry. */
   readonly waited?: true;
-  /** Further members that the client wrote, by their own names, for vendors whose protocol has the same ones. */
+  /** Further members of the request under the client's names, for vendors with the same members in their protocol. */
   readonly extra: JsonObject;
-  /** What the client calls a member, where it is another name: a refusal names what the client wrote. */
+  /** The client's name for a member, where it differs: a refusal uses it. */
   readonly fields?: { readonly [Member in keyof Order]?: string };
 }
 
-/** A request to a vendor; address and credentials are the queue's to add. */
+/** A request to a vendor; the engine adds address and credentials. */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below the base URL, with its query. */
   readonly path: string;
   readonly body?: JsonObject;
-  /** In place of `body`: a form with files. */
+  /** A form with files, in place of `body`. */
   readonly form?: readonly FormMember[];
-  /** Hints of the client that this vendor does not take, by the client's names. */
+  /** The client's names of soft parameters that this vendor does not support. */
   readonly dropped?: readonly string[];
 }
 
 export interface VendorAnswer {
   readonly status: number;
-  /** Lower-case names; they may say how long the vendor wants to be left alone. */
+  /** Lower-case names; they may say how long to wait before a retry. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Wall-clock milliseconds at which it came. */
+  /** Arrival time, in wall-clock milliseconds. */
   readonly atMs?: number;
-  /** undefined: no JSON. */
+  /** undefined: the body is no JSON. */
   readonly json: unknown;
+  /** The raw body of an error status. */
+  readonly bytes?: Uint8Array;
 }
 
-/** One file that was made. `url` is the vendor's and expires. */
+/** One generated file. `url` is the vendor's address and expires. */
 export type MadeFile =
   | { readonly url: string; readonly mediaType?: string }
   | { readonly base64: string; readonly mediaType?: string };
@@ -73,17 +79,17 @@ export type MadeFile =
 /** What is charged. */
 export interface Made {
   readonly usage: Usage;
-  /** Some of it is the gateway's estimate. */
+  /** Part of the usage is the gateway's estimate. */
   readonly estimated: boolean;
-  /** What it says of what it made, as `1024x1024`, `high`, `720p`: prices may depend on it. */
+  /** The vendor's description of the result, such as `1024x1024`, `high`, `720p`: prices may depend on it. */
   readonly media: readonly string[];
 }
 
-/** How far a vendor is. */
+/** A vendor's progress with an order. */
 export type Step =
   | { readonly state: 'queued' | 'running'; readonly vendorId: string; readonly progress?: number }
   | { readonly state: 'done'; readonly files: readonly MadeFile[]; readonly made: Made }
-  /** The vendor will not, or could not, and charges nothing. `message` may be shown to the client: scrubbed, without names. */
+  /** The vendor refused or failed, and charges nothing. `message` may be shown to the client: scrubbed, without names. */
   | { readonly state: 'failed'; readonly code: string; readonly message: string };
 
 /** The most that an order can cost, for the hold. */
@@ -92,50 +98,53 @@ export interface Bounds {
   readonly outputTokens: number;
   readonly images: number;
   readonly seconds: number;
-  /** What will be made, where nothing of it is left to the vendor; absent: whatever is dearest. */
+  /** Media of the result, if the vendor chooses none of it; absent: the dearest is assumed. */
   readonly media?: readonly string[];
 }
 
-/** What one event of a vendor's stream says; undefined: nothing that matters here. */
-export type StreamWord = 'preview' | 'error' | Extract<Step, { state: 'done' | 'failed' }> | undefined;
+/** The meaning of one event of a vendor's stream; undefined: not relevant here. */
+type StreamSignal = 'preview' | 'error' | Extract<Step, { state: 'done' | 'failed' }> | undefined;
 
-/** How a vendor streams one image; each of its events is the client's as it came. */
+/** How a vendor streams one image; its events are relayed to the client unchanged. */
 export interface Streaming {
   create(order: Order, target: Target): VendorRequest;
-  read(json: JsonObject, event: string | undefined, order: Order): StreamWord;
+  read(json: JsonObject, event: string | undefined, order: Order): StreamSignal;
 }
 
-/** One vendor protocol: pure. Anything that a reader cannot understand throws an UpstreamRefusal or UpstreamError. */
+/** One vendor protocol; pure. A parser throws an UpstreamRefusal or UpstreamError for anything that it cannot read. */
 export interface Adapter {
   /** Its name under a provider's `speaks`: `openai-images`, `gemini-images`, `xai-images`, `ark-images`, `xai-videos`, `ark-videos`. */
   readonly protocol: string;
   readonly kind: MediaKind;
-  /** Header and value that carry the key, where the provider names none; absent: `Authorization: Bearer`. */
+  /** Header and value that carry the key, if the provider names none; absent: `Authorization: Bearer`. */
   readonly auth?: UpstreamTraits['auth'];
-  /** References by URL are fetched by the gateway, as the vendor takes bytes alone. */
+  /** The gateway fetches references by URL, as the vendor accepts bytes only. */
   readonly needsBytes: boolean;
-  /** What one call makes at most. The queue divides a larger order into calls, each with its own `count`; bounds are those of the whole. */
+  /**
+   * Most images per call. The engine divides a larger order into calls, each with its own `count`; bounds cover the
+   * whole order.
+   */
   readonly mostPerCall: number;
-  /** Throws GatewayErrors (400, code `unsupported_by_model`, the client's field) for what this vendor cannot do. */
+  /** Throws GatewayErrors (400, code `unsupported_by_model`, the client's field) for what this vendor does not support. */
   create(order: Order, target: Target): VendorRequest;
-  /** A vendor that answers at once is `done` here. */
+  /** A vendor that returns the result at once is `done` here. */
   readCreated(answer: VendorAnswer, order: Order): Step;
-  /** Only vendors that have tasks of their own. */
+  /** Only for vendors that have tasks of their own. */
   readonly tasks?: {
     poll(vendorId: string): VendorRequest;
     readPolled(answer: VendorAnswer, order: Order, vendorId: string): Step;
-    /** Takes back what has not begun; absent: cannot be cancelled. */
+    /** Cancels a task that has not started; absent: not supported. */
     cancel?(vendorId: string): VendorRequest;
   };
-  /** Only vendors that show previews. */
+  /** Only for vendors that stream previews. */
   readonly streams?: Streaming;
   bounds(order: Order): Bounds;
 }
 
-/** `reconciling` and the like are `running` to clients. The last four are final. */
+/** Clients see `reconciling` and similar states as `running`. The last four are final. */
 export type TaskState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired';
 
-/** What of a stored task its client may see. Times are wall-clock milliseconds. */
+/** The client's view of a stored task. Times are wall-clock milliseconds. */
 export interface Task {
   readonly id: string;
   readonly kind: MediaKind;
@@ -146,33 +155,33 @@ export interface Task {
   readonly progress: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** When it came to its final state. */
+  /** When the task reached its final state. */
   readonly completedAtMs: number | undefined;
-  /** Of what failed, was cancelled or expired. */
+  /** Set if the task failed, was cancelled or expired. */
   readonly error: { readonly code: string; readonly message: string } | undefined;
-  /** Of what succeeded, at addresses that clients may open. */
+  /** Set if the task succeeded; at addresses that clients may open. */
   readonly results: readonly TaskResult[];
   readonly order: Order;
-  /** Of what succeeded. */
+  /** Set if the task succeeded. */
   readonly made: Made | undefined;
 }
 
 export interface TaskResult {
-  /** Signed, and expires. */
+  /** Signed; expires. */
   readonly url: string;
   readonly mediaType: string;
-  /** Only where the client wants the bytes in the answer. */
+  /** Only if the client wants the bytes in the answer. */
   readonly base64?: string;
 }
 
-/** A request that was read: the order, and how the client wants to be answered. */
+/** A parsed request: the order, and how to answer it. */
 export interface Submission {
   readonly order: Order;
-  /** The result is the answer; else the task's id is. */
+  /** The answer is the result; otherwise it is the task. */
   readonly waits: boolean;
-  /** How results stand in an answer that was waited for. */
+  /** Format of results in the answer to a client that waits. */
   readonly form: 'url' | 'base64';
-  /** Where the client wants to be told of the final state. */
+  /** Address for a callback about the final state. */
   readonly callbackUrl: string | undefined;
 }
 
@@ -183,5 +192,11 @@ export interface Shape {
   /** The answer to a submission. */
   submitted(task: Task): JsonObject;
   /** The answer to a query. */
-  told(task: Task): JsonObject;
+  render(task: Task): JsonObject;
+  /** The answer to the deletion of a final task. */
+  deleted(task: Pick<Task, 'id'>): JsonObject;
+  /** A deletion of an open task cancels and deletes it; absent: it stays as cancelled. */
+  readonly deletesCancelled?: true;
 }
+
+export type Adapters = ReadonlyMap<string, Adapter>;

@@ -1,84 +1,87 @@
-/** Images and videos as tasks: ordered by clients, made by vendors, kept by files, and paid once. */
-import { definePlugin, type Host, type Part } from '../../core/contract.ts';
-import { taskDesk, upstreamHealth } from '../../core/desk.ts';
-import { GuardedClient } from '../../core/guarded-get.ts';
-import {
-  accounts,
-  attempts,
-  call,
-  caller,
-  catalog,
-  database,
-  deposit,
-  deposits,
-  errorShape,
-  files,
-  model,
-  providers,
-  usageReport,
-} from '../../core/vocabulary.ts';
+/** Images and videos as asynchronous tasks: made by vendors, stored as files, charged once. */
+import type { Command } from '../../core/contract/commands.ts';
+import { definePlugin, type Host, type PluginInstance } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { accounts, caller } from '../common/domain/accounts.ts';
+import { taskAdmin } from '../common/domain/admin/tasks.ts';
+import { upstreamHealth } from '../common/domain/admin/upstreams.ts';
+import { attempts, call, usageReport } from '../common/domain/calls.ts';
+import { type Database, database } from '../common/domain/database.ts';
+import { errorShape } from '../common/domain/error-shape.ts';
+import { authorization, authorizations } from '../common/domain/ledger.ts';
+import { catalog, model } from '../common/domain/models.ts';
+import { files } from '../common/domain/stored-files.ts';
+import { providers } from '../common/domain/upstreams.ts';
+import { GuardedClient } from '../common/kit/guarded-fetch.ts';
 import { adapters } from './adapters/index.ts';
-import { Callbacks, callbackKey, callbackSecret, checkCallback } from './callbacks.ts';
-import { commandsOf } from './commands.ts';
+import { openTaskAdmin } from './admin/task-admin.ts';
 import { configSchema, type TaskConfig } from './config.ts';
-import { endpointsOf } from './endpoints.ts';
-import { Engine } from './engine.ts';
-import { ListQueries } from './list-queries.ts';
-import { Queries } from './queries.ts';
-import { imageTask, videoTask } from './shapes/index.ts';
-import { SqlTaskRows } from './sql-rows.ts';
-import type { Adapters } from './targets.ts';
-import { openTaskDesk } from './task-desk.ts';
-import type { Timing, Tools } from './tools.ts';
-import { openVendors } from './vendor.ts';
-import { viewOf } from './view.ts';
-import { fetcherOf } from './with-bytes.ts';
+import type { Adapters } from './contract.ts';
+import { Callbacks, callbackKey, callbackSecret, checkCallback } from './engine/callbacks.ts';
+import type { Timing, Tools } from './engine/dependencies.ts';
+import { DueWatch } from './engine/due-watch.ts';
+import { Engine } from './engine/engine.ts';
+import { nextDueMs } from './engine/leases.ts';
+import { fetcherOf } from './engine/reference-bytes.ts';
+import { tableOf } from './engine/sql.ts';
+import { SqlTaskRows } from './engine/sql-rows.ts';
+import { openVendors } from './engine/vendor.ts';
+import { endpointsOf } from './orders/endpoints.ts';
+import { ListQueries } from './orders/list-queries.ts';
+import { Queries } from './orders/queries.ts';
+import { imageTask, videoTask } from './orders/shapes/index.ts';
+import { viewOf } from './orders/view.ts';
 
 const turnIntervalMs = 250;
 const callbackIntervalMs = 500;
 const sweepIntervalMs = 600_000;
+const longestSleepMs = 5_000;
+/** Other processes share the tasks of one that has no worker free. */
+const longestSharedSleepMs = 1_000;
 const callbackBytes = 0;
 
 export default definePlugin<TaskConfig>({
   name: 'task-store',
   config: configSchema,
-  needs: [database, catalog, providers, deposits, files],
-  uses: [accounts, errorShape, upstreamHealth],
-  reads: [call, caller, model, deposit],
-  // No exchange of an order has attempts: the task has.
-  writes: [attempts, usageReport],
-  provides: [taskDesk],
+  services: {
+    requires: [database, catalog, providers, authorizations, files],
+    optional: [accounts, errorShape, upstreamHealth],
+    provides: [taskAdmin],
+  },
+  requires: [call, caller, model, authorization],
+  // Exchanges of orders have no attempts; the task has them.
+  sets: [attempts, usageReport],
   setup: (host, config) => setUpTasks(host, config, adapters),
 });
 
-/** The plugin's setup with vendors of the caller's choice. */
-export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapters): Promise<Part> {
-  const store = host.need(database);
+/** The plugin's setup with adapters of the caller's choice. */
+export async function setUpTasks(host: Host, config: TaskConfig, adapterMap: Adapters): Promise<PluginInstance> {
+  const store = host.get(database);
   await store.migrate('task-store', new URL('./migrations/', import.meta.url));
   const vendors = openVendors(host);
-  const references = new GuardedClient({
-    allowPrivate: config.references.allow_private,
-    maxBytes: config.references.limit,
-  });
+  const { allow_private: allowPrivate, limit: maxBytes } = config.references;
+  const references = new GuardedClient({ allowPrivate, maxBytes });
   const outside = new GuardedClient({ allowPrivate: config.callbacks.allow_private, maxBytes: callbackBytes });
+  const due = watchesOf(host, store);
   const tools: Tools = {
     store,
     rows: new SqlTaskRows(store),
-    deposits: host.need(deposits),
-    files: host.need(files),
-    catalog: host.need(catalog),
-    providers: host.need(providers),
+    authorizations: host.get(authorizations),
+    files: host.get(files),
+    catalog: host.get(catalog),
+    providers: host.get(providers),
     health: () => host.find(upstreamHealth),
-    adapters: spoken,
+    adapters: adapterMap,
     vendors,
     withBytes: fetcherOf(references),
     clock: host.clock,
     random: host.random,
     log: host.log,
     timing: timingOf(config),
+    onEnd: () => due.callbacks.changed(),
   };
-  host.provide(taskDesk, openTaskDesk(tools));
-  const engine = new Engine(tools, config.workers);
+  host.provide(taskAdmin, openTaskAdmin(tools));
+  const engine = new Engine(tools, config.workers, () => due.tasks.changed());
   const endpoints = endpointsOf({
     host,
     config,
@@ -91,25 +94,39 @@ export async function setUpTasks(host: Host, config: TaskConfig, spoken: Adapter
   const secret = () => callbackKey(store, config.callbacks.secret, host.random);
   return {
     endpoints,
-    applies: (endpoint) => endpoint.later === true && endpoints.includes(endpoint),
+    applies: (endpoint) => endpoint.deferred === true && endpoints.includes(endpoint),
     handle: (_exchange, next) => next(),
     commands: commandsOf(host, async (accountId) => callbackSecret(await secret(), accountId)),
     async start() {
-      const callbacks = new Callbacks({
-        ...tools,
-        post: (url, body, headers, signal) => outside.post(url, body, headers, signal),
-        word: (task) => (task.kind === 'image' ? imageTask : videoTask).told(viewOf(task, tools.files, undefined)),
-        secret: await secret(),
-        firstPauseMs: config.callbacks.pause,
-      });
-      host.every(turnIntervalMs, 'take tasks', () => engine.turn());
-      host.every(callbackIntervalMs, 'deliver callbacks', () => callbacks.turn());
+      const callbacks = callbacksBy(tools, outside, await secret(), config.callbacks.pause);
+      host.every(turnIntervalMs, 'take tasks', () => due.tasks.look(() => engine.turn()));
+      host.every(callbackIntervalMs, 'deliver callbacks', () => due.callbacks.look(() => callbacks.turn()));
       host.every(sweepIntervalMs, 'forget old tasks', () => tools.rows.deleteOld(config.retention));
     },
     async stop() {
       await engine.stop(config.drain);
       await Promise.all([vendors.close(), references.close(), outside.close()]);
     },
+  };
+}
+
+function callbacksBy(tools: Tools, outside: GuardedClient, secret: string, firstPauseMs: number): Callbacks {
+  return new Callbacks({
+    ...tools,
+    post: (url, body, headers, signal) => outside.post(url, body, headers, signal),
+    render: (task) => (task.kind === 'image' ? imageTask : videoTask).render(viewOf(task, tools.files, undefined)),
+    secret,
+    firstPauseMs,
+  });
+}
+
+/** When tasks and callbacks fall due. */
+function watchesOf({ clock }: Host, store: Database): { readonly tasks: DueWatch; readonly callbacks: DueWatch } {
+  const watch = (table: string, longestMs: number) =>
+    new DueWatch({ clock, longestMs, nextMs: () => nextDueMs(store.orm, tableOf(store, table)) });
+  return {
+    tasks: watch('tasks', store.shared === true ? longestSharedSleepMs : longestSleepMs),
+    callbacks: watch('task_callbacks', longestSleepMs),
   };
 }
 
@@ -123,4 +140,21 @@ function timingOf(config: TaskConfig): Timing {
     retryMs: config.retry.first,
     longestRetryMs: config.retry.longest,
   };
+}
+
+function commandsOf(host: Host, secretOf: (accountId: string) => Promise<string>): Command[] {
+  return [
+    {
+      name: 'callbacks secret',
+      summary: 'Shows the secret with which an account verifies its callbacks.',
+      arguments: ['<account>'],
+      async run({ account: name }) {
+        const account = await host.find(accounts)?.find(String(name));
+        if (account === undefined)
+          throw new GatewayError('not_found', `There is no account "${String(name)}".`, { field: 'account' });
+        const secret = await secretOf(account.id);
+        return { json: { account: account.name, secret }, text: secret };
+      },
+    },
+  ];
 }

@@ -2,12 +2,15 @@
  * What is said of a request in metrics and spans: the OpenTelemetry semantic conventions for generative AI where they have a
  * name, `gateway.…` where they have none. Nothing of a prompt, an answer, a key or an account is said.
  */
+
 import type { Attributes } from '@opentelemetry/api';
-import type { Exchange, Outcome } from '../../core/contract.ts';
-import { type Attempt, attempts, call, model, usageReport } from '../../core/vocabulary.ts';
+import type { Exchange, Outcome } from '../../core/contract/contract.ts';
+import { table } from '../../core/contract/table.ts';
+import { type Attempt, attempts, call, usageReport } from '../common/domain/calls.ts';
+import { model } from '../common/domain/models.ts';
 
 /** The conventions' operation by our protocol; the others are conversations. */
-const operations: Readonly<Record<string, string>> = { gemini: 'generate_content' };
+const operations: Readonly<Record<string, string>> = table({ gemini: 'generate_content' });
 
 /** Few values each: they are the series of a metric. */
 export function requestAttributes(exchange: Exchange, { status, error }: Outcome): Attributes {

@@ -1,5 +1,6 @@
 /** What an operator may set about metrics and traces. */
-import { duration, z } from '../../core/schema.ts';
+import { renamed } from '../../core/contract/renamed.ts';
+import { duration, z } from '../../core/contract/schema.ts';
 
 const address = z.string().transform((text, context) => {
   if (text === '') return undefined;
@@ -10,7 +11,7 @@ const address = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-export const telemetrySchema = z.strictObject({
+const settings = z.strictObject({
   listen: address
     .prefault('')
     .describe(
@@ -37,7 +38,9 @@ export const telemetrySchema = z.strictObject({
     .max(1)
     .default(1)
     .describe("Share of requests that are traced where no caller has decided it; needs a collector's address."),
-  pass_on: z.boolean().default(true).describe('Tell upstreams the trace (traceparent), for requests that are traced.'),
+  propagate: z.boolean().default(true).describe('Send the trace to upstreams (traceparent), for traced requests.'),
 });
+
+export const telemetrySchema = renamed(settings, { pass_on: 'propagate' });
 
 export type TelemetryConfig = z.output<typeof telemetrySchema>;

@@ -1,17 +1,12 @@
 /** The instruments: what is counted and measured, each under one name and unit. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
-import type { Exchange, Host, Outcome } from '../../core/contract.ts';
-import { moneyDesk } from '../../core/desk.ts';
-import {
-  attempts,
-  call,
-  type DepositCharge,
-  database,
-  model,
-  meter as moneyMeter,
-  usageReport,
-} from '../../core/vocabulary.ts';
+import type { Exchange, Host, Outcome } from '../../core/contract/contract.ts';
+import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { attempts, call, spendGuard as moneyMeter, usageReport } from '../common/domain/calls.ts';
+import { database } from '../common/domain/database.ts';
+import type { AuthorizationCharge } from '../common/domain/ledger.ts';
+import { model } from '../common/domain/models.ts';
 import { attemptAttributes, requestAttributes, tokensIn, tokensOut } from './attributes.ts';
 import { observeUpstreams } from './upstreams.ts';
 
@@ -32,7 +27,7 @@ export interface Meters {
   begun(): void;
   ended(exchange: Exchange, outcome: Outcome): void;
   /** A task has ended and was paid. */
-  charged(charge: DepositCharge): void;
+  charged(charge: AuthorizationCharge): void;
 }
 
 export function createMeters(meter: Meter, host: Host): Meters {
@@ -62,13 +57,13 @@ export function createMeters(meter: Meter, host: Host): Meters {
   const ownCost = meter.createCounter('gateway.own_cost.nano_usd', {
     description: 'What these cost the operator, as far as catalogue and price book know it.',
   });
-  const count = ({ model, provider, cost, own }: DepositCharge) => {
+  const count = ({ model, provider, cost, own }: AuthorizationCharge) => {
     // By model and upstream, not by account: accounts are without number.
     const labels = { 'gen_ai.request.model': model, 'gen_ai.provider.name': provider ?? 'none' };
     charged.add(Number(cost), labels);
     if (own !== undefined) ownCost.add(Number(own), labels);
   };
-  observeHouse(meter, host);
+  observeRuntime(meter, host);
   observeUpstreams(meter, host);
 
   return {
@@ -96,7 +91,7 @@ export function createMeters(meter: Meter, host: Host): Meters {
 }
 
 /** undefined: it was not charged. */
-function chargeOf(exchange: Exchange): DepositCharge | undefined {
+function chargeOf(exchange: Exchange): AuthorizationCharge | undefined {
   const amounts = exchange.find(moneyMeter)?.charged?.();
   if (amounts === undefined) return undefined;
   const provider = exchange.find(attempts)?.at(-1)?.provider;
@@ -104,7 +99,7 @@ function chargeOf(exchange: Exchange): DepositCharge | undefined {
 }
 
 /** What is true of the process, looked at when the metrics are asked for. */
-function observeHouse(meter: Meter, host: Host): void {
+function observeRuntime(meter: Meter, host: Host): void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   meter
@@ -134,7 +129,7 @@ function observeHouse(meter: Meter, host: Host): void {
     .addCallback(async (result) => {
       const own = (
         await host
-          .find(moneyDesk)
+          .find(ledgerQueries)
           ?.nodes()
           .catch(() => [])
       )?.find(({ self }) => self);

@@ -4,15 +4,17 @@ import {
   context,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import { type Exchange, type Outcome, upstreamRequest } from '../../core/contract.ts';
-import { type Attempt, attempts, model } from '../../core/vocabulary.ts';
+import { type Exchange, type Outcome, upstreamRequest } from '../../core/contract/contract.ts';
+import { type Attempt, attempts } from '../common/domain/calls.ts';
+import { model } from '../common/domain/models.ts';
 import { operationOf, spanAttributes } from './attributes.ts';
-import { readTraceParent, writeTraceParent } from './trace-parent.ts';
 
 export interface Tracing {
   /** To be ended with the exchange; undefined: this request is not traced. */
@@ -65,4 +67,29 @@ function attemptSpan(tracer: Tracer, attempt: Attempt, within: Context): void {
   const span = tracer.startSpan(`attempt ${name}`, { kind: SpanKind.CLIENT, startTime: startedAt, attributes }, within);
   if (result !== 'answered' && lost !== true) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(startedAt + (durationMs ?? 0));
+}
+
+// W3C trace context, level 1: https://www.w3.org/TR/trace-context/#traceparent-header
+const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** The caller's span; undefined where there is none or it is malformed, and then a new trace begins. */
+export function readTraceParent(text: string | undefined): SpanContext | undefined {
+  const match = text === undefined ? null : form.exec(text);
+  if (match === null) return undefined;
+  const [, version, traceId, spanId, flags, more] = match as unknown as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ];
+  // Version ff is forbidden, version 00 has no further members; later ones may.
+  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
+}
+
+export function writeTraceParent({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${(traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, '0')}`;
 }

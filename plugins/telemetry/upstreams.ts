@@ -1,7 +1,7 @@
 /** The instruments of upstreams: circuits, requests under way and waiting, keys, looked at when the metrics are asked for. */
 import type { Meter } from '@opentelemetry/api';
-import type { Host } from '../../core/contract.ts';
-import { type TargetView, type UpstreamView, upstreamDesk } from '../../core/desk.ts';
+import type { Host } from '../../core/contract/contract.ts';
+import { type TargetView, type UpstreamView, upstreamAdmin } from '../common/domain/admin/upstreams.ts';
 
 const circuits: Readonly<Record<TargetView['circuit'], number>> = { closed: 0, half_open: 1, open: 2 };
 
@@ -16,7 +16,7 @@ export function observeUpstreams(meter: Meter, host: Host): void {
   // One look for all of them.
   meter.addBatchObservableCallback(
     (result) => {
-      for (const view of host.find(upstreamDesk)?.list() ?? []) {
+      for (const view of host.find(upstreamAdmin)?.list() ?? []) {
         const { provider, room, targets = [] } = view;
         const attributes = { 'gen_ai.provider.name': provider };
         result.observe(inFlight, sum(targets), attributes);

@@ -1,8 +1,11 @@
-/** Opens one account with a key and some money on a gateway's first start, and says how to call it. */
-import { definePlugin } from '../../core/contract.ts';
-import { formatUsd } from '../../core/money.ts';
-import { usd, z } from '../../core/schema.ts';
-import { accounts, ledger, plans } from '../../core/vocabulary.ts';
+/** On the first start, creates an account with a key and credit, and prints how to call the gateway. */
+import { definePlugin } from '../../core/contract/contract.ts';
+import { z } from '../../core/contract/schema.ts';
+import { accounts } from '../common/domain/accounts.ts';
+import { ledger } from '../common/domain/ledger.ts';
+import { formatUsd } from '../common/domain/money.ts';
+import { usd } from '../common/domain/money-schema.ts';
+import { plans } from '../common/domain/plans.ts';
 
 export default definePlugin({
   name: 'welcome',
@@ -16,20 +19,19 @@ export default definePlugin({
       .describe('Environment variable that the printed first calls read the key from.'),
     model: z.string().default('gpt-5.4-mini').describe('Model that the printed first calls name.'),
   }),
-  needs: [accounts],
-  uses: [ledger, plans],
+  services: { requires: [accounts], optional: [ledger, plans] },
   setup(host, config) {
-    const people = host.need(accounts);
+    const accountService = host.get(accounts);
     return {
       async listening(origin) {
-        if (!host.crew.isFirst || (await people.list()).length > 0) return;
-        const account = await people.create(config.account, host.find(plans)?.default ?? 'default');
+        if (!host.processGroup.isFirst || (await accountService.list()).length > 0) return;
+        const account = await accountService.create(config.account, host.find(plans)?.default ?? 'default');
         await host.find(ledger)?.credit(account.id, config.credit, {
           kind: 'promotion',
           reason: 'welcome',
           reference: `welcome:${account.id}`,
         });
-        const { key } = await people.createKey(account.id, { name: 'first key' });
+        const { key } = await accountService.createKey(account.id, { name: 'first key' });
         const { variable, model } = config;
         const credit = formatUsd(config.credit);
         process.stdout.write(greeting({ gateway: host.gateway, origin, key, credit, variable, model }));

@@ -1,8 +1,8 @@
 /** Measures what a translated chunk of about 200 bytes costs, all protocols to all. Run: `npm run bench:codecs`. */
-import type { ReplyContext } from '../../plugins/protocol-convert/codec.ts';
-import { readFrame } from '../../plugins/protocol-convert/frame.ts';
+import type { ReplyContext } from '../../plugins/protocol-convert/canonical/codec.ts';
 import { protocolNamed } from '../../plugins/protocol-convert/protocols/index.ts';
-import { Translation } from '../../plugins/protocol-convert/translation.ts';
+import { readFrame } from '../../plugins/protocol-convert/relay/frame.ts';
+import { ResponseTranslation } from '../../plugins/protocol-convert/translate/response-mapping.ts';
 import { type Kind, kinds, names, type ProtocolName, wordsOf } from './words.ts';
 
 /** Chunks in one stream: some encoders keep the answer's text. */
@@ -30,11 +30,12 @@ const context = (client: ProtocolName): Omit<ReplyContext, 'usage'> => ({
     tools: [{ name: 'f', eager_input_streaming: true }],
   },
   createdAt: 1,
+  now: () => 2,
   seal: (keepsake) => keepsake,
 });
 
-function translation(client: ProtocolName, upstream: ProtocolName): Translation {
-  return new Translation({
+function translation(client: ProtocolName, upstream: ProtocolName): ResponseTranslation {
+  return new ResponseTranslation({
     client: protocolNamed(client)!.codec,
     upstream: protocolNamed(upstream)!.codec,
     way: { names: new Map(), wrapped: new Set() },
@@ -46,7 +47,7 @@ function translation(client: ProtocolName, upstream: ProtocolName): Translation 
   });
 }
 
-function take(stream: Translation, frame: Buffer): void {
+function take(stream: ResponseTranslation, frame: Buffer): void {
   stream.frame(frame, readFrame(frame));
 }
 
@@ -59,7 +60,7 @@ function frameOf(upstream: ProtocolName, kind: Kind): Buffer | undefined {
     : Buffer.from(delta(kind, words.slice(0, Math.max(16, frameBytes - empty.length - 6)))!);
 }
 
-/** Microseconds for one chunk, from the upstream's bytes to the client's; best of several rounds. */
+/** Processor time in microseconds for one chunk, from the upstream's bytes to the client's; best of several rounds. */
 function measure(client: ProtocolName, upstream: ProtocolName, kind: Kind, frame: Buffer): number {
   const head = wordsOf(upstream)
     .head(kind)
@@ -68,9 +69,10 @@ function measure(client: ProtocolName, upstream: ProtocolName, kind: Kind, frame
   for (let round = 0; round < rounds; round++) {
     const all = Array.from({ length: streams }, () => translation(client, upstream));
     for (const stream of all) for (const opening of head) take(stream, Buffer.from(opening));
-    const start = process.hrtime.bigint();
+    const start = process.cpuUsage();
     for (const stream of all) for (let count = 0; count < chunks; count++) take(stream, frame);
-    best = Math.min(best, Number(process.hrtime.bigint() - start) / 1_000 / streams / chunks);
+    const { user, system } = process.cpuUsage(start);
+    best = Math.min(best, (user + system) / streams / chunks);
   }
   return best;
 }

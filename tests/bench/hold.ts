@@ -1,15 +1,18 @@
 /** What a hold and its settlement cost beside the journal: `npm run bench:hold`. Prints nanoseconds for both together. */
-import { money, one, oneTool, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
-import { flatBook, type PriceBook, type PriceContext, PriceVersion } from '../../core/prices.ts';
-import type { Attempt, Model, UsageReport } from '../../core/vocabulary.ts';
-import { share } from '../../plugins/billing/absorbed.ts';
-import { Backlog } from '../../plugins/billing/backlog.ts';
-import { Desk, type DeskOptions } from '../../plugins/billing/desk.ts';
-import type { Funds } from '../../plugins/billing/funds.ts';
-import { departures, type Hold, type Terms } from '../../plugins/billing/hold.ts';
-import { attemptNotes, judge } from '../../plugins/billing/outcome.ts';
-import type { Pot } from '../../plugins/billing/pots.ts';
-import { Purses } from '../../plugins/billing/purses.ts';
+
+import type { GrantBalance } from '../../plugins/billing/grants/balances.ts';
+import type { Funds } from '../../plugins/billing/grants/funds.ts';
+import { Backlog } from '../../plugins/billing/ledger/backlog.ts';
+import { BalanceCache } from '../../plugins/billing/reservations/balance-cache.ts';
+import { type Hold, sentAttempts } from '../../plugins/billing/reservations/hold.ts';
+import { attemptNotes, judge } from '../../plugins/billing/reservations/outcome.ts';
+import { Reservations, type ReservationsOptions } from '../../plugins/billing/reservations/reservations.ts';
+import type { Terms } from '../../plugins/billing/reservations/terms.ts';
+import { share } from '../../plugins/billing/reservations/written-off.ts';
+import type { Attempt, UsageReport } from '../../plugins/common/domain/calls.ts';
+import type { Model } from '../../plugins/common/domain/models.ts';
+import { money, one, oneTool, parseRatio, parseUsd, type Ratio } from '../../plugins/common/domain/money.ts';
+import { flatBook, type PriceBook, type PriceContext, PriceVersion } from '../../plugins/common/domain/prices.ts';
 
 const runs = 200_000;
 const rounds = 9;
@@ -19,11 +22,11 @@ const now = 1_800_000_000_000;
 const clock = { now: () => now, monotonic: () => 0 } as never;
 
 /** Everything is as it serves, but what is appended to the journal goes nowhere. */
-async function busyDesk(funds: Funds): Promise<{ desk: Desk; turn: () => void }> {
+async function busyDesk(funds: Funds): Promise<{ desk: Reservations; turn: () => void }> {
   let sequence = 0;
   const slab = Buffer.alloc(callsOfTurn);
   const backlog = new Backlog(() => {});
-  const purses = new Purses({ clock, limit: 10, idleMs: 1_000, fundsOf: async () => funds });
+  const purses = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf: async () => funds });
   const purse = await purses.acquire('a');
   purse.upkeepAt = Number.POSITIVE_INFINITY;
   const written = { promise: Promise.resolve(), failed: false };
@@ -35,7 +38,7 @@ async function busyDesk(funds: Funds): Promise<{ desk: Desk; turn: () => void }>
     turn: () => written,
   };
   const rest = { flusher: { shutOut: false }, clock, log: {}, stepTokens: 4_096, backlogLimit: 1_000_000 };
-  const desk = new Desk({ journal, backlog, purses, ...rest } as unknown as DeskOptions);
+  const desk = new Reservations({ journal, backlog, purses, ...rest } as unknown as ReservationsOptions);
   const turn = () => {
     backlog.written(slab, 0, slab.length, sequence);
     backlog.take();
@@ -45,7 +48,7 @@ async function busyDesk(funds: Funds): Promise<{ desk: Desk; turn: () => void }>
 }
 
 const rich: Funds = { balance: parseUsd('900000000') };
-const potOf = (grantId: string, days: number): Pot => ({
+const potOf = (grantId: string, days: number): GrantBalance => ({
   grantId,
   remaining: parseUsd('1000000'),
   expiresAt: now + days * 86_400_000,
@@ -57,7 +60,7 @@ const potOf = (grantId: string, days: number): Pot => ({
 });
 const pooled: Funds = {
   ...rich,
-  pool: { pots: [potOf('one', 1), potOf('two', 20), potOf('three', 25)], spent: new Map([['x', money(5n)]]) },
+  pool: { grants: [potOf('one', 1), potOf('two', 20), potOf('three', 25)], spent: new Map([['x', money(5n)]]) },
 };
 
 const list = { input: parseUsd('2.5'), cache_read: parseUsd('0.25'), output: parseUsd('15') };
@@ -90,15 +93,15 @@ async function measure(name: string, { funds = rich, book = flat, context = {}, 
   const once = (index: number) => {
     const size = { inputTokens: 1_000 + (index & 1_023), outputTokens: 4_096 };
     const terms: Terms = { ...fixed, ...size, prices: book[0]!, context, ratio };
-    const hold = desk.hold(terms) as Hold;
+    const hold = desk.create(terms) as Hold;
     const attempts = [newAttempt()];
     void desk.sent(hold, attempts[0]);
     attempts[0]!.result = 'answered';
     const report = reportOf(index);
-    const sent = departures(hold);
+    const sent = sentAttempts(hold);
     const seen = { inputTokens: size.inputTokens, seenOutput: hold.seenOutput, unpaid: hold.unpaid };
     const verdict = judge({ attempts, sent, report, outcome: 'complete', ...seen });
-    desk.end(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
+    desk.settle(hold, verdict, share(attemptNotes(attempts, sent), attempts, verdict, terms));
     if (index % callsOfTurn === 0) turn();
   };
   for (let index = 0; index < runs; index++) once(index);

@@ -5,6 +5,7 @@ import { AnswerEnd } from './answer-end.ts';
 export interface Load {
   readonly port: number;
   readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
   readonly path: string;
   readonly connections: number;
@@ -20,8 +21,9 @@ export interface LoadResult {
 /** Runs for `seconds` and counts whole answers with status 200. */
 export async function run(load: Load): Promise<LoadResult> {
   const counts = { requests: 0, bytes: 0, failures: 0 };
+  const more = Object.entries(load.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
   const request = Buffer.from(
-    `POST ${load.path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${load.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
+    `POST ${load.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${more.join('')}authorization: Bearer ${load.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(load.body)}\r\n\r\n${load.body}`,
   );
   const sockets = Array.from({ length: load.connections }, () => keepAsking(load.port, request, counts));
   await new Promise((resolve) => setTimeout(resolve, load.seconds * 1_000));

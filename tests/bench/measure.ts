@@ -1,14 +1,12 @@
 /** Measures subjects in turn and prints what they cost as ratios. */
 import type { LoadResult } from './load.ts';
-import { load, processorMs, type Started } from './processes.ts';
+import { load, processorMs, type Started, settled } from './processes.ts';
 
 /** What is asked of whom. */
 export interface Subject {
   readonly started: Started;
   readonly path: string;
   readonly body: string;
-  /** It works in children, as nginx does. */
-  readonly withChildren?: boolean;
 }
 
 export interface Cost {
@@ -40,19 +38,20 @@ export async function compare(
 
 async function measure(
   name: string,
-  { started, path, body, withChildren = false }: Subject,
+  { started, path, body }: Subject,
   unitsPerRequest: number,
   connections: number,
   forSeconds: number,
 ): Promise<Cost> {
-  const { port, key } = started;
-  const before = processorMs(started, withChildren);
-  const result = await load<LoadResult>({ port, key, path, body, connections, seconds: forSeconds });
+  const { port, key, headers } = started;
+  const before = processorMs(started);
+  const result = await load<LoadResult>({ port, key, headers, path, body, connections, seconds: forSeconds });
+  if (started.isWhole) await settled(started);
   if (result.failures > 0) throw new Error(`${name}: ${result.failures} failures`);
   const units = result.requests * unitsPerRequest;
   return {
     perSecond: units / forSeconds,
-    microsecondsEach: ((processorMs(started, withChildren) - before) * 1_000) / units,
+    microsecondsEach: ((processorMs(started) - before) * 1_000) / units,
   };
 }
 

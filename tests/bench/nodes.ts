@@ -62,7 +62,7 @@ for (const nodes of [1, 2, 4]) {
   runs.push(run);
   console.log(
     `${nodes} processes: ${Math.round(run.perSecond)} calls/s, ${run.processorMs.toFixed(3)} ms of processor time each, ` +
-      `${run.failures} failures, ${run.overspent} holds beyond a balance, ${run.leases} leases left after the drain`,
+      `${run.failures} failures, ${run.overspent} charges beyond a balance, ${run.leases} leases left after the drain`,
   );
 }
 upstream.close();
@@ -97,7 +97,7 @@ async function measure(count: number): Promise<Run> {
     const requests = counts.reduce((sum, each) => sum + each.requests, 0);
     for (const node of fleet.nodes) await node.end('SIGTERM');
     const [row] = await fleet.rows<{ overspent: number; leases: number }>(
-      sql`select (select count(*)::int from ${fleet.table('ledger')} where kind in ('HOLD', 'EXTEND') and balance_after < 0) as overspent,
+      sql`select (select count(*)::int from ${fleet.table('ledger')} where kind = 'CHARGE' and balance_after < 0) as overspent,
             (select count(*)::int from ${fleet.table('leases')}) as leases`,
     );
     const failures = counts.reduce((sum, each) => sum + each.failures, 0);

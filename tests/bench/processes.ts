@@ -1,8 +1,10 @@
 /** Starts the processes of a benchmark, each on the core it belongs to, and reads what they cost. */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** The measured process alone; load, vendor and database share the other core. */
 export const measuredCore = '0';
@@ -15,10 +17,14 @@ export interface Started {
   readonly process: ChildProcess;
   readonly port: number;
   readonly key: string;
+  /** Its children and all of its threads stand on its core and count; otherwise those of the database do not. */
+  readonly isWhole?: boolean;
+  /** Headers that it needs beside the key. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Forks a module of this folder and waits for the port it reports. */
-export async function start(module: string, words: readonly string[], core: string): Promise<Started> {
+export async function start(module: string, words: readonly string[], core: string, isWhole = false): Promise<Started> {
   const child = fork(join(import.meta.dirname, module), words, {
     execArgv: nodeFlags,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -28,9 +34,9 @@ export async function start(module: string, words: readonly string[], core: stri
     child.once('message', (message) => resolve(message as { port: number }));
     child.once('exit', (code) => reject(new Error(`${module} ended with ${code}`)));
   });
-  for (const descendant of children(child.pid!)) pin(descendant, otherCore);
-  for (const { thread, ofDrivers } of threads(child.pid!)) if (ofDrivers) pin(thread, otherCore, '-pc');
-  return { process: child, port, key: key ?? 'none' };
+  for (const descendant of children(child.pid!)) pin(descendant, isWhole ? core : otherCore);
+  for (const { thread, ofDrivers } of threads(child.pid!)) if (ofDrivers && !isWhole) pin(thread, otherCore, '-pc');
+  return { process: child, port, key: key ?? 'none', isWhole };
 }
 
 export const hasNginx = existsSync('/usr/sbin/nginx');
@@ -49,9 +55,15 @@ export async function startNginx(upstreamPort: number): Promise<Started> {
          location / { proxy_pass http://vendor; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } } }`,
   );
   const child = spawn('/usr/sbin/nginx', ['-c', join(directory, 'nginx.conf'), '-p', directory], { stdio: 'ignore' });
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  for (const process of [child.pid!, ...children(child.pid!)]) pin(process, measuredCore);
-  return { process: child, port, key: 'none' };
+  await pause(500);
+  const started = { process: child, port, key: 'none', isWhole: true };
+  pinAll(started, measuredCore);
+  return started;
+}
+
+/** Puts a process and all that it has started on a core. */
+export function pinAll({ process: child }: Started, core: string): void {
+  for (const id of [child.pid!, ...children(child.pid!)]) pin(id, core);
 }
 
 /** Runs a load process, a module of this folder, on the other core and gives what it reports. */
@@ -64,20 +76,37 @@ export async function load<T>(options: object, module = 'load.ts'): Promise<T> {
   });
 }
 
+/** What a process answers when it is sent a message: a number of milliseconds. */
+export async function answerOf({ process: child }: Started): Promise<number> {
+  child.send('look');
+  const [milliseconds] = (await once(child, 'message')) as [number];
+  return milliseconds;
+}
+
 export function stop({ process: child }: Started): void {
   if (child.connected) child.disconnect();
   else child.kill('SIGQUIT');
 }
 
-/** Milliseconds of processor time that a process has used in all threads but those of the database drivers; nginx: in its workers too. */
-export function processorMs({ process: child }: Started, withChildren = false): number {
+/** Milliseconds of processor time that a process has used in all threads but those of the database drivers, or as a whole. */
+export function processorMs({ process: child, isWhole = false }: Started): number {
   let ticks = 0;
-  for (const id of [child.pid!, ...(withChildren ? children(child.pid!) : [])]) {
+  for (const id of [child.pid!, ...(isWhole ? children(child.pid!) : [])]) {
     for (const { stat, ofDrivers } of threads(id)) {
-      if (!ofDrivers) ticks += Number(stat[11]) + Number(stat[12]);
+      if (isWhole || !ofDrivers) ticks += Number(stat[11]) + Number(stat[12]);
     }
   }
   return ticks * 10;
+}
+
+/** Waits until a process has written what it had put off: it uses next to nothing, or ten seconds have passed. */
+export async function settled(started: Started): Promise<void> {
+  for (let used = processorMs(started), looks = 0; looks < 40; looks++) {
+    await pause(250);
+    const now = processorMs(started);
+    if (now - used <= 20) return;
+    used = now;
+  }
 }
 
 /** A process's threads: id, the fields of `stat` behind the name, and whether it is one that Node's worker_threads made. */
@@ -94,7 +123,7 @@ export function residentKiB({ process: child }: Started): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]);
 }
 
-function children(id: number): number[] {
+export function children(id: number): number[] {
   const direct = readFileSync(`/proc/${id}/task/${id}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
   return direct.flatMap((child) => [child, ...children(child)]);
 }

@@ -1,6 +1,7 @@
 /** What choosing a target and keeping its health cost a request: `npm run bench:route`. Prints nanoseconds for one request. */
-import type { Exchange, Fact, Outcome } from '../../core/contract.ts';
-import { type Call, type Conversation, call, conversation, type Model, model } from '../../core/vocabulary.ts';
+import type { ContextKey, Exchange, Outcome } from '../../core/contract/contract.ts';
+import { type Call, type Conversation, call, conversation } from '../../plugins/common/domain/calls.ts';
+import { type Model, model } from '../../plugins/common/domain/models.ts';
 import providersPlugin from '../../plugins/providers/index.ts';
 import routePlugin from '../../plugins/route/index.ts';
 import { fakeHost, okAnswer, setUp } from '../helpers/fakes.ts';
@@ -17,19 +18,19 @@ class LeanExchange {
   readonly request = { headers: {}, body: new Uint8Array(), bodyBytes: 10_000 };
   readonly #facts: unknown[] = [];
   readonly #deferred: ((outcome: Outcome) => unknown)[] = [];
-  get<T>(fact: Fact<T>): T {
+  get<T>(fact: ContextKey<T>): T {
     return this.#facts[fact.slot] as T;
   }
-  find<T>(fact: Fact<T>): T | undefined {
+  find<T>(fact: ContextKey<T>): T | undefined {
     return this.#facts[fact.slot] as T | undefined;
   }
-  set<T>(fact: Fact<T>, value: T): void {
+  set<T>(fact: ContextKey<T>, value: T): void {
     this.#facts[fact.slot] = value;
   }
   defer(work: (outcome: Outcome) => unknown): void {
     this.#deferred.push(work);
   }
-  beforeSend(): void {}
+  beforeFirstByte(): void {}
   end(): void {
     for (let work = this.#deferred.pop(); work !== undefined; work = this.#deferred.pop()) work(outcome);
   }
@@ -83,7 +84,7 @@ const cases: Record<string, [unknown, Record<string, object>, Conversation?]> = 
   'one target with four keys, a session by its opening of 2 KB': [{}, { a: many }, unnamed],
   'one target with one key and a bound': [{}, { a: { ...vendor, concurrency: 10 } }],
   'three targets in order': [{}, { a: vendor, b: vendor, c: vendor }],
-  'three targets, the fastest': [{ choose: 'fastest' }, { a: vendor, b: vendor, c: vendor }],
+  'three targets, the fastest': [{ strategy: 'fastest' }, { a: vendor, b: vendor, c: vendor }],
 };
 for (const [name, [section, vendors, told]] of Object.entries(cases))
   process.stdout.write(`${name}: ${await measure(section, vendors, told)} ns\n`);

@@ -1,9 +1,13 @@
 /** `npm run bench`: what the gateway costs beside a bare forwarder and nginx, as ratios within one run. The method is in README.md. */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { descriptorLimit } from '../../core/gateway/descriptors.ts';
 import { crowd } from './crowd.ts';
+import { reportFootprints } from './in-process/footprints.ts';
 import { compare, median, report, type Subject } from './measure.ts';
+import { startPeers } from './peers.ts';
 import {
+  answerOf,
   hasNginx,
   load,
   measuredCore,
@@ -29,13 +33,12 @@ const others: Record<string, Started> = {
   'bare forwarder': bare,
   'passthrough gateway': await start('gateway.ts', [String(upstream.port), 'passthrough'], measuredCore),
   ...(hasNginx ? { nginx: await startNginx(upstream.port) } : {}),
+  ...(await startPeers(upstream.port, modelOf('chat'))),
 };
 
 function subjects(body: string): Record<string, Subject> {
   const all = Object.entries({ ...others, 'main gateway': gateway });
-  return Object.fromEntries(
-    all.map(([name, started]) => [name, { started, path, body, withChildren: name === 'nginx' }]),
-  );
+  return Object.fromEntries(all.map(([name, started]) => [name, { started, path, body }]));
 }
 
 async function addedFirstByte(): Promise<void> {
@@ -53,7 +56,7 @@ async function addedFirstByte(): Promise<void> {
 
 /** The growth from `first` open streams to `first + count`: what a process grows by once is not the streams'. */
 async function idleStreams(first: number, count: number): Promise<void> {
-  const fresh = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore);
+  const fresh = await start('gateway.ts', [String(upstream.port), 'full', 'lag'], measuredCore);
   const sockets: Socket[] = [];
   const open = async (more: number) => {
     for (let index = 0; index < more; index++) {
@@ -68,8 +71,18 @@ async function idleStreams(first: number, count: number): Promise<void> {
   console.log(
     `\nMemory: ${(growth / count).toFixed(1)} KiB for each of ${count} open, silent streams beyond the first ${first} (growth of the resident set)`,
   );
+  await answerOf(fresh);
+  await pause(3_000);
+  console.log(
+    `  99 of 100 turns begin within ${(await answerOf(fresh)).toFixed(1)} ms while ${first + count} are open`,
+  );
   for (const socket of sockets) socket.destroy();
   stop(fresh);
+}
+
+/** As many silent streams as this process, the vendor and the gateway, which has two sockets for each, may open; at most 10,000. */
+function mostStreams(): number {
+  return Math.min(10_000, Math.floor(((descriptorLimit() ?? 20_000) - 1_000) / 2));
 }
 
 function openStream({ port, key }: Started): Socket {
@@ -83,9 +96,12 @@ function openStream({ port, key }: Started): Socket {
 }
 
 const chunks = 400;
-const only = process.env['BENCH_ONLY'] ?? 'whole,streams,translated,crowd,first-byte,memory';
+const only = process.env['BENCH_ONLY'] ?? 'in-process,whole,streams,translated,crowd,first-byte,memory';
+if (only.includes('in-process')) await reportFootprints(30_000);
 if (only.includes('whole')) {
-  const costs = await compare(subjects(whole), 1, 32);
+  const everything = await start('gateway.ts', [String(upstream.port), 'full'], measuredCore, true);
+  const costs = await compare({ ...subjects(whole), everything: { started: everything, path, body: whole } }, 1, 32);
+  stop(everything);
   report('Whole answers: 1 KB up, 0.8 KB down, 32 connections', costs, () => ['bare forwarder']);
 }
 if (only.includes('streams')) {
@@ -96,5 +112,5 @@ if (only.includes('streams')) {
 if (only.includes('translated')) await translatedStreams(gateway, chunks, prompt);
 if (only.includes('crowd')) await crowd(gateway, bare, upstream);
 if (only.includes('first-byte')) await addedFirstByte();
-if (only.includes('memory')) await idleStreams(1_000, 2_000);
+if (only.includes('memory')) await idleStreams(1_000, mostStreams() - 1_000);
 for (const started of [...Object.values(others), gateway, upstream]) stop(started);

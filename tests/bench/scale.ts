@@ -3,7 +3,6 @@
  * this run's own, idle and under load: statements, bytes of log, rows, counter scripts, connections. Counts and ratios, which
  * do not depend on how busy the machine is the way times do. docker/SCALING.md quotes them.
  */
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -12,28 +11,16 @@ import { type Customer, modelAt } from '../end-to-end/house.ts';
 import { startPostgres, type TestPostgres } from '../helpers/postgres.ts';
 import { startRedis, type TestRedis } from '../helpers/redis.ts';
 import { run as load } from './load.ts';
+import { startSlowVendor, vendorMs } from './slow-vendor.ts';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '8' } } });
 const seconds = Number(values.seconds);
 const idleSeconds = 5;
 const accountCount = 4;
 const connections = 16;
-const vendorMs = 25;
 
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'a'.repeat(900) }], max_tokens: 200 });
-const answer = JSON.stringify({
-  id: 'c',
-  object: 'chat.completion',
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'a'.repeat(120) }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 200, completion_tokens: 30, total_tokens: 230 },
-});
-const vendor = createServer({ keepAliveTimeout: 600_000 }, (request, reply) => {
-  request.resume();
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) };
-  setTimeout(() => reply.writeHead(200, headers).end(answer), vendorMs);
-});
-await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve));
+const vendor = await startSlowVendor();
 
 const tracked = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track=top'];
 const [postgres, redis] = await Promise.all([startPostgres(tracked), startRedis()]);
@@ -125,7 +112,7 @@ interface Report {
 function tell({ store: { schema } }: Fleet, { count, requests, atRest, begun, ended }: Report): void {
   const by = (name: keyof Snapshot, from: Snapshot, to: Snapshot) => to[name] - from[name];
   const one = (text: string) => Number(postgres.sql(text));
-  const spent = one(`select coalesce(sum(cost), 0) from "${schema}".usage`) / 1e9;
+  const spent = one(`select coalesce(sum(cost), 0) from "${schema}".calls`) / 1e9;
   const statements = by('statements', begun, ended);
   const bytesOf = (table: string) =>
     Math.round(one(`select pg_total_relation_size('"${schema}".${table}')`) / requests);
@@ -140,7 +127,7 @@ function tell({ store: { schema } }: Fleet, { count, requests, atRest, begun, en
     ['connections to PostgreSQL for each process', (connected / count).toFixed(0)],
     ['connections to Redis for each process', (redisClients() / count).toFixed(0)],
     ['bytes of write-ahead log for each request', (by('walBytes', begun, ended) / requests).toFixed(0)],
-    ...['ledger', 'usage', 'attempts', 'requests'].map((table): [string, string] => [
+    ...['ledger', 'calls', 'requests'].map((table): [string, string] => [
       `bytes of ${table} for each request`,
       `${bytesOf(table)}`,
     ]),

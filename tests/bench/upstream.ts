@@ -38,21 +38,60 @@ const scripts = Object.fromEntries(
   }),
 ) as Record<ProtocolName, Script>;
 
-const whole = Buffer.from(
-  JSON.stringify({
+const words = 'x'.repeat(600);
+const usage = { input_tokens: 100, output_tokens: 200 };
+const wholes: Record<ProtocolName, object> = {
+  chat: {
     id: 'chatcmpl-1',
     object: 'chat.completion',
     created: 1,
     model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(600) }, finish_reason: 'stop' }],
+    choices: [{ index: 0, message: { role: 'assistant', content: words }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 100, completion_tokens: 200, total_tokens: 300 },
-  }),
-);
+  },
+  messages: {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: words }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage,
+  },
+  responses: {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    model: 'm',
+    status: 'completed',
+    output: [
+      {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', annotations: [], logprobs: [], text: words }],
+      },
+    ],
+    usage: { ...usage, total_tokens: 300 },
+  },
+  gemini: {
+    candidates: [{ content: { parts: [{ text: words }], role: 'model' }, index: 0, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 200, totalTokenCount: 300 },
+    modelVersion: 'm',
+    responseId: 'r1',
+  },
+};
+/** Answers that are not streamed. */
+const whole = Object.fromEntries(
+  Object.entries(wholes).map(([name, answer]) => [name, Buffer.from(JSON.stringify(answer))]),
+) as Record<ProtocolName, Buffer>;
 
-function scriptFor(path: string): Script {
-  if (path.startsWith('/v1/chat/')) return scripts.chat;
-  if (path.startsWith('/v1/messages')) return scripts.messages;
-  return path.startsWith('/v1/responses') ? scripts.responses : scripts.gemini;
+function protocolOf(path: string): ProtocolName {
+  if (path.startsWith('/v1/chat/')) return 'chat';
+  if (path.startsWith('/v1/messages')) return 'messages';
+  return path.startsWith('/v1/responses') ? 'responses' : 'gemini';
 }
 
 /** Writes as fast as it is taken, four chunks in each turn: a burst would be glued together on the way. */
@@ -88,11 +127,12 @@ const server = createServer((incoming, outgoing) => {
     const body = Buffer.concat(parts).toString('latin1');
     const wanted = /chunks=(\d+)( paced)?/.exec(body);
     if (wanted === null && !body.includes('"hold')) {
-      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length });
-      outgoing.end(whole);
+      const answer = whole[protocolOf(incoming.url!)];
+      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length });
+      outgoing.end(answer);
       return;
     }
-    const script = scriptFor(incoming.url!);
+    const script = scripts[protocolOf(incoming.url!)];
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
     outgoing.write(script.head);
     if (wanted === null) return;

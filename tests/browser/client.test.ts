@@ -27,7 +27,7 @@ test('somebody signs up and finds themselves at home', { skip }, async () => {
   await page.context().close();
 });
 
-test('a wrong password is told as such, and the address bar cannot send anybody elsewhere', { skip }, async () => {
+test('a wrong password is reported, and the address bar cannot redirect to another site', { skip }, async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/sign-in?next=//evil.example/`);
   await page.getByLabel('E-mail address').fill('ada@example.test');
@@ -116,7 +116,7 @@ test('a plan is bought from the balance', { skip }, async () => {
   await card.getByRole('button', { name: 'Buy' }).click();
   const dialog = page.getByRole('dialog', { name: `Buy the plan ${plan}?` });
   await dialog.getByRole('button', { name: 'Buy' }).click();
-  // Either it is bought, or the balance is told not to cover it: the dialog shows which.
+  // Either it is bought, or the dialog says that the balance does not cover it.
   await page.getByText(`You are on the plan ${plan}.`).or(dialog.getByRole('alert')).first().waitFor();
   await page.context().close();
 });
@@ -153,7 +153,7 @@ test('tasks show their state, and one that waits is cancelled', {
   await page.context().close();
 });
 
-test('the playground streams an answer, and a wrong key is told', {
+test('the playground streams an answer, and reports a wrong key', {
   skip: skip || (process.env['CONSOLE_URL'] !== undefined && 'needs money and a model'),
 }, async () => {
   const page = await stage.page();

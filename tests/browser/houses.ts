@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fillDirectory } from '../helpers/template.ts';
+import { fillMigrated } from '../helpers/migrated.ts';
 
 export interface House {
   /** Scheme and host. */
@@ -32,10 +32,10 @@ export async function openStandIn(): Promise<House> {
 /** The demo gateway in a process of its own, with an embedded database and the sandbox for a vendor. */
 export async function openDemo(): Promise<House> {
   const directory = await mkdtemp(join(tmpdir(), 'console-demo-'));
-  await fillDirectory(directory);
+  await fillMigrated(directory, 'config/demo.yaml', { PORT: '0', DATA_DIR: directory });
   const port = await freePort();
   const env = { PORT: String(port), DATA_DIR: directory };
-  const args = ['core/main.ts', 'serve', 'config/demo.yaml'];
+  const args = ['core/process/main.ts', 'serve', 'config/demo.yaml'];
   const { child, printed } = await started(args, env, /"msg":"listening"/);
   const origin = `http://localhost:${port}`;
   const token = await operatorToken(origin, /\/console\/first\?token=([\w%-]+)/.exec(printed)![1]!);

@@ -25,7 +25,7 @@ test('a code fills the balance, and the header follows', { skip }, async () => {
   await page.locator('.balance-chip', { hasText: '$5.00' }).waitFor();
 });
 
-test('the playground makes a key for itself, streams an answer and tells what it cost', { skip }, async () => {
+test('the playground makes its own key, streams an answer and shows its cost', { skip }, async () => {
   await page.goto(`${stage.origin}/console/playground`);
   await page.getByRole('button', { name: 'Make a key for this session' }).click();
   const field = page.getByRole('textbox', { name: 'Key' });

@@ -1,7 +1,7 @@
 /** Kept bodies and recordings in a real browser: shown by a click, as text, to operators alone; begun and ended with a reason. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { bodyDesk } from '../../core/desk.ts';
+import { recordedBodies } from '../../plugins/common/domain/admin/recorded-bodies.ts';
 import { findingsOf } from './looks.ts';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
@@ -44,7 +44,7 @@ test('an auditor sees the story and no way to its bodies', { skip: cannotRun }, 
 test('a recording is begun for what the filters name, is seen by all operators, and is stopped', {
   skip: cannotRun,
 }, async () => {
-  const desk = stage.house.find(bodyDesk)!;
+  const desk = stage.house.find(recordedBodies)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests?model=claude-sonnet-5');
   await page.getByRole('button', { name: 'Record bodies' }).click();

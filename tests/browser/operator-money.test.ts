@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { parseUsd } from '../../core/money.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
@@ -31,9 +31,9 @@ test('an operator finds an account, credits it, and the ledger has the row', { s
   await page.getByText('$12.345678901 was credited.').waitFor();
   await page.getByRole('tab', { name: 'Ledger' }).click();
   const row = page.getByRole('row', { name: /paid by bank transfer/ });
-  await row.getByText('+$12.34').waitFor();
+  await row.getByText('+$12.345678901').waitFor();
   const written = stage.house.world.ledger.find(({ reason }) => reason === 'paid by bank transfer')!;
-  assert.equal(written.amount, parseUsd('12.345678901'));
+  assert.equal(written.change, parseUsd('12.345678901'));
   assert.equal(written.accountId, account('ada-labs').id);
 });
 
@@ -69,7 +69,7 @@ test('a debit that the balance does not cover is refused in words, and pressing 
   await page.getByText('$0.25 was taken.').waitFor();
   const taken = stage.house.world.ledger.filter(({ reason }) => reason === 'a correction');
   assert.deepEqual(
-    taken.map(({ amount }) => amount),
+    taken.map(({ change }) => change),
     [parseUsd('-0.25')],
   );
 });

@@ -32,7 +32,7 @@ test('every page can be read and used by everybody, and is no wider than the win
   assert.deepEqual(findings, []);
 });
 
-test('pages are told in Chinese too, without a text that was forgotten', { skip: cannotRun }, async () => {
+test('pages are shown in Chinese too, with no text missing', { skip: cannotRun }, async () => {
   const page = await stage.page('operator', { locale: 'zh-CN' });
   for (const path of ['monitor', 'upstreams', 'money', 'codes', 'people']) {
     await page.goto(`/console/admin/${path}`);

@@ -52,7 +52,7 @@ async function confirm(button: string, reason = 'a test'): Promise<void> {
   await page.getByLabel('Why?').waitFor({ state: 'detached' });
 }
 
-test('the operator signs in and credits an account, whose ledger has the row', { skip: cannotRun }, async () => {
+test('the operator signs in and credits an account, and its ledger has the row', { skip: cannotRun }, async () => {
   await page.goto('/console/sign-in');
   await page.getByLabel(/mail/i).fill(operator.email);
   await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
@@ -151,7 +151,9 @@ test('a fault in the file is marked at its line and cannot be saved', { skip: ca
   await page.getByText(/^Unchanged/).waitFor();
 });
 
-test('the books agree, this node is there, and the audit log tells it all', { skip: cannotRun }, async () => {
+test('the ledger reconciles, this node is listed, and the audit log has every change', {
+  skip: cannotRun,
+}, async () => {
   await page.goto('/console/admin/money');
   await page.getByRole('button', { name: 'Reconcile' }).click();
   await page.getByRole('status').getByText('The books agree').waitFor();

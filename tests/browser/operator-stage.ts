@@ -6,11 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { configDesk } from '../../core/desk.ts';
+import { configFiles } from '../../core/contract/config-files.ts';
 import type { Role } from '../../plugins/console/actor.ts';
 import { createApi } from '../../plugins/console/api/index.ts';
 import { Files } from '../../plugins/console/files.ts';
-import { type FakeConsole, fakeConsole } from '../plugins/console/fake-desks.ts';
+import { type FakeConsole, fakeConsole } from '../plugins/console/fake-console.ts';
 import { launchBrowser, noBrowser } from './chromium.ts';
 
 const web = new URL('../../plugins/console/web/', import.meta.url);
@@ -51,7 +51,7 @@ export async function startStage(): Promise<Stage> {
       page.setDefaultTimeout(40_000);
       page.on('pageerror', ({ message }) => complaints.push(message));
       page.on('console', (message) => {
-        // Without a socket the pages ask by themselves; that is told to nobody but the browser's own log.
+        // Without a socket the pages poll; only the browser's own log reports that.
         if (message.type() === 'error' && !/WebSocket/.test(message.text())) complaints.push(message.text());
       });
       return page;
@@ -66,9 +66,9 @@ export async function startStage(): Promise<Stage> {
 
 /** The stand-in's file is small, but what may stand in it is what may stand in a real one. */
 function giveSchema({ host }: FakeConsole): void {
-  const desk = host.need(configDesk);
+  const desk = host.get(configFiles);
   const schema = JSON.parse(readFileSync(new URL('../../config/schema.json', import.meta.url), 'utf8')) as object;
-  host.provide(configDesk, { ...desk, view: async () => ({ ...(await desk.view()), schema }) });
+  host.provide(configFiles, { ...desk, view: async () => ({ ...(await desk.view()), schema }) });
 }
 
 /** Builds the pages where a source is newer than what was built. */

@@ -1,7 +1,7 @@
 /** What an operator sees of traffic and does about upstreams and tasks, in a real browser. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { upstreamDesk } from '../../core/desk.ts';
+import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { cannotRun, type Stage, startStage } from './operator-stage.ts';
 
 let stage: Stage;
@@ -12,11 +12,11 @@ after(() => stage?.stop());
 
 const upstream = (name: string) =>
   stage.house
-    .find(upstreamDesk)!
+    .find(upstreamAdmin)!
     .list()
     .find(({ provider }) => provider === name)!;
 
-test('the monitor shows figures whose links open their requests', { skip: cannotRun }, async () => {
+test('the monitor’s figures link to their requests', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
   await page.getByText('Requests per second').waitFor();
@@ -30,7 +30,7 @@ test('the monitor shows figures whose links open their requests', { skip: cannot
   assert.equal(await page.getByRole('row', { name: /200 Succeeded/ }).count(), 0);
 });
 
-test('groups of the monitor are told by upstream, and as a file', { skip: cannotRun }, async () => {
+test('the monitor groups by upstream, and exports a file', { skip: cannotRun }, async () => {
   const page = await stage.page();
   await page.goto('/console/admin/monitor?span=30d');
   await page.getByRole('tab', { name: 'By upstream' }).click();
@@ -61,7 +61,7 @@ test('filters of requests stand in the address, come back with it, and a row ope
   assert.doesNotMatch(page.url(), /open=/);
 });
 
-test('a request is opened by the id that a client tells, and an unknown one says so', { skip: cannotRun }, async () => {
+test('a request opens by its id, and an unknown id is reported', { skip: cannotRun }, async () => {
   const { id } = stage.house.world.requests.at(-1)!;
   const page = await stage.page();
   await page.goto('/console/admin/requests');
@@ -106,7 +106,7 @@ test('models of an upstream tell their circuits, failures and times, and waking 
   await page.goto('/console/admin/upstreams?state=failing');
   const card = page.getByTestId('upstream-google');
   await card.getByText('Models fail').waitFor();
-  await card.getByText('12 of 40 · nobody waits').waitFor();
+  await card.getByText('12 of 40 · none waiting').waitFor();
   await card.getByText('Open', { exact: true }).waitFor();
   await card.getByText(/tried again in 0:0\d/).waitFor();
   await card.getByText('it failed too often and is passed over', { exact: false }).waitFor();

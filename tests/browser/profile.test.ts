@@ -60,7 +60,7 @@ test('a new name stands in the header at once, and sessions are listed', { skip 
   await page.context().close();
 });
 
-test('nobody is shown a page of somebody: they are sent to sign in, and back', { skip }, async () => {
+test('without a session, every page leads to the sign-in and back', { skip }, async () => {
   const page = await stage.stranger();
   await page.goto(`${stage.origin}/console/usage?period=7d`);
   await page.waitForURL(/sign-in\?next=/);

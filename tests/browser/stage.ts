@@ -23,7 +23,7 @@ export interface Stage {
   readonly origin: string;
   /** A page of a client who is signed in. What the browser complains of is gathered in `complaints`. */
   page(options?: BrowserContextOptions): Promise<Page>;
-  /** A page of nobody. */
+  /** A page without a sign-in. */
   stranger(options?: BrowserContextOptions): Promise<Page>;
   readonly complaints: string[];
   /** A code that brings so many dollars. */
@@ -83,7 +83,7 @@ async function open(browser: Browser, options: BrowserContextOptions | undefined
   page.setDefaultTimeout(40_000);
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
-    // What does not load is told as an error as well; that is for each test to judge.
+    // A failed load is reported as an error as well; each test judges that itself.
     const matters = /Content.Security.Policy|^\w*Error\b/i.test(message.text());
     if (message.type() === 'error' && matters) complaints.push(message.text().slice(0, 500));
   });

@@ -19,7 +19,7 @@ export interface Offer {
   readonly custom?: boolean;
 }
 
-export interface Schema {
+interface Schema {
   readonly type?: string | undefined;
   readonly properties?: Readonly<Record<string, Schema>> | undefined;
 }

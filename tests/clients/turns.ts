@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RowQueue } from '../../plugins/request-log/queue.ts';
+import { beatMs } from '../../plugins/request-log/queue.ts';
 import { type Customer, modelAt } from '../end-to-end/house.ts';
 import { reported, signature } from './agent.ts';
 import { type Ground, startGround } from './ground.ts';
@@ -136,7 +136,7 @@ async function openScene(protocol: ProtocolName): Promise<Scene> {
       const before = [...ground.handed];
       const prompt = `Read the file ${file} and tell me what it says.`;
       const finished = await run(client, directory, { prompt, origin: ground.origin, key });
-      await pause(2 * RowQueue.flushIntervalMs);
+      await pause(2 * beatMs);
       const rows = (await house.rows<RequestRow>('requests')).filter(({ account_id }) => account_id === accountId);
       return { finished, secret, rows, handed: ground.handed.map((count, index) => count - before[index]!) };
     },

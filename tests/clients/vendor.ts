@@ -32,7 +32,7 @@ export interface Speech {
 const speeches: Readonly<Record<ProtocolName, Speech>> = { chat, responses, messages, gemini };
 
 /** One request that reached the vendor, and what became of it. */
-export interface Exchanged {
+interface Exchanged {
   readonly path: string;
   readonly body: Json;
   readonly status: number;

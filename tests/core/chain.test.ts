@@ -1,19 +1,20 @@
 /** The compiled onion: when a request is opened, and how an endpoint that answers by itself may still forward. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compileChain, type Seat } from '../../core/chain.ts';
-import { type Answer, defineFact, type Endpoint, type Plugin } from '../../core/contract.ts';
-import type { LiveExchange } from '../../core/exchange.ts';
-import { z } from '../../core/schema.ts';
+import { defineContextKey, type Endpoint, type Plugin } from '../../core/contract/contract.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { z } from '../../core/contract/schema.ts';
+import { compileChain, type InstalledPlugin } from '../../core/http/chain.ts';
+import type { LiveExchange } from '../../core/http/exchange.ts';
 import { fakeExchange, okAnswer } from '../helpers/fakes.ts';
 
-const asked = defineFact<string>('asked');
+const asked = defineContextKey<string>('asked');
 
-function reader(seen: string[]): Seat {
-  const plugin = { name: 'reader', config: z.strictObject({}), reads: [asked], setup: () => ({}) } as Plugin;
+function reader(seen: string[]): InstalledPlugin {
+  const plugin = { name: 'reader', config: z.strictObject({}), requires: [asked], setup: () => ({}) } as Plugin;
   return {
     plugin,
-    part: {
+    instance: {
       applies: () => true,
       handle: (exchange, next) => {
         seen.push(exchange.get(asked));
@@ -23,8 +24,8 @@ function reader(seen: string[]): Seat {
   };
 }
 
-function run(endpoint: Partial<Endpoint>, seats: Seat[], forward: () => Promise<Answer>): Promise<Answer> {
-  const whole = { method: 'POST', path: '/', operation: 'x', states: [asked], ...endpoint } as Endpoint;
+function run(endpoint: Partial<Endpoint>, seats: InstalledPlugin[], forward: () => Promise<Answer>): Promise<Answer> {
+  const whole = { method: 'POST', path: '/', operation: 'x', setsOnOpen: [asked], ...endpoint } as Endpoint;
   const chain = compileChain(whole, seats, async () => {}, forward);
   return chain(fakeExchange({ endpoint: whole }) as unknown as LiveExchange);
 }
@@ -52,14 +53,38 @@ test('an opening that fails late keeps everybody below from running', async () =
   assert.deepEqual(seen, []);
 });
 
+test('only a plugin that retries calls next twice, and what throws below rejects', async () => {
+  const seat = (retries?: true): InstalledPlugin => ({
+    plugin: { name: 'twice', config: z.strictObject({}), retries, setup: () => ({}) } as unknown as Plugin,
+    instance: { applies: () => true, handle: (_exchange, next) => next().catch(() => next()) },
+  });
+  const broken: InstalledPlugin = {
+    plugin: { name: 'broken', config: z.strictObject({}), setup: () => ({}) } as Plugin,
+    instance: {
+      applies: () => true,
+      handle: () => {
+        throw new Error('thrown, not rejected');
+      },
+    },
+  };
+  await assert.rejects(
+    run({ setsOnOpen: [] }, [seat(true), broken], async () => okAnswer),
+    /thrown, not rejected/,
+  );
+  await assert.rejects(
+    run({ setsOnOpen: [] }, [seat(), broken], async () => okAnswer),
+    /"twice" called next\(\) twice/,
+  );
+});
+
 test('an endpoint that answers by itself forwards only when it asks for it', async () => {
   let forwarded = 0;
   const forward = async () => {
     forwarded++;
     return { ...okAnswer, body: 'from the upstream' };
   };
-  const own = await run({ handle: () => okAnswer, states: [] }, [], forward);
+  const own = await run({ handle: () => okAnswer, setsOnOpen: [] }, [], forward);
   assert.deepEqual([own.body, forwarded], ['{}', 0]);
-  const handed = await run({ handle: (_exchange, next) => next(), states: [] }, [], forward);
+  const handed = await run({ handle: (_exchange, next) => next(), setsOnOpen: [] }, [], forward);
   assert.deepEqual([handed.body, forwarded], ['from the upstream', 1]);
 });

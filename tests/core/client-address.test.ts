@@ -1,7 +1,7 @@
 /** Whose word is taken for where a request comes from. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clientAddress, isAddressRange, trustedProxies } from '../../core/client-address.ts';
+import { clientAddress, isAddressRange, trustedProxies } from '../../core/http/client-address.ts';
 
 const trusted = trustedProxies(['10.0.0.0/8', '192.0.2.7', 'fd00::/8']);
 
@@ -13,7 +13,7 @@ test('a peer that is not trusted cannot speak for others', () => {
   assert.equal(clientAddress('203.0.113.5', '198.51.100.1', trusted), '203.0.113.5');
 });
 
-test('a trusted proxy tells who called it', () => {
+test('a trusted proxy names the client', () => {
   assert.equal(clientAddress('10.1.2.3', '203.0.113.9', trusted), '203.0.113.9');
   assert.equal(clientAddress('::ffff:10.1.2.3', '2001:db8::1', trusted), '2001:db8::1');
   assert.equal(clientAddress('fd00::1', '[2001:db8::1]:443', trusted), '2001:db8::1');

@@ -1,15 +1,15 @@
-/** Gateway files: include, environment, strictness, and problems told all at once with file and line. */
+/** Gateway files: include, environment, strictness, and all problems with file and line. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { boot } from '../../core/boot.ts';
-import { ConfigError, readGatewayFile } from '../../core/config.ts';
-import { loadYaml } from '../../core/yaml.ts';
+import { boot } from '../../core/gateway/boot.ts';
+import { ConfigError, readGatewayFile } from '../../core/gateway/config.ts';
+import { loadYaml } from '../../core/gateway/yaml.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 function write(files: Record<string, string>): string {
-  const directory = mkdtempSync(join(tmpdir(), 'config-'));
+  const directory = temporaryDirectory('config-');
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
   return directory;
 }
@@ -36,6 +36,47 @@ test('variables are filled in, defaults stand in for unset and empty ones, text 
   assert.deepEqual(values, { a: 'one', b: 'fallback', c: 'xoney', d: '8080', e: true });
 });
 
+test('the value of a variable stays in its place, whatever it is made of', () => {
+  const directory = write({ 'main.yaml': 'a: ${A}\nb: { c: "${A}", d: ["${A}"] }\nplugins: [one]\n' });
+  for (const crafted of [
+    'x\nplugins: [passthrough]\n',
+    '"}\nplugins: []\n#',
+    "' }\nplugins: []",
+    '&a [*a]',
+    '*a',
+    '!!binary AAAA',
+    '${B}',
+    '{ plugins: [] }',
+    '- plugins',
+    '<<: { plugins: [] }',
+    '__proto__: { plugins: [] }',
+    '\u2028plugins: []\u0085plugins: []',
+    '...\n---\nplugins: []',
+  ]) {
+    const { values, problems } = loadYaml(join(directory, 'main.yaml'), { A: crafted, B: 'secret' });
+    assert.deepEqual(problems, []);
+    assert.deepEqual(values, { a: crafted, b: { c: crafted, d: [crafted] }, plugins: ['one'] }, crafted);
+  }
+});
+
+for (const [what, text] of [
+  ['a file', '__proto__: { plugins: [passthrough], listen: 1 }\ngateway: test\n'],
+  ['a section', 'gateway: test\nauth: { "__proto__": { public: [chat] } }\n'],
+  ['a merged section', 'base: &b { __proto__: { public: [chat] } }\nauth: { <<: *b }\n'],
+  ['an escaped key', 'auth: { "\\x5f_proto__": { public: [chat] } }\n'],
+] as const) {
+  test(`${what} with the key "__proto__" is refused, and nothing of it is taken up`, () => {
+    const directory = write({ 'under.yaml': text, 'main.yaml': 'include: under.yaml\nauth: { carriers: [] }\n' });
+    for (const file of ['under.yaml', 'main.yaml']) {
+      const { values, problems } = loadYaml(join(directory, file), {});
+      assert.match(problems.map(({ where, message }) => `${where} ${message}`).join(), /under\.yaml:\d .*"__proto__"/);
+      const auth = (values['auth'] ?? {}) as Record<string, unknown>;
+      if (file === 'main.yaml') assert.deepEqual([values['plugins'], auth['public']], [undefined, undefined]);
+    }
+    assert.equal(({} as Record<string, unknown>)['plugins'], undefined);
+  });
+}
+
 test('an anchor that is overridden keeps the other members of what it stands for', () => {
   const directory = write({ 'main.yaml': 'base: &b { x: 1, y: 2 }\nother: { <<: *b, y: 3 }\nsame: *b\n' });
   const { values } = loadYaml(join(directory, 'main.yaml'), {});
@@ -48,7 +89,7 @@ test('a file that includes itself is a problem, not a hang', () => {
   assert.match(loadYaml(join(directory, 'a.yaml'), {}).problems[0]!.message, /included by itself/);
 });
 
-test('every missing variable and every bad setting is told at once, with file and line', () => {
+test('every missing variable and every bad setting is reported, with file and line', () => {
   const directory = write({
     'shared.yaml': 'server:\n  body_limit: much\n',
     'main.yaml': 'include: shared.yaml\ngateway: main\nplugins: [passthrough]\nlog: ${NOT_SET}\nlisten: 99999\n',
@@ -79,7 +120,7 @@ test('an unknown setting of a plugin and an unknown section are refused by name'
   });
 });
 
-test('what may have several forms is told by what is wrong in the form that was meant', async () => {
+test('a value with several forms is refused by the problem of the form that was meant', async () => {
   const prices = [
     '{ input: 1e-9, output: 1 }',
     '{ input: 1, output: 1, service: { fast: 0 } }',
@@ -100,14 +141,14 @@ test('what may have several forms is told by what is wrong in the form that was 
         'models.m1.price.service.fast: "0" is not a positive ratio with at most six decimals',
         'models.m2.price.image.1k: "much" is not an amount of USD with at most nine decimals',
         'models.m3.price.0.output: "much" is not an amount of USD with at most nine decimals',
-        'models.m4.price: must be "free" or a mapping or a list',
+        'models.m4.price: must be "free" or a mapping (name: value) or a list such as [one, two]',
       ],
     );
     return true;
   });
 });
 
-test('a plugin that cannot be found is told with the line that lists it', async () => {
+test('a plugin that cannot be found is reported with the line that lists it', async () => {
   const directory = write({ 'main.yaml': 'gateway: main\nplugins:\n  - no-such-plugin\n' });
   await assert.rejects(
     boot(join(directory, 'main.yaml'), { mode: 'check' }),

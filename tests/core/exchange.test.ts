@@ -1,10 +1,16 @@
-/** What becomes of an exchange whose client leaves. */
+/** Exchanges after their client disconnects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '../../core/clock.ts';
-import { defineFact, type Endpoint, type Outcome, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { deadlinePassed, LiveExchange } from '../../core/exchange.ts';
+import {
+  defineContextKey,
+  type Endpoint,
+  type Outcome,
+  type UpstreamRequest,
+  upstreamRequest,
+} from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { systemClock } from '../../core/gateway/system.ts';
+import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
 
 function exchange(outlives: boolean): LiveExchange {
   const endpoint: Endpoint = { method: 'POST', path: '/', operation: 'x' };
@@ -16,23 +22,23 @@ function exchange(outlives: boolean): LiveExchange {
     undefined as never,
     systemClock,
   );
-  if (outlives) live.outlive({ longestMs: 1_000, maxBytes: 100 });
+  if (outlives) live.continueAfterDisconnect({ longestMs: 1_000, maxBytes: 100 });
   return live;
 }
 
 test('all stops when the client leaves', () => {
   const live = exchange(false);
-  live.hasSent = true;
-  live.leave(0);
+  live.attemptSent = true;
+  live.disconnect(0);
   assert.equal(live.aborted?.kind, 'client_left');
   assert.ok(live.signal.aborted);
 });
 
 test('what was sent for an exchange that outlives its client goes on, until its deadline', () => {
   const live = exchange(true);
-  live.hasSent = true;
-  live.leave(0);
-  assert.equal(live.left?.kind, 'client_left');
+  live.attemptSent = true;
+  live.disconnect(0);
+  assert.equal(live.clientDisconnected?.kind, 'client_left');
   assert.ok(!live.signal.aborted);
   live.abort(deadlinePassed());
   assert.equal(live.aborted?.kind, 'upstream_timeout');
@@ -40,7 +46,7 @@ test('what was sent for an exchange that outlives its client goes on, until its 
 
 test('what was not sent yet is not sent any more', () => {
   const live = exchange(true);
-  live.leave(0);
+  live.disconnect(0);
   assert.equal(live.aborted?.kind, 'client_left');
 });
 
@@ -50,15 +56,15 @@ test('what goes on without its client ends with its time and its bytes', () => {
     [500, 101],
   ] as const) {
     const live = exchange(true);
-    live.hasSent = true;
-    live.leave(0);
-    assert.ok(live.readsOn(1_000, 0));
-    assert.ok(!live.readsOn(now, bytes));
+    live.attemptSent = true;
+    live.disconnect(0);
+    assert.ok(live.shouldKeepReading(1_000, 0));
+    assert.ok(!live.shouldKeepReading(now, bytes));
     assert.equal(live.aborted?.kind, 'client_left');
   }
 });
 
-const mark = defineFact<string>('mark');
+const mark = defineContextKey<string>('mark');
 const outrun = () => new GatewayError('client_left', 'Another one was first.');
 const drained = { drain: { longestMs: 100, maxBytes: 100 } } as UpstreamRequest;
 
@@ -78,7 +84,7 @@ test('branches begin with the facts of their exchange, keep their own, and one b
   assert.equal(live.get(mark), 'later');
 });
 
-test('what waits for the moment before sending is told which branch sends', async () => {
+test('beforeSend hooks get the branch that sends', async () => {
   const live = exchange(false);
   const seen: (string | undefined)[] = [];
   live.beforeSend((sending) => void seen.push(sending.find(mark)));
@@ -118,31 +124,31 @@ function racing(first: UpstreamRequest, second: UpstreamRequest) {
   const [one, other] = [live.fork(), live.fork()];
   one.set(upstreamRequest, first);
   other.set(upstreamRequest, second);
-  one.hasSent = true;
-  other.hasSent = true;
+  one.attemptSent = true;
+  other.attemptSent = true;
   return { live, one, other };
 }
 
-test('while several run it is the first by whose bounds the answer is read on without the client', () => {
+test('of several branches the first one has the bounds after a disconnect', () => {
   for (const [first, second, goesOn] of [
     [drained, {} as UpstreamRequest, true],
     [{} as UpstreamRequest, drained, false],
   ] as const) {
     const { live, other } = racing(first, second);
-    live.leave(0);
+    live.disconnect(0);
     assert.deepEqual([live.aborted === undefined, other.aborted === undefined], [goesOn, goesOn]);
-    assert.equal(other.left?.kind, goesOn ? 'client_left' : undefined);
+    assert.equal(other.clientDisconnected?.kind, goesOn ? 'client_left' : undefined);
   }
 });
 
-test('one that was told to stop is no longer the one by whose bounds the answer is read on', () => {
+test('the bounds of a stopped branch do not count', () => {
   for (const [first, second, goesOn] of [
     [drained, {} as UpstreamRequest, false],
     [{} as UpstreamRequest, drained, true],
   ] as const) {
     const { live, one, other } = racing(first, second);
     one.stop(outrun());
-    live.leave(0);
+    live.disconnect(0);
     assert.deepEqual([live.aborted === undefined, other.aborted === undefined], [goesOn, goesOn]);
   }
 });

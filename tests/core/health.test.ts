@@ -12,8 +12,8 @@ let gateway: TestGateway;
 
 /** A plugin that says of itself what it was told by `POST /say`. */
 const source = () => `
-import { definePlugin } from '${pathToFileURL('core/contract.ts')}';
-import { z } from '${pathToFileURL('core/schema.ts')}';
+import { definePlugin } from '${pathToFileURL('core/contract/contract.ts')}';
+import { z } from '${pathToFileURL('core/contract/schema.ts')}';
 let said = {};
 export default definePlugin({
   name: 'moody',

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createLog, describeError } from '../../core/log.ts';
-import { maskSecrets } from '../../core/secret.ts';
+import { DrizzleQueryError } from 'drizzle-orm';
+import { markPassing } from '../../core/contract/errors.ts';
+import { maskSecrets } from '../../core/contract/secret.ts';
+import { createLog, describeError } from '../../core/gateway/log.ts';
 
 const secrets = [
   'sk-gw-2ZipLQ8AXdWMZ3pre9oyXm8ZQkWn2S1hb5ogJvsJHS03NiQ1e',
@@ -42,18 +44,55 @@ test('lines of every level are masked; a record is written as it is given', () =
   assert.deepEqual(JSON.parse(lines[4]!), { level: 'info', msg: 'request', model: 'm' });
 });
 
-test('an error is told with its cause and without the values of its statement', () => {
-  const cause = Object.assign(new Error('no such table'), { code: '42P01' });
-  const error = new Error('Failed query: insert into t values ($1)\nparams: the pepper', { cause });
-  const told = JSON.stringify(describeError(error));
-  assert.match(told, /Failed query/);
-  assert.match(told, /42P01/);
-  assert.doesNotMatch(told, /the pepper/);
+test('of a failed statement the log has what the database said and where it was asked, no statement, no values', async () => {
+  const cause = Object.assign(new Error('no such table'), { code: '42P01', query: 'insert into t values ($1)' });
+  const error = await failing(cause);
+  const { message, code, stack, ...more } = describeError(error) as Record<string, unknown>;
+  assert.deepEqual({ message, code, more }, { message: 'no such table', code: '42P01', more: { name: 'Error' } });
+  assert.match(String(stack), /^ {4}at failing .*log\.test/);
+  const wrapped = JSON.stringify(describeError(new Error('the ledger failed', { cause: error })));
+  assert.match(wrapped, /the ledger failed.*42P01/);
+  assert.doesNotMatch(wrapped, /insert|pepper|params/);
 });
 
-test('a reader that falls behind gets whole lines and is told how many were dropped; memory stays bounded', async () => {
+/** As the query builder does it: the values may have line ends of their own. */
+async function failing(cause: Error): Promise<Error> {
+  return new DrizzleQueryError('insert into t\nvalues ($1)', ['the\npepper\n    at home'], cause);
+}
+
+test('a failure that passes is told at once and then twice a minute, by its sentence and work, without a stack', () => {
+  const lines: string[] = [];
+  let now = 0;
+  const log = createLog('info', (line) => void lines.push(line), undefined, { monotonic: () => now });
+  const away = new DrizzleQueryError('select 1', [], markPassing(Object.assign(new Error('gone'), { code: 'EPIPE' })));
+  for (; now < 60_000; now += 250) {
+    log.error({ error: away, work: 'write rows' }, 'regular work failed');
+    log.warn({ error: away }, 'a key could not be read');
+    log.warn({ error: new Error('another') }, 'this does not pass');
+  }
+  const told = lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.equal(told.filter(({ msg }) => msg === 'this does not pass').length, 240);
+  const failures = told.filter(({ msg }) => msg !== 'this does not pass');
+  const error = { name: 'Error', message: 'gone', code: 'EPIPE' };
+  assert.deepEqual(
+    failures.map(({ msg, error, times }) => ({ msg, error, times })),
+    [undefined, 119].flatMap((times) => [
+      { msg: 'regular work failed', error, times },
+      { msg: 'a key could not be read', error, times },
+    ]),
+  );
+  log.error({ error: away, work: 'read rows' }, 'regular work failed');
+  now += 8_000;
+  log.error({ error: away, work: 'write rows' }, 'regular work failed');
+  log.info({ ends: 'regular work failed', work: 'write rows' }, 'regular work succeeds again');
+  log.error({ error: away, work: 'write rows' }, 'regular work failed');
+  log.error({ error: away, work: 'write rows' }, 'regular work failed');
+  assert.equal(lines.length, 4, 'other work, and another outage, are told at once');
+});
+
+test('a reader that falls behind gets whole lines and the number of dropped ones; memory stays bounded', async () => {
   const script = `
-    import { createLog } from './core/log.ts';
+    import { createLog } from './core/gateway/log.ts';
     const log = createLog('info');
     const row = JSON.stringify({ text: 'x'.repeat(1000) });
     let left = 40;

@@ -15,7 +15,7 @@ import {
   timesExactly,
   timesRatio,
   unitPrice,
-} from '../../core/money.ts';
+} from '../../plugins/common/domain/money.ts';
 import {
   maxCount,
   type Price,
@@ -24,7 +24,7 @@ import {
   toolClasses,
   type Usage,
   usageClasses,
-} from '../../core/usage.ts';
+} from '../../plugins/common/domain/usage.ts';
 
 /** The sum by the book: every class at its own or its stand-in's price, times ratio, rounded once, half up. */
 function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {

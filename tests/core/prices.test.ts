@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cost, costBound, formatUsd, parseRatio, parseUsd, type Ratio } from '../../core/money.ts';
+import { cost, costBound, formatUsd, parseRatio, parseUsd, type Ratio } from '../../plugins/common/domain/money.ts';
 import {
   changesFrom,
   flatBook,
@@ -11,8 +11,8 @@ import {
   PriceVersion,
   priceFor,
   versionAt,
-} from '../../core/prices.ts';
-import { type Price, promptTokens, tokenClasses, type Usage, usageClasses } from '../../core/usage.ts';
+} from '../../plugins/common/domain/prices.ts';
+import { type Price, promptTokens, tokenClasses, type Usage, usageClasses } from '../../plugins/common/domain/usage.ts';
 
 const usd = (classes: Record<string, string>): Price =>
   Object.fromEntries(Object.entries(classes).map(([name, text]) => [name, parseUsd(text)]));
@@ -205,7 +205,7 @@ const books = fc.record({ base: prices, tiers });
 const asked = fc.subarray([...serviceNames]);
 const servicesOf = (names: readonly string[]) => Object.fromEntries(names.map((name, index) => [`kind${index}`, name]));
 
-test('what a usage is charged agrees with fractions that are reduced by nobody', () => {
+test('what a usage is charged agrees with unreduced fractions', () => {
   fc.assert(
     fc.property(books, usages, asked, ratios, (written, usage, names, ratio) => {
       const { price } = new PriceVersion({ name: 'v', ...written }).priced(0, usage, { services: servicesOf(names) });

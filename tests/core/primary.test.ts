@@ -1,4 +1,4 @@
-/** A primary whose gateway keeps nothing: its workers are replaced, reloaded, killed and stopped without any database. */
+/** A primary of a gateway without storage: workers are replaced, reloaded, killed and stopped without a database. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ test('a worker that is killed has a successor', async () => {
   assert.equal(await ask('plain'), '1');
 });
 
-test('a worker that is told to end has one too', async () => {
+test('a worker that ends on SIGTERM has one too', async () => {
   process.kill(lastPid(), 'SIGTERM');
   await until(() => count('a worker serves') === 4);
   assert.equal(await ask('plain'), '1');

@@ -14,7 +14,7 @@ test('SIGHUP takes up what is good, refuses what is broken, and neither ends the
   write('first', 1);
   writeFileSync(fileOf('second'), 'gateway: second\nplugins: [passthrough]\npassthrough: { up: 1 }\n');
   child.kill('SIGHUP');
-  await until(() => written().includes('in force') && written().includes('what ran goes on'));
+  await until(() => written().includes('in force') && written().includes('the running configuration stays'));
   assert.match(written(), /"gateway":"second".*second\.yaml:3/);
   assert.deepEqual([await ask('first'), await ask('second')], ['1', '0']);
   write('second', 1);
@@ -23,7 +23,7 @@ test('SIGHUP takes up what is good, refuses what is broken, and neither ends the
   assert.equal(await ask('second'), '1');
 });
 
-test('SIGUSR2, which is for those who have workers, does not end it', async () => {
+test('SIGUSR2 does not end a process without workers', async () => {
   child.kill('SIGUSR2');
   await until(() => written().includes('without --workers'));
   assert.equal(await ask('second'), '1');

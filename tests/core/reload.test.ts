@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ConfigCheck } from '../../core/desk.ts';
+import type { ConfigCheck } from '../../core/contract/config-files.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 
 /** Vendors that answer with their own name, at once or when they are let. */
@@ -37,8 +37,9 @@ const fileOf = ({ directory }: TestGateway) => join(directory, 'gateway.yaml');
 const write = (gateway: TestGateway, text: string) => writeFile(fileOf(gateway), text);
 const ask = async ({ origin }: TestGateway, path = '/') => (await fetch(`${origin}${path}a`)).text();
 
-test('a reload takes the new section up for who comes, and lets who is under way finish as he began', async () => {
+test('a reload applies to new exchanges; running ones end with the old section', async (context) => {
   const gateway = await startGateway(yaml('one'));
+  context.after(() => gateway.stop());
   try {
     const slow = fetch(`${gateway.origin}/slow`).then((answer) => answer.text());
     while (held.length === 0) await pause(5);
@@ -55,8 +56,9 @@ test('a reload takes the new section up for who comes, and lets who is under way
   }
 });
 
-test('a file that cannot run is refused with its line, and what ran goes on', async () => {
+test('a file that cannot run is refused with its line, and the running configuration stays', async (context) => {
   const gateway = await startGateway(yaml('one'));
+  context.after(() => gateway.stop());
   try {
     const broken: [string, RegExp, number][] = [
       [yaml('two').replace('upstream:', 'upstraem:'), /passthrough\.upstraem: there is no such setting/, 4],
@@ -79,7 +81,11 @@ test('a file that cannot run is refused with its line, and what ran goes on', as
       assert.deepEqual(changes, []);
       assert.equal(await ask(gateway), 'one');
     }
-    assert(gateway.lines.some((line) => line.includes('are refused, what ran goes on') && line.includes('upstraem')));
+    assert(
+      gateway.lines.some(
+        (line) => line.includes('are refused; the running configuration stays') && line.includes('upstraem'),
+      ),
+    );
     await write(gateway, yaml('two'));
     await gateway.gateway.reload();
     assert.equal(await ask(gateway), 'two');
@@ -88,8 +94,9 @@ test('a file that cannot run is refused with its line, and what ran goes on', as
   }
 });
 
-test('what needs a restart is named and left as it is; the rest is taken up all the same', async () => {
+test('what needs a restart is named and left as it is; the rest is taken up all the same', async (context) => {
   const gateway = await startGateway(yaml('one'));
+  context.after(() => gateway.stop());
   try {
     const more = 'schema: other\nserver: { header_limit: 1KB, drain: { grace: 0s } }\nlog: error\n';
     await write(
@@ -120,8 +127,9 @@ test('what needs a restart is named and left as it is; the rest is taken up all 
   }
 });
 
-test('limits of the server hold for who comes next', async () => {
+test('limits of the server apply to new requests', async (context) => {
   const gateway = await startGateway(yaml('one'));
+  context.after(() => gateway.stop());
   const status = async (bytes: number) =>
     (await fetch(`${gateway.origin}/a`, { method: 'POST', body: 'x'.repeat(bytes) })).status;
   try {
@@ -140,10 +148,11 @@ test('limits of the server hold for who comes next', async () => {
   }
 });
 
-test('with reload: watch a file is taken up when it is written, renamed into place, or was included', async () => {
+test('with reload: watch a file is taken up when it is written, renamed into place, or was included', async (context) => {
   const gateway = await startGateway(`${yaml('one')}reload: watch\n`);
+  context.after(() => gateway.stop());
   const answers = async (expected: string) => {
-    for (let tries = 0; tries < 60 && (await ask(gateway)) !== expected; tries++) await pause(50);
+    for (let tries = 0; tries < 1_200 && (await ask(gateway)) !== expected; tries++) await pause(50);
     assert.equal(await ask(gateway), expected);
   };
   try {
@@ -163,6 +172,56 @@ test('with reload: watch a file is taken up when it is written, renamed into pla
     await write(gateway, yaml('one'));
     await pause(800);
     assert.equal(await ask(gateway), 'two', 'the file has said that it is no longer watched');
+  } finally {
+    await gateway.stop();
+  }
+});
+
+for (const [what, halfOf] of [
+  // Valid in itself, but with another address.
+  [
+    'ends within a line',
+    (text: string) => text.slice(0, text.indexOf('" }\n', text.indexOf('passthrough: {')) - 1) + '" }',
+  ],
+  ['is empty', () => ''],
+  ['is the beginning of what it was', (_text: string, before: string) => before.slice(0, before.indexOf('log:'))],
+] as const) {
+  test(`with reload: watch a file that ${what} while it is written is taken up when the rest is there`, async (context) => {
+    const first = `${yaml('one')}reload: watch\nlog: debug\n`;
+    const gateway = await startGateway(first);
+    context.after(() => gateway.stop());
+    try {
+      const before = await readFile(fileOf(gateway), 'utf8');
+      const next = before.replace(upstream('one'), upstream('two'));
+      await write(gateway, halfOf(next, before));
+      await pause(1_200);
+      assert.equal(await ask(gateway), 'one');
+      assert.deepEqual(
+        gateway.lines.filter((line) => line.includes('changed files')),
+        [],
+      );
+      await write(gateway, next);
+      for (let tries = 0; tries < 60 && (await ask(gateway)) !== 'two'; tries++) await pause(50);
+      assert.equal(await ask(gateway), 'two');
+    } finally {
+      await gateway.stop();
+    }
+  });
+}
+
+test('a reload by hand of half a file holds as a whole or not at all', async (context) => {
+  const gateway = await startGateway(yaml('one'));
+  context.after(() => gateway.stop());
+  try {
+    const before = await readFile(fileOf(gateway), 'utf8');
+    const next = before.replace(upstream('one'), upstream('two'));
+    for (let end = 0; end < next.length; end += 3) {
+      await write(gateway, next.slice(0, end));
+      const { problems } = await gateway.gateway.reload();
+      if (problems.length > 0) assert.match(await ask(gateway), /^one$/, `at ${end}`);
+      await write(gateway, before);
+      await gateway.gateway.reload();
+    }
   } finally {
     await gateway.stop();
   }

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { belonging, seedOf, weightedBelonging } from '../../core/rendezvous.ts';
+import { affinity, seedOf, weightedAffinity } from '../../plugins/common/kit/rendezvous.ts';
 
 const sessions = Array.from({ length: 6_000 }, (_, index) => seedOf(`session ${index}`));
 
 function nearest(
   session: number,
   places: readonly string[],
-  score = belonging as (session: number, place: number, name: string) => number,
+  score = affinity as (session: number, place: number, name: string) => number,
 ): string {
   return places.reduce((best, place) => {
     return score(session, seedOf(place), place) > score(session, seedOf(best), best) ? place : best;
@@ -28,7 +28,7 @@ test('places that are named alike get even shares', () => {
 
 test('weights share the sessions out, and without weight there is none', () => {
   const weights: Record<string, number> = { a: 6, b: 3, c: 1, d: 0 };
-  const got = shares(Object.keys(weights), (session, place, name) => weightedBelonging(session, place, weights[name]!));
+  const got = shares(Object.keys(weights), (session, place, name) => weightedAffinity(session, place, weights[name]!));
   for (const [index, wanted] of [0.6, 0.3, 0.1, 0].entries())
     assert.ok(Math.abs(got[index]! - wanted) < 0.03, `${got[index]} instead of ${wanted}`);
   assert.equal(got[3], 0);
@@ -46,11 +46,11 @@ test('when a place goes its sessions alone move', () => {
 test('scores lie between 0 and 1, and are the same wherever they are made', () => {
   fc.assert(
     fc.property(fc.nat(2 ** 32 - 1), fc.nat(2 ** 32 - 1), (session, place) => {
-      const score = belonging(session, place);
+      const score = affinity(session, place);
       assert.ok(score > 0 && score < 1);
-      assert.equal(score, belonging(session, place));
+      assert.equal(score, affinity(session, place));
     }),
   );
   // Processes of two versions serve side by side while one takes the other's place.
-  assert.equal(belonging(seedOf('session'), seedOf('place')), 0.13958942785393447);
+  assert.equal(affinity(seedOf('session'), seedOf('place')), 0.13958942785393447);
 });

@@ -1,8 +1,8 @@
-/** Paths as clients write them, and whose words an error is told in that came to no endpoint. */
+/** Paths as clients write them, and the endpoint that renders the error of a request without one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Endpoint } from '../../core/contract.ts';
-import { createRouter, withoutDoubledVersion } from '../../core/router.ts';
+import type { Endpoint } from '../../core/contract/contract.ts';
+import { createRouter, matchRoute } from '../../core/http/router.ts';
 
 const run = () => Promise.reject(new Error('not run'));
 const endpoint = (method: Endpoint['method'], path: string): Endpoint => ({ method, path, operation: path });
@@ -13,9 +13,10 @@ const router = createRouter(
     endpoint('GET', '/v1/models/:model'),
     endpoint('POST', '/v1beta/models/*'),
   ].map((given) => ({ endpoint: given, run })),
+  ['/v1', '/v1beta', '/v1alpha'],
 );
 
-test('a version in the base address and one of the client: the second one counts', () => {
+test('of two path prefixes the second one counts', () => {
   for (const [written, meant] of [
     ['/v1/v1/messages', '/v1/messages'],
     ['/v1/v1beta/models/m:generateContent', '/v1beta/models/m:generateContent'],
@@ -25,14 +26,37 @@ test('a version in the base address and one of the client: the second one counts
     ['/v1/models', '/v1/models'],
     ['/v1beta/models/v1', '/v1beta/models/v1'],
     ['/v2/v1/models', '/v2/v1/models'],
+    ['/v1/v1models', '/v1/v1models'],
+    ['/v1x/v1/models', '/v1x/v1/models'],
+    ['/v1/v1', '/v1'],
     ['/v1', '/v1'],
     ['/', '/'],
   ] as const) {
-    assert.equal(withoutDoubledVersion(written), meant);
+    assert.equal(router.normalize(written), meant);
   }
 });
 
-test('HEAD is answered wherever GET is, and told of', () => {
+test('a router without path prefixes drops and suggests none', () => {
+  const plain = createRouter([{ endpoint: endpoint('POST', '/v1/messages'), run }]);
+  assert.equal(plain.normalize('/v1/v1/messages'), '/v1/v1/messages');
+  assert.equal(plain.suggest('POST', '/messages'), undefined);
+});
+
+test('a path without its prefix is refused with the address that has an endpoint', () => {
+  for (const [method, path, suggested] of [
+    ['POST', '/messages', '/v1/messages'],
+    ['GET', '/messages', '/v1/messages'],
+    ['GET', '/models/m', '/v1/models/m'],
+    ['POST', '/models/m/x', '/v1beta/models/m/x'],
+    ['POST', '/embeddings', undefined],
+  ] as const) {
+    assert.equal(router.suggest(method, path), suggested);
+    const hint = suggested === undefined ? '' : ` Did you mean ${suggested}?`;
+    assert.throws(() => matchRoute(router, method, path), { message: `There is nothing at ${method} ${path}.${hint}` });
+  }
+});
+
+test('HEAD is answered, and listed, wherever GET is', () => {
   const found = router.find('HEAD', '/v1/models');
   assert.ok(found !== undefined && 'route' in found && found.route.endpoint.path === '/v1/models');
   assert.deepEqual(router.find('POST', '/v1/models'), ['GET', 'HEAD']);

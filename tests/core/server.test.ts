@@ -62,8 +62,9 @@ test('a body above the limit is refused with 413, declared or not', async () => 
   );
 });
 
-test('bodies that together exceed the budget are refused with 503 and the budget is given back', async () => {
+test('bodies that together exceed the budget are refused with 503 and the budget is given back', async (context) => {
   const small = await startGateway(passthrough(', bodies_in_flight: 90KB'));
+  context.after(() => small.stop());
   behaviour = (incoming, outgoing) => {
     incoming.resume();
     setTimeout(() => outgoing.end('ok'), 150);
@@ -100,6 +101,12 @@ test('two Host headers, absolute targets and too many headers are refused', asyn
   assert.match(firstLine(await raw(`GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${many}\r\n`)), / 431 /);
 });
 
+test('HTTP versions but 1.0 and 1.1 are refused: for them the rules of Host and of lengths were not made', async () => {
+  for (const line of ['GET /a', 'GET /a HTTP/0.9', 'GET /a HTTP/2.0', 'POST /a HTTP/2.0'])
+    for (const headers of ['', 'Connection: close\r\n', 'Host: a\r\nHost: b\r\nConnection: close\r\n'])
+      assert.match(firstLine(await raw(`${line}\r\n${headers}\r\n`)), / 400 /, line);
+});
+
 test('what is no HTTP gets a 400, a head that is too large a 431', async () => {
   assert.match(firstLine(await raw('HELO\r\n\r\n')), / 400 /);
   assert.match(firstLine(await raw(`GET / HTTP/1.1\r\nHost: a\r\nx: ${'y'.repeat(80_000)}\r\n\r\n`)), / 431 /);
@@ -111,8 +118,9 @@ test('what is no HTTP gets a 400, a head that is too large a 431', async () => {
   );
 });
 
-test('a request that does not arrive in time gets a 408', async () => {
+test('a request that does not arrive in time gets a 408', async (context) => {
   const hasty = await startGateway(passthrough(', request_timeout: 300ms'));
+  context.after(() => hasty.stop());
   assert.match(
     firstLine(await raw('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc', hasty.origin)),
     / 408 /,
@@ -146,11 +154,10 @@ test('what Node would refuse without a word is refused with one', async () => {
   assert.match(firstLine(await raw('GET /a HTTP/1.0\r\n\r\n')), / 200 /);
 });
 
-test('HEAD /, GET / and HEAD /api/hello answer 200 without a key; health and readiness too', async () => {
+test('HEAD /, GET /, health and readiness answer 200 without a key', async () => {
   for (const [method, path] of [
     ['HEAD', '/'],
     ['GET', '/'],
-    ['HEAD', '/api/hello'],
     ['GET', '/healthz'],
     ['GET', '/readyz'],
   ]) {
@@ -237,8 +244,9 @@ test('a slow reader slows the upstream down instead of filling memory', async ()
   socket.destroy();
 });
 
-test('drain: readiness fails, the running stream goes on to its end, nothing is dropped', async () => {
+test('drain: readiness fails, the running stream goes on to its end, nothing is dropped', async (context) => {
   const stopping = await startGateway(passthrough());
+  context.after(() => stopping.stop());
   behaviour = (_incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
     let count = 0;
@@ -259,8 +267,9 @@ test('drain: readiness fails, the running stream goes on to its end, nothing is 
   await assert.rejects(fetch(`${stopping.origin}/healthz`));
 });
 
-test('drain: what runs past the deadline is ended', async () => {
+test('drain: what runs past the deadline is ended', async (context) => {
   const stopping = await startGateway(passthrough());
+  context.after(() => stopping.stop());
   behaviour = (_incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'text/event-stream' });
     outgoing.write('data: 1\n\n');
@@ -271,8 +280,9 @@ test('drain: what runs past the deadline is ended', async () => {
   await ended;
 });
 
-test('an exchange that passes its deadline is answered with 504, and its upstream is left', async () => {
+test('an exchange that passes its deadline is answered with 504, and its upstream is left', async (context) => {
   const short = await startGateway(passthrough(', timeout: 300ms'));
+  context.after(() => short.stop());
   behaviour = () => {};
   closings.length = 0;
   const answer = await fetch(`${short.origin}/a`);
@@ -283,8 +293,9 @@ test('an exchange that passes its deadline is answered with 504, and its upstrea
   await short.stop();
 });
 
-test('a client that takes nothing of a stream for too long is dropped', async () => {
+test('a client that takes nothing of a stream for too long is dropped', async (context) => {
   const strict = await startGateway(passthrough(', stall_timeout: 300ms'));
+  context.after(() => strict.stop());
   behaviour = (_incoming, outgoing) => {
     outgoing.writeHead(200, { 'content-type': 'application/octet-stream' });
     const fill = () => {
@@ -298,7 +309,7 @@ test('a client that takes nothing of a stream for too long is dropped', async ()
   socket.on('error', () => {});
   socket.pause();
   socket.write('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
-  for (let tries = 0; closings.length === 0 && tries < 60; tries++) await pause(100);
+  for (let tries = 0; closings.length === 0 && tries < 600; tries++) await pause(100);
   assert.deepEqual(closings, [false]);
   assert.equal(strict.gateway.inFlight, 0);
   socket.destroy();

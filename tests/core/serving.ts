@@ -43,7 +43,7 @@ export function write(gateway: string, vendor: number): void {
 }
 
 export function serve(...words: string[]): ChildProcess {
-  child = spawn(process.execPath, ['core/main.ts', 'serve', ...words], {
+  child = spawn(process.execPath, ['core/process/main.ts', 'serve', ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout!.on('data', (chunk) => {

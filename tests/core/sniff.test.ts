@@ -1,9 +1,9 @@
 /** Media types by content, beyond those that translated requests are tested with. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sniffMediaType } from '../../core/data-url.ts';
-import { extensionOf, kindOfMedia, mediaTypeOfName } from '../../core/media-types.ts';
-import { sniffBytes } from '../../core/sniff.ts';
+import { sniffMediaType } from '../../plugins/common/kit/data-url.ts';
+import { extensionOf, kindOfMedia, mediaTypeOfName } from '../../plugins/common/kit/media-types.ts';
+import { sniffBytes } from '../../plugins/common/kit/sniff.ts';
 
 const latin = (text: string) => Buffer.from(text, 'latin1');
 const mp4 = latin('\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x08free');
@@ -11,7 +11,7 @@ const mp4 = latin('\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x08free');
 const ebml = (type: string) =>
   latin(`\x1aE\xdf\xa3\x01\0\0\0\0\0\0\x1fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84${type}B\x87`);
 
-test('films are told apart by their containers', () => {
+test('films are distinguished by their containers', () => {
   assert.equal(sniffBytes(mp4), 'video/mp4');
   assert.equal(sniffBytes(latin('\0\0\0\x14ftypqt  \0\0\0\0qt  ')), 'video/quicktime');
   assert.equal(sniffBytes(ebml('webm')), 'video/webm');

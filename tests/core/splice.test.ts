@@ -9,7 +9,7 @@ import {
   findMember,
   isObjectAt,
   scanObject,
-} from '../../core/splice.ts';
+} from '../../core/json/splice.ts';
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 const key = fc.oneof(

@@ -11,9 +11,9 @@ let directory: string;
 let gateway: TestGateway;
 
 const source = () => `
-import { definePlugin } from '${pathToFileURL('core/contract.ts')}';
-import { GatewayError } from '${pathToFileURL('core/errors.ts')}';
-import { z } from '${pathToFileURL('core/schema.ts')}';
+import { definePlugin } from '${pathToFileURL('core/contract/contract.ts')}';
+import { GatewayError } from '${pathToFileURL('core/contract/errors.ts')}';
+import { z } from '${pathToFileURL('core/contract/schema.ts')}';
 async function* chunks() {
   for (const word of ['one ', '', 'two ', 'three']) yield Buffer.from(word);
 }
@@ -37,7 +37,7 @@ export default definePlugin({
       const saw = { status: 0, type: undefined, parts: '' };
       exchange.watch({
         head(status, headers) { saw.status = status; saw.type = headers['content-type']; },
-        part(bytes) { saw.parts += Buffer.from(bytes).toString('latin1'); },
+        chunk(bytes) { saw.parts += Buffer.from(bytes).toString('latin1'); },
       });
       exchange.defer(() => void seen.push(saw));
       return next();

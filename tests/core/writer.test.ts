@@ -1,4 +1,4 @@
-/** Streamed answers that say how long they are: what comes next on the connection is never taken for a part of them. */
+/** Answers go out byte for byte under their length: what comes next on the connection is never taken for a part of them. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -11,10 +11,10 @@ import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 let directory: string;
 let gateway: TestGateway;
 
-/** A plugin whose answers send `sent` bytes and say that they are `said`. */
+/** A plugin whose streamed answers send `sent` bytes and say that they are `said`, and whose whole ones have bytes of all values. */
 const source = () => `
-import { definePlugin } from '${pathToFileURL('core/contract.ts')}';
-import { z } from '${pathToFileURL('core/schema.ts')}';
+import { definePlugin } from '${pathToFileURL('core/contract/contract.ts')}';
+import { z } from '${pathToFileURL('core/contract/schema.ts')}';
 async function* body(sent) {
   for (let left = sent; left > 0; left -= 10) yield Buffer.alloc(Math.min(left, 10), 'x');
 }
@@ -22,12 +22,17 @@ export default definePlugin({
   name: 'lengths',
   config: z.strictObject({}),
   setup: () => ({
-    endpoints: ['GET', 'HEAD'].map((method) => ({
+    endpoints: ['GET', 'HEAD'].flatMap((method) => [{
+      method, path: '/whole/:bytes', operation: 'wholes', body: 'none',
+      handle: ({ request: { params } }) => ({
+        status: 200, headers: {}, body: Uint8Array.from({ length: Number(params.bytes) }, (_, index) => index % 256),
+      }),
+    }, {
       method, path: '/say/:said/send/:sent', operation: 'lengths', body: 'none',
       handle: ({ request: { params } }) => ({
         status: 200, headers: {}, body: body(Number(params.sent)), bodyBytes: Number(params.said),
       }),
-    })),
+    }]),
   }),
 });`;
 
@@ -51,7 +56,20 @@ test('a body as long as was said goes out under its length, and the connection l
   agent.destroy();
 });
 
-test('HEAD tells the length of what is not sent', async () => {
+test('a whole body goes out byte for byte, whatever its length', async () => {
+  for (const bytes of [0, 1, 256, 12 * 1024, 12 * 1024 + 1, 100_000]) {
+    const answer = await fetch(`${gateway.origin}/whole/${bytes}`);
+    assert.equal(answer.headers.get('content-length'), String(bytes));
+    assert.deepEqual(
+      await answer.bytes(),
+      Uint8Array.from({ length: bytes }, (_, index) => index % 256),
+    );
+    const { headers } = await fetch(`${gateway.origin}/whole/${bytes}`, { method: 'HEAD' });
+    assert.equal(headers.get('content-length'), String(bytes));
+  }
+});
+
+test('HEAD has the length of the body that is not sent', async () => {
   const { length, told } = await ask('/say/25/send/0', undefined, 'HEAD');
   assert.deepEqual([length, told], [0, '25']);
 });

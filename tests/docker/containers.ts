@@ -12,7 +12,8 @@ import { environmentOf, readDockerfile } from './dockerfile.ts';
 
 const image = readDockerfile(readFileSync('docker/Dockerfile', 'utf8')).at(-1)!.instructions;
 const last = (name: string) => image.findLast((instruction) => instruction.name === name)!;
-const entry = last('ENTRYPOINT').words;
+// In the image `bin.js` starts the same file as JavaScript.
+const entry = last('ENTRYPOINT').words.map((word) => (word === 'bin.js' ? 'core/process/main.ts' : word));
 const healthCheck = last('HEALTHCHECK').words;
 const ofImage = environmentOf(last('ENV'));
 const readyWithinMs = 60_000;

@@ -128,8 +128,8 @@ test('an operator finds load, errors, first bytes, money and resting keys', () =
 });
 
 test("what is charged is counted to the nano-USD, by model and upstream and by nobody's account", async () => {
-  const { usage } = await house.books((await spender())!, 3);
-  const cost = usage.reduce((sum, row) => sum + row.cost, 0n);
+  const { charges } = await house.books((await spender())!, 3);
+  const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   const samplesOf = (name: string) =>
     Array.from(page.matchAll(new RegExp(`^${name}\\{(.*)\\} (\\S+)$`, 'gm')), ([, labels, value]) => ({
       labels: labels!,
@@ -153,7 +153,7 @@ test("what is charged is counted to the nano-USD, by model and upstream and by n
 
 /** Who has made the calls that were charged. */
 async function spender(): Promise<{ accountId: string; key: string } | undefined> {
-  const [row] = await house.rows<{ account_id: string }>('usage');
+  const [row] = await house.calls();
   return row === undefined ? undefined : { accountId: row.account_id, key: '' };
 }
 

@@ -30,22 +30,24 @@ after(() => gateway.stop());
 
 // ----------------------------------------------------------------------------------------------------------- Dockerfile
 
-test('the Dockerfile copies what exists, as nobody with rights, and starts a file that it has copied', () => {
+test('the Dockerfile copies files that exist, runs as an ordinary account, and starts the packed program', () => {
   for (const { instructions } of dockerfile)
     for (const { name, flags, words } of instructions)
       if (name === 'COPY' && flags['from'] === undefined)
         for (const source of words.slice(0, -1)) assert.ok(existsSync(source), `COPY ${source}`);
   const last = (name: string) => image.findLast((instruction) => instruction.name === name)!;
   assert.equal(last('USER').text, 'node');
-  assert.ok(last('ENTRYPOINT').words.includes('core/main.ts'));
-  for (const path of ['core/main.ts', last('CMD').words[1]!, last('HEALTHCHECK').words[1]!]) {
+  assert.ok(last('ENTRYPOINT').words.includes('bin.js'));
+  const copies = image.filter(({ name }) => name === 'COPY').map(({ words }) => words.join(' '));
+  // docker/pack.mjs makes these in dist/.
+  assert.ok(copies.includes('/app/dist ./'));
+  const [, program] = /commandLine = '(.*)'/.exec(read('docker/pack.mjs'))!;
+  for (const path of [program!, last('CMD').words[1]!]) {
     assert.ok(existsSync(path), path);
-    const isCopied = image.some(
-      ({ name, words }) =>
-        name === 'COPY' && words.some((word) => path === word || path.startsWith(`${word.replace(/^\/app\//, '')}/`)),
-    );
-    assert.ok(isCopied, `${path} is not in the image`);
+    assert.match(path, /^(core|plugins|config)\//);
   }
+  const check = last('HEALTHCHECK').words[1]!;
+  assert.ok(existsSync(check) && copies.some((words) => words.startsWith(`${check} `)), `${check} is not in the image`);
   for (const variable of Object.keys(environmentOf(last('ENV'))).filter((name) => name !== 'NODE_ENV'))
     assert.ok(variables.has(variable), variable);
   assert.deepEqual(last('VOLUME').words, [environmentOf(last('ENV'))['DATA_DIR']]);
@@ -132,6 +134,22 @@ test('each value that the chart uses has a default, and each default is used', (
       [...used].some((path) => path.split('.')[0] === name),
       `${name} is used nowhere`,
     );
+});
+
+test('the schema of the values has each value that has a default, and no other', () => {
+  interface Schema {
+    readonly properties?: Record<string, Schema>;
+    readonly additionalProperties?: unknown;
+  }
+  const compare = (schema: Schema, values: Record<string, unknown>, at: string) => {
+    const { global: _, ...properties } = schema.properties!;
+    assert.equal(schema.additionalProperties, false, at);
+    assert.deepEqual(Object.keys(properties).sort(), Object.keys(values).sort(), at);
+    for (const [name, inner] of Object.entries(properties))
+      if (inner.properties !== undefined) compare(inner, values[name] as Record<string, unknown>, `${at}.${name}`);
+  };
+  const schema = JSON.parse(read('docker/helm/values.schema.json')) as Schema;
+  compare(schema, parse(read('docker/helm/values.yaml')) as Record<string, unknown>, 'values');
 });
 
 test('what the chart sets is read, and its file is one of the image', () => {

@@ -1,149 +1,192 @@
 /**
- * `npm run test:image`: does what the Dockerfile says, step by step, in empty directories that become
- * the root of what runs in them, then serves as the image would: not as root, with a root that cannot be written. Its health
- * check must succeed, it must answer, and end at SIGTERM; then once more as a gateway of compose.scale.yaml, where PostgreSQL
- * and Redis are installed. Packages come from npm's cache or registry.
- * Exit 77: this machine cannot (it needs root on Linux, for mount namespaces).
+ * `npm run test:image`: builds the Dockerfile with buildah and runs the image as a container would run it: with its own configuration, as
+ * its own account, with a root that cannot be written. The demo must become ready and healthy, keep its data over a restart, and finish a
+ * running stream after the stop signal; the image's own command must serve the console; a gateway of compose.scale.yaml is
+ * started where PostgreSQL and Redis are installed. The image may add so many megabytes to its base and no more.
+ * Exit 77: this machine cannot (it needs root on Linux, mount namespaces, buildah and mmdebstrap).
  */
 import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasPostgresPrograms } from '../helpers/postgres.ts';
 import { freePort, hasRedis } from '../helpers/redis.ts';
-import { environmentOf, readDockerfile, type Stage } from './dockerfile.ts';
-import { canMakeRooms, makeRoom, type Room, type Where } from './room.ts';
+import { type ImageConfig, ImageStore, installBuildTools } from './buildah.ts';
+import { readDockerfile } from './dockerfile.ts';
+import { canMakeRooms, type Room, startInRoom } from './room.ts';
 import { services, startStores } from './services.ts';
 
 const cannot = 77;
-const readyWithinMs = 60_000;
+const mostMegabytes = 150;
+const readyWithinMs = 120_000;
+const dockerfile = 'docker/Dockerfile';
+const imageName = 'model-gateway';
 
-if (!canMakeRooms()) {
-  console.error('Needs root on Linux, and mount namespaces. Nothing was tried.');
+const obstacle = canMakeRooms() ? installBuildTools() : 'It needs root on Linux, and mount namespaces.';
+if (obstacle !== undefined) {
+  console.error(`${obstacle} Nothing was tried.`);
   process.exit(cannot);
 }
 
-const base = mkdtempSync(join(tmpdir(), 'image-'));
-const stages = readDockerfile(readFileSync('docker/Dockerfile', 'utf8'));
-const built = new Map<string, Room>();
-
-interface Image {
-  readonly room: Room;
-  readonly where: Where;
-  readonly volumes: readonly string[];
-  readonly entry: readonly string[];
-  readonly command: readonly string[];
-  readonly health: readonly string[];
-}
+const directory = mkdtempSync(join(tmpdir(), 'image-'));
+const store = new ImageStore(join(directory, 'images'));
+let config: ImageConfig;
+let root: string;
+const running = new Set<ChildProcess>();
 
 try {
-  let image: Image | undefined;
-  for (const [index, stage] of stages.entries()) image = await build(stage, join(base, `stage-${index}`));
-  await serve(image!, image!.command, {});
-  await serveOfFleet(image!);
-  tellSize(image!);
+  const [base] = readDockerfile(readFileSync(dockerfile, 'utf8')).map(({ image }) => image);
+  console.log(`making ${base} of Debian packages and this machine's Node`);
+  store.makeBase(base!);
+  store.build(dockerfile, imageName);
+  config = store.configOf(imageName);
+  root = store.mount(imageName);
+  checkSize(store.mount(base!));
+  await tryDemo();
+  await tryCommand(config.Cmd, {});
+  if (hasPostgresPrograms && hasRedis) await tryFleet();
+  else console.log('PostgreSQL or Redis is not installed: no fleet was tried');
+  console.log('the image was built, and serves');
 } finally {
-  rmSync(base, { recursive: true, force: true });
+  for (const process of running) process.kill('SIGKILL');
+  store.close();
+  rmSync(directory, { recursive: true, force: true });
 }
 
-async function build(stage: Stage, root: string): Promise<Image> {
-  mkdirSync(root);
-  const room = makeRoom(root);
-  if (stage.name !== undefined) built.set(stage.name, room);
-  let where: Where = { directory: '/', environment: {} };
-  const image = { volumes: [] as string[], entry: [] as string[], command: [] as string[], health: [] as string[] };
-  for (const instruction of stage.instructions) {
-    const { name, flags, text, words } = instruction;
-    console.log(`${name} ${text}`);
-    const startedAt = performance.now();
-    if (name === 'WORKDIR') mkdirSync(join(root, text), { recursive: true });
-    if (name === 'WORKDIR') where = { ...where, directory: text };
-    else if (name === 'ENV') where = { ...where, environment: { ...where.environment, ...environmentOf(instruction) } };
-    else if (name === 'COPY') copy(words, flags['from'], join(root, where.directory));
-    else if (name === 'RUN') await room.run(text, where);
-    else if (name === 'USER') where = { ...where, user: text };
-    else if (name === 'VOLUME') image.volumes.push(...words);
-    else if (name === 'ENTRYPOINT') image.entry.push(...words);
-    else if (name === 'CMD') image.command.push(...words);
-    else if (name === 'HEALTHCHECK') image.health.push(...words);
-    const tookSeconds = (performance.now() - startedAt) / 1_000;
-    if (tookSeconds > 0.5) console.log(`  ${tookSeconds.toFixed(1)} s`);
+function checkSize(baseRoot: string): void {
+  const kilobytesOf = (path: string) =>
+    Number(/^\d+/.exec(execFileSync('du', ['-sk', path], { encoding: 'utf8' }))![0]);
+  const megabytes = (kilobytes: number) => Math.round((kilobytes * 1024) / 1e6);
+  const added = megabytes(kilobytesOf(root) - kilobytesOf(baseRoot));
+  const packages = megabytes(kilobytesOf(join(root, config.WorkingDir, 'node_modules')));
+  console.log(`${added} MB above its base, ${packages} MB of them packages`);
+  assert.ok(added <= mostMegabytes, `the image adds more than ${mostMegabytes} MB to its base`);
+}
+
+/** Each volume as an engine makes it: with the content and the owner that the directory has in the image. */
+function makeVolumes(): Room['volumes'] {
+  const own = mkdtempSync(join(directory, 'volumes-'));
+  return Object.fromEntries(
+    Object.keys(config.Volumes).map((inside) => {
+      const path = join(own, inside);
+      mkdirSync(join(path, '..'), { recursive: true });
+      execFileSync('cp', ['-a', join(root, inside), path]);
+      return [inside, path];
+    }),
+  );
+}
+
+function roomFor(variables: Readonly<Record<string, string>>, volumes: Room['volumes']): Room {
+  const ofImage = Object.fromEntries(config.Env.map((each) => each.split(/=(.*)/s) as [string, string]));
+  const environment = { ...ofImage, ...variables };
+  return { root, directory: config.WorkingDir, environment, user: config.User, volumes };
+}
+
+interface Running {
+  readonly process: ChildProcess;
+  readonly origin: string;
+  output(): string;
+  isHealthy(): Promise<boolean>;
+}
+
+/** Resolves when it is ready. */
+async function start(command: readonly string[], more: Readonly<Record<string, string>>, volumes: Room['volumes']) {
+  const port = await freePort();
+  const room = roomFor({ ...more, PORT: `${port}` }, volumes);
+  const startedAt = performance.now();
+  const process = startInRoom([...config.Entrypoint, ...command], room);
+  running.add(process);
+  process.once('exit', () => running.delete(process));
+  let output = '';
+  process.stdout!.on('data', (chunk) => {
+    output += chunk;
+  });
+  const isHealthy = async () => {
+    const check = startInRoom(config.Healthcheck.Test.slice(1), room);
+    return ((await once(check, 'exit')) as [number | null])[0] === 0;
+  };
+  const origin = `http://127.0.0.1:${port}`;
+  while ((await fetch(`${origin}/readyz`).catch(() => undefined))?.status !== 200) {
+    assert.equal(process.exitCode, null, `the gateway ended at its start: ${output}`);
+    assert.ok(performance.now() - startedAt < readyWithinMs, `it is not ready: ${output}`);
+    await pause(20);
   }
-  return { room, where, ...image };
+  console.log(`${command.join(' ')}: ready after ${Math.round(performance.now() - startedAt)} ms`);
+  assert.equal(await isHealthy(), true, 'the health check fails');
+  return { process, origin, output: () => output, isHealthy } satisfies Running;
 }
 
-/** From the project or another stage. Of the project without what .dockerignore leaves out. */
-function copy(words: readonly string[], from: string | undefined, directory: string): void {
-  const target = resolve(directory, words.at(-1)!);
-  for (const source of words.slice(0, -1)) {
-    const path = from === undefined ? resolve(source) : join(built.get(from)!.root, source);
-    assert.ok(existsSync(path), `COPY ${source}: it is not there`);
-    const into = words.at(-1)!.endsWith('/') ? join(target, basename(source)) : target;
-    const filter = (each: string) => from !== undefined || !/\/(?:node_modules|dist)(?:\/|$)/.test(each);
-    cpSync(path, into, { recursive: true, filter, verbatimSymlinks: true });
-  }
+async function stop({ process, isHealthy }: Running): Promise<void> {
+  const exit = once(process, 'exit') as Promise<[number | null]>;
+  process.kill(config.StopSignal as NodeJS.Signals);
+  assert.equal((await exit)[0], 0);
+  assert.equal(await isHealthy(), false, 'the health check succeeds although nothing listens');
 }
 
-/** As compose.scale.yaml says, with an empty volume. */
-async function serveOfFleet(image: Image): Promise<void> {
-  if (!hasPostgresPrograms || !hasRedis) return console.log('PostgreSQL or Redis is not installed: no fleet was tried');
-  for (const volume of image.volumes)
-    for (const name of readdirSync(join(image.room.root, volume)))
-      rmSync(join(image.room.root, volume, name), { recursive: true });
+/** A stream that runs when the stop signal comes reaches its end, and the key of the first start is good after the second. */
+async function tryDemo(): Promise<void> {
+  const command = ['serve', 'config/demo.yaml'];
+  const volumes = makeVolumes();
+  await checkRights(volumes);
+  const first = await start(command, {}, volumes);
+  const welcome = first.output();
+  const key = /^ {6}(\S+)$/m.exec(welcome.slice(welcome.indexOf('It is shown only now')))![1]!;
+  await checkCommandBeside(volumes);
+  const stream = await ask(first, key, true, 'Hello [[sandbox: chunks=20 chunk_delay=100ms]]');
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader.read()).value!;
+  const stopped = stop(first);
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) text += piece.value;
+  assert.match(text, /data: \[DONE\]\n\n$/, 'the stream was cut');
+  await stopped;
+  const second = await start(command, {}, volumes);
+  assert.equal((await ask(second, key, false, 'Hello')).status, 200);
+  await stop(second);
+}
+
+/** As `docker compose exec` runs it. */
+async function checkCommandBeside(volumes: Room['volumes']): Promise<void> {
+  const words = [...config.Entrypoint, 'accounts', 'list', '--config', 'config/demo.yaml'];
+  const command = startInRoom(words, roomFor({}, volumes));
+  command.stdout!.resume();
+  assert.equal((await once(command, 'exit'))[0], 0, 'a command beside the gateway fails');
+}
+
+function ask({ origin }: Running, key: string, stream: boolean, content: string): Promise<Response> {
+  return fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-5.4-mini', stream, messages: [{ role: 'user', content }] }),
+  });
+}
+
+/** The account may write to volumes and /tmp, and to nothing else. */
+async function checkRights(volumes: Room['volumes']): Promise<void> {
+  assert.ok(!['', '0', 'root'].includes(config.User), 'the image runs as root');
+  const may = Object.keys(volumes)
+    .concat('/tmp')
+    .map((path) => `touch ${path}/trial && rm ${path}/trial`);
+  const mayNot = [config.WorkingDir, '/usr', '/etc', '/var/tmp'].map((path) => `! touch ${path}/trial 2>/dev/null`);
+  const check = startInRoom(['sh', '-ec', [...may, ...mayNot].join(' && ')], roomFor({}, volumes));
+  assert.equal((await once(check, 'exit'))[0], 0, 'the root can be written, or a volume cannot');
+}
+
+async function tryCommand(command: readonly string[], more: Readonly<Record<string, string>>): Promise<void> {
+  const running = await start(command, more, makeVolumes());
+  assert.equal((await fetch(`${running.origin}/v1/models`)).status, 200);
+  assert.equal((await fetch(`${running.origin}/console/`)).status, 200, 'the console has no pages');
+  await stop(running);
+}
+
+/** As compose.scale.yaml says. */
+async function tryFleet(): Promise<void> {
   const stores = await startStores();
   try {
-    await serve(image, services.gateway.command, stores.variables);
+    await tryCommand(services.gateway.command, stores.variables);
   } finally {
     await stores.close();
   }
-}
-
-async function serve(
-  { room, where, volumes, entry, health }: Image,
-  command: readonly string[],
-  environment: Readonly<Record<string, string>>,
-): Promise<void> {
-  assert.ok(where.user !== undefined && where.user !== 'root', 'the image runs as root');
-  const port = await freePort();
-  const inside: Where = { ...where, environment: { ...where.environment, ...environment, PORT: `${port}` } };
-  const startedAt = performance.now();
-  const gateway = room.serve([...entry, ...command], inside, volumes);
-  const healthy = async () => {
-    const check = room.serve(health, inside, volumes);
-    return ((await once(check, 'exit')) as [number | null])[0] === 0;
-  };
-  assert.equal(await healthy(), false, 'the health check succeeds before anything listens');
-  const origin = `http://127.0.0.1:${port}`;
-  while ((await fetch(`${origin}/readyz`).catch(() => undefined))?.status !== 200) {
-    assert.equal(gateway.exitCode, null, 'the gateway ended at its start');
-    assert.ok(performance.now() - startedAt < readyWithinMs, 'it is not ready');
-    await pause(100);
-  }
-  console.log(`${command.join(' ')}: ready after ${Math.round(performance.now() - startedAt)} ms`);
-  assert.equal(await healthy(), true, 'the health check fails');
-  assert.equal((await fetch(`${origin}/v1/models`)).status, 200);
-  assert.equal((await fetch(`${origin}/console/`)).status, 200, 'the console has no pages');
-  gateway.kill('SIGTERM');
-  assert.equal(((await once(gateway, 'exit')) as [number | null])[0], 0);
-  assert.equal(await healthy(), false);
-}
-
-function tellSize({ room, where }: Image): void {
-  const size = globSync('**', { cwd: join(room.root, where.directory) }).reduce(
-    (sum, name) => sum + (statSync(join(room.root, where.directory, name), { throwIfNoEntry: false })?.size ?? 0),
-    0,
-  );
-  console.log(`every step of the Dockerfile was done; ${Math.round(size / 1e6)} MB under ${where.directory}`);
 }

@@ -23,8 +23,9 @@ const sections = (origin: string) => ({
 type Desk = ReturnType<typeof faces>;
 
 async function chargesOf(desk: Desk, customers: readonly Customer[]): Promise<number> {
-  const rows = await desk.rows<{ account_id: string }>('usage');
-  return rows.filter(({ account_id: id }) => customers.some(({ accountId }) => accountId === id)).length;
+  const calls = await desk.calls();
+  return calls.filter((call) => call.settled && customers.some(({ accountId }) => accountId === call.account_id))
+    .length;
 }
 
 if (databaseUrl === undefined)
@@ -97,7 +98,7 @@ if (hasPostgres)
     const later = { kind: 'top-up', reason: 'test', reference: 'behind the dump' };
     const credit = () =>
       fleet.atTheDesk(async ({ gateway }) => {
-        const { ledger } = await import('../../core/vocabulary.ts');
+        const { ledger } = await import('../../plugins/common/domain/ledger.ts');
         return gateway.gateway.find(ledger)!.credit(customer!.accountId, 7_000_000_000n as never, later);
       });
     await credit();

@@ -1,6 +1,7 @@
 /** Bodies that no client should send: each gets its protocol's error, names the field, and moves no money. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
 import { type Customer, type House, startHouse, type Told, until } from './house.ts';
 
@@ -125,16 +126,47 @@ test('a body above 32 MB is a 413 in all protocols', async () => {
   }
 });
 
-test('100,000 tools, messages or parts block nobody and are not held for a poor account', async () => {
+test('20,000 tools, messages or parts block nobody and are not held for a poor account; 100,000 are refused', async () => {
   const poor = await house.customer({ nanoUsd: 1_000n });
-  const many = Array.from({ length: 100_000 }, (_, at) => ({ type: 'function', function: { name: `f${at}` } }));
-  const turns = Array.from({ length: 100_000 }, () => ({ role: 'user', content: 'x' }));
-  for (const members of [{ tools: many }, { messages: turns }]) {
-    const slow = house.call(poor, 'chat', { model: 'sandbox', prompt: '' }, { body: good('chat', members) });
-    const health = await fetch(`${house.origin}/healthz`);
-    assert.equal(health.status, 200);
-    assert.equal((await slow).status, 402);
+  const tools = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ type: 'function', function: { name: `f${at}` } }));
+  const turns = (count: number) => Array.from({ length: count }, () => ({ role: 'user', content: 'x' }));
+  for (const [count, status] of [
+    [20_000, 402],
+    [100_000, 400],
+  ] as const) {
+    for (const members of [{ tools: tools(count) }, { messages: turns(count) }]) {
+      const slow = house.call(poor, 'chat', { model: 'sandbox', prompt: '' }, { body: good('chat', members) });
+      const health = await fetch(`${house.origin}/healthz`);
+      assert.equal(health.status, 200);
+      assert.equal((await slow).status, status);
+    }
   }
+});
+
+test('hostile JSON in each protocol is refused where the scan meets its bound, packed or not', async () => {
+  const hostile = [
+    `{"model":"sandbox",${Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":1`).join(',')}}`,
+    `{"model":"sandbox","messages":[${'[],'.repeat(5 * 2 ** 20)}[]]}`,
+    `{"model":"sandbox","messages":${'['.repeat(10 * 2 ** 20)}}`,
+  ];
+  for (const body of hostile) {
+    for (const dialect of dialectNames) {
+      const answer = await send(dialect, body);
+      assert.equal(answer.status, 400, answer.text.slice(0, 300));
+      assert.match(answer.text, /100000 members|nested deeper/);
+      assert.ok(dialects[dialect].errorType(JSON.parse(answer.text)));
+    }
+  }
+  const headers = {
+    ...dialects.chat.key(customer.key),
+    'content-type': 'application/json',
+    'content-encoding': 'gzip',
+  };
+  const body = new Uint8Array(gzipSync(hostile[0]!));
+  const answer = await fetch(`${house.origin}/v1/chat/completions`, { method: 'POST', headers, body });
+  assert.equal(answer.status, 400);
+  assert.match(await answer.text(), /100000 members/);
 });
 
 test('after all that nothing was held or charged, every request has its row, and the vendor heard of none', async () => {
@@ -165,7 +197,7 @@ test("a vendor's words that no database takes as text stop neither the ledger no
   const stranger = await house.customer();
   assert.equal((await house.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 200);
   assert.equal((await house.call(stranger, 'chat', { model: 'replay', prompt: 'Hello' })).status, 400);
-  assert.deepEqual((await house.books(stranger, 2)).ends, ['SETTLE answered', 'VOID refused']);
+  assert.deepEqual((await house.books(stranger, 2)).ends, ['charged answered', 'free refused']);
   await until('the request rows are written', async () => {
     const rows = await house.rows<{ account_id: string }>('requests');
     return rows.filter(({ account_id: id }) => id === stranger.accountId).length === 2;
@@ -187,10 +219,10 @@ test('a method or a path that is not there is refused in the words of the protoc
       json: (await told.json()) as { type?: string; request_id?: string; error: Record<string, unknown> },
     };
   };
-  const chat = await ask('GET', '/v1/chat/completions');
-  assert.deepEqual([chat.status, chat.allow], [405, 'POST']);
+  const chat = await ask('PUT', '/v1/chat/completions');
+  assert.deepEqual([chat.status, chat.allow], [405, 'GET, HEAD, POST']);
   assert.deepEqual(chat.json.error, {
-    message: '/v1/chat/completions does not answer GET.',
+    message: '/v1/chat/completions does not answer PUT.',
     type: 'invalid_request_error',
     param: null,
     code: 'method_not_allowed',
@@ -210,13 +242,21 @@ test('a method or a path that is not there is refused in the words of the protoc
   for (const [path, message] of [
     ['/v1/embeddings', 'There is nothing at POST /v1/embeddings.'],
     ['/chat/completions', 'There is nothing at POST /chat/completions. Did you mean /v1/chat/completions?'],
+    ['/v1/v1/embeddings', 'There is nothing at POST /v1/embeddings.'],
   ] as const) {
     const { status, json } = await ask('POST', path);
     assert.deepEqual([status, json.error['code'], json.error['message']], [404, 'unknown_url', message]);
   }
 });
 
-test('HEAD on the model list tells what GET tells, without the list', async () => {
+test('GET and HEAD /api/hello answer 200 without a key', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    const answer = await fetch(`${house.origin}/api/hello`, { method });
+    assert.deepEqual([answer.status, await answer.text()], [200, method === 'GET' ? '{"status":"ok"}' : '']);
+  }
+});
+
+test('HEAD on the model list answers as GET does, without the list', async () => {
   const [head, get] = await Promise.all(
     ['HEAD', 'GET'].map((method) => fetch(`${house.origin}/v1/models`, { method })),
   );

@@ -56,7 +56,7 @@ test('whoever waits for an image when the gateway stops is given the task, which
     const look = async () => (await fetch(`${second.origin}/v1/tasks/${told.data.id}`, { headers })).text();
     await until('the order has ended', async () => /"status":"(completed|failed)"/.test(await look()));
     const { ends } = await desk.books(customer, 1);
-    assert.deepEqual(ends, ['SETTLE answered']);
+    assert.deepEqual(ends, ['charged answered']);
     assert.equal(await desk.balance(customer), 100_000_000_000n - price);
   } finally {
     await second.stop();

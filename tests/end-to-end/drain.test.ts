@@ -113,13 +113,13 @@ test('the next start settles what broke, and the books of all of it are in order
       desk.books(house.customers[customers.whole]!, streamCount),
       desk.books(house.customers[customers.late]!, streamCount),
     ]);
-    assert.deepEqual(new Set(whole.ends), new Set(['SETTLE answered']));
-    assert.ok(whole.usage.every(({ estimated, terminal }) => terminal && !estimated));
-    assert.deepEqual(new Set(late.ends), new Set(['SETTLE cut']));
-    assert.equal(late.usage.length, streamCount);
+    assert.deepEqual(new Set(whole.ends), new Set(['charged answered']));
+    assert.ok(whole.charges.every(({ estimated, terminal }) => terminal && !estimated));
+    assert.deepEqual(new Set(late.ends), new Set(['charged cut']));
+    assert.equal(late.charges.length, streamCount);
     const broken = await desk.books(house.customers[customers.broken]!, streamCount + 1);
-    assert.deepEqual(new Set(broken.ends), new Set(['SETTLE crash', 'SETTLE answered']));
-    const crashed = broken.usage.filter(({ terminal }) => !terminal);
+    assert.deepEqual(new Set(broken.ends), new Set(['charged crash', 'charged answered']));
+    const crashed = broken.charges.filter(({ terminal }) => !terminal);
     assert.equal(crashed.length, streamCount);
     assert.ok(crashed.every(({ estimated, cost }) => estimated && cost > 0n));
     await desk.audit();

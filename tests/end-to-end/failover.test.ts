@@ -85,13 +85,13 @@ for (const [what, { script, rests, attempt }] of Object.entries(seconds)) {
       assert.deepEqual([told.status, replayed], [200, 1], `${dialect}: ${told.text}`);
       if (stream) assert.match(told.text, dialects[dialect].terminal);
       const books = await house.books(customer);
-      assert.deepEqual(books.ends, ['SETTLE answered']);
+      assert.deepEqual(books.ends, ['charged answered']);
       assert.deepEqual(
         books.attempts.map(({ result, status, number }) => `${number} ${result} ${status}`),
         [`1 ${attempt}`, '2 answered 200'],
       );
-      assert.deepEqual([books.usage.length, books.usage[0]!.provider], [1, 'sandbox']);
-      assert.equal(books.usage[0]!.classes.output, 20);
+      assert.deepEqual([books.charges.length, books.charges[0]!.provider], [1, 'sandbox']);
+      assert.equal(books.charges[0]!.classes.output, 20);
       const again = await ask(model, dialect, script, stream);
       assert.deepEqual([again.told.status, again.replayed], [200, rests ? 0 : 1], dialect);
     }
@@ -103,7 +103,7 @@ test('a vendor that cannot be reached is passed over, and nothing of it is booke
     const { told, customer } = await ask('away', dialect, {});
     assert.equal(told.status, 200);
     const books = await house.books(customer);
-    assert.deepEqual(books.ends, ['SETTLE answered']);
+    assert.deepEqual(books.ends, ['charged answered']);
     assert.deepEqual(
       books.attempts.map(({ provider, number }) => [provider, number]),
       [['sandbox', 2]],
@@ -119,7 +119,7 @@ test('an error in the first frame of a stream goes to the second vendor', async 
   assert.match(told.text, dialects.chat.terminal);
   assert.doesNotMatch(told.text, /Overloaded/);
   const books = await house.books(customer);
-  assert.deepEqual([books.ends, books.usage.length, books.attempts.length], [['SETTLE answered'], 1, 2]);
+  assert.deepEqual([books.ends, books.charges.length, books.attempts.length], [['charged answered'], 1, 2]);
 });
 
 test('what may have run is not tried again: 500, 502, 504, a reset', async () => {
@@ -127,7 +127,7 @@ test('what may have run is not tried again: 500, 502, 504, a reset', async () =>
     for (const stream of [false, true]) {
       const { told, customer, replayed } = await ask(`pair${nextCase()}`, 'chat', script, stream);
       assert.deepEqual([told.status, told.headers.get('x-should-retry'), replayed], [502, 'false', 1]);
-      assert.deepEqual((await house.books(customer)).ends, ['VOID unknown']);
+      assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
     }
   }
 });
@@ -162,7 +162,7 @@ test('when all rest the client is told how long to wait, and nobody is asked', a
     const wait = Number(told.headers.get('retry-after'));
     assert.ok(wait > 25 && wait <= 30, `retry-after ${wait}`);
     assert.ok(dialects[dialect].errorType(JSON.parse(told.text)));
-    assert.deepEqual((await house.books(customer)).ends, ['VOID not_sent']);
+    assert.deepEqual((await house.books(customer)).ends, ['free not_sent']);
   }
 });
 
@@ -182,7 +182,7 @@ test('a redirect is never followed', async () => {
     const script = { status, headers: { location: `${elsewhere.origin}/v1/chat/completions` } };
     const { told, customer, replayed } = await ask(`alone${nextCase()}`, 'chat', script);
     assert.deepEqual([told.status, replayed, told.headers.get('location')], [502, 1, null]);
-    assert.deepEqual((await house.books(customer)).ends, ['VOID refused']);
+    assert.deepEqual((await house.books(customer)).ends, ['free refused']);
   }
   assert.equal(elsewhere.connections(), 0);
 });
@@ -194,7 +194,7 @@ test('a page with status 200 is a 502, and costs nothing', async () => {
       const told = await house.call(customer, dialect, { model: 'sandbox', prompt: '[[sandbox: html]]', stream });
       assert.equal(told.status, 502);
       assert.doesNotMatch(told.text, /<h1>|wrong/);
-      assert.deepEqual((await house.books(customer)).ends, ['VOID refused']);
+      assert.deepEqual((await house.books(customer)).ends, ['free refused']);
     }
   }
 });
@@ -213,7 +213,7 @@ test('an error in the first frame of a 200 is a real error in all protocols', as
       assert.equal(told.status, status, `${dialect} ${sent}: ${told.text}`);
       assert.match(told.headers.get('content-type')!, /application\/json/);
       assert.ok(dialects[dialect].errorType(JSON.parse(told.text)), `${dialect} ${sent}: ${told.text}`);
-      assert.equal((await house.books(customer)).ends[0]!.slice(0, 4), 'VOID', `${dialect} ${sent}`);
+      assert.equal((await house.books(customer)).ends[0]!.slice(0, 4), 'free', `${dialect} ${sent}`);
     }
   }
 });

@@ -6,7 +6,7 @@ import type { RunningVendor } from '../../plugins/sandbox/vendor.ts';
 import type { Fleet } from './fleet.ts';
 import { type Customer, told, until } from './house.ts';
 
-export interface Answer {
+interface Answer {
   /** Index of the node that was asked. */
   readonly node: number;
   /** 0: the connection broke. */
@@ -31,7 +31,7 @@ export interface LoadOptions {
 }
 
 /** One chat call; a model of the sandbox that says so many tokens. */
-export async function ask(origin: string, { key }: Customer, tokens = 10): Promise<{ status: number; text: string }> {
+async function ask(origin: string, { key }: Customer, tokens = 10): Promise<{ status: number; text: string }> {
   const content = `[[sandbox: tokens=${tokens}]] Hello`;
   const answer = await fetch(`${origin}/v1/chat/completions`, {
     method: 'POST',
@@ -66,7 +66,7 @@ export function startLoad(
     answers,
     refused: (...nodes) =>
       answers.filter(({ node, status }) => status !== 200 && (nodes.length === 0 || nodes.includes(node))),
-    async more(count, withinMs = 20_000) {
+    async more(count, withinMs = 90_000) {
       const goal = answers.length + count;
       await until(`${count} more answers`, () => answers.length >= goal, withinMs);
     },
@@ -109,7 +109,7 @@ export async function assertBillsAgree(
       books = found === undefined || found.open > 0 || found.calls < answered ? undefined : found;
       return books !== undefined;
     },
-    30_000,
+    90_000,
   );
   const { calls, estimated, unknown, input, output } = books!;
   const bill = vendor.bill();
@@ -129,12 +129,12 @@ export async function assertBillsAgree(
 async function readBooks(fleet: Fleet, wanted: ReturnType<typeof sql>): Promise<Books & { readonly open: number }> {
   const [row] = await fleet.rows<Books & { open: number }>(sql`
     select
-      (select count(*)::int from ${fleet.table('usage')} where ${wanted}) as calls,
-      (select count(*)::int from ${fleet.table('usage')} where ${wanted} and estimated) as estimated,
-      (select coalesce(sum((classes->>'input')::int), 0)::int from ${fleet.table('usage')} where ${wanted}) as input,
-      (select coalesce(sum((classes->>'output')::int), 0)::int from ${fleet.table('usage')} where ${wanted}) as output,
-      (select count(*)::int from ${fleet.table('attempts')} where ${wanted} and result = 'unknown') as unknown,
-      (select (count(*) filter (where kind = 'HOLD') - count(*) filter (where kind in ('SETTLE', 'VOID')))::int
-        from ${fleet.table('ledger')} where ${wanted}) as open`);
+      (select count(*)::int from ${fleet.table('calls')} where ${wanted} and settled) as calls,
+      (select count(*)::int from ${fleet.table('calls')} where ${wanted} and estimated) as estimated,
+      (select coalesce(sum((classes->>'input')::int), 0)::int from ${fleet.table('calls')} where ${wanted}) as input,
+      (select coalesce(sum((classes->>'output')::int), 0)::int from ${fleet.table('calls')} where ${wanted}) as output,
+      (select count(*)::int from ${fleet.table('calls')}, json_array_elements(attempts) as attempt
+        where ${wanted} and attempt->>'result' = 'unknown') as unknown,
+      (select coalesce(sum(open), 0)::int from ${fleet.table('leases')} where ${wanted}) as open`);
   return row!;
 }

@@ -82,7 +82,7 @@ export class Stage {
   }
 
   #charges(): number {
-    return Number(this.postgres.sql(`select count(*) from "${this.fleet.store.schema}".usage`));
+    return Number(this.postgres.sql(`select count(*) from "${this.fleet.store.schema}".calls where settled`));
   }
 
   /** SQL that counts the balances of one customer. */

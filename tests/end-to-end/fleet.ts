@@ -4,18 +4,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
-import { boot } from '../../core/boot.ts';
-import { createLog } from '../../core/log.ts';
-import type { Database } from '../../core/vocabulary.ts';
+import { boot } from '../../core/gateway/boot.ts';
+import { createLog } from '../../core/gateway/log.ts';
+import type { Database } from '../../plugins/common/domain/database.ts';
 import { databaseUrl, openDatabase } from '../helpers/database.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { dropSchema, faces, until, yamlOf } from './house.ts';
 
-export interface Node {
+interface Node {
   readonly origin: string;
   readonly file: string;
   /** The running process's id. */
@@ -57,7 +57,7 @@ export async function gather(
   const database = options.database ?? databaseUrl!;
   const served = { ...options.environment, DATABASE_URL: database };
   const schema = `fleet_${randomBytes(6).toString('hex')}`;
-  const directory = await mkdtemp(join(tmpdir(), 'fleet-'));
+  const directory = temporaryDirectory('fleet-');
   const children = new Set<ChildProcess>();
   const nodes = await Promise.all(
     Array.from({ length: count }, (_, index) =>
@@ -153,7 +153,7 @@ async function newNode({
       isAsked = false;
       const lines = openSync(log, 'a');
       const words = workers === undefined ? [file] : ['--workers', String(workers), file];
-      child = spawn(process.execPath, ['core/main.ts', 'serve', ...words], {
+      child = spawn(process.execPath, ['core/process/main.ts', 'serve', ...words], {
         env: { ...process.env, ...environment, DATA_DIR: join(directory, `node-${index}`) },
         stdio: ['ignore', lines, 'inherit'],
       }).once('exit', tellEnd);

@@ -1,14 +1,14 @@
 /** What bounds hedges: which requests have none, how many do, who has a place, and what is seen of them. */
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
-import { upstreamHealth } from '../../core/desk.ts';
+import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';
 import { ask, type Pair, startPair, whole } from './hedging.ts';
 import { type Told, until } from './house.ts';
 
 const afterMs = 100;
 const one = { input: 7, output: 3 };
 const two = { input: 8, output: 5 };
-const silence = 4_000;
+const silence = 10_000;
 const slow = (milliseconds: number) => ({ headDelayMs: milliseconds });
 
 let pair: Pair;
@@ -29,8 +29,9 @@ test('what leaves more behind than an answer is asked once, and so is what a mod
 });
 
 test('nobody waits for a place for a hedge, and none is taken from those who wait', async () => {
-  pair.second.play(whole('second', two, slow(900)));
-  pair.first.play(whole('first', one, slow(400)));
+  // Long enough for all three to be under way together, on a slow machine too.
+  pair.second.play(whole('second', two, slow(3_000)));
+  pair.first.play(whole('first', one, slow(1_500)));
   const asked = await Promise.all([ask(pair, 'tight'), ask(pair, 'tight'), ask(pair, 'tight')]);
   for (const { told } of asked) says(told, 'first');
   await Promise.all(asked.map(({ customer }) => pair.house.books(customer)));

@@ -1,13 +1,24 @@
 /** A second attempt beside a silent one: one answer, one charge for its client, and what the other cost is absorbed. */
 import assert from 'node:assert/strict';
 import { after, before as begin, test } from 'node:test';
-import { ask, before, checkCharge, costOf, type Pair, startPair, streamed, whole } from './hedging.ts';
+import {
+  ask,
+  before,
+  checkCharge,
+  costOf,
+  nextAnswered,
+  nextAsked,
+  type Pair,
+  startPair,
+  streamed,
+  whole,
+} from './hedging.ts';
 import { type Told, until } from './house.ts';
 
 const one = { input: 7, output: 3 };
 const two = { input: 8, output: 5 };
 const afterMs = 100;
-const silence = 4_000;
+const silence = 10_000;
 const slow = (milliseconds: number) => ({ headDelayMs: milliseconds });
 
 let pair: Pair;
@@ -37,7 +48,7 @@ for (const stream of [false, true]) {
     const rows = await checkCharge(pair, customer, 'second', costOf(two));
     const [lost] = rows;
     assert.deepEqual(
-      [lost!.provider, lost!.result, lost!.borne_by, lost!.estimated],
+      [lost!.provider, lost!.result, lost!.bearer, lost!.estimated],
       ['first', 'unknown', 'operator', true],
     );
     assert.ok(lost!.absorbed > 0n && lost!.absorbed < costOf({ input: 200, output: 0 }));
@@ -45,14 +56,14 @@ for (const stream of [false, true]) {
   });
 
   test(`${name}: the first answers after the hedge has begun: the first's answer, and the second is absorbed`, async () => {
-    pair.first.play(form('first', one, slow(300)));
+    pair.first.play(form('first', one, { after: nextAsked(pair.second) }));
     pair.second.play(form('second', two, slow(silence)));
     const { customer, told, asked } = await ask(pair, 'pair', stream);
     says(told, 'first');
     assert.deepEqual(asked, [1, 1]);
     const rows = await checkCharge(pair, customer, 'first', costOf(one));
     assert.deepEqual(
-      rows.map(({ number, provider, borne_by: who }) => [number, provider, who]),
+      rows.map(({ number, provider, bearer: who }) => [number, provider, who]),
       [
         [1, 'first', 'client'],
         [2, 'second', 'operator'],
@@ -62,14 +73,14 @@ for (const stream of [false, true]) {
 
   test(`${name}: an answer in time starts no second attempt`, async () => {
     pair.first.play(form('first', one));
-    const { customer, told, asked } = await ask(pair, 'pair', stream);
+    const { customer, told, asked } = await ask(pair, 'calm', stream);
     says(told, 'first');
     assert.deepEqual(asked, [1, 0]);
     assert.equal((await checkCharge(pair, customer, 'first', costOf(one))).length, 1);
   });
 
   test(`${name}: where providers are read on, what the loser cost is known exactly`, async () => {
-    pair.first.play(form('first', one, slow(400)));
+    pair.first.play(form('first', one, { after: nextAnswered(pair.second) }));
     pair.second.play(form('second', two));
     const { customer, told } = await ask(pair, 'drained', stream);
     says(told, 'second');
@@ -82,24 +93,25 @@ for (const stream of [false, true]) {
 
   for (const status of [500, 503, 429]) {
     test(`${name}: the first fails with ${status} while the second runs: the second's answer`, async () => {
-      pair.first.play({ status, headDelayMs: 250, body: '{"error":{"message":"no"}}' });
-      pair.second.play(form('second', two, slow(200)));
+      const failed = nextAnswered(pair.first);
+      pair.first.play({ status, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
+      pair.second.play(form('second', two, { after: failed }));
       const { customer, told, asked } = await ask(pair, 'pair', stream);
       says(told, 'second');
       assert.deepEqual(asked, [1, 1]);
-      const [failed] = await checkCharge(pair, customer, 'second', costOf(two));
-      assert.equal(failed!.borne_by, status === 500 ? 'operator' : null);
+      const [lost] = await checkCharge(pair, customer, 'second', costOf(two));
+      assert.equal(lost!.bearer, status === 500 ? 'operator' : null);
       if (status === 429) await new Promise((resolve) => setTimeout(resolve, 1_050));
     });
   }
 
   test(`${name}: the second fails while the first runs: the first's answer`, async () => {
-    pair.first.play(form('first', one, slow(350)));
+    pair.first.play(form('first', one, { after: nextAnswered(pair.second) }));
     pair.second.play({ status: 400, body: '{"error":{"message":"not here"}}' });
     const { customer, told } = await ask(pair, 'pair', stream);
     says(told, 'first');
     const rows = await checkCharge(pair, customer, 'first', costOf(one));
-    assert.equal(rows[1]!.borne_by, null);
+    assert.equal(rows[1]!.bearer, null);
   });
 }
 
@@ -120,46 +132,46 @@ test('the second may speak another protocol: its answer is translated, and nothi
 });
 
 test('a whole answer whose head has come is waited for', async () => {
-  pair.first.play(whole('first', one, { cuts: [20], pauseMs: 150 }));
-  const { customer, told, asked } = await ask(pair, 'pair');
+  pair.first.play(whole('first', one, { cuts: [20], pauseMs: 1_300 }));
+  const { customer, told, asked } = await ask(pair, 'calm');
   says(told, 'first');
   assert.deepEqual(asked, [1, 0]);
   await checkCharge(pair, customer, 'first', costOf(one));
 });
 
 test("the client's own fault ends both at once", async () => {
-  pair.first.play({ status: 400, headDelayMs: 250, body: '{"error":{"message":"no"}}' });
+  pair.first.play({ status: 400, after: nextAsked(pair.second), body: '{"error":{"message":"no"}}' });
   pair.second.play(whole('second', two, slow(silence)));
   const { customer, told } = await ask(pair, 'pair');
   assert.equal(told.status, 400);
-  assert.deepEqual((await pair.house.books(customer)).ends, ['VOID unknown']);
+  assert.deepEqual((await pair.house.books(customer)).ends, ['free unknown']);
   assert.equal(await pair.house.balance(customer), before);
   await pair.second.requests.at(-1)!.closed;
 });
 
 test('both fail: nothing is charged, both are absorbed, and the client is told not to repeat it', async () => {
-  pair.first.play({ status: 500, headDelayMs: 250 });
+  pair.first.play({ status: 500, after: nextAsked(pair.second) });
   pair.second.play({ dieAtOnce: true });
   const { customer, told } = await ask(pair, 'pair');
   assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
-  assert.deepEqual((await pair.house.books(customer)).ends, ['VOID unknown']);
+  assert.deepEqual((await pair.house.books(customer)).ends, ['free unknown']);
   const rows = await pair.borne(customer);
   assert.deepEqual(
-    rows.map(({ borne_by: who }) => who),
+    rows.map(({ bearer: who }) => who),
     ['operator', 'operator'],
   );
   assert.equal(await pair.house.balance(customer), before);
 });
 
 test('both are refused: the next target is tried as without a hedge', async () => {
-  pair.first.play({ status: 503, headDelayMs: 250 });
-  pair.second.play({ status: 503, headDelayMs: 250 });
+  pair.first.play({ status: 503, after: nextAsked(pair.second) });
+  pair.second.play({ status: 503, headDelayMs: 50 });
   const { customer, told, asked } = await ask(pair, 'three');
   assert.deepEqual([told.status, asked], [200, [1, 1]]);
-  const { ends, usage } = await pair.house.books(customer);
-  assert.deepEqual([ends, usage[0]!.provider], [['SETTLE answered'], 'sandbox']);
+  const { ends, charges } = await pair.house.books(customer);
+  assert.deepEqual([ends, charges[0]!.provider], [['charged answered'], 'sandbox']);
   assert.deepEqual(
-    (await pair.borne(customer)).map(({ provider, result, borne_by: who }) => [provider, result, who]),
+    (await pair.borne(customer)).map(({ provider, result, bearer: who }) => [provider, result, who]),
     [
       ['first', 'refused', null],
       ['second', 'refused', null],
@@ -193,13 +205,13 @@ for (const stream of [false, true]) {
     leaving.abort();
     await call;
     await Promise.all([pair.first.requests.at(-1)!.closed, pair.second.requests.at(-1)!.closed]);
-    const { ends, usage, ledger } = await pair.house.books(customer);
-    assert.deepEqual([ends, usage[0]!.provider], [['SETTLE client_left'], 'first']);
-    const held = -ledger.find(({ kind }) => kind === 'HOLD')!.amount;
-    assert.ok(usage[0]!.cost > 0n && usage[0]!.cost <= held);
+    const { ends, charges } = await pair.house.books(customer);
+    assert.deepEqual([ends, charges[0]!.provider], [['charged client_left'], 'first']);
+    const { held } = charges[0]!;
+    assert.ok(charges[0]!.cost > 0n && charges[0]!.cost <= held);
     const rows = await pair.borne(customer);
     assert.deepEqual(
-      rows.map(({ provider, borne_by: who }) => [provider, who]),
+      rows.map(({ provider, bearer: who }) => [provider, who]),
       [
         ['first', 'client'],
         ['second', 'operator'],
@@ -209,8 +221,9 @@ for (const stream of [false, true]) {
 }
 
 test('a client that leaves a race of providers that are read on is charged for the one that answers first', async () => {
-  pair.first.play(whole('first', one, slow(500)));
-  pair.second.play(whole('second', two, slow(200)));
+  const left = Promise.withResolvers<void>();
+  pair.first.play(whole('first', one, { after: nextAnswered(pair.second) }));
+  pair.second.play(whole('second', two, { after: left.promise }));
   const customer = await pair.house.customer();
   const leaving = new AbortController();
   const begun = pair.second.requests.length;
@@ -220,25 +233,31 @@ test('a client that leaves a race of providers that are read on is charged for t
   await until('the hedge has begun', () => pair.second.requests.length > begun);
   leaving.abort();
   await call;
-  const { ends, usage } = await pair.house.books(customer);
-  assert.deepEqual([ends, usage[0]!.provider, usage[0]!.cost], [['SETTLE client_left'], 'steady', costOf(two)]);
+  left.resolve();
+  const { ends, charges } = await pair.house.books(customer);
+  assert.deepEqual([ends, charges[0]!.provider, charges[0]!.cost], [['charged client_left'], 'steady', costOf(two)]);
   const [lost] = await pair.borne(customer);
-  assert.deepEqual([lost!.borne_by, lost!.absorbed], ['operator', costOf(one)]);
+  assert.deepEqual([lost!.bearer, lost!.absorbed], ['operator', costOf(one)]);
 });
 
 test('a client that leaves the winner in mid-stream does not end the reading of the loser', async () => {
   const words = streamed('second', two);
-  pair.first.play(streamed('first', one, slow(800)));
+  const left = Promise.withResolvers<void>();
+  pair.first.play(streamed('first', one, { after: left.promise }));
   pair.second.play({ ...words, dieAfter: words.cuts![0]!, hang: true, pauseMs: silence });
   const customer = await pair.house.customer();
-  const leaving = new AbortController();
-  const question = { model: 'uneven', prompt: 'Hello', stream: true };
-  const call = pair.house.call(customer, 'chat', question, { signal: leaving.signal }).catch(() => undefined);
-  await new Promise((resolve) => setTimeout(resolve, 350));
-  leaving.abort();
-  await call;
-  const { ends, usage } = await pair.house.books(customer);
-  assert.deepEqual([ends, usage[0]!.provider, usage[0]!.estimated], [['SETTLE client_left'], 'second', true]);
+  const question = { model: 'uneven', stream: true, messages: [{ role: 'user', content: 'Hello' }] };
+  const leaving = await fetch(`${pair.house.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(question),
+  });
+  const reader = leaving.body!.getReader();
+  await reader.read();
+  await reader.cancel();
+  left.resolve();
+  const { ends, charges } = await pair.house.books(customer);
+  assert.deepEqual([ends, charges[0]!.provider, charges[0]!.estimated], [['charged client_left'], 'second', true]);
   const [lost] = await pair.borne(customer);
   assert.deepEqual([lost!.result, lost!.absorbed, lost!.estimated], ['answered', costOf(one), false]);
 });
@@ -249,8 +268,8 @@ test('a stream that breaks after it has won is settled by what was seen; the los
   pair.second.play({ ...broken, dieAfter: broken.cuts![0]! });
   const { customer, told } = await ask(pair, 'pair', true);
   assert.match(told.text, /"error"/);
-  const { ends, usage } = await pair.house.books(customer);
-  assert.deepEqual([ends, usage[0]!.provider, usage.length], [['SETTLE cut'], 'second', 1]);
+  const { ends, charges } = await pair.house.books(customer);
+  assert.deepEqual([ends, charges[0]!.provider, charges.length], [['charged cut'], 'second', 1]);
 });
 
 test('the books are in order after all that', () => pair.house.audit());

@@ -1,30 +1,20 @@
 /** Two vendors of one model, either of which can be slow, and a gateway that asks the second beside the first. */
 import assert from 'node:assert/strict';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
-import { type Customer, type House, modelAt, startHouse } from './house.ts';
+import { type AttemptRow, attemptsByNumber, type Customer, type House, modelAt, startHouse, until } from './house.ts';
 
 export const before = 100n * 1_000_000_000n;
-
-export interface Borne {
-  readonly account_id: string;
-  readonly number: number;
-  readonly provider: string;
-  readonly result: string;
-  readonly borne_by: string | null;
-  readonly absorbed: bigint;
-  readonly estimated: boolean;
-}
 
 export interface Pair {
   readonly house: House;
   readonly first: Vendor;
   readonly second: Vendor;
   /** The attempts of this customer's calls, by number. */
-  borne(customer: Customer): Promise<Borne[]>;
+  borne(customer: Customer): Promise<AttemptRow[]>;
   stop(): Promise<void>;
 }
 
-/** `afterMs`: of the hedge. The models: `pair` (both), `plain` (both, no hedge), `drained` (both are read on). */
+/** `afterMs`: of the hedge. The models: `pair` (both), `plain` (both, no hedge), `calm` (both, a hedge after a second), `drained` (both are read on). */
 export async function startPair(afterMs: number, share = 1, more: Record<string, unknown> = {}): Promise<Pair> {
   const [first, second] = [await startVendor(), await startVendor()];
   const at = ({ origin }: Vendor, details: object = {}) => ({
@@ -46,6 +36,7 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
     models: {
       pair: modelAt('first', 'second'),
       plain: { ...modelAt('first', 'second'), hedge: 'off' },
+      calm: { ...modelAt('first', 'second'), hedge: '1s' },
       drained: modelAt('patient', 'steady'),
       uneven: modelAt('patient', 'second'),
       tight: modelAt('first', 'narrow'),
@@ -58,7 +49,7 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
       route: {
         hedge: { after: `${afterMs}ms`, share },
         breaker: { failures: 32 },
-        rest: { rate_limited: '1s' },
+        cooldown: { rate_limited: '1s' },
         affinity: { sessions: false, openings: false },
         ...more,
       },
@@ -68,18 +59,25 @@ export async function startPair(afterMs: number, share = 1, more: Record<string,
     house,
     first,
     second,
-    async borne({ accountId }) {
-      const rows = await house.rows<Borne>('attempts');
-      const own = rows.filter((row) => row.account_id === accountId);
-      return own
-        .map((row) => ({ ...row, absorbed: BigInt(row.absorbed) }))
-        .sort((one, other) => one.number - other.number);
-    },
+    borne: async (customer) => attemptsByNumber(await house.calls(customer)),
     async stop() {
       await house.stop();
       await Promise.all([first.stop(), second.stop()]);
     },
   };
+}
+
+/** Resolves when this vendor gets its next request. */
+export async function nextAsked({ requests }: Vendor): Promise<void> {
+  const before = requests.length;
+  await until('the vendor is asked', () => requests.length > before);
+}
+
+/** Resolves when this vendor's answer to its next request is out, or its socket is closed. */
+export async function nextAnswered(vendor: Vendor): Promise<void> {
+  const at = vendor.requests.length;
+  await nextAsked(vendor);
+  await vendor.requests[at]!.closed;
 }
 
 export interface Counts {
@@ -132,11 +130,14 @@ export async function ask(pair: Pair, model: string, stream = false, more: objec
 
 /** One charge, of `cost`, for the attempt at `provider`; the others are the operator's or nobody's. */
 export async function checkCharge(pair: Pair, customer: Customer, provider: string, cost: bigint) {
-  const { ends, usage } = await pair.house.books(customer);
-  assert.deepEqual([ends, usage.length, usage[0]!.provider, usage[0]!.cost], [['SETTLE answered'], 1, provider, cost]);
+  const { ends, charges } = await pair.house.books(customer);
+  assert.deepEqual(
+    [ends, charges.length, charges[0]!.provider, charges[0]!.cost],
+    [['charged answered'], 1, provider, cost],
+  );
   assert.equal(before - (await pair.house.balance(customer)), cost);
   const rows = await pair.borne(customer);
-  const clients = rows.filter(({ borne_by: who }) => who === 'client');
+  const clients = rows.filter(({ bearer: who }) => who === 'client');
   assert.deepEqual(
     clients.map((row) => row.provider),
     [provider],

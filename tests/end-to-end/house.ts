@@ -1,20 +1,26 @@
 /** The whole main gateway on a free port, in front of vendors that do as they are told, and all that it writes down. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { type Money, money } from '../../core/money.ts';
-import type { Usage } from '../../core/usage.ts';
-import { accounts, database, ledger } from '../../core/vocabulary.ts';
+import { Agent, setGlobalDispatcher } from 'undici';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { database } from '../../plugins/common/domain/database.ts';
+import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
+import { type Money, money } from '../../plugins/common/domain/money.ts';
+import type { Usage } from '../../plugins/common/domain/usage.ts';
 import { type RunningVendor, startVendor as startSandbox } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl, openDatabase } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
-import { fillDirectory } from '../helpers/template.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startVendor as startReplaying, type Vendor } from '../helpers/vendor.ts';
 import { type DialectName, dialects, type Question } from './dialects.ts';
+
+// Of hundreds of connections at once, on a busy machine, the last is made long after the usual ten seconds.
+setGlobalDispatcher(new Agent({ connectTimeout: 120_000 }));
 
 export interface Customer {
   readonly accountId: string;
@@ -32,38 +38,55 @@ export interface Told {
   readonly id: string;
 }
 
-export interface LedgerRow {
-  readonly kind: 'CREDIT' | 'HOLD' | 'EXTEND' | 'SETTLE' | 'VOID';
+interface LedgerRow {
+  readonly kind: 'CHARGE' | 'CREDIT' | 'DEBIT' | 'PURCHASE' | 'REFUND' | 'PAYOUT' | 'EXPIRE';
   readonly request_id: string | null;
   readonly amount: bigint;
   readonly balance_after: bigint;
-  readonly detail: { readonly reason?: string; readonly usage?: Usage; readonly estimated?: boolean };
 }
 
-export interface UsageRow {
-  readonly request_id: string;
+export interface CallRow {
+  readonly id: string;
+  readonly account_id: string;
   readonly model: string;
+  readonly plan: string | null;
+  /** It was charged; otherwise it cost nothing. */
+  readonly settled: boolean;
+  readonly reason: string;
   readonly provider: string;
   readonly classes: Usage;
+  readonly held: bigint;
   readonly cost: bigint;
+  readonly own_cost: bigint | null;
+  readonly absorbed: bigint;
   readonly estimated: boolean;
   readonly terminal: boolean;
+  readonly tier: string | null;
+  readonly ratio: string;
+  readonly attempts: readonly AttemptRow[];
 }
 
+/** A sent attempt. */
 export interface AttemptRow {
   readonly number: number;
   readonly provider: string;
   readonly credential: string;
   readonly result: string;
   readonly status: number | null;
+  readonly bearer: 'client' | 'operator' | null;
+  readonly absorbed: bigint;
+  readonly usage?: Usage;
+  readonly estimated: boolean;
 }
 
 /** What one account's calls have left in the database, oldest first. */
 export interface Books {
   readonly ledger: readonly LedgerRow[];
-  readonly usage: readonly UsageRow[];
+  readonly calls: readonly CallRow[];
+  /** Those of the calls that were charged. */
+  readonly charges: readonly CallRow[];
   readonly attempts: readonly AttemptRow[];
-  /** `kind reason` of each ledger row that ends a call. */
+  /** `charged` or `free`, and why, for each call. */
   readonly ends: readonly string[];
 }
 
@@ -90,8 +113,10 @@ export interface House {
   credit(customer: Customer, nanoUsd: bigint): Promise<Money>;
   balance(customer: Customer): Promise<Money>;
   call(customer: Customer | undefined, dialect: DialectName, question: Question, init?: RequestInit): Promise<Told>;
-  /** Waits until `ends` calls of this account have ended in the database and none is open. */
+  /** Waits until `ends` calls of this account have ended in the database and nothing is held for others. */
   books(customer: Customer, ends?: number): Promise<Books>;
+  /** Calls that have ended in the database, of one account or of all, oldest first. */
+  calls(customer?: Customer): Promise<CallRow[]>;
   /** Rows of one table of the gateway's schema. */
   rows<Row>(table: string): Promise<Row[]>;
   /** Fails when an invariant of the money does not hold. */
@@ -101,7 +126,7 @@ export interface House {
 
 export const usdInNano = 1_000_000_000n;
 /** What every model here costs, in USD per million tokens; one input token is 1,000 nano-USD. */
-export const price = { input: 1, cache_read: 0.1, output: 2 };
+const price = { input: 1, cache_read: 0.1, output: 2 };
 
 /** All four protocols at one origin. */
 export const speaks = (origin: string) => ({
@@ -122,11 +147,10 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
     ...options.providers?.({ sandbox: sandbox.origin, replay: replay.origin }),
   };
   const models = { sandbox: modelAt('sandbox'), replay: modelAt('replay'), ...options.models };
-  const directory = await mkdtemp(join(tmpdir(), 'house-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
+  const directory = temporaryDirectory('house-');
   const sections = {
     gateway: 'house',
-    schema: `house_${randomBytes(6).toString('hex')}`,
+    schema: databaseUrl === undefined ? 'house' : `house_${randomBytes(6).toString('hex')}`,
     listen: '127.0.0.1:0',
     plans: { default: 'open', offers: { open: { price: 0 }, ...options.offers } },
     providers,
@@ -139,6 +163,15 @@ export async function startHouse(options: HouseOptions = {}): Promise<House> {
   });
   return { ...faces(gateway), sandbox, replay, stop: () => stop(gateway, sandbox, replay) };
 }
+
+/** Sections by which a gateway of the tests answers errors as the second gateway does. */
+export const secondGateway = {
+  plugins: [
+    ...['storage', 'request-log', 'files', 'error-shape', 'auth', 'plans', 'rate-limit', 'providers', 'models'],
+    ...['idempotency', 'billing', 'route', 'protocol-convert'],
+  ],
+  'error-shape': {},
+};
 
 /** The main gateway's file with these sections of its own. */
 export function yamlOf(sections: Record<string, unknown>): string {
@@ -184,6 +217,7 @@ export function faces(gateway: TestGateway): Omit<House, 'sandbox' | 'replay' | 
     balance: ({ accountId }) => book.balance(accountId),
     call: (customer, dialect, question, init) => ask(gateway.origin, customer, dialect, question, init),
     books: (customer, ends = 1) => readBooks(gateway, customer, ends),
+    calls: (customer) => callsOf(gateway, customer?.accountId),
     rows: (table) => rowsOf(gateway, table),
     async audit() {
       const { json } = await running.commands.find(({ name }) => name === 'audit')!.run({});
@@ -228,31 +262,54 @@ export async function told(answer: Response): Promise<Told> {
   }
 }
 
-const endKinds = ['SETTLE', 'VOID', 'EXPIRE'];
-
 async function readBooks(gateway: TestGateway, { accountId }: Customer, ends: number): Promise<Books> {
-  const of = <Row>(table: string, order: string) => rowsOf<Row>(gateway, table, accountId, order);
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
-    const rows = (await of<LedgerRow>('ledger', 'seq')).map((row) => ({
-      ...row,
-      amount: BigInt(row.amount),
-      balance_after: BigInt(row.balance_after),
-    }));
-    const ended = rows.filter(({ kind }) => endKinds.includes(kind));
-    if (ended.length === ends && rows.filter(({ kind }) => kind === 'HOLD').length === ends) {
-      const usage = await of<UsageRow>('usage', 'created_at');
+    const calls = await callsOf(gateway, accountId);
+    const { held } = await gateway.gateway.find(pool)!.view(accountId);
+    if (calls.length === ends && held === 0n) {
+      const rows = await rowsOf<LedgerRow>(gateway, 'ledger', accountId, 'seq');
       return {
-        ledger: rows,
-        usage: usage.map((row) => ({ ...row, cost: BigInt(row.cost) })),
-        attempts: await of<AttemptRow>('attempts', 'started_at, number'),
-        ends: ended.map(({ kind, detail }) => `${kind} ${detail.reason}`),
+        ledger: rows.map((row) => ({
+          ...row,
+          amount: BigInt(row.amount),
+          balance_after: BigInt(row.balance_after),
+        })),
+        calls,
+        charges: calls.filter(({ settled }) => settled),
+        attempts: calls.flatMap(({ attempts }) => attempts),
+        ends: calls.map(({ settled, reason }) => `${settled ? 'charged' : 'free'} ${reason}`),
       };
     }
-    if (Date.now() > deadline)
-      assert.fail(`${ended.length} of ${ends} calls have ended: ${JSON.stringify(rows.map(({ kind }) => kind))}`);
+    if (Date.now() > deadline) {
+      const kinds = JSON.stringify(calls.map(({ settled, reason }) => [settled, reason]));
+      assert.fail(`${calls.length} of ${ends} calls have ended, ${held} nano-USD are held: ${kinds}`);
+    }
     await pause(10);
   }
+}
+
+async function callsOf(gateway: TestGateway, accountId?: string): Promise<CallRow[]> {
+  const rows = await rowsOf<CallRow>(gateway, 'calls', accountId, 'created_at, id');
+  return rows.map((row) => ({
+    ...row,
+    held: BigInt(row.held),
+    cost: BigInt(row.cost),
+    own_cost: row.own_cost === null ? null : BigInt(row.own_cost),
+    absorbed: BigInt(row.absorbed),
+    attempts: row.attempts.map((attempt) => ({
+      ...attempt,
+      status: attempt.status ?? null,
+      bearer: attempt.bearer ?? null,
+      absorbed: BigInt(attempt.absorbed ?? 0),
+      estimated: attempt.estimated ?? false,
+    })),
+  }));
+}
+
+/** The attempts of calls, by number. */
+export function attemptsByNumber(calls: readonly CallRow[]): AttemptRow[] {
+  return calls.flatMap(({ attempts }) => attempts).sort((one, other) => one.number - other.number);
 }
 
 async function rowsOf<Row>(gateway: TestGateway, table: string, accountId?: string, order = '1'): Promise<Row[]> {
@@ -263,8 +320,36 @@ async function rowsOf<Row>(gateway: TestGateway, table: string, accountId?: stri
   return [...(found as unknown as Row[])];
 }
 
+export interface JournalRecord {
+  readonly kind: string;
+  readonly id: string;
+  readonly reason?: string;
+  readonly estimated?: boolean;
+  readonly usage?: Readonly<Record<string, number>>;
+}
+
+/** Lines of the journal as they are on disk at this moment; each is one write. */
+export function journalLines({ directory: home }: TestGateway): JournalRecord[][] {
+  const root = join(home, 'journal');
+  const [schema] = readdirSync(root);
+  const directory = join(root, schema!);
+  return readdirSync(directory)
+    .filter((name) => /^\d+/.test(name))
+    .sort()
+    .flatMap((name) => readFileSync(join(directory, name), 'utf8').split('\n'))
+    .filter((line) => line.includes('['))
+    .map((line) => JSON.parse(line.slice(line.indexOf('['))) as JournalRecord[]);
+}
+
+/** How often the hold of a call was extended. */
+export function extensionsOf(gateway: TestGateway, { id }: CallRow): number {
+  return journalLines(gateway)
+    .flat()
+    .filter((record) => record.kind === 'EXTEND' && record.id === id).length;
+}
+
 /** Asks again and again until it is so. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = 5_000): Promise<void> {
+export async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await isSo())) {
     if (Date.now() > deadline) assert.fail(`${what}: not within ${withinMs} ms`);

@@ -67,7 +67,7 @@ test(`100 parallel twins on ${nodeCount} gateways: one upstream request, one cha
   const texts = new Set([...answers.filter(({ status }) => status === 200), ...later].map(({ text }) => text));
   assert.equal(texts.size, 1);
   assert.equal(sandbox.bill().requests, 1);
-  assert.deepEqual((await books(who)).ends, ['SETTLE answered']);
+  assert.deepEqual((await books(who)).ends, ['charged answered']);
 });
 
 test('an official client whose time ran out tries again by itself, gets the whole answer and pays once', async () => {
@@ -82,7 +82,7 @@ test('an official client whose time ran out tries again by itself, gets the whol
     { headers },
   );
   assert.equal(answer.usage!.completion_tokens, 25);
-  const { ends, usage } = await books(who);
-  assert.deepEqual([ends, usage[0]!.estimated, usage[0]!.classes.output], [['SETTLE client_left'], false, 25]);
+  const { ends, charges } = await books(who);
+  assert.deepEqual([ends, charges[0]!.estimated, charges[0]!.classes.output], [['charged client_left'], false, 25]);
   assert.equal(sandbox.bill().requests - requests, 1);
 });

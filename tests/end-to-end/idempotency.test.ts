@@ -80,12 +80,12 @@ for (const name of dialectNames) {
           for (const header of ['content-type', 'cache-control', 'x-gateway-dropped'])
             assert.equal(again.headers.get(header), first.headers.get(header), header);
           assert.equal(again.headers.get('idempotent-replayed'), 'true');
-          assert.equal(again.headers.get('x-original-request-id'), books.usage[0]!.request_id);
+          assert.equal(again.headers.get('x-original-request-id'), books.charges[0]!.id);
           assert.notEqual(again.id, first.id);
         }
         assert.equal(house.sandbox.bill().requests - requests, 1);
-        assert.deepEqual((await house.books(customer)).ends, ['SETTLE answered']);
-        assert.equal(before - (await house.balance(customer)), books.usage[0]!.cost);
+        assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
+        assert.equal(before - (await house.balance(customer)), books.charges[0]!.cost);
       });
     }
   }
@@ -99,7 +99,7 @@ for (const name of dialectNames) {
     assert.ok(dialects[name].errorType(JSON.parse(refused.text)), refused.text);
     const stranger = await house.customer();
     assert.equal((await ask(stranger, name, { model: 'sandbox', prompt: 'Another' }, key)).status, 200);
-    assert.deepEqual((await house.books(customer)).ends, ['SETTLE answered']);
+    assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
   });
 
   test(`double charge on retry: a call whose client left is finished, and its repetition gets it whole, for one charge (${name})`, async () => {
@@ -125,8 +125,8 @@ for (const name of dialectNames) {
       if (stream) assert.match(told.text, dialects[name].terminal);
       const books = await house.books(customer);
       assert.deepEqual(
-        [books.ends, books.usage[0]!.estimated, books.usage[0]!.classes.output],
-        [['SETTLE client_left'], false, 60],
+        [books.ends, books.charges[0]!.estimated, books.charges[0]!.classes.output],
+        [['charged client_left'], false, 60],
       );
       assert.equal(house.sandbox.bill().requests - requests, 1);
     }
@@ -149,14 +149,14 @@ test('100 parallel twins: one upstream request, one charge, and in the end one a
     }
     const later = await Promise.all(Array.from({ length: 100 }, () => askAgain(customer, 'chat', question, key)));
     assert.deepEqual(new Set(later.map(({ text }) => text)), new Set(served.map(({ text }) => text)));
-    assert.deepEqual((await house.books(customer)).ends, ['SETTLE answered']);
+    assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
     assert.equal(house.sandbox.bill().requests - requests, 1);
   }
 });
 
 async function charges({ accountId }: Customer): Promise<number> {
   const rows = await house.rows<{ account_id: string; kind: string }>('ledger');
-  return rows.filter(({ account_id: id, kind }) => id === accountId && kind === 'SETTLE').length;
+  return rows.filter(({ account_id: id, kind }) => id === accountId && kind === 'CHARGE').length;
 }
 
 const unsent: Record<string, { model: string; script: Script; status: number }> = {
@@ -215,7 +215,7 @@ test('what may have run is not run again: the same 502, and the vendor is asked 
       ['false', 'true'],
     );
     assert.equal(house.replay.requests.length - before, 1);
-    assert.deepEqual((await house.books(customer)).ends, ['VOID unknown']);
+    assert.deepEqual((await house.books(customer)).ends, ['free unknown']);
   }
 });
 
@@ -228,7 +228,7 @@ test('a stream that broke is told again as it was told', async () => {
     assert.match(first.text, dialects[name].streamError);
     const again = await askAgain(customer, name, question, key);
     assert.deepEqual([again.status, again.text], [200, first.text]);
-    assert.deepEqual((await house.books(customer)).ends, ['SETTLE cut']);
+    assert.deepEqual((await house.books(customer)).ends, ['charged cut']);
   }
 });
 
@@ -242,7 +242,7 @@ test('an answer too large to be kept is not run again', async () => {
     const again = await askAgain(customer, 'chat', question, key);
     assert.deepEqual([codeOf(again), again.headers.get('x-should-retry')], ['idempotency_answer_lost', 'false']);
   }
-  assert.deepEqual((await house.books(customer, 2)).ends, ['SETTLE answered', 'SETTLE answered']);
+  assert.deepEqual((await house.books(customer, 2)).ends, ['charged answered', 'charged answered']);
 });
 
 test('a key that is none is a 400; calls that are not charged need none', async () => {

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import OpenAI from 'openai';
-import { type Customer, startHouse, usdInNano } from './house.ts';
+import { type Customer, modelAt, startHouse, usdInNano } from './house.ts';
 
-const house = await startHouse();
+const house = await startHouse({
+  providers: ({ sandbox }) => ({
+    'chat-vendor': { keys: 'vendor-key-of-the-sandbox', speaks: { chat: `${sandbox}/v1` } },
+  }),
+  models: { 'chat-only': modelAt('chat-vendor/sandbox') },
+});
 after(() => house.stop());
 
 const clientOf = ({ key }: Customer) => new OpenAI({ apiKey: key, baseURL: `${house.origin}/v1`, maxRetries: 0 });
@@ -41,8 +46,7 @@ test('a streamed answer that was relayed can be continued right after its end, b
   assert.equal(answer.id, 'resp_2');
   const sent = house.replay.requests.at(-1)!;
   assert.deepEqual(JSON.parse(sent.body.toString()), next);
-  const { detail } = (await house.books(anna, 2)).ledger.filter(({ kind }) => kind === 'SETTLE').at(-1)!;
-  assert.equal(detail.usage?.input, 500);
+  assert.equal((await house.books(anna, 2)).charges.at(-1)!.classes.input, 500);
 });
 
 test('a relayed answer is read and deleted at its vendor, free of charge', async () => {
@@ -73,6 +77,31 @@ test('an id that nobody was given is refused before anything is sent or held', a
   assert.deepEqual(house.sandbox.bill(), before);
 });
 
+test('a response is not cancelled, whether its vendor or the gateway stores it', async () => {
+  const client = clientOf(anna);
+  const refused = { status: 400, type: 'invalid_request_error', code: 'unsupported' };
+  for (const model of ['sandbox', 'chat-only']) {
+    const background = client.responses.create({ model, input: 'one', background: true });
+    await assert.rejects(background, { status: 400, param: 'background' });
+    const { id } = await client.responses.create({ model, input: 'one' });
+    const [balance, bill] = [await house.balance(anna), house.sandbox.bill()];
+    await assert.rejects(client.responses.cancel(id), refused, model);
+    assert.equal((await client.responses.retrieve(id)).status, 'completed');
+    assert.deepEqual([await house.balance(anna), house.sandbox.bill()], [balance, bill]);
+    await assert.rejects(clientOf(bert).responses.cancel(id), notFound);
+  }
+});
+
+test('stored chat completions are refused in the words of the protocol', async () => {
+  const { completions } = clientOf(anna).chat;
+  const refused = { status: 404, type: 'invalid_request_error', code: 'unsupported' };
+  await assert.rejects(Promise.resolve(completions.list()), refused);
+  await assert.rejects(completions.retrieve('chatcmpl-1'), refused);
+  await assert.rejects(completions.update('chatcmpl-1', { metadata: { a: 'b' } }), refused);
+  await assert.rejects(completions.delete('chatcmpl-1'), refused);
+  await assert.rejects(Promise.resolve(completions.messages.list('chatcmpl-1')), refused);
+});
+
 test('reading needs a key, as every other call does', async () => {
   const answer = await fetch(`${house.origin}/v1/responses/resp_x`);
   assert.equal(answer.status, 401);
@@ -93,7 +122,7 @@ test('counting a prompt of responses is free and answered by the vendor', async 
 test('the account and its answers stay apart in the database', async () => {
   const client = clientOf(anna);
   const { id } = await client.responses.create({ model: 'sandbox', input: 'kept' });
-  for (let tries = 0; tries < 40; tries++) {
+  for (let tries = 0; tries < 400; tries++) {
     const rows = await house.rows<{ id: string; account_id: string; kind: string }>('kept_responses');
     const row = rows.find((one) => one.id === id);
     if (row !== undefined) {

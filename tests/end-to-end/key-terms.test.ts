@@ -1,8 +1,9 @@
 /** Keys with terms of their own at the whole gateway: in the words of each protocol, in force at once, and told afterwards. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { accountDesk, type KeyTerms, type RequestView, requestDesk } from '../../core/desk.ts';
-import { parseUsd } from '../../core/money.ts';
+import { accountAdmin, type KeyTerms } from '../../plugins/common/domain/admin/accounts.ts';
+import { type RequestView, requestQueries } from '../../plugins/common/domain/admin/requests.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { dialectNames, dialects } from './dialects.ts';
 import { type Customer, type House, modelAt, startHouse, type Told, until } from './house.ts';
 
@@ -22,7 +23,7 @@ before(async () => {
 });
 after(() => house.stop());
 
-const desk = () => house.gateway.gateway.find(accountDesk)!;
+const desk = () => house.gateway.gateway.find(accountAdmin)!;
 
 async function customerWith(terms: Omit<KeyTerms, 'name'>): Promise<Customer & { readonly keyId: string }> {
   const { accountId } = await house.customer();
@@ -35,7 +36,7 @@ const question = { model: 'sandbox', prompt: 'hello' };
 async function rowOf({ id }: Told): Promise<RequestView> {
   let row: RequestView | undefined;
   await until('its row is there', async () => {
-    row = await house.gateway.gateway.find(requestDesk)!.find(id, undefined);
+    row = await house.gateway.gateway.find(requestQueries)!.find(id, undefined);
     return row !== undefined;
   });
   return row!;

@@ -1,14 +1,16 @@
-/** Writes down every change of a lease beside the ledger's rows, so that a hold which the balance did not cover can be explained. */
+/** Records every change of a lease beside the ledger's rows: processes may never have leased more than an account has. */
 import { sql } from 'drizzle-orm';
 import type { Fleet } from './fleet.ts';
 import type { Customer } from './house.ts';
 
 export interface LeaseTrace {
-  /** What was done around the first hold that got an account below zero, oldest first, and where the journals stand. */
+  /** After how many changes processes could spend more than the account had. */
+  uncovered(): Promise<number>;
+  /** What was done around the first of them, oldest first, and where the journals stand. */
   tell(customers: readonly Customer[]): Promise<string>;
 }
 
-/** Entries shown before that hold and behind it. */
+/** Entries shown before it and behind it. */
 const shownBefore = 40;
 const shownBehind = 15;
 
@@ -24,10 +26,12 @@ interface Entry {
 export async function traceLeases({ rows, table }: Fleet): Promise<LeaseTrace> {
   await rows(sql`create table ${table('lease_trace')} (
     place bigserial, at timestamptz default clock_timestamp(), transaction xid default pg_current_xact_id()::xid,
-    account_id text, node text, before bigint, after bigint)`);
+    account_id text, node text, before bigint, after bigint, leased bigint, balance bigint)`);
   await rows(sql`create function ${table('trace_lease')}() returns trigger language plpgsql as $body$
     begin
-      execute format('insert into %I.lease_trace (account_id, node, before, after) values ($1, $2, $3, $4)', tg_table_schema)
+      execute format('insert into %1$I.lease_trace (account_id, node, before, after, leased, balance) values ($1, $2, $3, $4,
+          (select coalesce(sum(amount), 0) from %1$I.leases where account_id = $1),
+          (select balance from %1$I.balances where account_id = $1))', tg_table_schema)
         using coalesce(new.account_id, old.account_id), coalesce(new.node, old.node), old.amount, new.amount;
       return null;
     end $body$`);
@@ -37,16 +41,23 @@ export async function traceLeases({ rows, table }: Fleet): Promise<LeaseTrace> {
     rows<Entry>(sql`
       with changes as (select * from ${table('lease_trace')} where account_id = ${accountId})
       select to_char(at, 'MI:SS.MS') as at, transaction::text as transaction,
-        format('lease of %s: %s to %s', node, before, after) as text, false as "isUncovered", place, at as done_at
+        format('lease of %s: %s to %s, in all %s of %s', node, before, after, leased, balance) as text,
+        leased > greatest(balance, 0) as "isUncovered", place, at as done_at
       from changes
       union all
       select to_char(created_at, 'MI:SS.MS'), ledger.xmin::text,
         format('%s %s: %s, balance %s', kind, left(request_id::text, 13), amount, balance_after),
-        kind in ('HOLD', 'EXTEND') and balance_after < 0, seq,
+        false, seq,
         coalesce((select max(at) from changes where changes.transaction = ledger.xmin), created_at)
       from ${table('ledger')} as ledger where account_id = ${accountId}
       order by done_at, place`);
   return {
+    uncovered: async () => {
+      const [row] = await rows<{ count: number }>(
+        sql`select count(*)::int as count from ${table('lease_trace')} where leased > greatest(balance, 0)`,
+      );
+      return row!.count;
+    },
     tell: async (customers) => {
       const lines: string[] = [];
       for (const customer of customers) {

@@ -1,8 +1,9 @@
 /** One call with everything at once: plan, ratios, tiers, a retry, a key, a grant with a window, a refund. The sum is done by hand. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { money } from '../../core/money.ts';
-import { pool, shop } from '../../core/vocabulary.ts';
+import { pool } from '../../plugins/common/domain/ledger.ts';
+import { money } from '../../plugins/common/domain/money.ts';
+import { shop } from '../../plugins/common/domain/plans.ts';
 import { dialects } from './dialects.ts';
 import { type Customer, type House, modelAt, speaks, startHouse, usdInNano } from './house.ts';
 
@@ -11,7 +12,13 @@ before(async () => {
   house = await startHouse({
     providers: ({ replay }) => ({ first: { keys: 'one', speaks: speaks(replay) } }),
     offers: {
-      plus: { price: 5, grant: { amount: 3, every: 'month' }, windows: { '5h': 1 }, lasts: '30d', multiplier: '1.5' },
+      plus: {
+        price: 5,
+        grant: { amount: 3, every: 'month' },
+        windows: { '5h': 1 },
+        duration: '30d',
+        multiplier: '1.5',
+      },
     },
     models: {
       pair: {
@@ -20,7 +27,7 @@ before(async () => {
         multiplier: '1.2',
       },
     },
-    more: { route: { retry_unknown: true, attempts: 2 }, billing: { hold: { output_tokens: 50 } } },
+    more: { route: { retry_ambiguous: true, attempts: 2 }, billing: { hold: { output_tokens: 50 } } },
   });
 });
 after(() => house.stop());
@@ -44,26 +51,6 @@ function chargeOf(input: number, output: number): bigint {
   return (2n * numerator + denominator) / (2n * denominator);
 }
 
-interface Row {
-  readonly account_id: string;
-}
-interface Used extends Row {
-  readonly plan: string;
-  readonly tier: string;
-  readonly ratio: string;
-  readonly own_cost: string;
-}
-interface Tried extends Row {
-  readonly number: number;
-  readonly borne_by: string;
-  readonly absorbed: string;
-  readonly consumed: { readonly input: number } | null;
-}
-
-async function rowsOf<R extends Row>(table: string, { accountId }: Customer): Promise<R[]> {
-  return (await house.rows<R>(table)).filter(({ account_id: id }) => id === accountId);
-}
-
 test('a keyed call on a bought plan that is tried twice is charged once, by every ratio and tier, to the grant, and is refunded once', async () => {
   const customer = await subscriber();
   const till = house.gateway.gateway.find(pool)!;
@@ -74,27 +61,25 @@ test('a keyed call on a bought plan that is tried twice is charged once, by ever
   assert.equal(first.status, 200, first.text);
   assert.deepEqual([again.status, again.text, again.headers.get('idempotent-replayed')], [200, first.text, 'true']);
 
-  const { usage, ends, attempts } = await house.books(customer);
-  assert.deepEqual(ends, ['SETTLE answered']);
-  const [{ cost, classes, request_id: id }] = usage as [(typeof usage)[0]];
+  const { charges, ends, attempts } = await house.books(customer);
+  assert.deepEqual(ends, ['charged answered']);
+  const [{ cost, classes, id, plan, tier, ratio, own_cost: ownCost }] = charges as [(typeof charges)[0]];
   assert.deepEqual([classes.output, classes.request], [20, 1]);
   assert.ok(classes.input! > 200);
   assert.equal(cost, chargeOf(classes.input!, 20));
-  const [used] = await rowsOf<Used>('usage', customer);
-  assert.deepEqual([used!.plan, used!.tier, used!.ratio], ['plus', '>200', '81/50']);
-  assert.equal(BigInt(used!.own_cost), BigInt(classes.input! * 400 + 20 * 800));
+  assert.deepEqual([plan, tier, ratio], ['plus', '>200', '81/50']);
+  assert.equal(ownCost, BigInt(classes.input! * 400 + 20 * 800));
 
   assert.deepEqual(
     attempts.map(({ provider, result }) => `${provider} ${result}`),
     ['first unknown', 'sandbox answered'],
   );
-  const tried = (await rowsOf<Tried>('attempts', customer)).sort((one, other) => one.number - other.number);
   assert.deepEqual(
-    tried.map(({ borne_by: bearer }) => bearer),
+    attempts.map(({ bearer }) => bearer),
     ['operator', 'client'],
   );
   // The official price of the estimate, in its own tier: no ratio.
-  assert.equal(BigInt(tried[0]!.absorbed), BigInt(tried[0]!.consumed!.input) * 10_000n + 1_000_000n);
+  assert.equal(attempts[0]!.absorbed, BigInt(attempts[0]!.usage!.input!) * 10_000n + 1_000_000n);
 
   const spent = await till.view(customer.accountId);
   assert.deepEqual(
@@ -125,6 +110,6 @@ test('what the plan’s window does not cover is paid by money that does not exp
   const { balance, held, windows } = await till.view(customer.accountId);
   assert.deepEqual([balance, held], [money(4n * usdInNano - 1_990_000_000n), 0n]);
   assert.equal(windows[0]!.spent, windows[0]!.limit);
-  assert.equal((await rowsOf('usage', customer)).length, 0);
+  assert.equal((await house.calls(customer)).length, 0);
   await house.audit();
 });

@@ -2,10 +2,20 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import { costBound, money } from '../../core/money.ts';
-import { catalog } from '../../core/vocabulary.ts';
+import { catalog } from '../../plugins/common/domain/models.ts';
+import { costBound, money } from '../../plugins/common/domain/money.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Books, type Customer, type House, modelAt, speaks, startHouse, type Told, until } from './house.ts';
+import {
+  type Books,
+  type Customer,
+  extensionsOf,
+  type House,
+  modelAt,
+  speaks,
+  startHouse,
+  type Told,
+  until,
+} from './house.ts';
 
 let house: House;
 before(async () => {
@@ -49,7 +59,7 @@ test('overdraft by race: of 2,000 parallel calls on a balance for 50, exactly 50
   house.replay.play({ body: wholeAnswer });
   const probe = await house.customer();
   await house.call(probe, 'chat', question);
-  const hold = -(await house.books(probe)).ledger.find(({ kind }) => kind === 'HOLD')!.amount;
+  const hold = (await house.books(probe)).calls[0]!.held;
   const credit = 50n * hold + hold - 1n;
   const customer = await house.customer({ nanoUsd: credit });
 
@@ -73,8 +83,8 @@ test('overdraft by race: of 2,000 parallel calls on a balance for 50, exactly 50
   assert.equal(poor[0]!.headers.get('x-should-retry'), 'false');
 
   const books = await house.books(customer, 50);
-  assert.deepEqual(new Set(books.ends), new Set(['SETTLE answered']));
-  assert.equal(books.usage.length, 50);
+  assert.deepEqual(new Set(books.ends), new Set(['charged answered']));
+  assert.equal(books.charges.length, 50);
   assert.equal(books.attempts.length, 50);
   assert.equal(await house.balance(customer), credit - 50n * wholeCost);
   assert.equal(books.ledger.at(-1)!.balance_after, credit - 50n * wholeCost);
@@ -123,36 +133,36 @@ interface Expected {
 }
 
 const outcomes: Record<string, Expected> = {
-  'never sent: nobody listens': { model: 'away', status: 502, end: 'VOID not_sent' },
-  'refused with 400': { prompt: 'status=400', status: 400, end: 'VOID refused', attempt: 'refused 400' },
+  'never sent: nobody listens': { model: 'away', status: 502, end: 'free not_sent' },
+  'refused with 400': { prompt: 'status=400', status: 400, end: 'free refused', attempt: 'refused 400' },
   'refused with 429': {
     model: 'limited',
     prompt: 'status=429',
     status: 429,
-    end: 'VOID refused',
+    end: 'free refused',
     attempt: 'refused 429',
   },
-  'refused with 503': { prompt: 'status=503', status: 503, end: 'VOID refused', attempt: 'refused 503' },
-  'refused with 529': { prompt: 'status=529', status: 503, end: 'VOID refused', attempt: 'refused 529' },
+  'refused with 503': { prompt: 'status=503', status: 503, end: 'free refused', attempt: 'refused 503' },
+  'refused with 529': { prompt: 'status=529', status: 503, end: 'free refused', attempt: 'refused 529' },
   'failed with 500': {
     prompt: 'status=500',
     status: 502,
-    end: 'VOID unknown',
+    end: 'free unknown',
     attempt: 'unknown 500',
     retried: 'never',
   },
   'failed with 502': {
     prompt: 'status=502',
     status: 502,
-    end: 'VOID unknown',
+    end: 'free unknown',
     attempt: 'unknown 502',
     retried: 'never',
   },
-  complete: { prompt: 'tokens=20', status: 200, end: 'SETTLE answered', attempt: 'answered 200', estimated: false },
+  complete: { prompt: 'tokens=20', status: 200, end: 'charged answered', attempt: 'answered 200', estimated: false },
   'complete without usage': {
     prompt: 'no_usage tokens=20',
     status: 200,
-    end: 'SETTLE answered',
+    end: 'charged answered',
     attempt: 'answered 200',
     estimated: true,
   },
@@ -160,7 +170,7 @@ const outcomes: Record<string, Expected> = {
     prompt: 'chunks=8 chunk_delay=5ms cut_after=4',
     stream: true,
     status: 200,
-    end: 'SETTLE cut',
+    end: 'charged cut',
     attempt: 'answered 200',
     estimated: true,
   },
@@ -168,7 +178,7 @@ const outcomes: Record<string, Expected> = {
     prompt: 'chunks=8 no_terminal',
     stream: true,
     status: 200,
-    end: 'SETTLE cut',
+    end: 'charged cut',
     attempt: 'answered 200',
     estimated: true,
   },
@@ -176,7 +186,7 @@ const outcomes: Record<string, Expected> = {
     prompt: 'chunks=8 mid_error',
     stream: true,
     status: 200,
-    end: 'SETTLE cut',
+    end: 'charged cut',
     attempt: 'answered 200',
     estimated: true,
   },
@@ -184,7 +194,7 @@ const outcomes: Record<string, Expected> = {
     prompt: 'tokens=20 cut_after=1',
     stream: false,
     status: 502,
-    end: 'VOID unknown',
+    end: 'free unknown',
     attempt: 'unknown null',
     retried: 'never',
   },
@@ -221,7 +231,7 @@ async function checkOutcome(expected: Expected, name: DialectName, stream: boole
 function checkEnding({ end }: Expected, name: DialectName, { text, broken }: Told, form: string): void {
   const { terminal, streamError } = dialects[name];
   assert.equal(broken, false, form);
-  if (end === 'SETTLE answered') {
+  if (end === 'charged answered') {
     assert.match(text, terminal, form);
     assert.doesNotMatch(text, streamError, form);
   } else {
@@ -234,21 +244,21 @@ async function checkMoney(
   { estimated, end }: Expected,
   customer: Customer,
   before: bigint,
-  { usage, ledger }: Books,
+  { charges, ledger }: Books,
   form: string,
 ): Promise<void> {
   const paid = before - (await house.balance(customer));
   assert.equal(before - ledger.at(-1)!.balance_after, paid, form);
-  if (end.startsWith('VOID')) {
-    assert.deepEqual([paid, usage.length], [0n, 0], form);
+  if (end.startsWith('free')) {
+    assert.deepEqual([paid, charges.length], [0n, 0], form);
     return;
   }
-  const [row] = usage;
-  assert.equal(usage.length, 1, form);
+  const [row] = charges;
+  assert.equal(charges.length, 1, form);
   // In generate-content every chunk reports what was used so far: a cut leaves nothing to estimate.
-  const reported = end === 'SETTLE cut' && form.startsWith('gemini');
+  const reported = end === 'charged cut' && form.startsWith('gemini');
   assert.equal(row!.estimated, estimated === true && !reported, `${form}: ${JSON.stringify(row!.classes)}`);
-  assert.equal(row!.terminal, end === 'SETTLE answered', form);
+  assert.equal(row!.terminal, end === 'charged answered', form);
   const { input = 0, cache_read: cached = 0, output = 0, reasoning = 0 } = row!.classes;
   assert.ok(input > 0 && output > 0, form);
   assert.equal(paid, BigInt(input * 1_000 + cached * 100 + (output + reasoning) * 2_000), form);
@@ -263,7 +273,7 @@ test('a vendor that resets before its head: void, unknown, told once, no second 
     const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello', stream });
     assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
     const books = await house.books(customer);
-    assert.deepEqual(books.ends, ['VOID unknown']);
+    assert.deepEqual(books.ends, ['free unknown']);
     assert.deepEqual(
       books.attempts.map(({ result, number }) => [result, number]),
       [['unknown', 1]],
@@ -283,9 +293,9 @@ for (const name of dialectNames) {
     });
     assert.match(told.text, dialects[name].terminal);
     const books = await house.books(customer);
-    assert.ok(books.ledger.filter(({ kind }) => kind === 'EXTEND').length >= 5);
-    assert.deepEqual(books.ends, ['SETTLE answered']);
-    const [{ classes, cost, estimated }] = books.usage as [Books['usage'][number]];
+    assert.ok(extensionsOf(house.gateway, books.calls[0]!) >= 5);
+    assert.deepEqual(books.ends, ['charged answered']);
+    const [{ classes, cost, estimated }] = books.charges as [Books['charges'][number]];
     assert.deepEqual([classes.output, estimated], [400, false]);
     assert.equal(before - (await house.balance(customer)), cost);
     assert.equal(cost, BigInt((classes.input! + 2 * 400) * 1_000));
@@ -308,10 +318,10 @@ for (const name of dialectNames) {
     assert.doesNotMatch(told.text, dialects[name].terminal);
     await until('the vendor is told to stop', () => house.sandbox.bill().open === open);
     const books = await house.books(customer);
-    assert.deepEqual(books.ends, ['SETTLE cut']);
-    assert.ok(books.ledger.some(({ kind }) => kind === 'EXTEND'));
+    assert.deepEqual(books.ends, ['charged cut']);
+    assert.ok(extensionsOf(house.gateway, books.calls[0]!) > 0);
     const left = await house.balance(customer);
-    assert.equal(left, money(credit - books.usage[0]!.cost));
+    assert.equal(left, money(credit - books.charges[0]!.cost));
     assert.ok(left >= -20_000n, `${left} is further below zero than one chunk costs`);
   });
 }

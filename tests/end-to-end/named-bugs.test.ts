@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { money } from '../../core/money.ts';
-import { accounts, ledger } from '../../core/vocabulary.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import type { DialectName } from './dialects.ts';
 import { type House, modelAt, speaks, startHouse, until, usdInNano } from './house.ts';
 
@@ -78,9 +79,9 @@ async function costOf(name: DialectName, body: string, stream = true) {
   const customer = await house.customer();
   const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello', stream });
   assert.equal(told.status, 200, told.text);
-  const { usage, ends } = await house.books(customer);
-  assert.equal(100n * usdInNano - (await house.balance(customer)), usage[0]!.cost);
-  return { ends, ...usage[0]! };
+  const { charges, ends } = await house.books(customer);
+  assert.equal(100n * usdInNano - (await house.balance(customer)), charges[0]!.cost);
+  return { ends, ...charges[0]! };
 }
 
 const messageStart = (usage: object) => ({
@@ -99,7 +100,7 @@ const messageEnd = (usage: object) => [
 
 test('usage missing from a stream counted as 0: it is estimated, marked, and costs something', async () => {
   const row = await costOf('chat', chatFrames(text('Hello there, how are you?'), text('', 'stop')));
-  assert.deepEqual([row.ends, row.estimated], [['SETTLE answered'], true]);
+  assert.deepEqual([row.ends, row.estimated], [['charged answered'], true]);
   assert.ok(row.classes.input! > 0 && row.classes.output! > 0 && row.cost > 0n);
 });
 
@@ -174,8 +175,8 @@ test('retry on a dearer target billed at the first: the charge is for what the o
   const customer = await house.customer();
   const told = await house.call(customer, 'chat', { model: 'pair', prompt: '[[sandbox: tokens=25]]' });
   assert.equal(told.status, 200);
-  const { usage, attempts } = await house.books(customer);
-  const [row] = usage;
+  const { charges, attempts } = await house.books(customer);
+  const [row] = charges;
   assert.deepEqual([row!.provider, row!.classes.output], ['sandbox', 25]);
   assert.deepEqual(
     attempts.map(({ provider, result }) => `${provider} ${result}`),
@@ -241,7 +242,7 @@ test('stale key lets a spent key through: what one call has spent, the next one 
   const question = { model: 'sandbox', prompt: 'Hello [[sandbox: tokens=40]]', more: { max_tokens: 50 } };
   const probe = await house.customer();
   await house.call(probe, 'chat', question);
-  const held = -(await house.books(probe)).ledger.find(({ kind }) => kind === 'HOLD')!.amount;
+  const held = (await house.books(probe)).calls[0]!.held;
   const customer = await house.customer({ nanoUsd: held });
   const second = await house.gateway.gateway.find(accounts)!.createKey(customer.accountId, { name: 'second' });
   const keys = [customer, { ...customer, key: second.key }];
@@ -249,7 +250,7 @@ test('stale key lets a spent key through: what one call has spent, the next one 
   for (const who of keys) assert.equal((await house.call(who, 'chat', { model: 'none', prompt: 'x' })).status, 404);
   assert.equal((await house.call(customer, 'chat', question)).status, 200);
   for (const who of keys) assert.equal((await house.call(who, 'chat', question)).status, 402);
-  assert.deepEqual((await house.books(customer)).ends, ['SETTLE answered']);
+  assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
 });
 
 test('slot leaked after disconnect: whenever a client leaves, the next call of its account has its place', async () => {

@@ -75,7 +75,8 @@ const wholeAnswer = JSON.stringify({ id: 'c1', object: 'chat.completion', choice
 /** 7 input tokens at 1,000 nano-USD and 3 output tokens at 2,000. */
 const wholeCost = 13_000n;
 
-const leases = () => fleet.rows<{ account_id: string; amount: bigint }>(sql`select * from ${fleet.table('leases')}`);
+const leases = () =>
+  fleet.rows<{ account_id: string; amount: bigint; open: bigint }>(sql`select * from ${fleet.table('leases')}`);
 const balanceOf = async ({ accountId }: Customer) => {
   const balances = fleet.table('balances');
   const [row] = await fleet.rows<{ balance: bigint; held: bigint }>(
@@ -83,14 +84,13 @@ const balanceOf = async ({ accountId }: Customer) => {
   );
   return row!;
 };
-/** Waits until so many of the account's calls (or, if not said, all that the ledger knows of) have ended in the ledger. */
+/** Waits until so many of the account's calls have ended in the database, and no process holds money for others. */
 async function settled({ accountId }: Customer, ends = 0): Promise<void> {
-  const ledger = fleet.table('ledger');
-  const kinds = sql`count(*) filter (where kind in ('SETTLE', 'VOID'))::int as ends, count(*) filter (where kind = 'HOLD')::int as holds`;
-  await until('the calls are in the ledger', async () => {
-    const query = sql`select ${kinds} from ${ledger} where account_id = ${accountId}`;
-    const [row] = await fleet.rows<{ ends: number; holds: number }>(query);
-    return row!.ends >= ends && row!.ends === row!.holds;
+  await until('the calls are in the database', async () => {
+    const [row] = await fleet.rows<{ ends: number; open: bigint }>(sql`
+      select (select count(*)::int from ${fleet.table('calls')} where account_id = ${accountId}) as ends,
+        (select coalesce(sum(open), 0)::bigint from ${fleet.table('leases')} where account_id = ${accountId}) as open`);
+    return row!.ends >= ends && BigInt(row!.open) === 0n;
   });
 }
 
@@ -98,10 +98,10 @@ async function holdOf(customer: Customer): Promise<bigint> {
   replay.play({ body: wholeAnswer });
   await ask(originOf(0), customer, 'replay', 'Hello', { max_tokens: 50 });
   await settled(customer, 1);
-  const [row] = await fleet.rows<{ amount: bigint }>(
-    sql`select -amount as amount from ${fleet.table('ledger')} where kind = 'HOLD' and account_id = ${customer.accountId}`,
+  const [row] = await fleet.rows<{ held: bigint }>(
+    sql`select held from ${fleet.table('calls')} where account_id = ${customer.accountId}`,
   );
-  return row!.amount;
+  return row!.held;
 }
 
 testOnServer('of 400 parallel calls over four processes on a balance for 20, exactly 20 are admitted', async () => {
@@ -171,7 +171,8 @@ testOnServer('a debit at the desk takes all that no call has spoken for, whateve
   const { balance } = await balanceOf(customer);
   assert((await leases()).some(({ account_id: id, amount }) => id === customer.accountId && amount > 0n));
   await fleet.atTheDesk(async ({ gateway }) => {
-    const { accounts: book, pool } = await import('../../core/vocabulary.ts');
+    const { accounts: book } = await import('../../plugins/common/domain/accounts.ts');
+    const { pool } = await import('../../plugins/common/domain/ledger.ts');
     assert.notEqual(gateway.gateway.find(book), undefined);
     const entry = { reason: 'test', reference: `debit-${customer.accountId}` };
     await gateway.gateway.find(pool)!.debit(customer.accountId, balance as never, entry);
@@ -236,7 +237,7 @@ testOnServer(
     running = false;
     await Promise.all(workers);
     const chargedIds = () =>
-      fleet.rows<{ id: string }>(sql`select request_id::text as id from ${fleet.table('usage')}`);
+      fleet.rows<{ id: string }>(sql`select id::text as id from ${fleet.table('calls')} where settled`);
     await until(
       'every answer is charged',
       async () => {
@@ -247,13 +248,11 @@ testOnServer(
     );
     for (const customer of customers) await settled(customer);
 
-    const below = await fleet.rows(
-      sql`select seq from ${fleet.table('ledger')} where kind in ('HOLD', 'EXTEND') and balance_after < 0`,
-    );
-    if (below.length > 0) t.diagnostic(await trace.tell(customers));
-    assert.deepEqual(below, [], 'a hold that the balance did not cover');
+    const uncovered = await trace.uncovered();
+    if (uncovered > 0) t.diagnostic(await trace.tell(customers));
+    assert.equal(uncovered, 0, 'processes could spend more than an account had');
     type Charge = {
-      request_id: string;
+      id: string;
       estimated: boolean;
       classes: { input: number; output: number; cache_read?: number };
     };
@@ -262,9 +261,9 @@ testOnServer(
       sql`, `,
     );
     const charges = await fleet.rows<Charge>(
-      sql`select request_id::text as request_id, estimated, classes from ${fleet.table('usage')} where account_id in (${accountIds})`,
+      sql`select id::text as id, estimated, classes from ${fleet.table('calls')} where settled and account_id in (${accountIds})`,
     );
-    const byId = new Map(charges.map((charge) => [charge.request_id, charge]));
+    const byId = new Map(charges.map((charge) => [charge.id, charge]));
     for (const [id, { prompt_tokens: input, completion_tokens: output }] of acknowledged) {
       const charge = byId.get(id);
       assert(charge !== undefined, `${id} was answered and never charged`);
@@ -279,7 +278,8 @@ testOnServer(
     const billed = bill.totals['sandbox']!.output!;
     assert(inBooks <= billed && exact.length <= bill.requests, 'more was charged exactly than the vendor ran');
     const [unknown] = await fleet.rows<{ count: number }>(
-      sql`select count(*)::int as count from ${fleet.table('attempts')} where result = 'unknown' and account_id in (${accountIds})`,
+      sql`select count(*)::int as count from ${fleet.table('calls')}, json_array_elements(attempts) as attempt
+        where attempt->>'result' = 'unknown' and account_id in (${accountIds})`,
     );
     assert(bill.requests <= exact.length + guessed + unknown!.count, 'the vendor ran calls that the books do not know');
     if (guessed + unknown!.count === 0) assert.equal(inBooks, billed);
@@ -293,12 +293,12 @@ testOnServer('a drain gives the leases back at once, while its streams go on; th
   const stream = ask(drained.origin, customer, 'sandbox', '[[sandbox: tokens=30 chunk_delay=100ms]]', { stream: true });
   const ofCustomer = async () => (await leases()).filter(({ account_id: id }) => id === customer.accountId);
   await until('the stream runs on a lease', async () => (await ofCustomer()).length > 0);
-  await until('the hold is in the ledger', async () => (await balanceOf(customer)).held > 0n);
+  await until('the vendor has it', () => sandbox.bill().open > 0);
   drained.signal('SIGTERM');
   await until(
     'what the stream has not spoken for is back',
     async () => {
-      return (await ofCustomer()).every(({ amount }) => amount === 0n);
+      return (await ofCustomer()).every(({ amount, open }) => amount === open);
     },
     1_000,
   );

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { costBound } from '../../core/money.ts';
-import { catalog } from '../../core/vocabulary.ts';
+import { catalog } from '../../plugins/common/domain/models.ts';
+import { costBound } from '../../plugins/common/domain/money.ts';
 import type { Script } from '../helpers/vendor.ts';
 import { type DialectName, dialectNames, dialects } from './dialects.ts';
-import { type Books, type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
+import { type Books, type Customer, extensionsOf, type House, modelAt, speaks, startHouse, until } from './house.ts';
 
 const ways = dialectNames.map((name) => `only-${name}`);
 /** What one refusal says rests a key: each case has a provider of its own. */
@@ -78,17 +78,17 @@ test('row "never sent (limit, no target, DNS, refused connect, TLS)": void; may 
     assert.equal(told.status, 502, `${model}: ${told.text}`);
     assert.notEqual(told.headers.get('x-should-retry'), 'false', model);
     const books = await house.books(customer);
-    assert.deepEqual([books.ends, attemptsOf(books), await paid(customer, before)], [['VOID not_sent'], [], 0n], model);
+    assert.deepEqual([books.ends, attemptsOf(books), await paid(customer, before)], [['free not_sent'], [], 0n], model);
     const other = await house.customer();
     assert.equal((await house.call(other, 'chat', { model: `${model}-or-sandbox`, prompt: 'Hello' })).status, 200);
     const moved = await house.books(other);
-    assert.deepEqual([moved.ends, attemptsOf(moved)], [['SETTLE answered'], ['answered 200']], model);
+    assert.deepEqual([moved.ends, attemptsOf(moved)], [['charged answered'], ['answered 200']], model);
   }
   const customer = await house.customer({ plan: 'shut' });
   assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 200);
   assert.equal((await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Hello' })).status, 429);
   assert.ok((await house.call(await house.customer(), 'chat', { model: 'keyless', prompt: 'Hello' })).status >= 400);
-  assert.deepEqual((await house.books(customer)).ends, ['SETTLE answered']);
+  assert.deepEqual((await house.books(customer)).ends, ['charged answered']);
 });
 
 test('row "sent, upstream refused (4xx, 429, 503, 529) without usage": void; 429, 503 and 529 may go to another target', async () => {
@@ -98,7 +98,7 @@ test('row "sent, upstream refused (4xx, 429, 503, 529) without usage": void; 429
     const told = await house.call(customer, 'chat', { model: 'replay', prompt: 'Hello' });
     assert.equal(told.status, status);
     const books = await house.books(customer);
-    assert.deepEqual([books.ends, attemptsOf(books)], [['VOID refused'], [`refused ${status}`]]);
+    assert.deepEqual([books.ends, attemptsOf(books)], [['free refused'], [`refused ${status}`]]);
   }
   for (const status of refusals) {
     house.replay.play({ status });
@@ -106,8 +106,8 @@ test('row "sent, upstream refused (4xx, 429, 503, 529) without usage": void; 429
     const told = await house.call(customer, 'chat', { model: `refuses-${status}-or-sandbox`, prompt: 'Hello' });
     assert.equal(told.status, 200, told.text);
     const books = await house.books(customer);
-    assert.deepEqual([books.ends, attemptsOf(books)], [['SETTLE answered'], [`refused ${status}`, 'answered 200']]);
-    assert.equal(books.usage[0]!.provider, 'sandbox');
+    assert.deepEqual([books.ends, attemptsOf(books)], [['charged answered'], [`refused ${status}`, 'answered 200']]);
+    assert.equal(books.charges[0]!.provider, 'sandbox');
   }
 });
 
@@ -121,7 +121,7 @@ test('row "sent, 500/502/504 or reset before the head": void, attempt unknown, n
     const told = await house.call(customer, name, { model: 'replay', prompt: 'Hello' });
     assert.deepEqual([told.status, told.headers.get('x-should-retry')], [502, 'false']);
     const books = await house.books(customer);
-    assert.deepEqual([books.ends, await paid(customer, before)], [['VOID unknown'], 0n]);
+    assert.deepEqual([books.ends, await paid(customer, before)], [['free unknown'], 0n]);
     assert.deepEqual(attemptsOf(books), [`unknown ${script.status ?? null}`]);
     assert.equal(house.replay.requests.length - seen, 1);
   }
@@ -135,9 +135,9 @@ test('row "complete, usage present": settle', async () => {
     const before = await house.balance(customer);
     const told = await house.call(customer, name, { model, prompt: '[[sandbox: tokens=20]]', stream: true });
     assert.match(told.text, dialects[name].terminal, `${name} on ${model}`);
-    const { ends, usage } = await house.books(customer);
-    const [row] = usage;
-    assert.deepEqual([ends, row!.estimated, row!.terminal], [['SETTLE answered'], false, true], `${name} on ${model}`);
+    const { ends, charges } = await house.books(customer);
+    const [row] = charges;
+    assert.deepEqual([ends, row!.estimated, row!.terminal], [['charged answered'], false, true], `${name} on ${model}`);
     assert.equal(await paid(customer, before), row!.cost);
     assert.equal(row!.cost, BigInt((row!.classes.input ?? 0) * 1_000 + 20 * 2_000));
   }
@@ -150,10 +150,9 @@ test('row "complete, usage absent": settle the estimate, marked', async () => {
     const customer = await house.customer();
     const question = { model, prompt: '[[sandbox: no_usage tokens=20]]', stream: true };
     assert.match((await house.call(customer, name, question)).text, dialects[name].terminal, `${name} on ${model}`);
-    const { ends, usage, ledger } = await house.books(customer);
-    assert.deepEqual([ends, usage[0]!.estimated], [['SETTLE answered'], true], `${name} on ${model}`);
-    assert.equal(ledger.at(-1)!.detail.estimated, true);
-    assert.ok(usage[0]!.classes.output! >= 20 && usage[0]!.classes.input! > 0, 'the estimate is upper-biased');
+    const { ends, charges } = await house.books(customer);
+    assert.deepEqual([ends, charges[0]!.estimated], [['charged answered'], true], `${name} on ${model}`);
+    assert.ok(charges[0]!.classes.output! >= 20 && charges[0]!.classes.input! > 0, 'the estimate is upper-biased');
   }
 });
 
@@ -167,9 +166,9 @@ test('row "stream cut by the upstream after output": settle what was seen; the p
     assert.match(text, dialects[name].streamError, `${name} on ${model}`);
     assert.doesNotMatch(text, dialects[name].terminal, `${name} on ${model}`);
     assert.equal(broken, false);
-    const { ends, usage } = await house.books(customer);
-    assert.deepEqual([ends, usage[0]!.terminal], [['SETTLE cut'], false], `${name} on ${model}`);
-    assert.ok(usage[0]!.classes.output! > 0);
+    const { ends, charges } = await house.books(customer);
+    assert.deepEqual([ends, charges[0]!.terminal], [['charged cut'], false], `${name} on ${model}`);
+    assert.ok(charges[0]!.classes.output! > 0);
   }
 });
 
@@ -187,9 +186,9 @@ test('row "client leaves, chat": abort the upstream; settle input plus what was 
     await new Promise((resolve) => setTimeout(resolve, 60));
     leaving.abort();
     await until('the vendor is free', () => house.sandbox.bill().open === open, 1_000);
-    const { ends, usage } = await house.books(customer);
-    assert.deepEqual(ends, ['SETTLE client_left'], `${name} on ${model}`);
-    assert.ok(usage[0]!.classes.input! > 0 && usage[0]!.classes.output! < 1_000, `${name} on ${model}`);
+    const { ends, charges } = await house.books(customer);
+    assert.deepEqual(ends, ['charged client_left'], `${name} on ${model}`);
+    assert.ok(charges[0]!.classes.input! > 0 && charges[0]!.classes.output! < 1_000, `${name} on ${model}`);
   }
 });
 
@@ -200,9 +199,9 @@ describe('row "the hold is used up in mid-stream"', { concurrency: 4 }, () => {
       const prompt = '[[sandbox: tokens=300 chunks=100 chunk_delay=1ms]]';
       const told = await house.call(customer, name, { model: `only-${way}`, prompt, stream: true });
       assert.match(told.text, dialects[name].terminal);
-      const { ledger, ends, usage } = await house.books(customer);
-      assert.ok(ledger.filter(({ kind }) => kind === 'EXTEND').length >= 3);
-      assert.deepEqual([ends, usage[0]!.classes.output, usage[0]!.estimated], [['SETTLE answered'], 300, false]);
+      const { calls, ends, charges } = await house.books(customer);
+      assert.ok(extensionsOf(house.gateway, calls[0]!) >= 3);
+      assert.deepEqual([ends, charges[0]!.classes.output, charges[0]!.estimated], [['charged answered'], 300, false]);
     });
 
     test(`if it cannot be extended, stop with the protocol's error event and settle (${name} on ${way})`, async () => {
@@ -236,12 +235,12 @@ async function poorCustomer(name: DialectName, model: string): Promise<{ custome
 }
 
 async function checkStopped(customer: Customer, credit: bigint): Promise<void> {
-  const { ends, usage, ledger } = await house.books(customer);
-  assert.deepEqual(ends, ['SETTLE cut']);
-  assert.ok(ledger.some(({ kind }) => kind === 'EXTEND'));
+  const { ends, charges } = await house.books(customer);
+  assert.deepEqual(ends, ['charged cut']);
+  assert.ok(extensionsOf(house.gateway, charges[0]!) > 0);
   const left = await house.balance(customer);
-  assert.equal(left, credit - usage[0]!.cost);
-  assert.ok(usage[0]!.classes.output! >= 100, 'what was seen is charged');
+  assert.equal(left, credit - charges[0]!.cost);
+  assert.ok(charges[0]!.classes.output! >= 100, 'what was seen is charged');
   assert.ok(left >= -30_000n, `${left} is further below zero than one chunk costs`);
 }
 

@@ -1,8 +1,9 @@
 /** Plans through a whole gateway: the grant pays, a window that is used up is 402 in every protocol, buying and codes open it again. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { money } from '../../core/money.ts';
-import { pool, shop } from '../../core/vocabulary.ts';
+import { pool } from '../../plugins/common/domain/ledger.ts';
+import { money } from '../../plugins/common/domain/money.ts';
+import { shop } from '../../plugins/common/domain/plans.ts';
 import { dialectNames, dialects } from './dialects.ts';
 import { type House, startHouse, usdInNano } from './house.ts';
 
@@ -33,9 +34,9 @@ test('a plan that nobody bought brings its grant with the first call, and its wi
     assert.ok(dialects[name].errorType(JSON.parse(told.text)));
   }
   const books = await house.books(customer, admitted);
-  assert.deepEqual(new Set(books.ends), new Set(['SETTLE answered']));
+  assert.deepEqual(new Set(books.ends), new Set(['charged answered']));
   const { windows, grants } = await house.gateway.gateway.find(pool)!.view(customer.accountId);
-  const spent = books.usage.reduce((sum, { cost }) => sum + cost, 0n);
+  const spent = books.charges.reduce((sum, { cost }) => sum + cost, 0n);
   assert.deepEqual([windows[0]!.spent, grants[0]!.remaining], [money(spent), money(usdInNano - spent)]);
   assert.ok(windows[0]!.spent <= windows[0]!.limit);
   await house.audit();
@@ -47,9 +48,9 @@ test('a plan that is bought while calls run holds from the next call on: its pri
   const counter = house.gateway.gateway.find(shop)!;
   await Promise.all([1, 2, 3].map(() => counter.buy(customer.accountId, 'big', `order of ${customer.accountId}`)));
   assert.equal((await house.call(customer, 'chat', question)).status, 200);
-  const { usage } = await house.books(customer, 2);
-  assert.equal(usage.length, 2);
-  const costs = usage.map(({ cost }) => cost).sort((one, other) => (one < other ? -1 : 1));
+  const { charges } = await house.books(customer, 2);
+  assert.equal(charges.length, 2);
+  const costs = charges.map(({ cost }) => cost).sort((one, other) => (one < other ? -1 : 1));
   assert.equal(costs[1], costs[0]! * 2n);
   const purchases = (await house.rows<{ account_id: string; kind: string }>('ledger')).filter(
     ({ account_id, kind }) => account_id === customer.accountId && kind === 'PURCHASE',

@@ -1,7 +1,7 @@
 /** What is charged by which price, and what is not charged at all. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { promptTokens, totalTokens, type Usage } from '../../core/usage.ts';
+import { promptTokens, totalTokens } from '../../plugins/common/domain/usage.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { dialectNames, dialects } from './dialects.ts';
 import { type House, modelAt, startHouse, told, yamlOf } from './house.ts';
@@ -53,7 +53,7 @@ test('a free model serves an empty account and is booked at 0', async () => {
   }
   const books = await house.books(customer, 4);
   assert.deepEqual(
-    books.usage.map(({ cost }) => cost),
+    books.charges.map(({ cost }) => cost),
     [0n, 0n, 0n, 0n],
   );
   assert.equal(await house.balance(customer), 0n);
@@ -71,7 +71,7 @@ test('counting tokens is neither held nor charged', async () => {
     assert.equal(answer.status, 200, path);
   }
   const books = await house.books(customer, 0);
-  assert.deepEqual([books.ledger, books.usage, books.attempts], [[], [], []]);
+  assert.deepEqual([books.ledger, books.calls, books.attempts], [[], [], []]);
 });
 
 test("a plan's multiplier is on the bill, and a price below a nano is rounded once", async () => {
@@ -80,7 +80,7 @@ test("a plan's multiplier is on the bill, and a price below a nano is rounded on
   for (const model of ['sandbox', 'cheap']) {
     for (const customer of [plain, double]) await house.call(customer, 'chat', { model, prompt: 'Hello' });
   }
-  const [once, twice] = [(await house.books(plain, 2)).usage, (await house.books(double, 2)).usage];
+  const [once, twice] = [(await house.books(plain, 2)).charges, (await house.books(double, 2)).charges];
   assert.equal(twice[0]!.cost, once[0]!.cost * 2n);
   for (const { classes, cost } of [once[1]!]) {
     const { input = 0 } = classes;
@@ -106,25 +106,23 @@ test('a compaction is charged like an answer', async () => {
   const answer = await told(await fetch(`${house.origin}/v1/responses/compact`, { method: 'POST', headers, body }));
   assert.equal(answer.status, 200, answer.text);
   const books = await house.books(customer);
-  assert.deepEqual([books.ends, books.usage[0]!.estimated], [['SETTLE answered'], false]);
-  assert.ok(books.usage[0]!.cost > 0n);
+  assert.deepEqual([books.ends, books.charges[0]!.estimated], [['charged answered'], false]);
+  assert.ok(books.charges[0]!.cost > 0n);
 });
 
 test('a long prompt is charged by its tier, a short one is not, and the rows tell which and what it cost us', async () => {
   const customer = await house.customer();
   for (const prompt of ['Hello', 'Hello '.repeat(2_000)])
     await house.call(customer, 'chat', { model: 'tiered', prompt });
-  await house.books(customer, 2);
-  const rows = (await house.rows<Record<string, string>>('usage')).filter((row) => row['model'] === 'tiered');
-  assert.deepEqual(rows.map((row) => row['tier']).sort(), ['>200', null]);
-  for (const row of rows) {
-    const classes = row['classes'] as unknown as Usage;
+  const { charges } = await house.books(customer, 2);
+  assert.deepEqual(charges.map(({ tier }) => tier).sort(), ['>200', null]);
+  for (const { classes, tier, cost, own_cost: ownCost } of charges) {
     const [input, output] = [promptTokens(classes), totalTokens(classes) - promptTokens(classes)];
     assert.equal(classes.request, 1);
-    const scale = row['tier'] === null ? 1n : 10n;
+    const scale = tier === null ? 1n : 10n;
     const tokens = (BigInt(input) * 1_000n + BigInt(output) * 2_000n) * scale;
-    assert.equal(BigInt(row['cost']!), tokens + 1_000_000n);
-    assert.equal(BigInt(row['own_cost']!), BigInt(input) * 500n + BigInt(output) * 1_000n);
+    assert.equal(cost, tokens + 1_000_000n);
+    assert.equal(ownCost, BigInt(input) * 500n + BigInt(output) * 1_000n);
   }
 });
 
@@ -141,9 +139,9 @@ test('a service that the vendor did not grant costs the standard price, one with
   assert.equal(JSON.parse(granted.text).service_tier, 'default');
   const refused = await ask('sandbox');
   assert.deepEqual([refused.status, JSON.parse(refused.text).error.code], [400, 'service_not_priced']);
-  const { usage } = await house.books(customer, 1);
-  const { input = 0, output = 0 } = usage[0]!.classes;
-  assert.equal(usage[0]!.cost, BigInt(input * 1_000 + output * 2_000) + 1_000_000n);
+  const { charges } = await house.books(customer, 1);
+  const { input = 0, output = 0 } = charges[0]!.classes;
+  assert.equal(charges[0]!.cost, BigInt(input * 1_000 + output * 2_000) + 1_000_000n);
 });
 
 test('a gateway that would sell below its cost does not start, and says where', async () => {

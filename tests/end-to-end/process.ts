@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { boot } from '../../core/boot.ts';
-import { createLog } from '../../core/log.ts';
+import { boot } from '../../core/gateway/boot.ts';
+import { createLog } from '../../core/gateway/log.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl } from '../helpers/database.ts';
-import { fillDirectory } from '../helpers/template.ts';
+import { fillMigrated } from '../helpers/migrated.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Customer, dropSchema, faces, modelAt, speaks, until, yamlOf } from './house.ts';
 
 type Desk = ReturnType<typeof faces>;
@@ -32,12 +32,11 @@ export interface Establishment {
 /** A directory, a file, a vendor and so many customers; no process yet. */
 export async function establish(sections: Record<string, unknown>, customerCount: number): Promise<Establishment> {
   const sandbox = await startVendor();
-  const directory = await mkdtemp(join(tmpdir(), 'process-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
+  const directory = temporaryDirectory('process-');
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const file = join(directory, 'gateway.yaml');
-  const schema = `house_${randomBytes(6).toString('hex')}`;
+  const schema = databaseUrl === undefined ? 'house' : `house_${randomBytes(6).toString('hex')}`;
   const yaml = yamlOf({
     gateway: 'house',
     schema,
@@ -49,6 +48,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
   });
   await writeFile(file, yaml.replace('include: ', `include: ${process.cwd()}/`));
   const environment = { DATA_DIR: directory, ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }) };
+  if (databaseUrl === undefined) await fillMigrated(directory, file, environment);
   const children: ChildProcess[] = [];
 
   async function atTheDesk<T>(work: (desk: Desk) => Promise<T>): Promise<T> {
@@ -67,7 +67,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
     customers: await atTheDesk((desk) => Promise.all(Array.from({ length: customerCount }, () => desk.customer()))),
     atTheDesk,
     async start() {
-      const child = spawn(process.execPath, ['core/main.ts', 'serve', file], {
+      const child = spawn(process.execPath, ['core/process/main.ts', 'serve', file], {
         env: { ...process.env, ...environment },
         stdio: ['ignore', 'ignore', 'inherit'],
       });
@@ -79,7 +79,7 @@ export async function establish(sections: Record<string, unknown>, customerCount
           const answer = await fetch(`${origin}/readyz`).catch(() => undefined);
           return answer?.status === 200;
         },
-        30_000,
+        120_000,
       );
       return child;
     },

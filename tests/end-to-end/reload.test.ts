@@ -4,9 +4,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Usage } from '../../core/usage.ts';
+import type { Usage } from '../../plugins/common/domain/usage.ts';
 import { dialectNames, dialects } from './dialects.ts';
-import { type Customer, type House, modelAt, speaks, startHouse, type Told, type UsageRow } from './house.ts';
+import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
 
 const reloads = 20;
 const callsPerSecond = 200;
@@ -37,7 +37,7 @@ function sectionsOf(version: number) {
     more: {
       'rate-limit': { reserve: { output_tokens: 4_096 + version } },
       'protocol-convert': { media: { per_request: version } },
-      route: { rest: { max: `${version}m` } },
+      route: { cooldown: { max: `${version}m` } },
       billing: { hold: { output_tokens: 4_000 + version } },
       auth: { failures: { per_minute: 100 + version } },
     },
@@ -124,8 +124,8 @@ test('twenty reloads under two hundred calls a second: none dropped, none failed
 
 /** `until` is taken when the answer has ended, so it is the newest version that the call can have met. */
 async function assertCharged(customer: Customer, calls: readonly Call[]): Promise<void> {
-  const { usage } = await house.books(customer, calls.length);
-  const rows = new Map<string, UsageRow>(usage.map((row) => [row.request_id, row]));
+  const { charges } = await house.books(customer, calls.length);
+  const rows = new Map(charges.map((row) => [row.id, row]));
   const met = new Set<number>();
   for (const { told, from, until } of calls) {
     const { cost, classes } = rows.get(told.id)!;
@@ -146,9 +146,9 @@ test('a new price holds for calls that begin after it, not for one that streams'
   await reload(32);
   const later = await house.call(customer, 'chat', { model: 'sandbox', prompt: 'Say it' });
   const told = await running;
-  const { usage } = await house.books(customer, 2);
+  const { charges } = await house.books(customer, 2);
   const costs = (id: string) => {
-    const { cost, classes } = usage.find((row) => row.request_id === id)!;
+    const { cost, classes } = charges.find((row) => row.id === id)!;
     return { cost, of: (version: number) => costIn(version, classes) };
   };
   const [old, fresh] = [costs(told.id), costs(later.id)];

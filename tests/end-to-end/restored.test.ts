@@ -4,8 +4,9 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseUsd } from '../../core/money.ts';
-import { accounts, ledger } from '../../core/vocabulary.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { fakeHost } from '../helpers/fakes.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
@@ -42,7 +43,7 @@ async function settledBalance({ gateway }: TestGateway, accountId: string): Prom
 }
 
 test('a directory that is destroyed after credits and charges behind its copy: all of them are there, and the audit is clean', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async (context) => {
   const [directory, left] = [mkdtempSync(join(tmpdir(), 'restored-')), mkdtempSync(join(tmpdir(), 'restored-'))];
   context.after(() => {

@@ -5,9 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { cost, one, parseRatio } from '../../core/money.ts';
-import { priceFor } from '../../core/prices.ts';
-import { catalog, localUpstreams } from '../../core/vocabulary.ts';
+import { catalog } from '../../plugins/common/domain/models.ts';
+import { cost, one, parseRatio } from '../../plugins/common/domain/money.ts';
+import { priceFor } from '../../plugins/common/domain/prices.ts';
+import { localUpstreams } from '../../plugins/common/domain/upstreams.ts';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
@@ -32,13 +33,14 @@ before(async () => {
   // A model for each protocol whose vendor speaks it, so that nothing is translated.
   const native = (provider: string) =>
     `{ owned_by: test, targets: [${provider}], price: { input: 1, output: 2 }, context: 100k }`;
-  const models = `models: { of-messages: ${native('anthropic')}, of-gemini: ${native('google')}, of-chat: ${native('openai')} }\n`;
+  const limited = dialectNames.map((name) => `limited-${name}: ${native('openai')}`).join(', ');
+  const models = `models: { of-messages: ${native('anthropic')}, of-gemini: ${native('google')}, of-chat: ${native('openai')}, ${limited} }\n`;
   running = [
     await start('demo.yaml', schemas.main),
     await start(
       'demo-alt.yaml',
       schemas.alt,
-      `${models}plans: { offers: { tight: { price: 0, multiplier: 2, limits: { rpm: 1 } } } }\nroute: { rest: { rate_limited: 1s } }\n`,
+      `${models}plans: { offers: { tight: { price: 0, multiplier: 2, limits: { rpm: 1 } } } }\nroute: { cooldown: { rate_limited: 1s } }\n`,
     ),
   ];
   [main, alt] = running.map(faces) as [Desk, Desk];
@@ -129,10 +131,13 @@ for (const dialect of dialectNames) {
       return post(alt, path(whole), who.key, body(whole));
     };
     for (const [content, status, code] of cases) {
-      const answer = await ask(customer, { prompt: content });
+      // A model of its own is limited: its key cools down for the vendor's three seconds.
+      const answer = await ask(customer, {
+        prompt: content,
+        ...(status === 429 ? { model: `limited-${dialect}` } : {}),
+      });
       if (status === 429) assert.equal(answer.headers.get('retry-after'), '3');
       assert.deepEqual(await shape(answer), [status, code], content);
-      if (status === 429) await new Promise((resolve) => setTimeout(resolve, 3_100));
     }
     const broke = await alt.customer({ plan: 'payg', nanoUsd: 0n });
     assert.deepEqual(await shape(await ask(broke, { prompt: 'Hi' })), [402, 'INSUFFICIENT_BALANCE']);
@@ -233,8 +238,8 @@ test('the same call costs exactly twice of what it costs at the main gateway, or
     const answer = await post(desk, '/v1/chat/completions', customer.key, prompt(`${plan.length} words and some more`));
     assert.equal(answer.status, 200);
     await answer.arrayBuffer();
-    const { usage, ledger } = await desk.books(customer, 1);
-    const [row] = usage;
+    const { charges, ledger } = await desk.books(customer, 1);
+    const [row] = charges;
     assert.equal((await desk.balance(customer)) + row!.cost, 100_000_000_000n);
     assert.equal(
       ledger.reduce((sum, { amount }) => sum + amount, 0n),
@@ -279,9 +284,9 @@ test('images are charged by what was made, and a failure costs nothing', async (
   assert.equal(((await good.json()) as { data: unknown[] }).data.length, 4);
   const bad = await post(alt, '/v1/images/generations', customer.key, picture('[[sandbox: status=500]]'));
   assert.deepEqual(await shape(bad), [502, 'UPSTREAM_ERROR']);
-  const { ends, usage } = await alt.books(customer, 2);
-  assert.deepEqual(ends, ['SETTLE answered', 'VOID unknown']);
-  assert.equal(usage[0]!.cost, 4n * perImage());
+  const { ends, charges } = await alt.books(customer, 2);
+  assert.deepEqual(ends, ['charged answered', 'free unknown']);
+  assert.equal(charges[0]!.cost, 4n * perImage());
   assert.equal(await alt.balance(customer), 100_000_000_000n - 4n * perImage());
 });
 
@@ -322,14 +327,14 @@ test('images are finished when their client leaves, and paid as the vendor bills
   await until('the vendor paints', async () => (await bill()).open > 0);
   controller.abort();
   await assert.rejects(sent, /abort/i);
-  const { ends, usage } = await alt.books(customer, 1);
-  assert.deepEqual(ends, ['SETTLE answered']);
+  const { ends, charges } = await alt.books(customer, 1);
+  assert.deepEqual(ends, ['charged answered']);
   const entry = (await bill()).recent.at(-1)!;
   assert.equal((await bill()).requests, before.requests + 1);
   assert.equal(entry.outcome, 'complete');
-  assert.equal(usage[0]!.classes.image, 2);
-  assert.equal(usage[0]!.classes.output_image, entry.usage.output_image);
-  assert.deepEqual([usage[0]!.cost, usage[0]!.estimated, usage[0]!.terminal], [2n * perImage(), false, true]);
+  assert.equal(charges[0]!.classes.image, 2);
+  assert.equal(charges[0]!.classes.output_image, entry.usage.output_image);
+  assert.deepEqual([charges[0]!.cost, charges[0]!.estimated, charges[0]!.terminal], [2n * perImage(), false, true]);
 });
 
 test('images that fail after their client has left cost nothing', async () => {
@@ -344,7 +349,7 @@ test('images that fail after their client has left cost nothing', async () => {
   await until('the vendor paints', async () => (await bill()).open > 0);
   controller.abort();
   await assert.rejects(sent, /abort/i);
-  assert.deepEqual((await alt.books(customer, 1)).ends, ['VOID unknown']);
+  assert.deepEqual((await alt.books(customer, 1)).ends, ['free unknown']);
   assert.equal(await alt.balance(customer), 100_000_000_000n);
 });
 

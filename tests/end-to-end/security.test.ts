@@ -5,7 +5,8 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { accounts, database } from '../../core/vocabulary.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { database } from '../../plugins/common/domain/database.ts';
 import type { Script } from '../helpers/vendor.ts';
 import { dialectNames, dialects } from './dialects.ts';
 import { type Customer, type House, modelAt, speaks, startHouse, type Told, told, until } from './house.ts';
@@ -142,7 +143,9 @@ test("neither the client's credentials nor its cookies, hosts or forwarding head
   }
   const path = `/v1beta/models/replay:generateContent?key=${customer.key}&%24alt=json&host=evil`;
   await fetch(house.origin + path, { method: 'POST', headers: json, body: '{"contents":[{"parts":[{"text":"x"}]}]}' });
-  assert.equal(house.replay.requests.at(-1)!.url, '/v1beta/models/replay:generateContent');
+  const last = house.replay.requests.at(-1)!;
+  assert.equal(last.url, '/v1beta/models/replay:generateContent?host=evil', 'the query is data: the key is not in it');
+  assert.equal(last.headers.host, new URL(house.replay.origin).host);
 });
 
 test('an absolute target, a second Host and a path with dots go nowhere', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Presence } from '../../plugins/rate-limit/presence.ts';
+import { LiveProcesses } from '../../plugins/rate-limit/live-processes.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { hasRedis, startRedis, type TestRedis } from '../helpers/redis.ts';
@@ -43,7 +43,7 @@ if (databaseUrl !== undefined && hasRedis) {
       for (const node of fleet.nodes) await withRedis(() => node.start());
       await until('both processes are counted', () => redis.command('zcard', countKey()) === '2', 10_000);
       // Whoever came first hears of the other with its next word.
-      await pause(Presence.intervalMs + 500);
+      await pause(LiveProcesses.intervalMs + 500);
     });
     after(async () => {
       await fleet.close();

@@ -1,7 +1,8 @@
 /** Providers and keys that an operator takes out of use, at the whole gateway: others serve, or the client is told to come back. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { requestDesk, upstreamDesk } from '../../core/desk.ts';
+import { requestQueries } from '../../plugins/common/domain/admin/requests.ts';
+import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { dialectNames, dialects } from './dialects.ts';
 import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
 
@@ -17,12 +18,12 @@ before(async () => {
 });
 after(() => house.stop());
 
-const desk = () => house.gateway.gateway.find(upstreamDesk)!;
+const desk = () => house.gateway.gateway.find(upstreamAdmin)!;
 
 async function providerOf(id: string): Promise<string | undefined> {
   let provider: string | undefined;
   await until('its row is there', async () => {
-    const row = await house.gateway.gateway.find(requestDesk)!.find(id, undefined);
+    const row = await house.gateway.gateway.find(requestQueries)!.find(id, undefined);
     provider = row?.provider;
     return row !== undefined;
   });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { catalog } from '../../core/vocabulary.ts';
+import { catalog } from '../../plugins/common/domain/models.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { freePort } from '../helpers/redis.ts';
 import { type Customer, faces } from './house.ts';
@@ -76,8 +76,8 @@ test('the video model', async () => {
 });
 
 test('what they were charged is counted by model and upstream, to the nano-USD', async () => {
-  const { usage } = await faces(running).books(customer, 8);
-  const cost = usage.reduce((sum, row) => sum + row.cost, 0n);
+  const { charges } = await faces(running).books(customer, 8);
+  const cost = charges.reduce((sum, row) => sum + row.cost, 0n);
   assert.ok(cost > 0n);
   const page = await (await fetch(`http://${metrics}/metrics`)).text();
   const samples = Array.from(page.matchAll(/^gateway_charged_nano_usd_total\{(.*)\} (\S+)$/gm));

@@ -2,24 +2,26 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { boot, type Gateway } from '../../core/boot.ts';
-import { createLog } from '../../core/log.ts';
-import { parseUsd } from '../../core/money.ts';
-import { accounts, database, ledger } from '../../core/vocabulary.ts';
+import { boot, type Gateway } from '../../core/gateway/boot.ts';
+import { createLog } from '../../core/gateway/log.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { database } from '../../plugins/common/domain/database.ts';
+import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { databaseUrl } from '../helpers/database.ts';
 import { fillDirectory } from '../helpers/template.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { dropSchema } from './house.ts';
 
 /** One embedded database is one process's; a server is for several. */
-export const nodeCount = databaseUrl === undefined ? 1 : 2;
+const nodeCount = databaseUrl === undefined ? 1 : 2;
 
 export class Node {
   readonly #file: string;
@@ -36,7 +38,7 @@ export class Node {
   }
 
   async start(): Promise<void> {
-    const child = spawn(process.execPath, ['core/main.ts', 'serve', this.#file], {
+    const child = spawn(process.execPath, ['core/process/main.ts', 'serve', this.#file], {
       env: { ...process.env, ...this.environment },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -44,7 +46,7 @@ export class Node {
     const lines: string[] = [];
     this.lines = lines;
     createInterface(child.stdout).on('line', (line) => void lines.push(line));
-    for (let tries = 0; tries < 300; tries += 1) {
+    for (let tries = 0; tries < 1_000; tries += 1) {
       assert.equal(child.exitCode, null, 'the gateway ended at its start');
       const ready = await fetch(`${this.origin}/readyz`).catch(() => undefined);
       if (ready?.status === 200) return;
@@ -79,7 +81,7 @@ export class Node {
 
 /** The plugins of tasks with their usual money and plan; `more` names providers, models and the pace of tasks. */
 async function newNode(schema: string, more: string): Promise<{ node: Node; directory: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'task-node-'));
+  const directory = temporaryDirectory('task-node-');
   if (databaseUrl === undefined) await fillDirectory(directory);
   const probe = createServer();
   await once(probe.listen(0, '127.0.0.1'), 'listening');
@@ -136,21 +138,22 @@ export interface End {
   readonly prompt: string;
   readonly model: string;
   readonly state: string;
+  /** How its calls have ended: there is one. */
   readonly kinds: string[];
   /** In nano-USD: what the client has paid, and what the operator bears. */
   readonly cost: string;
   readonly absorbed: string;
 }
 
-/** Every task with its entries in the ledger. */
+/** Every task with its calls, and what they cost by the ledger. */
 export const endsIn = (gateway: Gateway) => {
   const store = gateway.find(database)!;
   const table = (name: string) => sql`${sql.identifier(store.schema)}.${sql.identifier(name)}`;
-  const entries = sql`from ${table('ledger')} as ledger where ledger.request_id = tasks.request_id`;
+  const calls = sql`from ${table('calls')} as calls where calls.id = tasks.request_id`;
   return store.orm.execute(sql`
-    select id, order_head->>'prompt' as prompt, model, state, (select array_agg(kind order by seq) ${entries}) as kinds,
-      (select coalesce(sum(revenue), 0)::text ${entries}) as cost,
-      (select coalesce(sum(absorbed), 0)::text ${entries}) as absorbed
+    select id, order_head->>'prompt' as prompt, model, state, (select array_agg(case when settled then 'charged' else 'free' end) ${calls}) as kinds,
+      (select coalesce(sum(revenue), 0)::text from ${table('ledger')} as ledger where ledger.request_id = tasks.request_id) as cost,
+      (select coalesce(sum(absorbed), 0)::text ${calls}) as absorbed
     from ${table('tasks')} as tasks`) as unknown as Promise<End[]>;
 };
 

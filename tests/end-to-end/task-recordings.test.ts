@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { parseUsd } from '../../core/money.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type Recording, recording } from '../helpers/recordings.ts';
 import { type Client, clientOf, ended, png } from '../plugins/task-store/clients.ts';

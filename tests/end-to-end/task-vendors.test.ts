@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { parseUsd } from '../../core/money.ts';
-import { catalog } from '../../core/vocabulary.ts';
+import { catalog } from '../../plugins/common/domain/models.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor } from '../../plugins/sandbox/vendor.ts';
-import { endpointsOf, type Rooms } from '../../plugins/task-store/endpoints.ts';
+import { endpointsOf, type Rooms } from '../../plugins/task-store/orders/endpoints.ts';
 import { startGateway, type TestGateway } from '../helpers/gateway.ts';
 import { type Client, clientOf, ended, png } from '../plugins/task-store/clients.ts';
 

@@ -1,7 +1,7 @@
 /** One request that was failed over, converted and given back: its story by id, on the command line and in the console. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { formatUsd } from '../../core/money.ts';
+import { formatUsd } from '../../plugins/common/domain/money.ts';
 import { Browser } from '../plugins/console/browser.ts';
 import { type Customer, type House, startHouse, until } from './house.ts';
 
@@ -56,8 +56,8 @@ before(async () => {
   });
   assert.equal(told.status, 200, told.text);
   id = told.id;
-  const { usage } = await house.books(customer);
-  cost = usage[0]!.cost;
+  const { charges } = await house.books(customer);
+  cost = charges[0]!.cost;
   await until('its row is written', async () => (await boss.ask(`/admin/requests/${id}`)).status === 200);
   const account = (await house.rows<{ id: string; name: string }>('accounts')).find(
     (row) => row.id === customer.accountId,

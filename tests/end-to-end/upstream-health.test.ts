@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type RequestView, requestDesk, type TargetView, type UpstreamView, upstreamDesk } from '../../core/desk.ts';
+import { type RequestView, requestQueries } from '../../plugins/common/domain/admin/requests.ts';
+import { type TargetView, type UpstreamView, upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { type Script, startVendor, type Vendor } from '../helpers/vendor.ts';
 import { dialectNames, dialects } from './dialects.ts';
 import { type Customer, type House, modelAt, speaks, startHouse, until } from './house.ts';
@@ -55,7 +56,7 @@ const ask = (model: string, init?: RequestInit) => house.call(customer, 'chat', 
 
 const viewOf = (provider: string): UpstreamView =>
   house.gateway.gateway
-    .find(upstreamDesk)!
+    .find(upstreamAdmin)!
     .list()
     .find((view) => view.provider === provider)!;
 const targetOf = (provider: string, model: string): TargetView =>
@@ -64,7 +65,7 @@ const targetOf = (provider: string, model: string): TargetView =>
 async function rowOf(id: string): Promise<RequestView> {
   let row: RequestView | undefined;
   await until('its row is there', async () => {
-    row = await house.gateway.gateway.find(requestDesk)!.find(id, undefined);
+    row = await house.gateway.gateway.find(requestQueries)!.find(id, undefined);
     return row !== undefined;
   });
   return row!;
@@ -179,7 +180,7 @@ test('a client that leaves the queue was never there for the vendor, and pays no
   controller.abort();
   await assert.rejects(left);
   await until('it has left', () => viewOf('narrow').room!.waiting === 0);
-  assert.deepEqual((await house.books(leaver)).ends, ['VOID not_sent']);
+  assert.deepEqual((await house.books(leaver)).ends, ['free not_sent']);
   answer();
   for (const told of await Promise.all(served)) assert.equal(told.status, 200);
   assert.equal(narrow.requests.length, before + 2);

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { upstreamDesk } from '../../core/desk.ts';
+import { upstreamAdmin } from '../../plugins/common/domain/admin/upstreams.ts';
 import { type Customer, type House, modelAt, speaks, startHouse, type Told } from './house.ts';
 
 /** What the vendor writes for one request; a number is a pause in milliseconds, `close` ends the connection. */
@@ -71,7 +71,7 @@ interface Asked {
 async function ask(script: readonly Line[], stream = false, model = 'raw'): Promise<Asked> {
   lines = script;
   // What an earlier case made of it is forgotten: it is asked first each time.
-  house.gateway.gateway.find(upstreamDesk)!.wake(model);
+  house.gateway.gateway.find(upstreamAdmin)!.clearCooldown(model);
   const customer = await house.customer();
   const told = await house.call(customer, 'chat', { model, prompt: 'Hello', stream });
   const books = await house.books(customer);
@@ -103,7 +103,7 @@ const chunked = (...parts: (Buffer | string)[]): Buffer =>
 test('informational answers are passed over', async () => {
   const early = 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n';
   const { told, end } = await ask([early, 10, json(whole), whole]);
-  assert.deepEqual([told.status, told.text, end], [200, whole, 'SETTLE answered']);
+  assert.deepEqual([told.status, told.text, end], [200, whole, 'charged answered']);
 });
 
 const beforeAnyAnswer: Record<string, readonly Line[]> = {
@@ -130,7 +130,7 @@ for (const [what, script] of Object.entries(beforeAnyAnswer)) {
       const { told, end, attempts } = await ask(script, isStream, 'pair');
       assert.ok(told.status === 502 || told.status === 504, `${told.status} ${told.text}`);
       assert.equal(told.headers.get('x-should-retry'), 'false');
-      assert.deepEqual([end, attempts], ['VOID unknown', ['unknown']]);
+      assert.deepEqual([end, attempts], ['free unknown', ['unknown']]);
     }
   });
 }
@@ -166,7 +166,7 @@ for (const [what, script] of Object.entries(brokenBodies)) {
     const { told, end, attempts } = await ask(script);
     assert.ok(told.status === 502 || told.status === 504, `${told.status} ${told.text.slice(0, 200)}`);
     assert.equal(told.headers.get('x-should-retry'), 'false');
-    assert.deepEqual([end, attempts], ['VOID unknown', ['unknown']]);
+    assert.deepEqual([end, attempts], ['free unknown', ['unknown']]);
   });
 }
 
@@ -179,13 +179,13 @@ test('one known encoding is undone, whole and streamed', async () => {
     const body = encode(whole);
     const { told, end } = await ask([json(body, `\r\ncontent-encoding: ${name}`), body]);
     assert.deepEqual([told.status, told.text, told.headers.get('content-encoding')], [200, whole, null], name);
-    assert.equal(end, 'SETTLE answered');
+    assert.equal(end, 'charged answered');
     const frames = encode(stream);
     const streamed = await ask(
       [head(`${eventStream}content-encoding: ${name}\r\ntransfer-encoding: chunked`), chunked(frames), '0\r\n\r\n'],
       true,
     );
-    assert.deepEqual([streamed.told.text, streamed.end], [stream, 'SETTLE answered'], name);
+    assert.deepEqual([streamed.told.text, streamed.end], [stream, 'charged answered'], name);
   }
 });
 
@@ -220,13 +220,13 @@ for (const [what, script] of Object.entries(cutStreams)) {
       assert.match(told.text, /^data: \{"error":/m);
       assert.doesNotMatch(told.text, /\[DONE\]/);
       assert.equal(told.broken, false);
-      assert.deepEqual([end, attempts], ['SETTLE cut', ['answered']]);
-      const { usage } = await house.books(customer);
-      assert.ok(usage[0]!.estimated && !usage[0]!.terminal);
+      assert.deepEqual([end, attempts], ['charged cut', ['answered']]);
+      const { charges } = await house.books(customer);
+      assert.ok(charges[0]!.estimated && !charges[0]!.terminal);
     } else {
       // Nothing could be read of it, so nothing had reached the client.
       assert.equal(what, 'truncated gzip');
-      assert.deepEqual([told.status, end, attempts], [502, 'VOID unknown', ['unknown']]);
+      assert.deepEqual([told.status, end, attempts], [502, 'free unknown', ['unknown']]);
     }
   });
 }
@@ -248,7 +248,7 @@ for (const [what, body] of Object.entries(unusualStreams)) {
       chunked(bytes.subarray(at * size, (at + 1) * size)),
     );
     const { told, end } = await ask([head(`${eventStream}transfer-encoding: chunked`), ...parts, '0\r\n\r\n'], true);
-    assert.equal(end, 'SETTLE answered', told.text.slice(-300));
+    assert.equal(end, 'charged answered', told.text.slice(-300));
     const until = (text: string) => text.slice(0, text.indexOf('[DONE]'));
     assert.equal(until(told.text).replace(/^\ufeff/, ''), until(body).replace(/^\ufeff/, ''));
   });

@@ -48,7 +48,7 @@ testWorkers(
     await pause(500);
     await clients.stop();
     assert.equal(await stage.stop(), 0);
-    const { violations, account } = await stage.judge(clients, kills * clientCount);
+    const { violations, account } = await stage.judge(clients);
     for (const line of account) t.diagnostic(line);
     t.diagnostic(`${clients.drops.length} answers were cut off by ${kills} kills`);
     assert.deepEqual(violations, []);
@@ -105,7 +105,7 @@ testWorkers('what three workers left when all were killed, one worker brings to 
   await stage.until(() => stage.count('a worker serves') === 3 + 1 + 2, 'all journals have been taken up');
   await stage.until(() => stage.workerIds.length === 1, 'who took up the further ones has left');
   assert.equal(await stage.stop(), 0);
-  const { violations, account } = await stage.judge(clients, clientCount);
+  const { violations, account } = await stage.judge(clients);
   for (const line of account) t.diagnostic(line);
   assert.deepEqual(violations, []);
 });
@@ -126,10 +126,10 @@ testWorkers('files that do not fit are refused before any worker hears of them, 
   const workers = stage.workerIds;
   stage.write(2, 'rate-limit: { no_such_setting: 1 }');
   stage.primary.kill('SIGHUP');
-  await stage.until(() => stage.count('what ran goes on') === 1, 'it is refused');
+  await stage.until(() => stage.count('the running configuration stays') === 1, 'it is refused');
   assert.match(stage.output, /gateway\.yaml:\d+.*no_such_setting/);
   stage.primary.kill('SIGUSR2');
-  await stage.until(() => stage.count('what ran goes on') === 2, 'it is refused');
+  await stage.until(() => stage.count('the running configuration stays') === 2, 'it is refused');
   assert.deepEqual(stage.workerIds, workers);
   await stage.reload();
   assert.equal(stage.count('the changed files are in force'), 2);
@@ -137,18 +137,18 @@ testWorkers('files that do not fit are refused before any worker hears of them, 
 
 /** What the console's page of the configuration does, without its people. */
 const saver = `
-import { definePlugin } from '${process.cwd()}/core/contract.ts';
-import { configDesk } from '${process.cwd()}/core/desk.ts';
-import { z } from '${process.cwd()}/core/schema.ts';
+import { definePlugin } from '${process.cwd()}/core/contract/contract.ts';
+import { configFiles } from '${process.cwd()}/core/contract/config-files.ts';
+import { z } from '${process.cwd()}/core/contract/schema.ts';
 export default definePlugin({
   name: 'saver',
   config: z.strictObject({}),
-  uses: [configDesk],
+  services: { optional: [configFiles] },
   setup: (host) => ({
     endpoints: [{
       method: 'POST', path: '/save', operation: 'save', keyless: true, body: 'none',
       async handle() {
-        const desk = host.find(configDesk);
+        const desk = host.find(configFiles);
         const [{ name, text }] = (await desk.view()).files;
         const { changes } = await desk.save(name, text.replace('max_output: 4k', 'max_output: 3k'), text);
         return { status: 200, headers: {}, body: JSON.stringify(changes) };
@@ -191,7 +191,11 @@ testWorkers('SIGTERM lets the streams of all workers end', async (t) => {
 });
 
 testWorkers('workers that cannot start end the primary, which says so', async (t) => {
-  const stage = await Stage.build({ workers: 2, database: 'postgres://nobody@127.0.0.1:9/nowhere' });
+  const stage = await Stage.build({
+    workers: 2,
+    database: 'postgres://nobody@127.0.0.1:9/nowhere',
+    startTimeout: '1s',
+  });
   t.after(() => stage.close());
   stage.launch();
   const [code] = await once(stage.primary, 'exit');

@@ -1,15 +1,14 @@
 /** Databases for tests: each a fresh schema of a real Postgres (`TEST_DATABASE_URL`) or of one embedded database per process. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { after, type TestContext, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import type { Database } from '../../core/vocabulary.ts';
+import type { Database } from '../../plugins/common/domain/database.ts';
 import { openDatabase as openOfPlugin } from '../../plugins/storage/database.ts';
 import { type EmbeddedDatabase, useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { type FakeHost, fakeHost } from './fakes.ts';
 import { fillDirectory } from './template.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 export const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 
@@ -76,7 +75,7 @@ export async function embeddedDirectory(): Promise<string> {
 }
 
 async function start() {
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
+  const directory = temporaryDirectory('gateway-test-');
   await fillDirectory(directory);
   return { directory, embedded: await useEmbedded(directory, 'serve', fakeHost().log) };
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface FakeSession {
+interface FakeSession {
   readonly id: string;
   readonly object: 'checkout.session';
   client_reference_id: string | null;

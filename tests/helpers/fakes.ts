@@ -1,20 +1,21 @@
 /** Stand-ins for the core, for tests of one plugin alone: a host with hand-set time and an exchange without sockets. */
+
+import type { AnswerWatcher } from '../../core/contract/answer-watcher.ts';
 import type {
-  Answer,
-  AnswerWatcher,
+  ContextKey,
   DrainBounds,
   Endpoint,
   Exchange,
-  Fact,
   Host,
   Outcome,
-  Part,
   Plugin,
+  PluginInstance,
   Service,
-} from '../../core/contract.ts';
-import { alone } from '../../core/crew.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import type { StoryNote } from '../../core/vocabulary.ts';
+} from '../../core/contract/contract.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { alone } from '../../core/contract/process-group.ts';
+import type { TimelineEvent } from '../../plugins/common/domain/timeline.ts';
 
 export interface FakeHost extends Host {
   /** Moves both clocks. */
@@ -25,8 +26,8 @@ export interface FakeHost extends Host {
 
 /** Where a gateway takes orders of images and videos: without them, models of these kinds are not listed. */
 export const orderEndpoints: readonly Endpoint[] = [
-  { method: 'POST', path: '/v1/images/generations', operation: 'images', takes: 'image' },
-  { method: 'POST', path: '/v1/videos', operation: 'videos', takes: 'video' },
+  { method: 'POST', path: '/v1/images/generations', operation: 'images', modelKind: 'image' },
+  { method: 'POST', path: '/v1/videos', operation: 'videos', modelKind: 'video' },
 ];
 
 type Chosen = 'gateway' | 'schema' | 'directory' | 'mode' | 'endpoints';
@@ -47,7 +48,7 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
     schema: 'test',
     directory: '/nonexistent',
     commonDirectory: options.directory ?? '/nonexistent',
-    crew: alone,
+    processGroup: alone,
     mode: 'serve',
     endpoints: () => [],
     ...options,
@@ -63,7 +64,7 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
       fraction,
       bytes: (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(fraction() * 256))),
     },
-    need<T>(service: Service<T>): T {
+    get<T>(service: Service<T>): T {
       if (!services.has(service)) throw new Error(`the test provides no "${service.name}"`);
       return services.get(service) as T;
     },
@@ -94,10 +95,10 @@ export function fakeExchange(
     endpoint?: Partial<Endpoint>;
     request?: Partial<Exchange['request']>;
     id?: string;
-    facts?: [Fact<unknown>, unknown][];
+    facts?: [ContextKey<unknown>, unknown][];
   } = {},
 ): FakeExchange {
-  const facts = new Map<Fact<unknown>, unknown>(options.facts);
+  const facts = new Map<ContextKey<unknown>, unknown>(options.facts);
   const deferred: ((outcome: Outcome) => void | Promise<void>)[] = [];
   const hooks: ((sending: Exchange) => void | Promise<void>)[] = [];
   const controller = new AbortController();
@@ -120,15 +121,17 @@ export function fakeExchange(
     },
     receivedAt: 1_800_000_000_000,
     signal: controller.signal,
-    get<T>(fact: Fact<T>): T {
-      if (!facts.has(fact)) throw new Error(`nobody has stated "${fact.name}"`);
+    get<T>(fact: ContextKey<T>): T {
+      if (!facts.has(fact)) throw new Error(`the context value "${fact.name}" is not set`);
       return facts.get(fact) as T;
     },
-    find: <T>(fact: Fact<T>) => facts.get(fact) as T | undefined,
+    find: <T>(fact: ContextKey<T>) => facts.get(fact) as T | undefined,
     set: (fact, value) => void facts.set(fact, value),
     defer: (work) => void deferred.push(work),
+    beforeEnd: () => undefined,
     beforeSend: (work) => void hooks.push(work),
-    outlive: (bounds) => {
+    beforeFirstByte: (work) => void hooks.push(work),
+    continueAfterDisconnect: (bounds) => {
       outlives = bounds;
     },
     get outlives() {
@@ -162,13 +165,21 @@ export function fakeExchange(
 }
 
 /** Validates `section` by the plugin's own schema and sets the plugin up. */
-export async function setUp<Config>(plugin: Plugin<Config>, host: Host, section: unknown = {}): Promise<Part> {
+export async function setUp<Config>(
+  plugin: Plugin<Config>,
+  host: Host,
+  section: unknown = {},
+): Promise<PluginInstance> {
   const schema = plugin.config as unknown as { parse(value: unknown): Config };
   return plugin.setup(host, schema.parse(section));
 }
 
 /** Validates a changed section by the plugin's own schema and has the part get ready for it; what it returns takes it up. */
-export async function prepare<Config>(plugin: Plugin<Config>, part: Part, section: unknown = {}): Promise<() => void> {
+export async function prepare<Config>(
+  plugin: Plugin<Config>,
+  part: PluginInstance,
+  section: unknown = {},
+): Promise<() => void> {
   const schema = plugin.config as unknown as { parse(value: unknown): Config };
   return part.prepare!(schema.parse(section));
 }
@@ -176,5 +187,5 @@ export async function prepare<Config>(plugin: Plugin<Config>, part: Part, sectio
 export const okAnswer: Answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' };
 
 /** What a story says, a line each. */
-export const wordsIn = (notes: readonly StoryNote[]): string[] =>
-  notes.map(({ kind, values }) => kind.words(...((typeof values === 'function' ? values() : values) ?? [])));
+export const wordsIn = (notes: readonly TimelineEvent[]): string[] =>
+  notes.map(({ kind, values }) => kind.render(...((typeof values === 'function' ? values() : values) ?? [])));

@@ -1,11 +1,11 @@
 /** Boots a gateway from YAML on a free port, with a data directory of its own. */
 import { hash } from 'node:crypto';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { boot, type Gateway } from '../../core/boot.ts';
-import { createLog } from '../../core/log.ts';
-import { fillDirectory } from './template.ts';
+import { boot, type Gateway } from '../../core/gateway/boot.ts';
+import { createLog } from '../../core/gateway/log.ts';
+import { fillMigrated } from './migrated.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 export interface TestGateway {
   readonly origin: string;
@@ -27,18 +27,18 @@ const databaseUrl = process.env['TEST_DATABASE_URL'] || undefined;
 
 /** `yaml` is a whole gateway file; relative includes resolve against the repository's root. The data directory is set here. */
 export async function startGateway(yaml: string, options: TestGatewayOptions = {}): Promise<TestGateway> {
-  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gateway-')));
-  if (databaseUrl === undefined && keepsRowsHere(yaml, options) && !(await hasDatabase(directory)))
-    await fillDirectory(directory);
+  const directory = options.directory ?? temporaryDirectory('gateway-');
   const file = join(directory, 'gateway.yaml');
   await writeFile(
     file,
     yaml.replaceAll('include: ', `include: ${process.cwd()}/`) + onServer(yaml, directory, options),
   );
+  const environment = { PORT: '0', ALT_PORT: '0', DATA_DIR: directory, ...options.environment };
+  if (isEmbedded(yaml, options) && !(await hasDatabase(directory))) await fillMigrated(directory, file, environment);
   const lines: string[] = [];
   const gateway = await boot(file, {
     mode: 'serve',
-    environment: { PORT: '0', ALT_PORT: '0', DATA_DIR: directory, ...options.environment },
+    environment,
     log: createLog('debug', (line) => void lines.push(line)),
   });
   const port = await gateway.serve().catch(async (error: unknown) => {
@@ -61,6 +61,11 @@ export async function startGateway(yaml: string, options: TestGatewayOptions = {
 function keepsRowsHere(yaml: string, { environment }: TestGatewayOptions): boolean {
   const keepsRows = /\bstorage,|- storage|^include: /m.test(yaml);
   return keepsRows && environment?.['DATABASE_URL'] === undefined && !/^storage:/m.test(yaml);
+}
+
+function isEmbedded(yaml: string, options: TestGatewayOptions): boolean {
+  if (options.environment?.['DATABASE_URL'] === 'embedded') return true;
+  return databaseUrl === undefined && keepsRowsHere(yaml, options);
 }
 
 /** Or what is left of one, and is to be found by the gateway. */

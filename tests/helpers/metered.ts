@@ -1,6 +1,6 @@
 /** Compares a metered report with what the vendor has counted. */
 import assert from 'node:assert/strict';
-import type { UsageReport } from '../../core/vocabulary.ts';
+import type { UsageReport } from '../../plugins/common/domain/calls.ts';
 import type { Recording } from './recordings.ts';
 import { countedIn, sidesOf } from './replay.ts';
 

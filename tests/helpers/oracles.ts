@@ -7,14 +7,9 @@ import { responsesAccumulated, responsesIterated, responsesWhole } from './oracl
 import type { Answered, Understood } from './oracles/understood.ts';
 import type { Family } from './recordings.ts';
 
-export {
-  type Answered,
-  type CitationUnderstood,
-  IllegalAnswer,
-  type StopUnderstood,
-  type ToolUnderstood,
-  type Understood,
-  type UsageUnderstood,
+export type {
+  Answered,
+  Understood,
 } from './oracles/understood.ts';
 
 /** Members of an understanding that tell the answer's content. */
@@ -71,15 +66,3 @@ export const wholeOracles: Readonly<Record<Family, readonly Oracle[]>> = {
     { name: 'ai-sdk', understand: aiSdkWhole('gemini') },
   ],
 };
-
-/** What every client of the protocol understands of this answer, by the client's name. Throws as soon as one of them does. */
-export async function understoodByAll(
-  protocol: Family,
-  answer: Answered,
-  form: 'stream' | 'whole',
-): Promise<ReadonlyMap<string, Understood>> {
-  const understood = new Map<string, Understood>();
-  for (const { name, understand } of (form === 'stream' ? streamOracles : wholeOracles)[protocol])
-    understood.set(name, await understand(answer));
-  return understood;
-}

@@ -1,10 +1,9 @@
 /** Starts a Redis (or a cluster of them) of this test's own, on loopback, where the machine has one. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** false: `redis-server` is not installed, so tests that want it are not defined. The whole run of CI installs it. */
 export const hasRedis = (() => {
@@ -41,7 +40,7 @@ export async function freePort(): Promise<number> {
 
 export async function startRedis(options: readonly string[] = []): Promise<TestRedis> {
   const port = await freePort();
-  const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+  const directory = temporaryDirectory('redis-');
   const words = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', directory, '--save', '', ...options];
   const command = (...given: string[]) =>
     execFileSync('redis-cli', ['-p', `${port}`, ...given], { encoding: 'utf8', timeout: 10_000, stdio: 'pipe' }).trim();

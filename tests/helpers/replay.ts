@@ -1,5 +1,5 @@
 /** How a recording is asked for at the gateway, and what it must have reported: read from the recorded bytes by other means than the taps. */
-import type { Usage } from '../../core/usage.ts';
+import type { Usage } from '../../plugins/common/domain/usage.ts';
 import type { Family, Recording } from './recordings.ts';
 
 /** The request that a client would have sent for this recording. Official forms only; recorded bodies where they are that. */
@@ -57,7 +57,7 @@ interface Payload {
 }
 
 /** Every JSON object of the answer: the body, or each frame's data. */
-export function payloads(recording: Recording): Payload[] {
+function payloads(recording: Recording): Payload[] {
   const text = recording.response.toString();
   if (!recording.isStream) return [JSON.parse(text)];
   if (text.trimStart().startsWith('[')) return JSON.parse(text);

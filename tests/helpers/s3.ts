@@ -1,8 +1,7 @@
 /** An S3-compatible server in this process, for tests. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 interface Server {
   run(): Promise<{ port: number }>;
@@ -23,7 +22,7 @@ export interface TestBucket {
 }
 
 export async function startBucket(): Promise<TestBucket> {
-  const directory = await mkdtemp(join(tmpdir(), 'bucket-'));
+  const directory = temporaryDirectory('bucket-');
   const server = new S3rver({
     port: 0,
     address: '127.0.0.1',

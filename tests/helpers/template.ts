@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { useEmbedded } from '../../plugins/storage/embedded/keeper.ts';
 import { fakeHost } from './fakes.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** An empty embedded database at `directory`, for a gateway that is not to make its own. */
 export async function fillDirectory(directory: string): Promise<void> {
@@ -15,14 +16,13 @@ export async function fillDirectory(directory: string): Promise<void> {
 
 /** An empty database inside this process, gone with it. */
 export async function openInProcess(): Promise<PGlite> {
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'));
-  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory('gateway-test-');
   await fillDirectory(directory);
   return PGlite.create(join(directory, 'postgres'));
 }
 
 /** Kept in the system's temporary directory, for every process of the tests. */
-async function template(): Promise<string> {
+export async function template(): Promise<string> {
   const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   const version: string = dependencies['@electric-sql/pglite'];
   const path = join(tmpdir(), `gateway-test-template-${version}-${userInfo().uid}`);

@@ -1,4 +1,4 @@
-/** A proxy that hands each request to the next of several servers, also on one connection: whoever needs the same one again fails behind it. */
+/** A proxy that hands each request to the next of several servers, also on one connection. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';

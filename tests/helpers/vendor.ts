@@ -1,4 +1,4 @@
-/** A replaying vendor: a real HTTP server on loopback that answers as it is told, cut anywhere, and keeps what it was sent. */
+/** A replaying vendor: a real HTTP server on loopback with configurable answers, cut anywhere; it records its requests. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -16,8 +16,9 @@ interface Usage {
 
 export class Clients {
   readonly acknowledged: Acknowledged[] = [];
-  /** Answers that broke off or never came. */
+  /** Answers that broke off or never came, and requests that their client broke off. */
   broken = 0;
+  cancelled = 0;
   /** Idempotency-Keys that were sent, and those whose answer a crash took along. */
   keysSent = 0;
   keysLost = 0;
@@ -62,6 +63,19 @@ export class Clients {
     }
   }
 
+  /** Breaks a request off at any moment of its life. */
+  #soon(): AbortSignal {
+    const controller = new AbortController();
+    setTimeout(
+      () => {
+        this.cancelled++;
+        controller.abort();
+      },
+      randomInt(0, 60),
+    ).unref();
+    return controller.signal;
+  }
+
   async #noteBroken(): Promise<undefined> {
     this.broken++;
     await pause(20);
@@ -69,8 +83,10 @@ export class Clients {
 
   /** Throws where the answer broke or was an error. `lost`: it ran, but its answer is gone. */
   async #ask(key: string, body: string, idempotencyKey?: string): Promise<200 | 'lost'> {
+    const cancels = randomInt(10) === 0;
     const answer = await fetch(`${this.#origin}/v1/chat/completions`, {
       method: 'POST',
+      ...(cancels ? { signal: this.#soon() } : {}),
       headers: {
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',

@@ -28,7 +28,7 @@ export interface Scenario {
   readonly moreText?: true;
 }
 
-export interface Round {
+interface Round {
   /** `before`: the answer of the round before. */
   ask(before: Seen | undefined): Ask;
   /** What the vendor says. */
@@ -42,7 +42,7 @@ export function forgets({ forgets }: Scenario, { client }: Between): boolean {
   return forgets === true && client === 'chat';
 }
 
-export const words = {
+const words = {
   hello: 'Grüß Gott, 世界 🌍! "Quoted", back\\slashed,\nnew line.',
   thought: 'The user wants the weather, so I look it up.',
   signature: `${Buffer.from('a signature that only its vendor can read').toString('base64')}`,
@@ -56,7 +56,7 @@ export const pdf = Buffer.from(
 ).toString('base64');
 
 /** A sound of no length. */
-export const wav = Buffer.from(
+const wav = Buffer.from(
   'RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0@\x1f\0\0\x80>\0\0\x02\0\x10\0data\0\0\0\0',
   'latin1',
 ).toString('base64');

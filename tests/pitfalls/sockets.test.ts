@@ -34,6 +34,26 @@ test('pitfall 017: an encoded stream is decoded and said to be plain; two encodi
   }
 });
 
+test('a vendor’s bomb in mid-stream ends the answer with an error, and the gateway holds little of it', async () => {
+  const packers = { gzip: gzipSync, br: brotliCompressSync };
+  for (const encoding of ['gzip', 'br'] as const) {
+    for (const { client, vendor } of pairs.slice(0, 6)) {
+      const stream = streamOf(vendor);
+      const bomb = Buffer.concat([
+        Buffer.from(stream.slice(0, stream.length / 2)),
+        Buffer.from('\n\n'),
+        Buffer.alloc(4 * 2 ** 20, ': \n\n'),
+      ]);
+      const headers = { 'content-type': 'text/event-stream', 'content-encoding': encoding };
+      stage.vendors[vendor].play({ headers, body: packers[encoding](bomb), hang: true });
+      const wording = clients[client].word(ask, { model: modelOf(vendor), isStream: true });
+      const told = await post(stage.origin, wording);
+      assert.ok(told.body.length < 3 * 2 ** 20, `${nameOf({ client, vendor })}: ${told.body.length} bytes`);
+      await stage.vendors[vendor].requests.at(-1)!.closed;
+    }
+  }
+});
+
 test('pitfall 025: of a client’s headers none reaches an upstream of another protocol', async () => {
   const sent = {
     authorization: 'Bearer client-secret',

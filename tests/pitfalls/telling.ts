@@ -1,5 +1,5 @@
 /** Puts a vendor's bytes, right or odd, before a client of another protocol: the plugin alone, without sockets. */
-import type { Traits } from '../../core/traits.ts';
+import type { Traits } from '../../plugins/common/domain/traits.ts';
 import { clients } from '../matrix/clients/index.ts';
 import type { Ask, Play, ProtocolName, Seen } from '../matrix/scenario.ts';
 import { protocolNames } from '../matrix/scenario.ts';

@@ -1,8 +1,8 @@
 /** What vendors report oddly, as clients of other protocols read it and as it is charged. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cost } from '../../core/money.ts';
-import type { Usage } from '../../core/usage.ts';
+import { cost } from '../../plugins/common/domain/money.ts';
+import type { Usage } from '../../plugins/common/domain/usage.ts';
 import { clients } from '../matrix/clients/index.ts';
 import type { Play, ProtocolName, Seen } from '../matrix/scenario.ts';
 import { protocolNames } from '../matrix/scenario.ts';

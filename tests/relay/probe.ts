@@ -1,7 +1,7 @@
 /** A plugin for tests: keeps what was metered of each exchange, and how it ended. */
-import { definePlugin, type Outcome } from '../../core/contract.ts';
-import { z } from '../../core/schema.ts';
-import { call, type UsageReport, usageReport } from '../../core/vocabulary.ts';
+import { definePlugin, type Outcome } from '../../core/contract/contract.ts';
+import { z } from '../../core/contract/schema.ts';
+import { call, type UsageReport, usageReport } from '../../plugins/common/domain/calls.ts';
 
 export interface Observed {
   readonly outcome: Outcome;
@@ -19,9 +19,9 @@ export function nextObserved(): Promise<Observed> {
 export default definePlugin({
   name: 'probe',
   config: z.strictObject({}),
-  awaits: [usageReport],
+  requiresAtEnd: [usageReport],
   setup: () => ({
-    applies: (endpoint) => endpoint.states?.includes(call) ?? false,
+    applies: (endpoint) => endpoint.setsOnOpen?.includes(call) ?? false,
     handle(exchange, next) {
       exchange.defer((outcome) => {
         const live = exchange.find(usageReport);

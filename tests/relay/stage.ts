@@ -40,6 +40,8 @@ export async function startStage(provider: Record<string, unknown> = {}): Promis
             messages: vendor.origin,
             gemini: `${vendor.origin}/v1beta`,
           },
+          // Recorded requests name files that were uploaded elsewhere.
+          unknown_ids: 'forward',
           ...provider,
         },
       },

@@ -38,7 +38,7 @@ export async function roll(stage: Stage, { restarts, reloads, clients: count, te
   await pause(500);
   await clients.stop();
   await stage.stop();
-  const { account, violations } = await stage.judge(clients, 0);
+  const { account, violations } = await stage.judge(clients);
   const middle = tookMs.toSorted((one, other) => one - other)[Math.floor(tookMs.length / 2)] ?? 0;
   const seconds = (performance.now() - beganAt) / 1_000;
   return {

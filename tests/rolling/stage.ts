@@ -7,10 +7,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { boot } from '../../core/boot.ts';
-import { createLog } from '../../core/log.ts';
-import { parseUsd } from '../../core/money.ts';
-import { accounts, ledger } from '../../core/vocabulary.ts';
+import { boot } from '../../core/gateway/boot.ts';
+import { createLog } from '../../core/gateway/log.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../plugins/common/domain/money.ts';
 import { dropSchema } from '../end-to-end/house.ts';
 import { compare, readCharges } from '../kill/compare.ts';
 import type { RollingClients } from './clients.ts';
@@ -19,6 +20,8 @@ export interface StageOptions {
   readonly workers: number;
   /** `postgres://…`, or `embedded`. */
   readonly database: string;
+  /** How long a start waits for the database; undefined: as long as it does by itself. */
+  readonly startTimeout?: string;
   /** Whether a line is logged of each request. */
   readonly lines?: boolean;
   /** The module of one more plugin. */
@@ -79,7 +82,7 @@ schema: ${this.#schema}
 listen: 127.0.0.1:${this.port}
 data: ${this.directory}
 plugins: [storage, request-log, auth, plans, rate-limit, providers, models, idempotency, billing, route, protocol-convert, welcome${this.#options.plugin === undefined ? '' : ', ./more.mts'}]
-storage: { database: "${this.#options.database}" }
+storage: { database: "${this.#options.database}"${this.#options.startTimeout === undefined ? '' : `, start_timeout: ${this.#options.startTimeout}`} }
 request-log: { lines: ${this.#options.lines === true} }
 plans:
   default: free
@@ -107,7 +110,7 @@ ${broken}`,
 
   /** Starts the primary and does not wait. */
   launch(workers = String(this.#options.workers)): void {
-    const words = ['core/main.ts', 'serve', '--workers', workers, this.file];
+    const words = ['core/process/main.ts', 'serve', '--workers', workers, this.file];
     const child = spawnNode(words);
     const note = (chunk: unknown) => {
       this.#output += chunk;
@@ -162,12 +165,12 @@ ${broken}`,
     return (await once(this.primary, 'exit'))[0];
   }
 
-  /** Holds clients, vendor and ledger against each other, once nothing serves. `mostInFlight`: calls that may have been cut off. */
-  async judge(clients: RollingClients, mostInFlight: number): Promise<ReturnType<typeof compare>> {
+  /** Holds clients, vendor and ledger against each other, once nothing serves. */
+  async judge(clients: RollingClients): Promise<ReturnType<typeof compare>> {
     const bill = (await (await fetch(`${this.#vendorOrigin}/bill`)).json()) as Parameters<typeof compare>[0]['bill'];
     const charges = await readCharges(this.file);
     const keyed = { accountIds: new Set<string>(), sent: 0, lost: 0 };
-    return compare({ acknowledged: clients.acknowledged, bill, charges, mostInFlight, keyed });
+    return compare({ acknowledged: clients.acknowledged, bill, charges, keyed });
   }
 
   /** Places that have a journal. */

@@ -1,9 +1,12 @@
 /** A demo gateway with its sandbox vendor, the main or the second one as they are shipped, and the customers that call it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { cost, type Money, one, parseRatio, parseUsd } from '../../core/money.ts';
-import { priceFor } from '../../core/prices.ts';
-import type { Usage } from '../../core/usage.ts';
-import { accounts, catalog, ledger, localUpstreams } from '../../core/vocabulary.ts';
+import { accounts } from '../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../plugins/common/domain/ledger.ts';
+import { catalog } from '../../plugins/common/domain/models.ts';
+import { cost, type Money, one, parseRatio, parseUsd } from '../../plugins/common/domain/money.ts';
+import { priceFor } from '../../plugins/common/domain/prices.ts';
+import { localUpstreams } from '../../plugins/common/domain/upstreams.ts';
+import type { Usage } from '../../plugins/common/domain/usage.ts';
 import type { BillEntry, BillReport } from '../../plugins/sandbox/bill.ts';
 import { startGateway } from '../helpers/gateway.ts';
 import { type Ground, startFleet } from './fleet.ts';
@@ -27,7 +30,7 @@ include: config/${isSecond ? 'demo-alt' : 'demo'}.yaml
 plans: { offers: ${JSON.stringify(offers)} }
 `;
 
-export interface Keys {
+interface Keys {
   /** Has money and no limit that a test would meet. */
   readonly good: string;
   /** Has no money. */
@@ -39,7 +42,7 @@ export interface Keys {
 }
 
 /** What a call has cost. */
-export interface Settlement {
+interface Settlement {
   /** Classes without a count are left out. */
   readonly usage: Usage;
   readonly estimated: boolean;
@@ -117,9 +120,12 @@ async function openAccounts({ gateway }: Ground): Promise<Keys> {
   };
 }
 
-interface LedgerRow {
-  readonly kind: string;
-  readonly detail: { readonly usage?: Usage; readonly estimated?: boolean };
+interface Statement {
+  readonly held: string;
+  readonly rows: readonly {
+    readonly kind: string;
+    readonly detail: { readonly usage?: Usage; readonly estimated?: boolean };
+  }[];
 }
 
 async function settled(
@@ -129,15 +135,13 @@ async function settled(
   media: readonly string[] = [],
 ): Promise<Settlement> {
   const { id } = (await gateway.find(accounts)!.find('good'))!;
-  const allRows = async () => ((await command('ledger', { account: id, limit: '1000' })) as { rows: LedgerRow[] }).rows;
-  const settlements = async () => (await allRows()).filter((row) => row.kind === 'SETTLE');
+  const statement = async () => (await command('ledger', { account: id, limit: '1000' })) as Statement;
+  const settlements = async () => (await statement()).rows.filter((row) => row.kind === 'CHARGE');
   // Calls that nobody waited for are settled first, so that their rows are not taken for this one's.
   // Rows reach the database within a few hundredths of a second.
   for (let open = true; open; ) {
     await pause(120);
-    const rows = await allRows();
-    const count = (...kinds: string[]) => rows.filter((row) => kinds.includes(row.kind)).length;
-    open = count('HOLD') > count('SETTLE', 'VOID');
+    open = (await statement()).held !== '0.00';
   }
   const balance = () => gateway.find(ledger)!.balance(id);
   const [earlier, before, billedBefore] = [(await settlements()).length, await balance(), (await bill()).requests];

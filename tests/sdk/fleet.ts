@@ -1,8 +1,8 @@
 /** Two gateway processes on one PostgreSQL and one Redis, behind a proxy that hands requests out in turn. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { boot, type Gateway } from '../../core/boot.ts';
-import { createLog } from '../../core/log.ts';
+import { boot, type Gateway } from '../../core/gateway/boot.ts';
+import { createLog } from '../../core/gateway/log.ts';
 import type { BillReport } from '../../plugins/sandbox/bill.ts';
 import { startVendor } from '../../plugins/sandbox/vendor.ts';
 import { gather } from '../end-to-end/fleet.ts';

@@ -104,7 +104,7 @@ export class Arrivals {
     schedule.current = serving.life;
     const exchange = Visit.exchangeOf(serving, ask);
     mutant.exchange?.(exchange, chance);
-    const { output_tokens: stepTokens, whole_answers: whole } = profile.billing.hold;
+    const { output_tokens: stepTokens, non_streaming: nonStreaming } = profile.billing.hold;
     const longest = ask.call.maxOutputTokens ?? 4_000;
     const story = newStory({
       id: exchange.id,
@@ -114,7 +114,7 @@ export class Arrivals {
       list: ask.price,
       ratio: ask.ratio ?? one,
       inputTokens: ask.call.inputTokens,
-      heldOutput: whole === 'step' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
+      heldOutput: nonStreaming === 'estimate' || ask.call.stream ? Math.min(longest, stepTokens) : longest,
       hedgeAfterMs: hedgeAfterMsOf(ask, profile),
       stream: ask.call.stream,
     });

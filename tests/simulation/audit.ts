@@ -1,5 +1,5 @@
 /** The oracle's look into the books: each request's rows against its story, and all rows against each other. */
-import type { AttemptNote } from '../../plugins/billing/records.ts';
+import type { AttemptNote, EndRecord } from '../../plugins/billing/journal/records.ts';
 import type { MemoryLedger, Row } from './memory-ledger.ts';
 import type { Oracle } from './oracle.ts';
 import type { Story, Try } from './story.ts';
@@ -51,28 +51,23 @@ export class Audit {
   #check(story: Story): bigint {
     story.settled = true;
     const rows = this.#rowsByRequest.get(story.id) ?? [];
-    const holds = rows.filter(({ kind }) => kind === 'HOLD').length;
-    const ends = rows.filter(({ kind }) => kind === 'SETTLE' || kind === 'VOID').length;
-    if (rows.length > 0 && (holds !== 1 || ends !== 1)) {
-      this.#fault('M3', story.id, `${holds} holds and ${ends} ends`);
-    }
+    const call = this.#ledger.calls.get(story.id);
+    if (rows.length > 1) this.#fault('M3', story.id, `${rows.length} charges`);
     let cost = 0n;
-    let held = 0n;
     for (const row of rows) {
       cost -= row.amount;
-      held += row.held;
       if (row.account !== story.account) this.#fault('M3', story.id, 'a row of another account');
     }
-    if (held !== 0n && ends > 0) this.#fault('M3', story.id, `${held} nano-USD stay set aside`);
-    if (held !== 0n) return cost;
-    this.#checkCost(story, rows, cost);
-    this.#checkUsage(story, rows);
-    this.#checkAttempts(story, rows);
-    this.#checkBearers(story, rows);
+    if (call !== undefined && call.account !== story.account) this.#fault('M3', story.id, 'a call of another account');
+    this.#checkCost(story, call, cost);
+    this.#checkUsage(story, call, cost);
+    if (call === undefined) return cost;
+    this.#checkAttempts(story);
+    this.#checkBearers(story, call);
     return cost;
   }
 
-  #checkCost(story: Story, rows: readonly Row[], cost: bigint): void {
+  #checkCost(story: Story, call: EndRecord | undefined, cost: bigint): void {
     const { crash, expected } = story;
     if (cost < 0n) this.#fault('M9', story.id, `charged ${cost}`);
     if (crash === undefined) {
@@ -81,12 +76,11 @@ export class Audit {
     }
     if (story.ended && cost === expected) return;
     const wasSent = story.departed > 0 && story.departedLine <= crash.safeLine;
-    if (!rows.some(({ kind }) => kind === 'SETTLE')) {
+    if (call?.kind !== 'SETTLE') {
       if (wasSent) this.#fault('M16', story.id, 'sent before the crash, and not charged');
       return;
     }
-    const counts = this.#ledger.usage.get(story.id)?.usage;
-    const output = counts?.output ?? 0;
+    const output = call.usage.output ?? 0;
     const estimate = costOf({ input: story.inputTokens, output }, story.list, story.ratio);
     const isNoted = output >= story.noted && output <= story.seen;
     if (story.departed === 0 || !isNoted || cost !== estimate) {
@@ -94,21 +88,16 @@ export class Audit {
     }
   }
 
-  #checkUsage(story: Story, rows: readonly Row[]): void {
-    const charge = rows.find(({ kind }) => kind === 'SETTLE');
-    const usage = this.#ledger.usage.get(story.id);
-    if ((charge === undefined) !== (usage === undefined))
-      this.#fault('M4', story.id, 'a charge without usage, or usage without a charge');
-    if (usage !== undefined && charge?.revenue !== BigInt(usage.cost))
-      this.#fault('M17', story.id, 'usage and charge differ');
+  #checkUsage(story: Story, call: EndRecord | undefined, cost: bigint): void {
+    const stated = call?.kind === 'SETTLE' ? BigInt(call.cost) : 0n;
+    if (stated !== cost) this.#fault('M17', story.id, `the call says ${stated}, the ledger ${cost}`);
     const isLost = story.crash !== undefined && story.departedLine > story.crash.safeLine;
-    if (story.firstByte && story.status === 200 && charge === undefined && !isLost) {
+    if (story.firstByte && story.status === 200 && call?.kind !== 'SETTLE' && !isLost) {
       this.#fault('M4', story.id, 'answered, and nothing was charged');
     }
   }
 
-  #checkAttempts(story: Story, rows: readonly Row[]): void {
-    if (rows.length === 0) return;
+  #checkAttempts(story: Story): void {
     const known = story.tries.map((_try, index) => this.#ledger.attempts.has(`${story.id} ${index + 1}`));
     const count = known.filter(Boolean).length;
     // A departure whose write failed is written later all the same: only who lives can take it back.
@@ -125,12 +114,12 @@ export class Audit {
   }
 
   /** The client bears one try at most, and the gateway what any other may cost: what was seen of it, else the prompt. */
-  #checkBearers(story: Story, rows: readonly Row[]): void {
-    const isCharged = rows.some(({ kind }) => kind === 'SETTLE');
+  #checkBearers(story: Story, call: EndRecord): void {
+    const isCharged = call.kind === 'SETTLE';
     const notes = story.tries.map((_try, index) => this.#ledger.attempts.get(`${story.id} ${index + 1}`));
     const clients = notes.filter((note) => note?.bearer === 'client').length;
     if (clients !== (isCharged ? 1 : 0)) this.#fault('M5', story.id, `${clients} tries are borne by the client`);
-    if (this.#ledger.usage.get(story.id)?.reason === 'crash') this.#checkCutOff(story, notes);
+    if (call.reason === 'crash') this.#checkCutOff(story, notes);
     if (story.crash !== undefined) return;
     let sum = 0n;
     story.tries.forEach((attempt, index) => {
@@ -147,27 +136,26 @@ export class Audit {
       if (told < bill)
         this.#fault('M5', story.id, `${told} of try ${index + 1} are absorbed, its vendor bills ${bill}`);
     });
-    const booked = rows.reduce((total, { absorbed }) => total + absorbed, 0n);
+    const booked = BigInt(call.absorbed ?? 0);
     if (booked !== sum) this.#fault('M5', story.id, `${booked} are booked as absorbed, the tries have ${sum}`);
   }
 
   /** What became of tries that a crash has cut off nobody can tell any more: the one that left last is the client's. */
   #checkCutOff(story: Story, notes: readonly (AttemptNote | undefined)[]): void {
-    const last = notes.findLastIndex((note) => note !== undefined);
-    if (notes[last]!.bearer !== 'client')
+    const left = notes.flatMap((note, index) => (note === undefined ? [] : [{ note, ...story.tries[index]! }]));
+    const last = left.reduce((latest, other) => (other.departure > latest.departure ? other : latest));
+    if (last.note.bearer !== 'client')
       this.#fault('M5', story.id, 'after the crash the client bears another try than the last that left');
   }
 
   /** Sums that hold at any moment. */
   #sums(): void {
     const { totals, accounts } = this.#ledger;
-    const { available, held, revenue, funding, absorbed } = totals;
-    if (available + held + revenue + funding + absorbed !== 0n)
-      this.#fault('M1', 'totals', 'the sides do not add up to zero');
+    const { balance: total, revenue, funding } = totals;
+    if (total + revenue + funding !== 0n) this.#fault('M1', 'totals', 'the sides do not add up to zero');
     let sum = 0n;
-    for (const { balance } of accounts.values()) sum += balance;
-    if (sum !== available)
-      this.#fault('M17', 'totals', `the balances are ${sum} together, the total says ${available}`);
+    for (const { balance, held } of accounts.values()) sum += balance + held;
+    if (sum !== total) this.#fault('M17', 'totals', `the balances are ${sum} together, the total says ${total}`);
   }
 
   #chain(): void {
@@ -177,14 +165,14 @@ export class Audit {
       const before = sums.get(row.account) ?? 0n;
       if (before + row.amount !== row.balanceAfter)
         this.#fault('M1', `row ${row.seq}`, 'the balance after it is wrong');
-      if (row.amount + row.held + row.revenue + row.funding + row.absorbed !== 0n)
-        this.#fault('M1', `row ${row.seq}`, 'its sides are off');
+      if (row.amount + row.revenue + row.funding !== 0n) this.#fault('M1', `row ${row.seq}`, 'its sides are off');
       if (row.revenue < 0n && row.kind !== 'REFUND') this.#fault('M9', `row ${row.seq}`, 'a charge below zero');
       sums.set(row.account, before + row.amount);
       revenue += row.revenue;
     }
     for (const [account, sum] of sums) {
-      const stored = this.#ledger.accounts.get(account)?.balance;
+      const { balance = 0n, held = 0n } = this.#ledger.accounts.get(account) ?? {};
+      const stored = balance + held;
       if (stored !== sum) this.#fault('M1', account, `the rows add up to ${sum}, the balance is ${stored}`);
     }
     if (revenue !== this.#ledger.totals.revenue) this.#fault('M17', 'totals', 'the charges are not the rows’ sum');

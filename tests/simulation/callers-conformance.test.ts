@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { openDeskStore } from '../../plugins/auth/desk-store.ts';
+import { openAccountAdminStore } from '../../plugins/auth/account-queries.ts';
 import type { Stores } from '../../plugins/auth/index.ts';
 import { openStore } from '../../plugins/auth/store.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -46,7 +46,7 @@ async function realSide(database: TestDatabase): Promise<Side> {
     accounts.set(name, (await store.insertAccount({ name, plan: 'free', createdAt: new Date(0) }))!.id);
   const heard: string[] = [];
   database.onChange('key', (hash) => void heard.push(hash));
-  return { stores: { store, desk: openDeskStore(database) }, accounts, keys: new Map(), heard };
+  return { stores: { store, admin: openAccountAdminStore(database) }, accounts, keys: new Map(), heard };
 }
 
 /** With the history's names in the place of ids. */
@@ -88,15 +88,15 @@ function script(chance: Chance, length: number): Step[] {
     const stranger = '00000000-0000-4000-b000-ffffffffffff';
     const deeds: readonly Step[] = [
       ({ stores, keys }) => stores.store.revokeKey(keys.get(label)!, `hash of ${label}`, at),
-      ({ stores, keys }) => stores.desk.changeKey(keys.get(label)!, `hash of ${label}`, terms),
+      ({ stores, keys }) => stores.admin.changeKey(keys.get(label)!, `hash of ${label}`, terms),
       ({ stores, keys }) => stores.store.touchKeys([[keys.get(label)!, at.getTime() - chanceMs]]),
-      ({ stores, accounts, keys }) => stores.desk.key(accounts.get(account)!, keys.get(label)!),
-      ({ stores, accounts }) => stores.desk.key(accounts.get(account)!, stranger),
+      ({ stores, accounts, keys }) => stores.admin.key(accounts.get(account)!, keys.get(label)!),
+      ({ stores, accounts }) => stores.admin.key(accounts.get(account)!, stranger),
       ({ stores }) =>
         stores.store.findKeys(`prefix of ${label}`).then((found) => found.map(({ id, hash }) => [id, hash])),
       ({ stores }) => stores.store.findValidKey('hash of nobody'),
-      ({ stores }) => stores.store.settle(`setting ${isNew % 3}`, `value ${isNew}`),
-      ({ stores, accounts }) => stores.desk.account(accounts.get(account)!),
+      ({ stores }) => stores.store.getOrSetSetting(`setting ${isNew % 3}`, `value ${isNew}`),
+      ({ stores, accounts }) => stores.admin.account(accounts.get(account)!),
     ];
     const chanceMs = chance.below(40);
     const deed = chance.pick(deeds);
@@ -115,7 +115,7 @@ function script(chance: Chance, length: number): Step[] {
       }
       const answer = await deed(side);
       const valid = await stores.store.findValidKey(`hash of ${label}`);
-      const live = await stores.desk.liveKeys(accounts.get(account)!);
+      const live = await stores.admin.countActiveKeys(accounts.get(account)!);
       return told([answer, valid, live, side.heard], side);
     });
   }

@@ -1,6 +1,6 @@
 /** The customers' API keys: who has which, who calls with one, and who makes, changes and revokes them. */
-import { accountDesk, type KeyTerms } from '../../core/desk.ts';
-import { money } from '../../core/money.ts';
+import { accountAdmin, type KeyTerms } from '../../plugins/common/domain/admin/accounts.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import type { CallersOracle } from './callers-oracle.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';
@@ -61,7 +61,7 @@ export class Callers {
     const terms = this.#draw();
     this.#options.errands.run({
       label: 'make a key',
-      work: (process) => process.host.need(accountDesk).createKey(account, terms(process)),
+      work: (process) => process.host.get(accountAdmin).createKey(account, terms(process)),
       told: ({ id, key }) => this.#use(account, { id, text: key, isRevoked: false }),
       refused: () => {},
       unknown: () => {},
@@ -72,7 +72,7 @@ export class Callers {
     key.isRevoked = true;
     this.#options.errands.run({
       label: 'revoke a key',
-      work: (process) => process.host.need(accountDesk).revokeKey(account, key.id),
+      work: (process) => process.host.get(accountAdmin).revokeKey(account, key.id),
       told: () => this.#options.oracle.toldRevoked(key.id),
     });
   }
@@ -81,7 +81,7 @@ export class Callers {
     const terms = this.#draw();
     this.#options.errands.run({
       label: 'change a key',
-      work: (process) => process.host.need(accountDesk).updateKey(account, key.id, terms(process)),
+      work: (process) => process.host.get(accountAdmin).updateKey(account, key.id, terms(process)),
       told: () => {},
       refused: () => {},
     });

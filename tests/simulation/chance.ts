@@ -1,5 +1,5 @@
 /** Seeded chance: every draw of a simulated world comes from one of these, so that a seed is the whole story. */
-import type { Random } from '../../core/contract.ts';
+import type { Random } from '../../core/contract/host-tools.ts';
 
 /** The generator `sfc32`: small, fast, and of a period that no run comes near. */
 export class Chance {

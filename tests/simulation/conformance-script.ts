@@ -1,12 +1,12 @@
 /** Random histories of claims, batches and entries for a store: the same steps for each that is held against another. */
-import { GatewayError } from '../../core/errors.ts';
-import { type Money, money } from '../../core/money.ts';
-import type { PlanTerms } from '../../core/vocabulary.ts';
-import type { Funds } from '../../plugins/billing/funds.ts';
-import type { JournalRecord } from '../../plugins/billing/records.ts';
-import { refundCredit, refundRequest } from '../../plugins/billing/refunds.ts';
-import type { Store } from '../../plugins/billing/store.ts';
-import { beginTerm, keepUp } from '../../plugins/billing/terms.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Funds } from '../../plugins/billing/grants/funds.ts';
+import { applyDueTerms, beginTerm } from '../../plugins/billing/grants/terms.ts';
+import type { EndRecord, JournalRecord } from '../../plugins/billing/journal/records.ts';
+import { refundCredit, refundRequest } from '../../plugins/billing/ledger/refunds.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { type Money, money } from '../../plugins/common/domain/money.ts';
+import type { PlanTerms } from '../../plugins/common/domain/plans.ts';
 import { lineOf } from '../plugins/billing/world.ts';
 import { Chance } from './chance.ts';
 
@@ -95,7 +95,9 @@ export class Script {
     { text, ids, applied, journal }: { text: string; ids: string[]; applied: number; journal: string },
     owner = 'nobody',
   ) {
-    this.steps.push(async (store) => plain(await store.apply(text, ids, { journal, owner, applied })));
+    this.steps.push(async (store) =>
+      plain(await store.apply(text, new Map(ids.map((id) => [id, money(0n)])), { journal, owner, applied })),
+    );
   }
 
   #funds(): void {
@@ -126,28 +128,37 @@ export class Script {
         };
       case 2:
         return { ...shared, kind: 'EXTEND', part: chance.between(1, 2), output: 5, amount };
-      case 3:
-        return { ...shared, kind: 'VOID', model: 'm', held: amount, reason: 'refused', attempts: this.#attempts() };
       default:
-        return {
-          ...shared,
-          kind: 'SETTLE',
-          key: 'k',
-          model: 'm',
-          input: 1,
-          held: amount,
-          cost: String(chance.below(500)),
-          usage: { input: chance.below(9), output: 2 },
-          estimated: chance.oneIn(2),
-          terminal: true,
-          reason: 'answered',
-          price,
-          ratio: '1/1',
-          version: 'v',
-          ...(chance.oneIn(4) ? { absorbed: String(chance.below(50)) } : {}),
-          attempts: this.#attempts(),
-        };
+        return { ...this.#end(), ...shared };
     }
+  }
+
+  /** Of a call that was charged, or cost nothing. */
+  #end(): EndRecord {
+    const chance = this.#chance;
+    const shared = { id: '', at: this.#at, account: '', model: 'm', held: String(chance.below(400)) };
+    // Journals of earlier versions do not say when the money was held.
+    const heldAt = chance.oneIn(4) ? undefined : this.#at - 3_600_000 * chance.below(7);
+    const absorbed = chance.oneIn(4) ? { absorbed: String(chance.below(50)) } : {};
+    if (chance.oneIn(3))
+      return { ...shared, ...absorbed, kind: 'VOID', heldAt, reason: 'refused', attempts: this.#attempts() };
+    return {
+      ...shared,
+      ...absorbed,
+      kind: 'SETTLE',
+      key: 'k',
+      heldAt,
+      input: 1,
+      cost: String(chance.oneIn(6) ? 0 : chance.below(500)),
+      usage: { input: chance.below(9), output: 2 },
+      estimated: chance.oneIn(2),
+      terminal: true,
+      reason: 'answered',
+      price: { input: '1', output: '2' },
+      ratio: '1/1',
+      version: 'v',
+      attempts: this.#attempts(),
+    };
   }
 
   #attempts() {
@@ -176,7 +187,7 @@ export class Script {
       store.transact(account, at, async (entries) => {
         if (fate < 2) await entries.credit(amount, grant);
         else if (fate === 2) await entries.debit(amount, { reason: 'test', reference: `debit-${reference}` });
-        else await keepUp(entries, { terms: plan, at: came });
+        else await applyDueTerms(entries, { terms: plan, at: came });
         if (fate === 4) await entries.credit(amount, { ...grant, reference: `${reference}-undone-${at}` });
         if (fate === 4) throw new GatewayError('conflict', 'thought better of it');
         return String(entries.balance);
@@ -194,7 +205,7 @@ export class Script {
     this.steps.push((store) =>
       store.transact(account, at, async (entries) => {
         const { terms } = entries.tables;
-        if (fate === 0) await keepUp(entries, undefined, async () => beginTerm(entries, plan, endsAt));
+        if (fate === 0) await applyDueTerms(entries, undefined, async () => beginTerm(entries, plan, endsAt));
         if (fate > 1 && (await entries.purchase(price, { reason: 'test', reference })))
           await beginTerm(entries, bought, endsAt);
         const running = await terms.last(at);
@@ -230,14 +241,16 @@ export class Script {
     const chance = this.#chance;
     const [at, index, fails] = [this.#at, chance.below(this.#requests.length), chance.oneIn(8)];
     const [id, account] = [this.#requests[index]!, accounts[index % accounts.length]!];
-    const records = Array.from({ length: chance.between(1, 2) }, () => ({ ...this.#record(), id, at, account }));
+    const record = { ...this.#end(), id, at, account };
     this.steps.push((store) =>
       store.transact(account, at, async (entries) => {
-        const { deposits } = entries.tables;
+        const { authorizations: deposits } = entries.tables;
         const kept = await deposits.find(id);
-        await deposits.post(records as JournalRecord[]);
         if (kept === undefined) await deposits.add(id, { held: money(BigInt(index)), terms: '{"of":1}' }, at);
-        else await deposits.remove(id);
+        else {
+          await deposits.remove(id, kept.held);
+          await deposits.post(record);
+        }
         if (fails) throw new GatewayError('conflict', 'thought better of it');
         return [String(kept?.held), kept?.terms];
       }),
@@ -251,7 +264,7 @@ function plain(found: Map<string, Money | Funds>): unknown {
     .sort(([left], [right]) => (left < right ? -1 : 1))
     .map(([id, value]) => {
       if (typeof value === 'bigint') return [id, String(value)];
-      const pots = value.pool?.pots.map(({ remaining, expiresAt }) => [String(remaining), expiresAt]);
+      const pots = value.pool?.grants.map(({ remaining, expiresAt }) => [String(remaining), expiresAt]);
       // What others have spent may stand beside it, and matters to nobody.
       const own = [...(value.pool?.spent ?? [])].filter(([key]) => key.startsWith(`plan:${id}:`));
       const spent = own.map(([key, sum]) => `${key} ${sum}`).sort();

@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import { GatewayError } from '../../core/errors.ts';
-import { rowsOf, tablesOf } from '../../plugins/billing/sql.ts';
-import { type Store, sqlStore } from '../../plugins/billing/store.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import { rowsOf, tablesOf } from '../../plugins/billing/ledger/sql.ts';
+import { type Store, sqlStore } from '../../plugins/billing/ledger/store.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Script, type Step } from './conformance-script.ts';
 import { MemoryLedger } from './memory-ledger.ts';
@@ -31,18 +32,17 @@ async function rowsIn(database: TestDatabase): Promise<unknown> {
     (await rowsOf<{ row: string }>(database.orm, statement)).map(({ row }) => row);
   return {
     ledger:
-      await read(sql`select concat_ws(' ', account_id, kind, coalesce(request_id::text, '-'), part, amount, held, revenue,
-      funding, absorbed, balance_after, round(extract(epoch from created_at) * 1000)::bigint, coalesce(reference, '-')) as row
+      await read(sql`select concat_ws(' ', account_id, kind, coalesce(request_id::text, '-'), amount, revenue, funding,
+      balance_after, round(extract(epoch from created_at) * 1000)::bigint, coalesce(reference, '-')) as row
       from ${table('ledger')} order by seq`),
     balances: await read(sql`select concat_ws(' ', account_id, balance, held) as row from ${table('balances')}
       where balance <> 0 or held <> 0 order by account_id`),
-    totals: await read(
-      sql`select concat_ws(' ', available, held, revenue, funding, absorbed) as row from ${table('totals')}`,
-    ),
-    usage: await read(sql`select concat_ws(' ', request_id, account_id, cost, held, classes->>'input', estimated) as row
-      from ${table('usage')} order by request_id`),
-    attempts: await read(sql`select concat_ws(' ', request_id, number, result) as row from ${table('attempts')}
-      order by request_id, number`),
+    totals: await read(sql`select concat_ws(' ', balance, revenue, funding) as row from ${table('totals')}`),
+    calls:
+      await read(sql`select concat_ws(' ', id, account_id, settled, cost, held, absorbed, coalesce(classes->>'input', '-'), estimated,
+      round(extract(epoch from held_at) * 1000)::bigint) as row from ${table('calls')} order by id`),
+    attempts: await read(sql`select concat_ws(' ', id, attempt->>'number', attempt->>'result') as row
+      from ${table('calls')}, json_array_elements(attempts) as attempt order by 1`),
     pots: await read(sql`select concat_ws(' ', grants.reference, remaining) as row from ${table('pots')} as pots
       join ${table('grants')} as grants on grants.id = pots.grant_id order by 1`),
     draws:
@@ -67,20 +67,16 @@ function rowsOfMemory(memory: MemoryLedger): unknown {
   const words = (...values: unknown[]) => values.map(String).join(' ');
   return {
     ledger: memory.rows.map((row) =>
-      words(row.account, row.kind, row.request ?? '-', row.part, row.amount, row.held, row.revenue, row.funding).concat(
-        ` ${words(row.absorbed, row.balanceAfter, row.at, row.reference ?? '-')}`,
+      words(row.account, row.kind, row.request ?? '-', row.amount, row.revenue, row.funding).concat(
+        ` ${words(row.balanceAfter, row.at, row.reference ?? '-')}`,
       ),
     ),
     balances: [...balances]
       .filter(([, { balance, held }]) => balance !== 0n || held !== 0n)
       .map(([id, { balance, held }]) => words(id, balance, held))
       .sort(),
-    totals: [words(totals.available, totals.held, totals.revenue, totals.funding, totals.absorbed)],
-    usage: [...memory.usage.values()]
-      .map((record) =>
-        words(record.id, record.account, record.cost, record.held, record.usage.input, record.estimated ? 't' : 'f'),
-      )
-      .sort(),
+    totals: [words(totals.balance, totals.revenue, totals.funding)],
+    calls: [...memory.calls.values()].map(callOf).sort(),
     attempts: [...memory.attempts].map(([key, { result }]) => words(key, result)).sort(),
     pots: [...memory.pots.byGrant].map(([id, { pot }]) => words(referenceOf(id), pot.remaining)).sort(),
     draws: memory.pots.draws.map(({ amount, grantId, heldAt }) => words(amount, referenceOf(grantId), heldAt)).sort(),
@@ -99,6 +95,15 @@ function rowsOfMemory(memory: MemoryLedger): unknown {
       .map(([journal, { owner, epoch, applied }]) => words(journal, owner, epoch, applied))
       .sort(),
   };
+}
+
+function callOf(record: EndRecord): string {
+  const { id, account, held, absorbed = '0', heldAt, at } = record;
+  const [settled, cost, input, estimated] =
+    record.kind === 'SETTLE'
+      ? ['t', record.cost, record.usage.input, record.estimated ? 't' : 'f']
+      : ['f', '0', '-', 'f'];
+  return [id, account, settled, cost, held, absorbed, input, estimated, heldAt ?? at].join(' ');
 }
 
 /** Rows of texts without an order of their own compare as sorted by this process; ids of terms are drawn. */
@@ -124,7 +129,7 @@ test('the database in memory answers as a real one does, and is left with the sa
       assert.deepEqual(await answerOf(step, memory), await answerOf(step, real), `history ${seed}, step ${index}`);
     }
     assert.deepEqual(sorted(rowsOfMemory(memory)), sorted(await rowsIn(database)), `history ${seed}`);
-    for (const id of new Set(memory.rows.flatMap(({ request }) => request ?? [])))
+    for (const id of [...memory.calls.keys(), ...memory.deposits.keys()])
       assert.equal(await memory.endOf(id), await real.endOf(id), `history ${seed}, the end of ${id}`);
     // From before everything, from the middle, and from behind it.
     const times = memory.rows.map(({ at }) => at).sort((left, right) => left - right);

@@ -1,10 +1,11 @@
 /** The way from a gateway to its database: slow, cut off before or after the commit, and late transactions of the dead. */
-import type { Money } from '../../core/money.ts';
-import type { Cursor } from '../../plugins/billing/batch.ts';
-import type { Entries } from '../../plugins/billing/entries.ts';
-import type { Funds } from '../../plugins/billing/funds.ts';
+
+import type { Funds } from '../../plugins/billing/grants/funds.ts';
 import type { Leases } from '../../plugins/billing/leases/store.ts';
-import type { Store } from '../../plugins/billing/store.ts';
+import type { Cursor } from '../../plugins/billing/ledger/batch.ts';
+import type { Entries } from '../../plugins/billing/ledger/entries.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
+import type { Money } from '../../plugins/common/domain/money.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
 
@@ -62,8 +63,8 @@ export class DatabaseLink implements Store {
     return this.send('claim', () => this.#store.claim(journal, owner, epoch));
   }
 
-  apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {
-    return this.send('apply', () => this.#store.apply(text, accountIds, cursor));
+  apply(text: string, accounts: ReadonlyMap<string, Money>, cursor: Cursor): Promise<Map<string, Money>> {
+    return this.send('apply', () => this.#store.apply(text, accounts, cursor));
   }
 
   funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>> {
@@ -92,9 +93,9 @@ export class DatabaseLink implements Store {
     const { leases } = this.#store;
     return {
       take: (node, round) => this.send('slices', () => leases.take(node, round)),
-      giveAllBack: (node) => this.send('give back', () => leases.giveAllBack(node)),
+      returnAll: (node) => this.send('give back', () => leases.returnAll(node)),
       accountsOf: (node) => this.send('leases', () => leases.accountsOf(node)),
-      tellAlive: (node, lives) => this.send('alive', () => leases.tellAlive(node, lives)),
+      heartbeat: (node, lives) => this.send('alive', () => leases.heartbeat(node, lives)),
       countOthers: (journal) => this.send('others', () => leases.countOthers(journal)),
       leasedOf: (accountId) => this.send('leased', () => leases.leasedOf(accountId)),
     };

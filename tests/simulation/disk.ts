@@ -1,6 +1,6 @@
 /** A disk in memory behind the journal's file functions: what was not synced can be lost, and it can be full, slow or torn. */
 import { dirname } from 'node:path';
-import type { Files } from '../../plugins/billing/segments.ts';
+import type { Files } from '../../plugins/billing/journal/segments.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
 

@@ -1,5 +1,5 @@
 /** What people beside the callers want of some gateway: they ask until they are told, and now and then once more. */
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
 import type { Chance } from './chance.ts';
 import type { Node } from './node.ts';
 import type { Process } from './process.ts';

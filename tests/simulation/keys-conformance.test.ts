@@ -31,7 +31,7 @@ const ageless = (known: KnownCall | undefined) =>
   known && {
     ...known,
     ageMs: 0,
-    told: known.told && { ...known.told, error: undefined, body: Buffer.from(known.told.body).toString() },
+    told: known.answer && { ...known.answer, error: undefined, body: Buffer.from(known.answer.body).toString() },
   };
 
 function script(chance: Chance, length: number): Step[] {
@@ -63,12 +63,12 @@ function script(chance: Chance, length: number): Step[] {
         const taken = known !== undefined && (await rows[by]!.takeOver({ ...other, keyHash: call.keyHash }, known));
         return [ageless(known), taken];
       },
-      (rows) => rows[by]!.finish({ call, told: isKept ? told : undefined }),
+      (rows) => rows[by]!.finish({ call, answer: isKept ? told : undefined }),
       (rows) => rows[by]!.free(call),
       (rows) => rows[by]!.renew(calls.slice(-3)),
       async (rows) => {
-        const left = [...(await rows[by]!.leftRunning())].sort();
-        await rows[by]!.forsake(isKept ? left : calls.slice(-6).map(({ requestId }) => requestId));
+        const left = [...(await rows[by]!.findRunning())].sort();
+        await rows[by]!.abandon(isKept ? left : calls.slice(-6).map(({ requestId }) => requestId));
         return left;
       },
       (rows) => rows[by]!.deleteExpired(),

@@ -60,7 +60,7 @@ export class KeysOracle {
   /** At the end: one charge for each key. */
   finish(ledger: MemoryLedger): void {
     for (const { stories } of this.#keys.values()) {
-      const charged = stories.filter(({ id }) => ledger.usage.has(id));
+      const charged = stories.filter(({ id }) => ledger.calls.get(id)?.kind === 'SETTLE');
       if (charged.length > 1) this.#violations.add('M11', charged[1]!.id, `${charged.length} charges under one key`);
     }
   }

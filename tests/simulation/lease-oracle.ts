@@ -1,5 +1,5 @@
 /** Watches accounts that several nodes spend (M7): nothing is leased or held beyond the balance but what settlements took beyond their holds. */
-import type { MemoryLedger, Row } from './memory-ledger.ts';
+import type { Entry, MemoryLedger, Row } from './memory-ledger.ts';
 import type { AccountView, Oracle, SharedAccounts } from './oracle.ts';
 
 export class LeaseOracle implements SharedAccounts {
@@ -16,21 +16,21 @@ export class LeaseOracle implements SharedAccounts {
   }
 
   /** O is exact here: the sum of what settlements took beyond their holds. */
-  #row({ account, kind, amount, balanceAfter }: Row, leased: bigint): void {
-    const before = this.#beyond.get(account) ?? 0n;
-    const beyond = kind === 'SETTLE' && amount < 0n ? before - amount : before;
+  #row({ account, request, amount, balanceAfter }: Row, leased: bigint): void {
+    const cost = -amount;
+    const held = BigInt(this.#ledger.calls.get(request!)!.held);
+    const beyond = (this.#beyond.get(account) ?? 0n) + (cost > held ? cost - held : 0n);
     this.#beyond.set(account, beyond);
     const told = `${-beyond} is the least`;
-    if (balanceAfter + beyond < 0n)
-      this.#oracle.violations.add('M7', account, `a ${kind} leaves ${balanceAfter} nano-USD, ${told}`);
-    const isHold = kind === 'HOLD' || kind === 'EXTEND';
-    if (isHold && amount < 0n && leased + beyond < 0n)
-      this.#oracle.violations.add('M7', account, `a ${kind} leaves ${leased} nano-USD of its lease, ${told}`);
+    const left = balanceAfter - this.#ledger.accounts.get(account)!.held;
+    if (left + beyond < 0n) this.#oracle.violations.add('M7', account, `a charge leaves ${left} nano-USD, ${told}`);
+    if (leased + beyond < 0n)
+      this.#oracle.violations.add('M7', account, `a charge leaves ${leased} nano-USD of its lease, ${told}`);
   }
 
   /** What was left of a grant was taken off: running calls, and nodes that were away, may have counted on it. */
-  lapsed({ account, balanceAfter }: Row): void {
-    const uncovered = this.#ledger.leases.sumOf(account) - balanceAfter;
+  expired({ account }: Entry): void {
+    const uncovered = this.#ledger.leases.claimsOn(account) - this.#ledger.accounts.get(account)!.balance;
     if (uncovered > (this.#beyond.get(account) ?? 0n)) this.#beyond.set(account, uncovered);
   }
 
@@ -52,7 +52,8 @@ export class LeaseOracle implements SharedAccounts {
   isAtRest({ id, credited, settled, open }: AccountView): boolean {
     const { accounts, leases } = this.#ledger;
     const balance = accounts.get(id)?.balance ?? 0n;
-    const isKnown = open.size === 0 && balance === credited - settled;
+    const isCutOff = [...this.#oracle.uncertain].some(({ account }) => account === id);
+    const isKnown = open.size === 0 && !isCutOff && balance === credited - settled;
     return isKnown && leases.sumOf(id) <= balance && !leases.isOwed(id);
   }
 

@@ -1,5 +1,5 @@
 /** Watches the limiter and the router from outside: nobody over a limit is let in, nobody under it is refused, no key that rests is used. */
-import type { Limits } from '../../core/vocabulary.ts';
+import type { Limits } from '../../plugins/common/domain/plans.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story } from './story.ts';
 import type { Violations } from './violations.ts';

@@ -1,5 +1,5 @@
 /** The tables of accounts and of their API keys in memory: the meaning of the auth plugin's statements. */
-import type { DeskStore } from '../../plugins/auth/desk-store.ts';
+import type { AccountAdminStore } from '../../plugins/auth/account-queries.ts';
 import type { Stores } from '../../plugins/auth/index.ts';
 import type { AccountRow, NewKey, Store, ValidKey } from '../../plugins/auth/store.ts';
 import type { DatabaseLink } from './database.ts';
@@ -52,7 +52,7 @@ export class CallerTable {
     return { prefix: key.prefix, revokedAt: key.revokedAt ?? at };
   }
 
-  changeKey(id: string, hash: string, terms: Parameters<DeskStore['changeKey']>[2]): void {
+  changeKey(id: string, hash: string, terms: Parameters<AccountAdminStore['changeKey']>[2]): void {
     const key = this.keys.get(id);
     this.onAnnounce(hash);
     if (key !== undefined) this.#put({ ...key, ...terms });
@@ -89,11 +89,11 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
     findKeys: (idOrPrefix) => send('find an API key', () => table.findKeys(idOrPrefix)),
     revokeKey: (id, hash, at) => send('revoke an API key', () => table.revokeKey(id, hash, at)),
     touchKeys: (uses) => send('note uses', () => table.touchKeys(uses)),
-    settle: (name, value) => send('settle', () => table.settle(name, value)),
+    getOrSetSetting: (name, value) => send('settle', () => table.settle(name, value)),
   };
-  const desk: Partial<DeskStore> = {
+  const desk: Partial<AccountAdminStore> = {
     account: (id) => send('find an account', () => table.accounts.get(id)),
-    liveKeys: (accountId) =>
+    countActiveKeys: (accountId) =>
       send('count API keys', () => {
         const keys = Array.from(table.keys.values());
         return keys.filter((key) => key.accountId === accountId && key.revokedAt === null).length;
@@ -105,5 +105,5 @@ export function memoryStores(table: CallerTable, link: Pick<DatabaseLink, 'send'
       }),
     changeKey: (id, hash, terms) => send('change an API key', () => table.changeKey(id, hash, terms)),
   };
-  return { store: store as Store, desk: desk as DeskStore };
+  return { store: store as Store, admin: desk as AccountAdminStore };
 }

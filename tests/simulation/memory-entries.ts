@@ -1,14 +1,14 @@
 /** One account's rows inside one transaction of the database in memory, which can be taken back. */
-import type { Money } from '../../core/money.ts';
-import type { DepositRows } from '../../plugins/billing/deposit-rows.ts';
-import type { Grant } from '../../plugins/billing/entries.ts';
-import type { EntryRow, EntryRows, KnownEntry } from '../../plugins/billing/entry-rows.ts';
-import type { PoolState } from '../../plugins/billing/funds.ts';
-import type { GrantRow } from '../../plugins/billing/grant-rows.ts';
-import type { RefundRows } from '../../plugins/billing/refund-rows.ts';
-import type { TermRows } from '../../plugins/billing/term-rows.ts';
-import type { MemoryLedger, Row } from './memory-ledger.ts';
-import { makesRow } from './memory-records.ts';
+
+import type { AuthorizationRows } from '../../plugins/billing/authorizations/rows.ts';
+import type { PoolState } from '../../plugins/billing/grants/funds.ts';
+import type { GrantRow } from '../../plugins/billing/grants/rows.ts';
+import type { TermRows } from '../../plugins/billing/grants/term-rows.ts';
+import type { EntryRow, EntryRows, Grant, KnownEntry } from '../../plugins/billing/ledger/entry-rows.ts';
+import type { RefundRows } from '../../plugins/billing/ledger/refund-rows.ts';
+import type { Money } from '../../plugins/common/domain/money.ts';
+import type { Entry, MemoryLedger } from './memory-ledger.ts';
+import { costIn } from './memory-records.ts';
 import { dropFrom, putIn, type Transaction, type Undo } from './memory-undo.ts';
 
 export class MemoryEntryRows implements EntryRows, Transaction {
@@ -43,22 +43,22 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     return grant === undefined ? undefined : { accountId: grant.account, kind: grant.kind, amount: grant.amount };
   }
 
-  async openPot(grantId: string, amount: Money, expiresAt: number): Promise<void> {
+  async openGrant(grantId: string, amount: Money, expiresAt: number): Promise<void> {
     const { windows } = this.#ledger.grantsById.get(grantId)!;
     this.undo.push(this.#ledger.pots.open(this.#account, { grantId, remaining: amount, expiresAt, windows }));
   }
 
-  async emptyPot(grantId: string): Promise<void> {
+  async emptyGrant(grantId: string): Promise<void> {
     this.undo.push(this.#ledger.pots.empty(grantId));
   }
 
-  async draw(draws: Parameters<EntryRows['draw']>[0]): Promise<void> {
+  async allocate(draws: Parameters<EntryRows['allocate']>[0]): Promise<void> {
     this.undo.push(this.#ledger.pots.draw(draws));
   }
 
   async post(given: EntryRow, balance: Money, at: number): Promise<string> {
     const { kind, amount, revenue = 0n, funding = 0n, grantId, reference } = given;
-    const none = { request: undefined, part: 0, held: 0n, absorbed: 0n };
+    const none = { request: undefined };
     const row = this.#ledger.post(
       { ...none, account: this.#account, kind, amount, revenue, funding, grantId, reference, at },
       balance,
@@ -73,7 +73,7 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     return row === undefined ? undefined : { accountId: row.account, kind: row.kind, amount: row.amount };
   }
 
-  async lasting(): Promise<GrantRow[]> {
+  async nonExpiring(): Promise<GrantRow[]> {
     return this.#ledger.lastingOf(this.#account).map(({ id, kind, reason, reference, amount, at }) => ({
       id,
       kind,
@@ -87,11 +87,11 @@ export class MemoryEntryRows implements EntryRows, Transaction {
   }
 
   get refunds(): RefundRows {
-    const { usage, refunds } = this.#ledger;
+    const { calls, refunds } = this.#ledger;
     return {
       chargeOf: async (requestId) => {
-        const record = usage.get(requestId);
-        if (record?.account !== this.#account) return undefined;
+        const record = calls.get(requestId);
+        if (record?.kind !== 'SETTLE' || record.account !== this.#account) return undefined;
         const given = refunds.get(requestId) ?? [];
         return { cost: BigInt(record.cost), refunded: given.reduce((sum, { amount }) => sum + amount, 0n) };
       },
@@ -100,28 +100,44 @@ export class MemoryEntryRows implements EntryRows, Transaction {
     };
   }
 
-  get deposits(): DepositRows {
+  get authorizations(): AuthorizationRows {
     const { deposits } = this.#ledger;
     return {
-      post: async (records) => {
-        const { rows, undo } = this.#ledger.postRecords(records.filter(makesRow), this.#account);
-        for (const row of rows) this.#tell(row);
+      post: async (record) => {
+        const isNew = !this.#ledger.calls.has(record.id);
+        const { undo } = this.#ledger.postEnd(record, this.#account);
         this.undo.push(undo);
+        const amount = (isNew ? BigInt(record.held) : 0n) - costIn(record);
+        this.#tell(this.#depositEntry(record.kind, record.id, amount, record.at));
       },
-      add: async (requestId, { held, terms }) => {
+      add: async (requestId, { held, terms }, at) => {
         if (deposits.has(requestId)) throw new Error('duplicate key: deposits_pkey');
         putIn(deposits, requestId, { account: this.#account, held, terms }, this.undo);
+        this.#setAside(held);
+        this.#tell(this.#depositEntry('HOLD', requestId, -held, at));
       },
       find: async (requestId) => {
         const known = deposits.get(requestId);
         return known?.account === this.#account ? { held: known.held, terms: known.terms } : undefined;
       },
-      remove: async (requestId) => dropFrom(deposits, requestId, this.undo),
+      remove: async (requestId, held) => {
+        dropFrom(deposits, requestId, this.undo);
+        this.#setAside(-held);
+      },
     };
   }
 
-  #tell(row: Row): void {
-    const grant = row.grantId === undefined ? undefined : this.#ledger.grantsById.get(row.grantId);
-    this.commits.push(() => this.#ledger.onEntry(row, grant));
+  #setAside(amount: bigint): void {
+    this.#ledger.setAside(this.#account, amount);
+    this.undo.push(() => this.#ledger.setAside(this.#account, -amount));
+  }
+
+  #depositEntry(kind: Entry['kind'], request: string, amount: bigint, at: number): Entry {
+    return { account: this.#account, kind, request, amount, at, grantId: undefined, reference: undefined };
+  }
+
+  #tell(entry: Entry): void {
+    const grant = entry.grantId === undefined ? undefined : this.#ledger.grantsById.get(entry.grantId);
+    this.commits.push(() => this.#ledger.onEntry(entry, grant));
   }
 }

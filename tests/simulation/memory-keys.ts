@@ -1,7 +1,7 @@
 /** The table of keyed calls in memory: the meaning of the idempotency plugin's statements, on the database's own clock. */
 import type { KeyedCall } from '../../plugins/idempotency/key.ts';
 import type { EndedCall, KeyedRows, KnownCall, Lifetimes } from '../../plugins/idempotency/rows.ts';
-import type { Told } from '../../plugins/idempotency/told.ts';
+import type { StoredAnswer } from '../../plugins/idempotency/stored-answer.ts';
 import type { DatabaseLink } from './database.ts';
 
 interface StoredCall {
@@ -12,7 +12,7 @@ interface StoredCall {
   leaseUntil: number;
   createdAt: number;
   expiresAt: number;
-  told: Told | undefined;
+  answer: StoredAnswer | undefined;
 }
 
 export class KeyTable {
@@ -65,7 +65,7 @@ export class MemoryKeys implements KeyedRows {
         leaseUntil: now + this.#lifetimes.leaseMs,
         createdAt: now,
         expiresAt: now + this.#lifetimes.keepMs,
-        told: undefined,
+        answer: undefined,
       });
       return true;
     });
@@ -75,10 +75,10 @@ export class MemoryKeys implements KeyedRows {
     return this.#run('find a key', (now) => {
       const known = this.#table.calls.get(idOf(call));
       if (known === undefined) return undefined;
-      const { fingerprint, requestId, state, leaseUntil, createdAt, told } = known;
+      const { fingerprint, requestId, state, leaseUntil, createdAt, answer: told } = known;
       const forsaken = state === 'running' && leaseUntil <= now;
       const returned = leaseUntil === Number.NEGATIVE_INFINITY;
-      return { fingerprint, requestId, state, forsaken, returned, ageMs: now - createdAt, told };
+      return { fingerprint, requestId, state, abandoned: forsaken, returned, ageMs: now - createdAt, answer: told };
     });
   }
 
@@ -96,13 +96,13 @@ export class MemoryKeys implements KeyedRows {
     });
   }
 
-  finish({ call, told }: EndedCall): Promise<void> {
+  finish({ call, answer: told }: EndedCall): Promise<void> {
     return this.#run('keep an answer', (now) => {
       const own = this.#own(call);
       if (own === undefined) return;
       own.state = told === undefined ? 'lost' : 'answered';
       own.expiresAt = now + this.#lifetimes.keepMs;
-      own.told = told;
+      own.answer = told;
     });
   }
 
@@ -121,7 +121,7 @@ export class MemoryKeys implements KeyedRows {
     });
   }
 
-  leftRunning(): Promise<readonly string[]> {
+  findRunning(): Promise<readonly string[]> {
     return this.#run('keys left running', () =>
       this.#ownRunning()
         .filter(({ leaseUntil }) => leaseUntil > Number.NEGATIVE_INFINITY)
@@ -129,7 +129,7 @@ export class MemoryKeys implements KeyedRows {
     );
   }
 
-  async forsake(requestIds: readonly string[]): Promise<void> {
+  async abandon(requestIds: readonly string[]): Promise<void> {
     if (requestIds.length === 0) return;
     await this.#run('forsake keys', () => {
       for (const known of this.#ownRunning()) {

@@ -1,8 +1,16 @@
 /** The leases of the database in memory: the same sums as the statement's oracle, with runs, numbers of asks and times. */
-import { type Money, money } from '../../core/money.ts';
-import { ShutOutError } from '../../plugins/billing/batch.ts';
-import type { Ask } from '../../plugins/billing/leases/slice.ts';
-import { type Leased, type Leases, type Node, type Round, takeWithin } from '../../plugins/billing/leases/store.ts';
+
+import type { LeaseRequest } from '../../plugins/billing/leases/share.ts';
+import {
+  type Leased,
+  type LeasedMoney,
+  type Leases,
+  type Node,
+  type Round,
+  takeWithin,
+} from '../../plugins/billing/leases/store.ts';
+import { FencedError } from '../../plugins/billing/ledger/batch.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import { sliceOf } from '../plugins/billing/leases/lease-model.ts';
 import type { Balance } from './memory-ledger.ts';
 import type { MemoryPots } from './memory-pots.ts';
@@ -20,6 +28,8 @@ export interface StoredCursor {
 
 interface Lease {
   amount: bigint;
+  /** Of it, what calls held when the node told it last. */
+  open: bigint;
   expiresAt: number;
 }
 
@@ -47,10 +57,10 @@ export class MemoryLeases implements Leases {
   async take({ journal, owner }: Node, round: Round): Promise<Map<string, Leased>> {
     const cursor = this.#options.cursors.get(journal);
     if (cursor?.owner !== owner || !this.counts(cursor, round.number))
-      throw new ShutOutError(`journal ${journal} now belongs to another process`);
+      throw new FencedError(`journal ${journal} now belongs to another process`);
     cursor.asked = round.number;
     const answers = new Map<string, Leased>();
-    for (const ask of round.asks) answers.set(ask.accountId, await this.#takeOne(journal, ask, round));
+    for (const ask of round.requests) answers.set(ask.accountId, await this.#takeOne(journal, ask, round));
     return answers;
   }
 
@@ -59,27 +69,31 @@ export class MemoryLeases implements Leases {
     return number > asked;
   }
 
-  #takeOne(journal: string, ask: Ask, round: Round): Promise<Leased> {
+  #takeOne(journal: string, ask: LeaseRequest, round: Round): Promise<Leased> {
     const { pots, terms, onMoved } = this.#options;
     const { accountId } = ask;
     const term = terms.newestOf(accountId);
     const pool = pots.pools([accountId], [round.at]).get(accountId);
     const take = async (locked: bigint, lastsMs: number): Promise<Leased> => {
       const answer = this.#cut(journal, ask, locked);
-      this.#set(accountId, journal, answer.amount, this.#options.now() + lastsMs);
+      this.#set(accountId, journal, {
+        amount: answer.amount,
+        open: ask.pending,
+        expiresAt: this.#options.now() + lastsMs,
+      });
       onMoved(accountId);
       return { ...answer, pool, term, lastsMs };
     };
     return pool === undefined ? take(0n, round.lastsMs) : takeWithin(pool, ask.need, round, take);
   }
 
-  #cut(journal: string, ask: Ask, locked: bigint) {
+  #cut(journal: string, ask: LeaseRequest, locked: bigint) {
     const { accounts, cursors, now } = this.#options;
-    const { balance, held } = accounts.get(ask.accountId) ?? { balance: 0n, held: 0n };
+    const { balance } = accounts.get(ask.accountId) ?? { balance: 0n };
     const own = this.#byAccount.get(ask.accountId)?.get(journal)?.amount ?? 0n;
     const since = now() - livesMs;
     const nodes = [...cursors].filter(([name, { seenAt }]) => name === journal || seenAt > since).length;
-    return sliceOf({ balance, held, own, ...this.others(ask.accountId, journal), nodes }, ask, locked);
+    return sliceOf({ balance, own, ...this.others(ask.accountId, journal), nodes }, ask, locked);
   }
 
   /** Whether what this node has leased is its own still. */
@@ -87,16 +101,18 @@ export class MemoryLeases implements Leases {
     return true;
   }
 
-  /** What all other nodes have of the account, and as much of that as those have that live. */
-  others(account: string, journal: string): { others: bigint; elsewhere: bigint } {
+  /** What all other nodes have of the account, and what of it the living can return or their calls hold. */
+  others(account: string, journal: string): { others: bigint; elsewhere: bigint; held: bigint } {
     const now = this.#options.now();
-    let [others, elsewhere] = [0n, 0n];
-    for (const [node, { amount, expiresAt }] of this.#byAccount.get(account) ?? []) {
+    let [others, elsewhere, held] = [0n, 0n, 0n];
+    for (const [node, { amount, open, expiresAt }] of this.#byAccount.get(account) ?? []) {
       if (node === journal || amount < 0n || !this.stays(node)) continue;
       others += amount;
-      if (expiresAt > now) elsewhere += amount;
+      if (expiresAt <= now) continue;
+      elsewhere += amount > open ? amount - open : 0n;
+      held += amount > open ? open : amount;
     }
-    return { others, elsewhere };
+    return { others, elsewhere, held };
   }
 
   /** What nodes may spend of it. */
@@ -104,9 +120,20 @@ export class MemoryLeases implements Leases {
     return this.others(account, '').others;
   }
 
-  async leasedOf(account: string): Promise<{ leased: Money; byLiving: Money }> {
+  /** What nodes may still take of it: at least what their calls hold, also where a node owes what it spent beyond its lease. */
+  claimsOn(account: string): bigint {
+    let claims = 0n;
+    for (const { amount, open } of this.#byAccount.get(account)?.values() ?? [])
+      claims += amount > open ? amount : open;
+    return claims;
+  }
+
+  async leasedOf(account: string): Promise<LeasedMoney> {
     const { others, elsewhere } = this.others(account, '');
-    return { leased: money(others), byLiving: money(elsewhere) };
+    let held = 0n;
+    for (const { amount, open } of this.#byAccount.get(account)?.values() ?? [])
+      if (amount > 0n) held += amount > open ? open : amount;
+    return { leased: money(others), byLiving: money(elsewhere), open: money(held) };
   }
 
   /** Whether a node still owes what it spent beyond its lease. */
@@ -119,23 +146,33 @@ export class MemoryLeases implements Leases {
     return [...this.#byAccount.values()].every((leases) => leases.size === 0);
   }
 
-  /** A batch took from the balance what it takes from the lease. Returns what is left of that; below zero it is owed. */
-  apply(account: string, journal: string, amount: bigint, lastsMs: number): bigint {
-    const { amount: before, expiresAt } = this.#byAccount.get(account)?.get(journal) ?? { amount: 0n, expiresAt: 0 };
-    const leases = this.#byAccount.get(account) ?? new Map<string, Lease>();
-    leases.set(journal, { amount: before + amount, expiresAt: Math.max(expiresAt, this.#options.now() + lastsMs) });
-    this.#byAccount.set(account, leases);
-    return before + amount;
+  /** A charge takes from the lease what it takes from the balance. Returns what is left; below zero it is owed. */
+  charge(account: string, journal: string, amount: bigint): bigint {
+    const known = this.#byAccount.get(account)?.get(journal) ?? { amount: 0n, open: 0n, expiresAt: 0 };
+    this.#leasesOf(account).set(journal, { ...known, amount: known.amount + amount });
+    return known.amount + amount;
   }
 
-  #set(account: string, journal: string, amount: bigint, expiresAt: number): void {
-    const leases = this.#byAccount.get(account) ?? new Map<string, Lease>();
-    if (amount === 0n) leases.delete(journal);
-    else leases.set(journal, { amount, expiresAt });
-    this.#byAccount.set(account, leases);
+  /** A batch with the ends of calls renews the lease, if there is one, and tells what the others hold. */
+  renew(account: string, journal: string, open: bigint, lastsMs: number): void {
+    const known = this.#byAccount.get(account)?.get(journal);
+    if (known === undefined) return;
+    const expiresAt = Math.max(known.expiresAt, this.#options.now() + lastsMs);
+    this.#leasesOf(account).set(journal, { amount: known.amount, open, expiresAt });
   }
 
-  async giveAllBack({ journal, owner }: Node): Promise<void> {
+  #set(account: string, journal: string, lease: Lease): void {
+    if (lease.amount === 0n) this.#leasesOf(account).delete(journal);
+    else this.#leasesOf(account).set(journal, lease);
+  }
+
+  #leasesOf(account: string): Map<string, Lease> {
+    const leases = this.#byAccount.get(account) ?? new Map<string, Lease>();
+    this.#byAccount.set(account, leases);
+    return leases;
+  }
+
+  async returnAll({ journal, owner }: Node): Promise<void> {
     if (this.#options.cursors.get(journal)?.owner !== owner) return;
     for (const [account, leases] of this.#byAccount) if (leases.delete(journal)) this.#options.onMoved(account);
   }
@@ -144,7 +181,7 @@ export class MemoryLeases implements Leases {
     return [...this.#byAccount].filter(([, leases]) => leases.has(journal)).map(([account]) => account);
   }
 
-  async tellAlive({ journal, owner }: Node, lives: boolean): Promise<void> {
+  async heartbeat({ journal, owner }: Node, lives: boolean): Promise<void> {
     const cursor = this.#options.cursors.get(journal);
     if (cursor?.owner === owner) cursor.seenAt = lives ? this.#options.now() : Number.NEGATIVE_INFINITY;
   }

@@ -2,24 +2,27 @@
  * The ledger's database in memory: the meaning of every statement of the store, nothing of its text. The conformance test
  * holds it against the embedded database and PostgreSQL.
  */
-import { type Money, money } from '../../core/money.ts';
-import { type Cursor, ShutOutError, shutOutOf } from '../../plugins/billing/batch.ts';
-import type { KeptDeposit } from '../../plugins/billing/deposit-rows.ts';
-import { placeDraws } from '../../plugins/billing/draws.ts';
-import { Entries, type Grant } from '../../plugins/billing/entries.ts';
-import type { Funds } from '../../plugins/billing/funds.ts';
-import type { AttemptNote, SettleRecord } from '../../plugins/billing/records.ts';
-import type { Store } from '../../plugins/billing/store.ts';
+
+import type { StoredAuthorization } from '../../plugins/billing/authorizations/rows.ts';
+import { placeAllocations } from '../../plugins/billing/grants/allocations.ts';
+import type { Funds } from '../../plugins/billing/grants/funds.ts';
+import type { AttemptNote, EndRecord, SettleRecord } from '../../plugins/billing/journal/records.ts';
+import { type Cursor, FencedError, fencedErrorOf } from '../../plugins/billing/ledger/batch.ts';
+import { Entries } from '../../plugins/billing/ledger/entries.ts';
+import type { Grant } from '../../plugins/billing/ledger/entry-rows.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { type Money, money } from '../../plugins/common/domain/money.ts';
 import { MemoryEntryRows } from './memory-entries.ts';
 import { MemoryLeases, type StoredCursor } from './memory-leases.ts';
 import { MemoryPots } from './memory-pots.ts';
 import {
-  checkUsage,
+  chargeOf,
+  checkCall,
+  costIn,
   type Draft,
-  makesRow,
+  type Entry,
+  isEnd,
   mayHaveRun,
-  type PostingRecord,
-  postingOf,
   type Row,
   recordsOf,
   spentIn,
@@ -27,7 +30,7 @@ import {
 import { MemoryTerms } from './memory-terms.ts';
 import { putIn, runnerOf, type Undo } from './memory-undo.ts';
 
-export type { Row } from './memory-records.ts';
+export type { Entry, Row } from './memory-records.ts';
 
 export interface StoredGrant extends Grant {
   readonly id: string;
@@ -43,16 +46,14 @@ export interface StoredRefund {
   readonly amount: bigint;
 }
 
-export interface StoredDeposit extends KeptDeposit {
+export interface StoredDeposit extends StoredAuthorization {
   readonly account: string;
 }
 
 export interface Totals {
-  available: bigint;
-  held: bigint;
+  balance: bigint;
   revenue: bigint;
   funding: bigint;
-  absorbed: bigint;
 }
 
 /** What one statement wrote, and how it is taken back. */
@@ -61,16 +62,10 @@ export interface Written {
   readonly undo: () => void;
 }
 
+/** What may be spent, and what deposits set aside. */
 export interface Balance {
   balance: bigint;
   held: bigint;
-}
-
-/** The rows of one request, by what the unique indexes know of them. */
-interface Known {
-  heldAt: number | undefined;
-  ended: Row['kind'] | undefined;
-  parts: number[];
 }
 
 export class MemoryLedger implements Store {
@@ -84,21 +79,22 @@ export class MemoryLedger implements Store {
   /** By request. */
   readonly refunds = new Map<string, readonly StoredRefund[]>();
   readonly deposits = new Map<string, StoredDeposit>();
-  readonly usage = new Map<string, SettleRecord>();
+  /** The calls that have ended, by request. */
+  readonly calls = new Map<string, EndRecord>();
   /** By request and number. */
   readonly attempts = new Map<string, AttemptNote>();
-  readonly totals: Totals = { available: 0n, held: 0n, revenue: 0n, funding: 0n, absorbed: 0n };
+  readonly totals: Totals = { balance: 0n, revenue: 0n, funding: 0n };
   readonly cursors = new Map<string, StoredCursor>();
   readonly leases: MemoryLeases;
-  /** Told of the rows of each entry beside the calls, when it is committed. */
-  onEntry: (row: Row, grant: StoredGrant | undefined) => void = () => {};
+  /** Told of what no call in a journal did, when it is committed. */
+  onEntry: (entry: Entry, grant: StoredGrant | undefined) => void = () => {};
   /** Told of each row that a lease paid, with what is left of that; and of each account whose balance or leases have moved. */
   onRow: (row: Row, leased: bigint) => void = () => {};
   onCommit: (account: string) => void = () => {};
-  /** Told of each charge of a call. */
+  /** Told of each charge of a call; and of an end of one that has ended otherwise. */
   onCharge: (charge: SettleRecord) => void = () => {};
+  onSecondEnd: (end: EndRecord) => void = () => {};
   readonly #now: () => number;
-  readonly #known = new Map<string, Known>();
   readonly #references = new Map<string, Row>();
   /** Of each account, those that do not expire; and what was paid out of each. */
   readonly #lasting = new Map<string, StoredGrant[]>();
@@ -125,18 +121,20 @@ export class MemoryLedger implements Store {
     return true;
   }
 
-  async apply(text: string, accountIds: readonly string[], cursor: Cursor): Promise<Map<string, Money>> {
-    const given = recordsOf(text).filter(makesRow);
+  async apply(text: string, accounts: ReadonlyMap<string, Money>, cursor: Cursor): Promise<Map<string, Money>> {
+    const given = recordsOf(text).filter(isEnd);
+    const accountIds = [...accounts.keys()];
     const locked = this.#lock(accountIds);
     const fresh = this.#fresh(given, locked);
     const claimed = this.cursors.get(cursor.journal);
     if (claimed?.owner !== cursor.owner || claimed.applied < (cursor.known ?? 0))
-      throw new ShutOutError(shutOutOf(cursor.journal));
+      throw new FencedError(fencedErrorOf(cursor.journal));
     // From here on nothing can fail: it is the commit.
-    for (const row of this.#write(given, fresh, locked).rows) {
-      const { account, amount } = row;
-      const { journal, leaseMs } = cursor;
-      if (leaseMs !== undefined) this.onRow(row, this.leases.apply(account, journal, amount, leaseMs));
+    const { rows } = this.#write(fresh, locked);
+    const { journal, leaseMs } = cursor;
+    if (leaseMs !== undefined) {
+      for (const row of rows) this.onRow(row, this.leases.charge(row.account, journal, row.amount));
+      for (const [id, open] of accounts) this.leases.renew(id, journal, open, leaseMs);
     }
     claimed.applied = Math.max(claimed.applied, cursor.applied);
     claimed.asked = Math.max(claimed.asked, cursor.number ?? 0);
@@ -145,45 +143,53 @@ export class MemoryLedger implements Store {
     return new Map(accountIds.map((id) => [id, money(this.accounts.get(id)!.balance)]));
   }
 
-  /** The rows of records that no journal has, inside a transaction of more than them; and how they are taken back. */
-  postRecords(given: readonly PostingRecord[], account: string): Written {
+  /** The rows of an end that no journal has, inside a transaction of more than it; and how they are taken back. */
+  postEnd(record: EndRecord, account: string): Written {
     const locked = this.#lock([account]);
-    return this.#write(given, this.#fresh(given, locked), locked);
+    return this.#write(this.#fresh([record], locked), locked);
   }
 
   #lock(accountIds: readonly string[]): Map<string, Balance> {
     return new Map(accountIds.map((id) => [id, { ...(this.accounts.get(id) ?? { balance: 0n, held: 0n }) }]));
   }
 
-  /** The rows that the records make beside those that are there. Throws as the statement would. */
-  #fresh(given: readonly PostingRecord[], locked: ReadonlyMap<string, Balance>): Row[] {
-    const running = new Map(Array.from(locked, ([id, { balance }]) => [id, balance]));
-    const rows: Row[] = [];
+  /** The calls that have not ended, in order, with the rows that their ends make. Throws as the statement would. */
+  #fresh(given: readonly EndRecord[], locked: ReadonlyMap<string, Balance>): { record: EndRecord; row?: Row }[] {
+    const running = new Map(Array.from(locked, ([id, { balance, held }]) => [id, balance + held]));
+    const seen = new Set<string>();
+    const fresh: { record: EndRecord; row?: Row }[] = [];
     for (const record of given) {
-      const draft = postingOf(record);
-      if (this.#isKnown(draft)) continue;
+      const known = this.calls.get(record.id);
+      if (known !== undefined && (known.kind !== record.kind || costIn(known) !== costIn(record)))
+        this.onSecondEnd(record);
+      if (known !== undefined || seen.has(record.id)) continue;
+      seen.add(record.id);
+      checkCall(record);
+      const draft = chargeOf(record);
+      if (draft.amount === 0n) {
+        fresh.push({ record });
+        continue;
+      }
       const before = running.get(draft.account);
       if (before === undefined) throw new Error('null value in column "balance_after" violates not-null constraint');
       running.set(draft.account, before + draft.amount);
-      rows.push({ ...draft, seq: 0, balanceAfter: before + draft.amount });
+      fresh.push({ record, row: { ...draft, seq: 0, balanceAfter: before + draft.amount } });
     }
-    for (const record of given) checkUsage(record);
-    return rows;
+    return fresh;
   }
 
-  #write(given: readonly PostingRecord[], fresh: readonly Row[], locked: ReadonlyMap<string, Balance>): Written {
+  #write(fresh: readonly { record: EndRecord; row?: Row }[], locked: ReadonlyMap<string, Balance>): Written {
     const undo: Undo = [];
     for (const [id, balance] of locked) if (!this.accounts.has(id)) this.accounts.set(id, { ...balance });
     const rows: Row[] = [];
-    for (const row of fresh) {
-      // Of two alike in one statement the second is left out.
-      if (this.#isKnown(row)) continue;
+    for (const { record, row } of fresh) {
+      this.#note(record, undo);
+      if (row === undefined) continue;
       const inserted = this.#insert(row);
       rows.push(inserted);
       undo.push(() => this.unpost(inserted));
     }
-    for (const record of given) this.#note(record, undo);
-    const charged = rows.filter(({ account, revenue }) => revenue > 0n && this.pots.isOpen(account));
+    const charged = rows.filter(({ account }) => this.pots.isOpen(account));
     if (charged.length > 0) undo.push(this.#draw(charged, locked));
     return {
       rows,
@@ -203,13 +209,14 @@ export class MemoryLedger implements Store {
   }
 
   async endOf(requestId: string): ReturnType<Store['endOf']> {
-    const known = this.#known.get(requestId);
-    if (known?.ended === 'VOID' && mayHaveRun(this.attempts, requestId)) return 'in_vain';
-    return known === undefined ? undefined : ((known.ended ?? 'open') as Awaited<ReturnType<Store['endOf']>>);
+    const known = this.calls.get(requestId);
+    if (known === undefined) return this.deposits.has(requestId) ? 'open' : undefined;
+    if (known.kind === 'SETTLE') return 'charged';
+    return mayHaveRun(known) ? 'in_vain' : 'free';
   }
 
   async spentBy(keyId: string, from: number): ReturnType<Store['spentBy']> {
-    return spentIn(this.usage.values(), this.deposits.values(), keyId, from);
+    return spentIn(this.calls.values(), this.deposits.values(), keyId, from);
   }
 
   async transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T> {
@@ -220,7 +227,7 @@ export class MemoryLedger implements Store {
       at: this.terms.momentOf(accountId, at),
       balance: money(balance),
       held: money(held),
-      leased: money(this.leases.sumOf(accountId)),
+      ...(await this.leases.leasedOf(accountId)),
     };
     try {
       const result = await work(new Entries(runnerOf(rows), 'main', rows, given));
@@ -233,12 +240,13 @@ export class MemoryLedger implements Store {
     }
   }
 
-  /** Adds a row that no call made. */
+  /** Adds a row that no call made. `balanceAfter`: without what deposits set aside. */
   post(draft: Draft, balanceAfter: bigint): Row {
     const { reference } = draft;
     if (reference !== undefined && this.#references.has(reference)) throw new Error('duplicate key: ledger_reference');
-    if (!this.accounts.has(draft.account)) this.accounts.set(draft.account, { balance: 0n, held: 0n });
-    const row = this.#insert({ ...draft, seq: 0, balanceAfter });
+    const account = this.accounts.get(draft.account) ?? { balance: 0n, held: 0n };
+    this.accounts.set(draft.account, account);
+    const row = this.#insert({ ...draft, seq: 0, balanceAfter: balanceAfter + account.held });
     if (reference !== undefined) this.#references.set(reference, row);
     if (row.kind === 'PAYOUT') this.#payOut(row.grantId!, -row.amount);
     if (row.kind === 'CREDIT' || row.kind === 'REFUND') this.#lastingIn(row)?.push(this.grantsById.get(row.grantId!)!);
@@ -251,12 +259,6 @@ export class MemoryLedger implements Store {
     if (row.reference !== undefined) this.#references.delete(row.reference);
     if (row.kind === 'PAYOUT') this.#payOut(row.grantId!, row.amount);
     if (row.kind === 'CREDIT' || row.kind === 'REFUND') this.#lastingIn(row)?.pop();
-    const known = row.request === undefined ? undefined : this.#known.get(row.request)!;
-    if (row.kind === 'HOLD') known!.heldAt = undefined;
-    else if (row.kind === 'EXTEND') known!.parts.pop();
-    else if (known !== undefined) known.ended = undefined;
-    if (known !== undefined && known.heldAt === undefined && known.ended === undefined && known.parts.length === 0)
-      this.#known.delete(row.request!);
     this.#move(row, -1n);
   }
 
@@ -289,62 +291,44 @@ export class MemoryLedger implements Store {
     return `00000000-0000-4000-8000-${this.#grantCount.toString(16).padStart(12, '0')}`;
   }
 
+  /** A deposit begins, or ends with a negative amount: what it sets aside cannot be spent. */
+  setAside(account: string, amount: bigint): void {
+    const known = this.accounts.get(account) ?? { balance: 0n, held: 0n };
+    this.accounts.set(account, known);
+    known.balance -= amount;
+    known.held += amount;
+  }
+
   #draw(charged: readonly Row[], locked: ReadonlyMap<string, Balance>): () => void {
     const charges = charged.map((row) => {
-      const heldAt = this.#known.get(row.request!)?.heldAt ?? row.at;
+      const heldAt = this.calls.get(row.request!)!.heldAt ?? row.at;
       return { seq: String(row.seq), accountId: row.account, cost: row.revenue, heldAt };
     });
     const ids = [...new Set(charges.map(({ accountId }) => accountId))];
     const times = [...new Set(charges.map(({ heldAt }) => heldAt))];
     const uncharged = new Map(Array.from(locked, ([id, { balance, held }]) => [id, balance + held]));
-    return this.pots.draw(placeDraws(charges, this.pots.pools(ids, times), uncharged));
-  }
-
-  #isKnown({ request, kind, part }: Draft): boolean {
-    const known = request === undefined ? undefined : this.#known.get(request);
-    if (known === undefined) return false;
-    if (kind === 'HOLD') return known.heldAt !== undefined;
-    if (kind === 'EXTEND') return known.parts.includes(part);
-    return known.ended !== undefined;
+    return this.pots.draw(placeAllocations(charges, this.pots.pools(ids, times), uncharged));
   }
 
   #insert(draft: Row): Row {
     const row = { ...draft, seq: this.rows.length + 1 };
     this.rows.push(row);
     this.#move(row, 1n);
-    if (row.request === undefined) return row;
-    let known = this.#known.get(row.request);
-    if (known === undefined) {
-      known = { heldAt: undefined, ended: undefined, parts: [] };
-      this.#known.set(row.request, known);
-    }
-    if (row.kind === 'HOLD') known.heldAt = row.at;
-    else if (row.kind === 'EXTEND') known.parts.push(row.part);
-    else known.ended = row.kind;
     return row;
   }
 
   #move(row: Row, sign: bigint): void {
     const account = this.accounts.get(row.account)!;
     account.balance += sign * row.amount;
-    account.held += sign * row.held;
-    this.totals.available += sign * row.amount;
-    this.totals.held += sign * row.held;
+    this.totals.balance += sign * row.amount;
     this.totals.revenue += sign * row.revenue;
     this.totals.funding += sign * row.funding;
-    this.totals.absorbed += sign * row.absorbed;
   }
 
-  /** Usage and attempts stand beside the rows, once each. */
-  #note(record: PostingRecord, undo: Undo): void {
-    if (record.kind !== 'SETTLE' && record.kind !== 'VOID') return;
-    if (record.kind === 'SETTLE' && !this.usage.has(record.id)) {
-      putIn(this.usage, record.id, record, undo);
-      this.onCharge(record);
-    }
-    for (const note of record.attempts) {
-      const key = `${record.id} ${note.number}`;
-      if (!this.attempts.has(key)) putIn(this.attempts, key, note, undo);
-    }
+  /** Each call has one row, with its attempts. */
+  #note(record: EndRecord, undo: Undo): void {
+    putIn(this.calls, record.id, record, undo);
+    for (const note of record.attempts) putIn(this.attempts, `${record.id} ${note.number}`, note, undo);
+    if (record.kind === 'SETTLE') this.onCharge(record);
   }
 }

@@ -1,8 +1,9 @@
 /** Grants that expire, and what was drawn from them, as the database in memory keeps them. */
-import { money } from '../../core/money.ts';
-import type { PlacedDraw } from '../../plugins/billing/draws.ts';
-import type { PoolState } from '../../plugins/billing/funds.ts';
-import { inOrder, type Pot, windowsAt } from '../../plugins/billing/pots.ts';
+
+import type { PlacedAllocation } from '../../plugins/billing/grants/allocations.ts';
+import { type GrantBalance, inOrder, windowsAt } from '../../plugins/billing/grants/balances.ts';
+import type { PoolState } from '../../plugins/billing/grants/funds.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 
 export interface StoredDraw {
   readonly seq: string;
@@ -14,7 +15,7 @@ export interface StoredDraw {
 
 export class MemoryPots {
   readonly draws: StoredDraw[] = [];
-  readonly byGrant = new Map<string, { readonly account: string; readonly pot: Pot }>();
+  readonly byGrant = new Map<string, { readonly account: string; readonly pot: GrantBalance }>();
   readonly #openByAccount = new Map<string, Set<string>>();
   readonly #drawsBySource = new Map<string, StoredDraw[]>();
 
@@ -24,7 +25,7 @@ export class MemoryPots {
   }
 
   /** The function that takes it back. */
-  open(account: string, pot: Pot): () => void {
+  open(account: string, pot: GrantBalance): () => void {
     this.byGrant.set(pot.grantId, { account, pot: { ...pot } });
     this.#setOpen(pot.grantId);
     return () => {
@@ -44,9 +45,9 @@ export class MemoryPots {
     };
   }
 
-  draw(placed: readonly PlacedDraw[]): () => void {
+  draw(placed: readonly PlacedAllocation[]): () => void {
     const undo: (() => void)[] = [];
-    for (const { seq, pot: given, amount, heldAt } of placed) {
+    for (const { seq, grant: given, amount, heldAt } of placed) {
       const { pot } = this.byGrant.get(given.grantId)!;
       const source = given.windows?.source;
       const drawn = { seq, grantId: given.grantId, amount, source, heldAt };
@@ -77,13 +78,13 @@ export class MemoryPots {
       const ids = this.#openByAccount.get(account);
       if (ids === undefined || ids.size === 0) continue;
       const pots = inOrder(Array.from(ids, (id) => ({ ...this.byGrant.get(id)!.pot })));
-      pools.set(account, { pots, spent });
+      pools.set(account, { grants: pots, spent });
       for (const pot of pots) for (const at of times) this.#addSpent(spent, pot, at);
     }
     return pools;
   }
 
-  #addSpent(spent: PoolState['spent'], pot: Pot, at: number): void {
+  #addSpent(spent: PoolState['spent'], pot: GrantBalance, at: number): void {
     for (const { key, start, end } of windowsAt(pot, at)) {
       if (spent.has(key)) continue;
       let sum = 0n;

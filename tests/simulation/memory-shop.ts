@@ -1,5 +1,5 @@
 /** The shop's tables in memory: redeem codes with their uses, and the plan that each account is on. */
-import { money } from '../../core/money.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import type { CodeStore, NewCodes } from '../../plugins/shop/store.ts';
 import type { DatabaseLink } from './database.ts';
 import { atCommit, putIn, undoOf } from './memory-undo.ts';

@@ -1,5 +1,5 @@
 /** The tables of tasks in memory: the meaning of the statements of the task store, on the database's own clock. */
-import type { Orm } from '../../core/vocabulary.ts';
+import type { Orm } from '../../plugins/common/domain/database.ts';
 import type {
   Changes,
   Ending,
@@ -10,7 +10,7 @@ import type {
   StoredTask,
   TaskRows,
   To,
-} from '../../plugins/task-store/rows.ts';
+} from '../../plugins/task-store/engine/rows.ts';
 import type { DatabaseLink } from './database.ts';
 import { atCommit, putIn, undoOf } from './memory-undo.ts';
 
@@ -120,7 +120,7 @@ export class TaskTable {
   /** Whether it is still where whoever moves it believes, and theirs to move. */
   mayWrite(row: TaskRow, { states, by }: From): boolean {
     if (!states.includes(row.state)) return false;
-    if (by === 'anybody') return true;
+    if (by === 'any') return true;
     return 'lease' in by ? row.lease === by.lease : row.departure === by.departure;
   }
 
@@ -132,6 +132,15 @@ export class TaskTable {
       this.callbacks.delete(id);
       this.#requests.delete(requestId);
     }
+  }
+
+  remove(id: string, accountId: string): boolean {
+    const row = this.tasks.get(id);
+    if (row === undefined || row.accountId !== accountId || row.completedAtMs === undefined) return false;
+    this.tasks.delete(id);
+    this.callbacks.delete(id);
+    this.#requests.delete(row.requestId);
+    return true;
   }
 
   #in(milliseconds: number): number {
@@ -196,6 +205,7 @@ export function memoryTasks(table: TaskTable, link: Pick<DatabaseLink, 'send'>):
       return link.send('move a task', async () => table.move(id, from, to, sent));
     },
     end: async (transaction: Orm, task, from, state, changes) => table.end(transaction, task, from, state, changes),
+    remove: (id, accountId) => link.send('delete a task', async () => table.remove(id, accountId)),
     deleteOld: (olderThanMs) => link.send('forget tasks', async () => table.deleteOld(olderThanMs)),
   };
 }

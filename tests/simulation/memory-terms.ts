@@ -1,5 +1,5 @@
 /** The terms of the database in memory: plans that accounts have bought. */
-import { clocksDifferMs, type StoredTerm, type TermRows } from '../../plugins/billing/term-rows.ts';
+import { clocksDifferMs, type StoredTerm, type TermRows } from '../../plugins/billing/grants/term-rows.ts';
 import type { Undo } from './memory-undo.ts';
 
 type Term = { -readonly [Key in keyof StoredTerm]: StoredTerm[Key] };

@@ -1,5 +1,5 @@
 /** How a transaction of the database in memory is taken back: whatever it wrote says how to undo it. */
-import type { Orm } from '../../core/vocabulary.ts';
+import type { Orm } from '../../plugins/common/domain/database.ts';
 
 /** Run from the last to the first. */
 export type Undo = (() => unknown)[];

@@ -1,5 +1,5 @@
 /** Faults in how API keys are looked up, remembered, and counted. */
-import { money } from '../../core/money.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import type { Mutant } from './mutants.ts';
 import { opened } from './mutants-tools.ts';
 
@@ -14,8 +14,8 @@ export const callerMutants: Readonly<Record<string, Mutant>> = {
   },
   'end-of-key-forgotten': {
     summary: 'an API key that is known goes on past its end',
-    callers: ({ store, desk }) => ({
-      desk,
+    callers: ({ store, admin: desk }) => ({
+      admin: desk,
       store: {
         ...store,
         findValidKey: async (hash) => {

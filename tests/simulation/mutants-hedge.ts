@@ -1,11 +1,12 @@
 /** Faults in how a second try runs beside the first, and in what becomes of the one that loses. */
-import type { Branch } from '../../core/branch.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import type { LiveBranch, LiveExchange } from '../../core/exchange.ts';
-import { conversation, type Meter, meter, target } from '../../core/vocabulary.ts';
-import type { EndRecord } from '../../plugins/billing/records.ts';
+import type { Branch } from '../../core/contract/contract.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { LiveBranch, LiveExchange } from '../../core/http/exchange.ts';
+import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import { conversation, type SpendGuard, spendGuard } from '../../plugins/common/domain/calls.ts';
+import { target } from '../../plugins/common/domain/upstreams.ts';
 import type { Mutant } from './mutants.ts';
-import { editing } from './mutants-tools.ts';
+import { editing, redefine } from './mutants-tools.ts';
 
 /** Changes each branch of an exchange. */
 const onBranches =
@@ -85,7 +86,7 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
       exchange.fork = () => {
         const branch = fork();
         first ??= branch;
-        branch.join = () => exchange.goOnAs(first as LiveBranch);
+        branch.join = () => exchange.adoptBranch(first as LiveBranch);
         return branch;
       };
     },
@@ -108,15 +109,15 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
         join();
       };
       branch.set = (fact, value) => {
-        if ((fact as unknown) !== meter) return set(fact, value);
-        const { observe } = value as Meter;
+        if ((fact as unknown) !== spendGuard) return set(fact, value);
+        const { observe } = value as SpendGuard;
         return set(fact, { observe: (tokens: number) => !isChosen || observe.call(value, tokens) } as never);
       };
     }),
   },
   'hedge-for-nobody': {
     summary: 'a second try is sent for a client that has left',
-    exchange: onBranches((branch) => Object.defineProperty(branch, 'left', { get: () => undefined, set: () => {} })),
+    exchange: onBranches((branch) => redefine(branch, 'clientDisconnected', { get: () => undefined, set: () => {} })),
   },
   'share-forgotten': {
     summary: 'a second try runs beside the first however many others have had one',
@@ -131,7 +132,7 @@ export const hedgeMutants: Readonly<Record<string, Mutant>> = {
     exchange: (exchange) => {
       const set = exchange.set.bind(exchange);
       exchange.set = (fact, value) =>
-        set(fact, (fact as unknown) === conversation ? ({ ...value, leavesTraces: () => false } as never) : value);
+        set(fact, (fact as unknown) === conversation ? ({ ...value, hasSideEffects: () => false } as never) : value);
     },
   },
 };

@@ -1,16 +1,19 @@
 /** Faults in how tasks are claimed, sent, ended and paid. */
-import type { Attempt } from '../../core/vocabulary.ts';
-import type { JournalRecord } from '../../plugins/billing/records.ts';
-import type { StoredTask, TaskRows } from '../../plugins/task-store/rows.ts';
-import type { Mutant } from './mutants.ts';
-import { inside } from './mutants-tools.ts';
 
-/** Changes the records that a deposit is written by. */
-const posting = (edit: (records: readonly JournalRecord[]) => readonly JournalRecord[]) =>
+import { objectOf } from '../../core/json/json.ts';
+import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { Attempt } from '../../plugins/common/domain/calls.ts';
+import { money } from '../../plugins/common/domain/money.ts';
+import type { StoredTask, TaskRows } from '../../plugins/task-store/engine/rows.ts';
+import type { Mutant } from './mutants.ts';
+import { inside, redefine } from './mutants-tools.ts';
+
+/** Changes the record by which a deposit ends. */
+const posting = (edit: (record: EndRecord) => EndRecord) =>
   inside(({ tables }) => {
-    const { deposits } = tables;
-    const post: typeof deposits.post = (records) => deposits.post(edit(records));
-    Object.defineProperty(tables, 'deposits', { value: { ...deposits, post } });
+    const { authorizations: deposits } = tables;
+    const post: typeof deposits.post = (record) => deposits.post(edit(record));
+    redefine(tables, 'authorizations', { value: { ...deposits, post } });
   });
 
 /** What a worker is told of the tasks that it takes. */
@@ -75,34 +78,30 @@ export const taskMutants: Readonly<Record<string, Mutant>> = {
     },
   },
   'deposit-back-and-paid': {
-    summary: 'a deposit that is paid is given back too',
-    store: posting((records) =>
-      records.flatMap((record): JournalRecord[] => {
-        if (record.kind !== 'SETTLE') return [record];
-        const { id, at, account, held, model } = record;
-        return [record, { kind: 'VOID', id: `${id}-back`, at, account, held, model, reason: 'refused', attempts: [] }];
-      }),
-    ),
+    summary: 'a deposit that ends gives its money back twice',
+    store: inside(({ tables }) => {
+      const { authorizations: deposits } = tables;
+      const remove: typeof deposits.remove = (id, held) => deposits.remove(id, money(2n * held));
+      redefine(tables, 'authorizations', { value: { ...deposits, remove } });
+    }),
   },
   'deposit-forgets-absorbed': {
     summary: 'what vendors bill for tasks that came to nothing is nobody’s',
-    store: posting((records) =>
-      records.map((record) => (record.kind === 'VOID' ? { ...record, absorbed: undefined } : record)),
-    ),
+    store: posting((record) => (record.kind === 'VOID' ? { ...record, absorbed: undefined } : record)),
   },
   'broken-call-forgotten': {
     summary: 'of an order of several calls, what those may have cost that broke off is nobody’s',
-    store: posting((records) =>
-      records.map((record) => (record.kind === 'SETTLE' ? { ...record, absorbed: undefined } : record)),
-    ),
+    store: posting((record) => (record.kind === 'SETTLE' ? { ...record, absorbed: undefined } : record)),
   },
   'task-taken-back-late': {
     summary: 'a task is cancelled although its vendor has begun to make it',
     taskVendors: (vendors) => ({
       ...vendors,
-      ask: async (wanted, ...given) => {
-        const answer = await vendors.ask(wanted, ...given);
-        return wanted.method === 'DELETE' ? { ...answer, status: 200 } : answer;
+      call: async (wanted, ...given) => {
+        const answer = await vendors.call(wanted, ...given);
+        if (wanted.method === 'DELETE') return { ...answer, status: 200 };
+        // The vendor is asked before it is told to stop.
+        return objectOf(answer.json)?.['state'] === 'running' ? { ...answer, json: { state: 'queued' } } : answer;
       },
     }),
   },

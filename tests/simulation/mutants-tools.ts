@@ -1,14 +1,15 @@
 /** What faults are made of that are put in at the seams. */
-import type { Entries } from '../../plugins/billing/entries.ts';
-import { encodeRecords, type JournalRecord } from '../../plugins/billing/records.ts';
-import type { Store } from '../../plugins/billing/store.ts';
+
+import { encodeRecords, type JournalRecord } from '../../plugins/billing/journal/records.ts';
+import type { Entries } from '../../plugins/billing/ledger/entries.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
 
 /** The store's functions as an object that can be spread. */
 export function opened(store: Store): Store {
   return {
     cursorOf: (journal) => store.cursorOf(journal),
     claim: (journal, owner, epoch) => store.claim(journal, owner, epoch),
-    apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor),
+    apply: (text, accounts, cursor) => store.apply(text, accounts, cursor),
     funds: (accountIds, at) => store.funds(accountIds, at),
     endOf: (requestId) => store.endOf(requestId),
     spentBy: (keyId, from) => store.spentBy(keyId, from),
@@ -45,6 +46,15 @@ export function rewritten(text: string, edit: (record: JournalRecord) => Journal
 export function editing(edit: (record: JournalRecord) => JournalRecord): (store: Store) => Store {
   return (store) => ({
     ...opened(store),
-    apply: (text, accountIds, cursor) => store.apply(rewritten(text, edit), accountIds, cursor),
+    apply: (text, accounts, cursor) => store.apply(rewritten(text, edit), accounts, cursor),
   });
+}
+
+/** Puts another property in the place of one that is read-only; its name is checked. */
+export function redefine<Target extends object>(
+  target: Target,
+  name: keyof Target,
+  property: PropertyDescriptor,
+): Target {
+  return Object.defineProperty(target, name, property);
 }

@@ -1,7 +1,7 @@
 /** Faults in what is sold, redeemed, debited and paid back. */
-import { money } from '../../core/money.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import type { Mutant } from './mutants.ts';
-import { inside } from './mutants-tools.ts';
+import { inside, redefine } from './mutants-tools.ts';
 
 export const tradeMutants: Readonly<Record<string, Mutant>> = {
   'code-once-more': {
@@ -70,11 +70,11 @@ export const tradeMutants: Readonly<Record<string, Mutant>> = {
   },
   'debit-of-the-leased': {
     summary: 'a debit takes what nodes have leased and may be spending',
-    store: inside((entries) => Object.defineProperty(entries, 'leased', { value: money(0n) })),
+    store: inside((entries) => redefine(entries, 'leased', { value: money(0n) })),
   },
   'debit-beside-calls': {
     summary: 'a debit takes what this process’s calls have set aside in memory',
-    store: inside((entries) => Object.defineProperty(entries, 'mayTake', { get: () => true, set: () => {} })),
+    store: inside((entries) => redefine(entries, 'mayTake', { get: () => true, set: () => {} })),
   },
   'plan-untold': {
     summary: 'a plan is bought, and now and then the account is not put on it',
@@ -95,14 +95,14 @@ export const tradeMutants: Readonly<Record<string, Mutant>> = {
         const charge = await refunds.chargeOf(requestId);
         return charge && { ...charge, refunded: 0n };
       };
-      Object.defineProperty(tables, 'refunds', { value: { ...refunds, chargeOf } });
+      redefine(tables, 'refunds', { value: { ...refunds, chargeOf } });
     }),
   },
   'payout-again': {
     summary: 'what was paid back of a top-up before is not counted',
     store: inside(({ tables }) => {
-      const lasting = tables.lasting.bind(tables);
-      tables.lasting = async () => (await lasting()).map((grant) => ({ ...grant, paid_out: '0' }));
+      const lasting = tables.nonExpiring.bind(tables);
+      tables.nonExpiring = async () => (await lasting()).map((grant) => ({ ...grant, paid_out: '0' }));
     }),
   },
 };

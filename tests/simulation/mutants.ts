@@ -1,25 +1,26 @@
 /** Faults that are put in at the seams, each a bug that somebody could write, to show that the oracle would find it. */
-import type { Run } from '../../core/chain.ts';
-import { UpstreamRefusal } from '../../core/errors.ts';
-import type { LiveExchange } from '../../core/exchange.ts';
-import { type Money, money } from '../../core/money.ts';
-import { meter } from '../../core/vocabulary.ts';
+
+import { UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Run } from '../../core/http/chain.ts';
+import type { LiveExchange } from '../../core/http/exchange.ts';
 import type { Stores } from '../../plugins/auth/index.ts';
-import type { Entries } from '../../plugins/billing/entries.ts';
-import type { Funds } from '../../plugins/billing/funds.ts';
-import type { Ask } from '../../plugins/billing/leases/slice.ts';
+import type { Funds } from '../../plugins/billing/grants/funds.ts';
 import {
   encodeRecords,
   type JournalRecord,
   lineBytes,
   putLine,
   type SettleRecord,
-} from '../../plugins/billing/records.ts';
-import { type Files, scanSegment } from '../../plugins/billing/segments.ts';
-import type { Store } from '../../plugins/billing/store.ts';
+  type VoidRecord,
+} from '../../plugins/billing/journal/records.ts';
+import { type Files, scanSegment } from '../../plugins/billing/journal/segments.ts';
+import type { Entries } from '../../plugins/billing/ledger/entries.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { spendGuard } from '../../plugins/common/domain/calls.ts';
+import { type Money, money } from '../../plugins/common/domain/money.ts';
 import type { KeyedRows } from '../../plugins/idempotency/rows.ts';
-import type { TaskRows } from '../../plugins/task-store/rows.ts';
-import type { Vendors } from '../../plugins/task-store/vendor.ts';
+import type { TaskRows } from '../../plugins/task-store/engine/rows.ts';
+import type { Vendors } from '../../plugins/task-store/engine/vendor.ts';
 import type { Chance } from './chance.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
@@ -94,9 +95,21 @@ function withoutDepartures(data: Buffer, path: string): Buffer {
   return Buffer.concat([...parts, data.subarray(goodBytes)]);
 }
 
-/** Of an ask that gives back, all that no call has spoken for. */
-function withoutCredit(ask: Ask): Ask {
-  return ask.leaving && ask.keep > ask.need ? { ...ask, keep: ask.need } : ask;
+/** The charge of all that was held for a call that cost nothing. */
+function chargedFor({ held, key = '', input = 0, ...rest }: VoidRecord): SettleRecord {
+  const terms = { price: {}, ratio: '1/1', version: '' };
+  return {
+    ...rest,
+    ...terms,
+    kind: 'SETTLE',
+    key,
+    input,
+    held,
+    cost: held,
+    usage: {},
+    estimated: false,
+    terminal: false,
+  };
 }
 
 export const mutants: Readonly<Record<string, Mutant>> = {
@@ -106,12 +119,12 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       const applied = new Set<string>();
       return {
         ...opened(store),
-        apply: async (text, accountIds, cursor) => {
+        apply: async (text, accounts, cursor) => {
           const key = `${cursor.journal} ${cursor.applied}`;
           const again = applied.has(key);
           const done = await store.apply(
             again ? rewritten(text, (record) => ({ ...record, id: `${record.id}-again` })) : text,
-            accountIds,
+            accounts,
             cursor,
           );
           applied.add(key);
@@ -124,17 +137,23 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'a batch is taken for applied when its answer was a failure',
     link: (store) => ({
       ...opened(store),
-      apply: (text, accountIds, cursor) => store.apply(text, accountIds, cursor).catch(() => new Map<string, Money>()),
+      apply: (text, accounts, cursor) => store.apply(text, accounts, cursor).catch(() => new Map<string, Money>()),
     }),
   },
   'sent-before-journal': {
     summary: 'the request leaves before hold and departure are in the journal',
     exchange: (exchange) => {
-      const wait = exchange.readyToSend.bind(exchange);
-      exchange.readyToSend = () => {
+      const wait = exchange.readyForFirstByte.bind(exchange);
+      exchange.readyForFirstByte = () => {
         wait()?.catch(() => {});
         return undefined;
       };
+    },
+  },
+  'sent-before-connected': {
+    summary: 'the departure is in the journal before there is a connection',
+    exchange: (exchange) => {
+      exchange.beforeFirstByte = (work) => exchange.beforeSend(work);
     },
   },
   'torn-tail-kept': {
@@ -145,11 +164,9 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     summary: 'a sync says that all is safe, and nothing is',
     files: (files) => ({ ...files, sync: async () => {} }),
   },
-  'void-gives-twice': {
-    summary: 'a hold that is voided comes back twice',
-    link: editing((record) =>
-      record.kind === 'VOID' ? { ...record, held: (BigInt(record.held) * 2n).toString() } : record,
-    ),
+  'void-is-charged': {
+    summary: 'a call that cost nothing is charged what was held for it',
+    link: editing((record) => (record.kind === 'VOID' ? chargedFor(record) : record)),
   },
   'recovery-voids-sent': {
     summary: 'recovery forgets that a call was sent, and voids it',
@@ -264,13 +281,16 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       };
     },
   },
-  'credit-given-away': {
-    summary: 'a node gives back what its calls gave back, which the ledger does not have',
+  'lease-without-holds': {
+    summary: 'what running calls hold is given back with a lease',
     link: (store) => ({
       ...opened(store),
       leases: {
         ...store.leases,
-        take: (node, round) => store.leases.take(node, { ...round, asks: round.asks.map(withoutCredit) }),
+        take: (node, round) => {
+          const requests = round.requests.map((ask) => ({ ...ask, pending: money(0n) }));
+          return store.leases.take(node, { ...round, requests });
+        },
       },
     }),
   },
@@ -286,7 +306,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
       const find = rows.find.bind(rows);
       rows.find = async (call) => {
         const known = await find(call);
-        return known && { ...known, returned: known.state === 'running', forsaken: known.state === 'running' };
+        return known && { ...known, returned: known.state === 'running', abandoned: known.state === 'running' };
       };
       rows.takeOver = async (call, { requestId }) => {
         await rows.free({ ...call, requestId });
@@ -309,7 +329,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     exchange: (exchange) => {
       const set = exchange.set.bind(exchange);
       exchange.set = (fact, value) =>
-        set(fact, (fact as unknown) === meter ? ({ observe: () => true } as never) : value);
+        set(fact, (fact as unknown) === spendGuard ? ({ observe: () => true } as never) : value);
     },
   },
   'left-is-free': {

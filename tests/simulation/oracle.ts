@@ -1,13 +1,13 @@
 /** Follows every request from the vendor's and the client's side and knows what the books must come to. */
 
-import type { Outcome } from '../../core/contract.ts';
-import type { GatewayError } from '../../core/errors.ts';
+import type { Outcome } from '../../core/contract/contract.ts';
+import type { GatewayError } from '../../core/contract/errors.ts';
 import { CallersOracle } from './callers-oracle.ts';
 import type { CrashKind, Disk } from './disk.ts';
 import { HedgeOracle } from './hedge-oracle.ts';
 import { KeysOracle } from './keys-oracle.ts';
 import type { LimitsOracle } from './limits-oracle.ts';
-import type { Row, StoredGrant } from './memory-ledger.ts';
+import type { Entry, StoredGrant } from './memory-ledger.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import { costOf, coverOf } from './tariff.ts';
@@ -166,16 +166,17 @@ export class Oracle {
   // -------------------------------------------------------------------------------------------------------- money in
 
   /** The database has an entry that no call made. */
-  entry(row: Row, grant: StoredGrant | undefined): void {
+  entry(row: Entry, grant: StoredGrant | undefined): void {
     const view = this.view(row.account);
     view.credited += row.amount;
-    if (row.kind === 'LAPSE') {
+    if (row.kind === 'EXPIRE') {
       const early = row.at < (grant!.expiresAt ?? Number.POSITIVE_INFINITY) + lapseAfterMs;
       if (early || this.lapsed.has(grant!.id)) this.violations.add('M12', grant!.reference, 'lapsed early, or twice');
       this.lapsed.set(grant!.id, -row.amount);
       // Running calls, and nodes that had leased it, may have counted on it.
+      const inCalls = view.covered + this.#aheadOf(view);
       const leased = this.shared?.leasedOf(view.id) ?? 0n;
-      const left = view.credited - view.settled - view.covered - this.#aheadOf(view) - leased;
+      const left = view.credited - view.settled - (leased > inCalls ? leased : inCalls);
       if (left < 0n) view.excess -= left;
       return;
     }

@@ -1,10 +1,14 @@
 /** The clients of tasks: who orders what, where, and who wants it taken back. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type GatewayError, toGatewayError } from '../../core/errors.ts';
-import { type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
-import { type Catalog, caller, model, plan, priceRatio } from '../../core/vocabulary.ts';
+import { type GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import { LiveExchange } from '../../core/http/exchange.ts';
+import type { IncomingRequest } from '../../core/http/incoming-request.ts';
+import { caller } from '../../plugins/common/domain/accounts.ts';
+import { type Catalog, model } from '../../plugins/common/domain/models.ts';
+import { plan } from '../../plugins/common/domain/plans.ts';
+import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
 import type { Order } from '../../plugins/task-store/contract.ts';
-import { submission } from '../../plugins/task-store/taking.ts';
+import { submission } from '../../plugins/task-store/orders/waiting.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';
 import type { Node } from './node.ts';
@@ -88,6 +92,8 @@ export class Orders {
       receipts: [],
       told: undefined,
       isCancelled: false,
+      holds: 0,
+      ends: 0,
     };
     oracle.tasks.arrived(story);
     oracle.limits.entered(story);

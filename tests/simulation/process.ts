@@ -1,31 +1,23 @@
 /** One gateway process: the real limiter, billing, providers and routes on a simulated clock, disk and database. */
-import { compileChain, type Run, type Seat } from '../../core/chain.ts';
-import type { Endpoint, Fact, Host, Log, Part, Plugin, Service } from '../../core/contract.ts';
-import { alone } from '../../core/crew.ts';
-import { type ShopDesk, shopDesk, upstreamHealth } from '../../core/desk.ts';
-import type { LiveExchange } from '../../core/exchange.ts';
-import { uuidMaker } from '../../core/random.ts';
-import {
-  type Accounts,
-  accounts,
-  call,
-  type Database,
-  database,
-  type Ledger,
-  ledger,
-  type Plans,
-  type Pool,
-  plans,
-  pool,
-  providers,
-  type Shop,
-  shop,
-  type UpstreamGate,
-} from '../../core/vocabulary.ts';
+
+import type { ContextKey, Endpoint, Host, Plugin, PluginInstance, Service } from '../../core/contract/contract.ts';
+import type { Log } from '../../core/contract/host-tools.ts';
+import { alone } from '../../core/contract/process-group.ts';
+import { uuidMaker } from '../../core/gateway/system.ts';
+import { compileChain, type InstalledPlugin, type Run } from '../../core/http/chain.ts';
+import type { LiveExchange } from '../../core/http/exchange.ts';
 import auth, { type Stores, setUpAuth } from '../../plugins/auth/index.ts';
 import billing, { setUpBilling } from '../../plugins/billing/index.ts';
-import type { Files } from '../../plugins/billing/segments.ts';
-import type { Store } from '../../plugins/billing/store.ts';
+import type { Files } from '../../plugins/billing/journal/segments.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
+import { type Accounts, accounts } from '../../plugins/common/domain/accounts.ts';
+import { type ShopAdmin, shopAdmin } from '../../plugins/common/domain/admin/shop.ts';
+import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';
+import { call } from '../../plugins/common/domain/calls.ts';
+import { type Database, database } from '../../plugins/common/domain/database.ts';
+import { type Ledger, ledger, type Pool, pool } from '../../plugins/common/domain/ledger.ts';
+import { type Plans, plans, type Shop, shop } from '../../plugins/common/domain/plans.ts';
+import { providers, type UpstreamGate } from '../../plugins/common/domain/upstreams.ts';
 import idempotency, { setUpIdempotency } from '../../plugins/idempotency/index.ts';
 import type { KeyedRows, Lifetimes } from '../../plugins/idempotency/rows.ts';
 import providersPlugin from '../../plugins/providers/index.ts';
@@ -76,7 +68,7 @@ export const endpoint: Endpoint = {
   path: '/v1/chat/completions',
   operation: 'chat',
   body: 'none',
-  states: [call as Fact<unknown>],
+  setsOnOpen: [call as ContextKey<unknown>],
 };
 
 /** What is logged is of no use to a simulation; what happens shows elsewhere. */
@@ -93,7 +85,7 @@ export class Process {
   #run: Run | undefined;
   #orderRun: Run | undefined;
   #tasks: TaskRoom | undefined;
-  #billing: Part | undefined;
+  #billing: PluginInstance | undefined;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -111,14 +103,14 @@ export class Process {
     const seats = await this.#seatsForCallers();
     this.host.provide(accounts, this.#options.accounts);
     this.host.provide(plans, this.#options.plans);
-    const parts: Part[] = [await setUp(rateLimit, this.host, {})];
+    const parts: PluginInstance[] = [await setUp(rateLimit, this.host, {})];
     const keyed = sectionOf(idempotency, { keep: '30d', finish: '5s' });
     parts.push(await setUpIdempotency(this.host, keyed, async (_host, _store, lifetimes) => keysOf(lifetimes)));
     this.#billing = await setUpBilling(this.host, sectionOf(billing, sections.billing), files, () => store);
     parts.push(this.#billing, await setUp(route, this.host, sections.route));
     await setUpShop(this.host, () => this.#options.codes);
     const plugins = [rateLimit, idempotency, billing, route] as unknown as Plugin[];
-    const shared = plugins.map((plugin, index): Seat => ({ plugin, part: parts[index]! }));
+    const shared = plugins.map((plugin, index): InstalledPlugin => ({ plugin, instance: parts[index]! }));
     seats.push(...shared);
     this.#run = compileChain(endpoint, seats, async () => {}, forward);
     this.#tasks = tasks && openTaskRoom(this.host, tasks);
@@ -129,20 +121,20 @@ export class Process {
   }
 
   /** Who calls, asked before all others, and whoever looks on at who is let in. */
-  async #seatsForCallers(): Promise<Seat[]> {
+  async #seatsForCallers(): Promise<InstalledPlugin[]> {
     const { callers, onAdmitted } = this.#options;
     if (callers === undefined) return [];
     const settings = sectionOf(auth, { secret: 'of simulated keys', failures: { per_minute: 1_000_000 } });
     const part = await setUpAuth(this.host, settings, () => callers);
-    const look: Part = {
+    const look: PluginInstance = {
       handle: (exchange, next) => {
         const turn = onAdmitted(exchange as LiveExchange);
         return turn === undefined ? next() : turn.then(() => next());
       },
     };
     return [
-      { plugin: auth as unknown as Plugin, part },
-      { plugin: { ...(auth as unknown as Plugin), name: 'looker-on' }, part: look },
+      { plugin: auth as unknown as Plugin, instance: part },
+      { plugin: { ...(auth as unknown as Plugin), name: 'looker-on' }, instance: look },
     ];
   }
 
@@ -162,25 +154,25 @@ export class Process {
   }
 
   get ledger(): Ledger {
-    return this.host.need(ledger);
+    return this.host.get(ledger);
   }
 
   get pool(): Pool {
-    return this.host.need(pool);
+    return this.host.get(pool);
   }
 
   get shop(): Shop {
-    return this.host.need(shop);
+    return this.host.get(shop);
   }
 
-  get shopDesk(): ShopDesk {
-    return this.host.need(shopDesk);
+  get shopDesk(): ShopAdmin {
+    return this.host.get(shopAdmin);
   }
 
   /** Calls that the route believes to be under way at a vendor, and places that they hold there. */
   takenAt(provider: string): number {
-    const gate = this.host.need(providers).find(provider)?.gate as (UpstreamGate & { inFlight: number }) | undefined;
-    const targets = this.host.need(upstreamHealth).targets(provider);
+    const gate = this.host.get(providers).find(provider)?.gate as (UpstreamGate & { inFlight: number }) | undefined;
+    const targets = this.host.get(upstreamHealth).targets(provider);
     return targets.reduce((sum, { inFlight }) => sum + inFlight, gate?.inFlight ?? 0);
   }
 
@@ -206,7 +198,7 @@ export class Process {
       schema: 'main',
       directory,
       commonDirectory: directory,
-      crew: alone,
+      processGroup: alone,
       mode: 'serve',
       log: silent,
       clock: {
@@ -214,7 +206,7 @@ export class Process {
         monotonic: () => schedule.now - startedAt,
       },
       random: chance.random(),
-      need: <T>(service: Service<T>): T => {
+      get: <T>(service: Service<T>): T => {
         if (!this.#services.has(service)) throw new Error(`nobody provides "${service.name}"`);
         return this.#services.get(service) as T;
       },
@@ -268,6 +260,6 @@ function sectionOf<Config>(plugin: Plugin<Config>, section: object): Config {
   return (plugin.config as unknown as { parse(value: unknown): Config }).parse(section);
 }
 
-async function setUp<Config>(plugin: Plugin<Config>, host: Host, section: object): Promise<Part> {
+async function setUp<Config>(plugin: Plugin<Config>, host: Host, section: object): Promise<PluginInstance> {
   return plugin.setup(host, sectionOf(plugin, section));
 }

@@ -1,8 +1,10 @@
 /** What a seed's world is like: how many nodes and accounts, how busy, how poor, how unreliable. */
-import { type Money, money, type Ratio } from '../../core/money.ts';
-import { flatBook } from '../../core/prices.ts';
-import type { Model, PlanOffer, PlanTerms } from '../../core/vocabulary.ts';
-import type { Timing } from '../../plugins/task-store/tools.ts';
+
+import type { Model } from '../../plugins/common/domain/models.ts';
+import { type Money, money, type Ratio } from '../../plugins/common/domain/money.ts';
+import type { PlanOffer, PlanTerms } from '../../plugins/common/domain/plans.ts';
+import { flatBook } from '../../plugins/common/domain/prices.ts';
+import type { Timing } from '../../plugins/task-store/engine/dependencies.ts';
 import type { Chance } from './chance.ts';
 import type { PriceList } from './tariff.ts';
 import type { Offer } from './terms-oracle.ts';
@@ -51,7 +53,7 @@ export interface Profile {
   readonly tasks: TaskProfile | undefined;
   /** Sections of the gateway's file. */
   readonly billing: {
-    readonly hold: { readonly output_tokens: number; readonly whole_answers: 'step' | 'bound' };
+    readonly hold: { readonly output_tokens: number; readonly non_streaming: 'estimate' | 'max' };
     readonly journal: object;
   };
 }
@@ -68,7 +70,7 @@ export interface HedgeProfile {
   readonly afterMs: number;
   readonly ofModels: ReadonlyMap<string, number>;
   readonly share: number;
-  readonly choose: 'listed' | 'fastest';
+  readonly strategy: 'ordered' | 'fastest';
   /** Of one call at most. */
   readonly attempts: number;
   /** Of vendors whose answers are read on without a client: for how long, and how many bytes. */
@@ -123,7 +125,7 @@ export function drawProfile(chance: Chance, others: OtherChances): Profile {
     databaseMeanMs: isCrowded ? chance.pick([1.5, 8, 20]) : 1.5,
     vendors: { troublePercent: chance.pick([0, 2, 10, 40]), longestOutput: chance.pick([200, 3_000]) },
     billing: {
-      hold: { output_tokens: stepTokens, whole_answers: chance.pick(['step', 'bound'] as const) },
+      hold: { output_tokens: stepTokens, non_streaming: chance.pick(['estimate', 'max'] as const) },
       journal: { segment: chance.pick(['16KB', '64KB', '1MB']), limit: '8MB', backlog: 20_000 },
     },
   };
@@ -158,7 +160,7 @@ function drawHedge(chance: Chance): HedgeProfile {
     afterMs: chance.pick([10, 10, 40]),
     ofModels,
     share: chance.pick([0.1, 0.5, 1, 1]),
-    choose: chance.pick(['listed', 'fastest'] as const),
+    strategy: chance.pick(['ordered', 'fastest'] as const),
     attempts: chance.pick([2, 3, 5]),
     drains: new Map(drained.map((name) => [name, bounds()])),
     places: chance.oneIn(2) ? chance.pick([3, 10, 40]) : undefined,
@@ -212,7 +214,7 @@ function drawOffer(chance: Chance, name: string, limits: PlanTerms['limits'], to
   const lastsMs = grant === undefined || chance.oneIn(2) ? days * dayMs : undefined;
   const renew = chance.oneIn(2);
   const windows = grant !== undefined && chance.oneIn(2) ? { '5h': money(amount / 3n) } : undefined;
-  const shared = { name, limits, models: undefined, multiplier: undefined, price, lastsMs, renew };
+  const shared = { name, limits, models: undefined, multiplier: undefined, price, durationMs: lastsMs, renew };
   const terms: PlanOffer = { ...shared, ...(grant && { grant }), ...(windows && { windows }) };
   const brings = grant && { amount, periodMs: periodsMs[every] };
   const offer: Offer = { name, price, lastsMs: lastsMs ?? periodsMs[every], renew, grant: brings };
@@ -262,12 +264,12 @@ function drainOf(bounds: { readonly longestMs: number; readonly bytes: number } 
 }
 
 /** How long keys rest that a vendor turned away: short, so that they come back within a world's time. */
-const rest = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
+const cooldown = { rate_limited: '1s', max: '2s', unauthorized: '4s' };
 
 export function routeSectionOf(hedge: HedgeProfile | undefined): object {
-  if (hedge === undefined) return { rest };
-  const { afterMs, share, choose, attempts } = hedge;
-  return { rest, choose, attempts, hedge: { after: `${afterMs}ms`, share } };
+  if (hedge === undefined) return { cooldown };
+  const { afterMs, share, strategy, attempts } = hedge;
+  return { cooldown, strategy, attempts, hedge: { after: `${afterMs}ms`, share } };
 }
 
 /** A catalogue entry, and the list that its price was made of. */

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import type { CodeGift } from '../../core/desk.ts';
-import { money } from '../../core/money.ts';
-import type { Orm } from '../../core/vocabulary.ts';
+import type { CodeGift } from '../../plugins/common/domain/admin/shop.ts';
+import type { Orm } from '../../plugins/common/domain/database.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import { type CodeStore, openCodeStore, rowsOf } from '../../plugins/shop/store.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Chance } from './chance.ts';

@@ -1,5 +1,6 @@
 /** The services that the shop needs of others: accounts that are put on plans, and the plans that there are. */
-import type { Accounts, Plans } from '../../core/vocabulary.ts';
+import type { Accounts } from '../../plugins/common/domain/accounts.ts';
+import type { Plans } from '../../plugins/common/domain/plans.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { AccountProfile } from './profile.ts';
 

@@ -4,7 +4,7 @@
  * virtual time: a minute of 20 calls a second that come to any node. docker/SCALING.md quotes the table.
  */
 import { setImmediate } from 'node:timers/promises';
-import { money } from '../../core/money.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import { FakeNode, newTown } from '../plugins/billing/leases/fake-node.ts';
 import { LeaseModel } from '../plugins/billing/leases/lease-model.ts';
 

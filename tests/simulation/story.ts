@@ -20,6 +20,8 @@ export interface Try {
   state: 'waiting' | 'flying' | 'unsent' | 'refused' | 'broken' | 'answered';
   /** Its departure was in the journal before it, and nothing held it back since. */
   hasLeft: boolean;
+  /** Of its story's tries so many were told to depart up to it; 0: it was not. */
+  departure: number;
   /** The vendor has it. */
   received: boolean;
   /** Stands on the vendor's bill. */
@@ -39,7 +41,7 @@ export interface Try {
 
 export function newTry(given: Pick<Try, 'provider' | 'credential' | 'at' | 'isRacing' | 'isDrained'>): Try {
   const nothingYet = { hasLeft: false, received: false, billed: false, bill: undefined, headed: false, over: false };
-  return { ...given, ...nothingYet, state: 'waiting', seen: 0, told: undefined, isExact: false };
+  return { ...given, ...nothingYet, state: 'waiting', departure: 0, seen: 0, told: undefined, isExact: false };
 }
 
 export interface Story {
@@ -70,6 +72,8 @@ export interface Story {
   /** How often its departure was in the journal before a try, and the journal's line at the first of them. */
   departed: number;
   departedLine: number;
+  /** How often one was told to depart, whatever became of it. */
+  departures: number;
   /** Output tokens that the gateway was shown, and as many as a crash cannot make it forget. */
   seen: number;
   noted: number;
@@ -107,6 +111,7 @@ export function newStory(
     payer: undefined,
     admitted: false,
     departed: 0,
+    departures: 0,
     departedLine: 0,
     seen: 0,
     noted: 0,

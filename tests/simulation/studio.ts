@@ -1,10 +1,10 @@
 /** The vendors of tasks: one paints at once, one films for a while; what each does is drawn when an order reaches it. */
-import { UpstreamError } from '../../core/errors.ts';
-import { objectOf, textOf } from '../../core/json.ts';
-import type { Usage } from '../../core/usage.ts';
+import { UpstreamError } from '../../core/contract/errors.ts';
+import { objectOf, textOf } from '../../core/json/json.ts';
+import type { Usage } from '../../plugins/common/domain/usage.ts';
 import { failed, readObject, unreadable } from '../../plugins/task-store/adapters/outcome.ts';
 import type { Adapter, Order, Step, VendorAnswer, VendorRequest } from '../../plugins/task-store/contract.ts';
-import type { Vendors } from '../../plugins/task-store/vendor.ts';
+import type { Vendors } from '../../plugins/task-store/engine/vendor.ts';
 import type { Chance } from './chance.ts';
 import type { Life, Schedule } from './schedule.ts';
 import type { Counts } from './tariff.ts';
@@ -73,7 +73,7 @@ export class Studio {
   /** One process's way to the vendors. What it has sent arrives whether it lives or not. */
   vendorsOf(life: Life): Vendors {
     return {
-      ask: (wanted, _target, _timeoutMs, signal) => this.#send(wanted, life, signal),
+      call: (wanted, _target, _timeoutMs, signal) => this.#send(wanted, life, signal),
       open: () => Promise.reject(new Error('nobody looks on here')),
       close: async () => {},
     };

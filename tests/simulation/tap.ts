@@ -1,7 +1,7 @@
 /** The answer to a try that races, as a protocol's tap hands it on: pulled chunk by chunk, counted, and told of at its end. */
-import { GatewayError } from '../../core/errors.ts';
-import type { LiveBranch } from '../../core/exchange.ts';
-import { meter, usageReport } from '../../core/vocabulary.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { LiveBranch } from '../../core/http/exchange.ts';
+import { spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
 import type { Life } from './schedule.ts';
 import type { Story, Try } from './story.ts';
 import type { Counts } from './tariff.ts';
@@ -46,7 +46,7 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
   begin(): void {
     const { branch, attempt, answer } = this.#options;
     this.#take(answer.chunks[0]!);
-    branch.get(meter).observe(attempt.seen);
+    branch.get(spendGuard).observe(attempt.seen);
   }
 
   /** Of an answer that is not streamed: all of it. */
@@ -95,7 +95,7 @@ export class Tap implements AsyncIterableIterator<Uint8Array> {
   #show(tokens: number): boolean {
     const { setting, story, branch, attempt } = this.#options;
     this.#take(tokens);
-    const goesOn = branch.get(meter).observe(attempt.seen);
+    const goesOn = branch.get(spendGuard).observe(attempt.seen);
     if (story.winner !== attempt) return goesOn;
     story.seen = attempt.seen;
     setting.oracle.observed(story, goesOn);

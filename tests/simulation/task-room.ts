@@ -1,16 +1,22 @@
 /** The real task store in a simulated process: its engine, its orders and its desk, on vendors, files and rows of the world. */
-import type { Endpoint, Fact, Host } from '../../core/contract.ts';
-import { type TaskDesk, upstreamHealth } from '../../core/desk.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { type Catalog, call, database, deposits, type Files, providers } from '../../core/vocabulary.ts';
+import type { ContextKey, Endpoint, Host } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { TaskAdmin } from '../../plugins/common/domain/admin/tasks.ts';
+import { upstreamHealth } from '../../plugins/common/domain/admin/upstreams.ts';
+import { call } from '../../plugins/common/domain/calls.ts';
+import { database } from '../../plugins/common/domain/database.ts';
+import { authorizations } from '../../plugins/common/domain/ledger.ts';
+import type { Catalog } from '../../plugins/common/domain/models.ts';
+import type { Files } from '../../plugins/common/domain/stored-files.ts';
+import { providers } from '../../plugins/common/domain/upstreams.ts';
+import { openTaskAdmin } from '../../plugins/task-store/admin/task-admin.ts';
 import type { Shape } from '../../plugins/task-store/contract.ts';
-import { Engine } from '../../plugins/task-store/engine.ts';
-import type { TaskRows } from '../../plugins/task-store/rows.ts';
-import { callOf, takeOrder } from '../../plugins/task-store/submit.ts';
-import { submission, type Taking } from '../../plugins/task-store/taking.ts';
-import { openTaskDesk } from '../../plugins/task-store/task-desk.ts';
-import type { Timing, Tools } from '../../plugins/task-store/tools.ts';
-import type { Vendors } from '../../plugins/task-store/vendor.ts';
+import type { Timing, Tools } from '../../plugins/task-store/engine/dependencies.ts';
+import { Engine } from '../../plugins/task-store/engine/engine.ts';
+import type { TaskRows } from '../../plugins/task-store/engine/rows.ts';
+import type { Vendors } from '../../plugins/task-store/engine/vendor.ts';
+import { callOf, takeOrder } from '../../plugins/task-store/orders/submit.ts';
+import { type OrderContext, submission } from '../../plugins/task-store/orders/waiting.ts';
 import type { Chance } from './chance.ts';
 import type { Schedule } from './schedule.ts';
 import { studioAdapters } from './studio.ts';
@@ -27,7 +33,7 @@ export interface TaskGround {
 
 export interface TaskRoom {
   readonly endpoint: Endpoint;
-  readonly desk: TaskDesk;
+  readonly desk: TaskAdmin;
   start(): void;
   stop(): Promise<void>;
 }
@@ -40,17 +46,18 @@ const shape: Shape = {
   read: () => {
     throw new Error('no order is read here');
   },
+  deleted: ({ id }) => ({ id }),
   submitted: ({ id }) => ({ id }),
-  told: ({ id, state }) => ({ id, state }),
+  render: ({ id, state }) => ({ id, state }),
 };
 
 export function openTaskRoom(host: Host, ground: TaskGround): TaskRoom {
   const { workers, ...given } = ground;
   const tools: Tools = {
     ...given,
-    store: host.need(database),
-    deposits: host.need(deposits),
-    providers: host.need(providers),
+    store: host.get(database),
+    authorizations: host.get(authorizations),
+    providers: host.get(providers),
     health: () => host.find(upstreamHealth),
     adapters: studioAdapters,
     withBytes: async (order) => order,
@@ -59,19 +66,28 @@ export function openTaskRoom(host: Host, ground: TaskGround): TaskRoom {
     log: host.log,
   };
   const engine = new Engine(tools, workers);
-  const taking: Taking = { tools, engine, host, shape, synchronous: false, waitMs: 0, mostStreams: 0 };
+  const taking: OrderContext = {
+    tools,
+    engine,
+    host,
+    shape,
+    synchronous: false,
+    waitMs: 0,
+    tasksPath: '/v1/tasks',
+    mostStreams: 0,
+  };
   return {
     endpoint: {
       method: 'POST',
       path: '/v1/images/generations',
       operation: 'images',
       body: 'none',
-      later: true,
-      states: [call, submission] as Fact<unknown>[],
+      deferred: true,
+      setsOnOpen: [call, submission] as ContextKey<unknown>[],
       open: (exchange) => exchange.set(call, callOf(exchange.get(submission), tools)),
       handle: (exchange) => takeOrder(exchange, taking),
     },
-    desk: openTaskDesk(tools),
+    desk: openTaskAdmin(tools),
     start: () => host.every(turnIntervalMs, 'take due tasks', () => engine.turn()),
     stop: () => engine.stop(drainMs),
   };
@@ -84,6 +100,7 @@ export function filesOf(schedule: Schedule, chance: Chance, trouble: { readonly 
   };
   return {
     ensureRoom: async () => {},
+    expiries: async () => new Map(),
     keep: (_content, kind, { taskId, number }) => {
       const life = schedule.current;
       return new Promise((resolve, reject) => {
@@ -99,7 +116,7 @@ export function filesOf(schedule: Schedule, chance: Chance, trouble: { readonly 
     read: nobodyAsks,
     answer: nobodyAsks,
     address: (fileId) => `http://127.0.0.1:9/${fileId}`,
-    removeOfTask: async () => {},
+    removeFilesOfTask: async () => {},
     removeOfAccount: nobodyAsks,
   };
 }

@@ -6,10 +6,11 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import type { Attempt, Orm } from '../../core/vocabulary.ts';
+import type { Attempt } from '../../plugins/common/domain/calls.ts';
+import type { Orm } from '../../plugins/common/domain/database.ts';
 import type { Order } from '../../plugins/task-store/contract.ts';
-import type { Changes, From, NewTask, OpenState, StoredTask, TaskRows } from '../../plugins/task-store/rows.ts';
-import { SqlTaskRows } from '../../plugins/task-store/sql-rows.ts';
+import type { Changes, From, NewTask, OpenState, StoredTask, TaskRows } from '../../plugins/task-store/engine/rows.ts';
+import { SqlTaskRows } from '../../plugins/task-store/engine/sql-rows.ts';
 import { openDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Chance } from './chance.ts';
 import { memoryTasks, TaskTable } from './memory-tasks.ts';
@@ -149,6 +150,10 @@ class Script {
   }
 
   #forget(): Step {
+    if (this.#chance.oneIn(2)) {
+      const [id, accountId] = [this.#id(), this.#chance.pick(['alice', 'bob'])];
+      return ({ rows }) => rows.remove(id, accountId);
+    }
     const olderThanMs = this.#chance.pick([0, hourMs]);
     return ({ rows }) => rows.deleteOld(olderThanMs);
   }
@@ -161,7 +166,7 @@ class Script {
     const chance = this.#chance;
     const states = chance.oneIn(2) ? openStates : [chance.pick(openStates), chance.pick(openStates)];
     const lease = chance.pick(leases);
-    return { states, by: chance.pick([{ lease }, { departure: chance.below(3) }, 'anybody', 'anybody'] as const) };
+    return { states, by: chance.pick([{ lease }, { departure: chance.below(3) }, 'any', 'any'] as const) };
   }
 
   #changes(): Changes | undefined {

@@ -1,5 +1,6 @@
 /** Watches tasks (M13): each ends once and with its money, is made once at most, and what vendors bill is in the ledger. */
-import type { MemoryLedger, Row } from './memory-ledger.ts';
+import type { EndRecord } from '../../plugins/billing/journal/records.ts';
+import type { Entry, MemoryLedger, Row } from './memory-ledger.ts';
 import type { TaskRow, TaskTable } from './memory-tasks.ts';
 import type { Life } from './schedule.ts';
 import type { Studio } from './studio.ts';
@@ -26,6 +27,9 @@ export interface TaskStory {
   told: 'taken' | 'refused' | undefined;
   /** Its client was told that it is cancelled. */
   isCancelled: boolean;
+  /** How often its money was set aside, and how often that ended. */
+  holds: number;
+  ends: number;
 }
 
 const rankOf = {
@@ -80,15 +84,19 @@ export class TasksOracle {
     if (after.dueAt === undefined) this.#ending = requestId;
   }
 
-  /** The ledger has a row of no call. true: it is of a task. */
-  entry({ kind, request, amount }: Row): boolean {
+  /** An account's money has changed without a call. true: for a task. */
+  entry({ kind, request, amount }: Entry): boolean {
     const story = request === undefined ? undefined : this.stories.get(request);
     if (story === undefined) return false;
     if (kind === 'HOLD') {
+      story.holds += 1;
       const { input, output } = wholeOf(story);
       const right = coverOf(input, output, story.list, story.ratio);
       if (amount !== -right) this.#fault('M13', story.id, `${-amount} nano-USD were set aside, ${right} are right`);
-    } else if (this.#ending === story.id) this.#ending = undefined;
+      return true;
+    }
+    story.ends += 1;
+    if (this.#ending === story.id) this.#ending = undefined;
     else this.#fault('M13', story.id, `a ${kind} without the task's end`);
     return true;
   }
@@ -114,8 +122,8 @@ export class TasksOracle {
       const own = rows.get(story.id) ?? [];
       if (task === undefined) this.#checkNothing(story, own);
       else {
-        this.#checkEnd(story, task, own, table);
-        this.#checkMoney(story, task, own, vendors);
+        this.#checkEnd(story, task, table);
+        this.#checkMoney(story, task, own, { vendors, end: ledger.calls.get(story.id) });
         this.#checkAttempts(story, task, ledger);
       }
     }
@@ -129,9 +137,7 @@ export class TasksOracle {
     if (receipts.length > 0) this.#fault('M13', id, 'sent, and nobody knows of it');
   }
 
-  #checkEnd({ id, told, wantsWord, isCancelled }: TaskStory, task: TaskRow, rows: readonly Row[], table: TaskTable) {
-    const holds = rows.filter(({ kind }) => kind === 'HOLD').length;
-    const ends = rows.filter(({ kind }) => kind === 'SETTLE' || kind === 'VOID').length;
+  #checkEnd({ id, told, wantsWord, isCancelled, holds, ends }: TaskStory, task: TaskRow, table: TaskTable) {
     if (holds !== 1 || ends !== 1) this.#fault('M3', id, `${holds} holds and ${ends} ends of a task`);
     if (told === 'refused') this.#fault('M13', id, 'its client was told no, and it is there');
     if (task.dueAt !== undefined) this.#fault('M13', id, `has no end: it is ${task.state}`);
@@ -148,20 +154,20 @@ export class TasksOracle {
     story: TaskStory,
     task: TaskRow,
     rows: readonly Row[],
-    vendors: Pick<Studio, 'billOf' | 'brokenOf'>,
+    { vendors, end }: { vendors: Pick<Studio, 'billOf' | 'brokenOf'>; end: EndRecord | undefined },
   ): void {
     const { id, name, list, ratio, count } = story;
     const [bill, broken] = [vendors.billOf(name), vendors.brokenOf(name)];
-    let [charged, absorbed] = [0n, 0n];
+    const absorbed = BigInt(end?.absorbed ?? 0);
+    let charged = 0n;
     for (const row of rows) {
       charged -= row.amount;
-      absorbed += row.absorbed;
       if (row.account !== story.account) this.#fault('M3', id, 'a row of another account');
     }
     const heard = bill.filter(({ isHeard }) => isHeard).map(({ counts }) => counts);
     const billed = bill.reduce((sum, { counts }) => sum + costOf(counts, list, official), 0n);
     const beside = BigInt(broken) * costOf(story, list, official);
-    const isPaid = rows.some(({ kind }) => kind === 'SETTLE');
+    const isPaid = end?.kind === 'SETTLE';
     if (isPaid !== (task.state === 'completed')) this.#fault('M13', id, `${task.state}, and paid: ${isPaid}`);
     if (bill.length > count) this.#fault('M10', id, `made ${bill.length} times, ${count} were ordered`);
     if (task.state === 'completed') {

@@ -1,5 +1,5 @@
 /** Follows the plans that accounts buy: how long each runs, and that it brings its money once for each period. */
-import type { MemoryLedger, Row, StoredGrant } from './memory-ledger.ts';
+import type { Entry, MemoryLedger, StoredGrant } from './memory-ledger.ts';
 import type { ShopTables } from './memory-shop.ts';
 import type { Violations } from './violations.ts';
 
@@ -46,7 +46,7 @@ export class TermsOracle {
     this.#terms.set(account, { offer, startsAt: at, endsAt, granted: new Set() });
   }
 
-  renewed({ reference = '', account, at, amount }: Row): void {
+  renewed({ reference = '', account, at, amount }: Entry): void {
     const last = this.#terms.get(account);
     const isDue = last !== undefined && last.endsAt <= at && at - last.endsAt <= renewWithinMs;
     if (!isDue || !last.offer.renew || this.#renewals.has(reference) || last.offer.price !== -amount) {
@@ -55,7 +55,7 @@ export class TermsOracle {
     this.#renewals.add(reference);
   }
 
-  granted({ account, at, amount }: Row, { reference, expiresAt }: StoredGrant): void {
+  granted({ account, at, amount }: Entry, { reference, expiresAt }: StoredGrant): void {
     const last = this.#terms.get(account);
     const grant = last?.offer.grant;
     if (

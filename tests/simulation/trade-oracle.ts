@@ -1,5 +1,6 @@
 /** Follows what is bought, redeemed, debited and paid back: each event moves its money once, and no more than was there. */
-import type { MemoryLedger, Row, StoredGrant } from './memory-ledger.ts';
+import type { Entry, MemoryLedger, StoredGrant } from './memory-ledger.ts';
+import { costIn } from './memory-records.ts';
 import type { ShopTables, Use } from './memory-shop.ts';
 import { type Offer, TermsOracle } from './terms-oracle.ts';
 import type { Violations } from './violations.ts';
@@ -48,7 +49,7 @@ export class TradeOracle {
   }
 
   /** The ledger has a row of no call. true: it is of a kind that is watched here. */
-  entry(row: Row, grant: StoredGrant | undefined): boolean {
+  entry(row: Entry, grant: StoredGrant | undefined): boolean {
     if (row.kind === 'CREDIT' && grant!.kind === 'code') this.#gift(row, grant!);
     else if (row.kind === 'CREDIT' && grant!.reference.startsWith('term:')) this.terms.granted(row, grant!);
     else if (row.kind === 'PURCHASE') this.#purchase(row);
@@ -58,7 +59,7 @@ export class TradeOracle {
     return true;
   }
 
-  #purchase(row: Row): void {
+  #purchase(row: Entry): void {
     const { reference = '', account, at, amount } = row;
     if (reference.startsWith('renewal:')) {
       this.terms.renewed(row);
@@ -71,7 +72,7 @@ export class TradeOracle {
     } else this.terms.entered(account, intent.offer, at, undefined);
   }
 
-  #taken({ account, amount }: Row, reference: string): void {
+  #taken({ account, amount }: Entry, reference: string): void {
     const intent = this.intents.get(reference);
     this.#once(reference);
     if (intent === undefined || intent.kind === 'purchase' || intent.account !== account) {
@@ -104,7 +105,7 @@ export class TradeOracle {
   }
 
   /** The row of a code's money; the use itself is committed with it. */
-  #gift({ account, amount, at }: Row, { reference, expiresAt }: StoredGrant): void {
+  #gift({ account, amount, at }: Entry, { reference, expiresAt }: StoredGrant): void {
     const [, codeId = '', number] = reference.split(':');
     const gift = this.codes.get(codeId)?.gift;
     this.#once(reference);
@@ -133,7 +134,8 @@ export class TradeOracle {
     }
     for (const code of this.codes.values()) this.#finishCode(code, tables);
     for (const [of, sum] of this.#givenBack) {
-      const paid = ledger.grants.get(of)?.amount ?? BigInt(ledger.usage.get(of)?.cost ?? 0);
+      const call = ledger.calls.get(of);
+      const paid = ledger.grants.get(of)?.amount ?? (call === undefined ? 0n : costIn(call));
       if (sum > paid) this.#violations.add('M12', of, `${sum} nano-USD were given back of ${paid}`);
     }
     this.terms.finish(ledger, tables);

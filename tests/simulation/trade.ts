@@ -1,7 +1,8 @@
 /** People who pay in, buy plans, redeem codes, and operators who make codes, debit and pay back. */
-import type { CodeGift } from '../../core/desk.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import { money } from '../../core/money.ts';
+
+import type { GatewayError } from '../../core/contract/errors.ts';
+import type { CodeGift } from '../../plugins/common/domain/admin/shop.ts';
+import { money } from '../../plugins/common/domain/money.ts';
 import { hashCode } from '../../plugins/shop/code.ts';
 import type { Chance } from './chance.ts';
 import type { Errands } from './errands.ts';

@@ -1,22 +1,15 @@
 /** One request on its way: plays the client, the server that renders, the tap that counts, and the wire to a vendor. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Answer, defineFact, type Outcome } from '../../core/contract.ts';
-import { GatewayError, toGatewayError } from '../../core/errors.ts';
-import { deadlinePassed, type IncomingRequest, LiveExchange } from '../../core/exchange.ts';
-import {
-  type Call,
-  type Caller,
-  call,
-  caller,
-  conversation,
-  type Model,
-  meter,
-  model,
-  type PlanTerms,
-  plan,
-  priceRatio,
-  usageReport,
-} from '../../core/vocabulary.ts';
+import { defineContextKey, type Outcome } from '../../core/contract/contract.ts';
+import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { deadlinePassed, LiveExchange } from '../../core/http/exchange.ts';
+import type { IncomingRequest } from '../../core/http/incoming-request.ts';
+import { type Caller, caller } from '../../plugins/common/domain/accounts.ts';
+import { type Call, call, conversation, spendGuard, usageReport } from '../../plugins/common/domain/calls.ts';
+import { type Model, model } from '../../plugins/common/domain/models.ts';
+import { type PlanTerms, plan } from '../../plugins/common/domain/plans.ts';
+import { priceRatio } from '../../plugins/common/domain/price-ratio.ts';
 import type { Chance } from './chance.ts';
 import type { Oracle } from './oracle.ts';
 import { endpoint, type Process } from './process.ts';
@@ -58,7 +51,7 @@ export interface Ask {
   readonly lastsMs: number | undefined;
 }
 
-const visit = defineFact<Visit>('simulated visit');
+const visit = defineContextKey<Visit>('simulated visit');
 const nameless = { name: undefined, opening: () => undefined };
 const noQuery = new URLSearchParams();
 const noSocket = {} as IncomingMessage & ServerResponse;
@@ -118,7 +111,7 @@ export class Visit {
     exchange.set(plan, this.#ask.plan);
     exchange.set(model, this.#ask.model);
     if (ratio !== undefined) exchange.set(priceRatio, ratio);
-    if (leavesTraces !== undefined) exchange.set(conversation, { ...nameless, leavesTraces: () => leavesTraces });
+    if (leavesTraces !== undefined) exchange.set(conversation, { ...nameless, hasSideEffects: () => leavesTraces });
     // Deferred before all others, and so the last that is done.
     if (this.story.hedgeAfterMs !== undefined) exchange.defer(({ kind }) => this.#ended(kind));
     if (leavesAfterMs !== undefined)
@@ -199,7 +192,7 @@ export class Visit {
   /** Of an answer that won a race the vendor's side and the tap are in the body itself. */
   #read(body: AsyncIterator<Uint8Array>): void {
     const exchange = this.#exchange;
-    if (exchange.left !== undefined) exchange.readsOn(this.#process.host.clock.monotonic(), 1);
+    if (exchange.clientDisconnected !== undefined) exchange.shouldKeepReading(this.#process.host.clock.monotonic(), 1);
     if (exchange.aborted !== undefined) {
       this.#end(exchange.aborted.kind === 'client_left' ? 'client_left' : 'failed');
       return;
@@ -237,7 +230,8 @@ export class Visit {
   #pull(): void {
     const { chunks, cutAfter } = this.#wire.answer!;
     if (this.#isOver) return;
-    if (this.#exchange.left !== undefined) this.#exchange.readsOn(this.#process.host.clock.monotonic(), 1);
+    if (this.#exchange.clientDisconnected !== undefined)
+      this.#exchange.shouldKeepReading(this.#process.host.clock.monotonic(), 1);
     if (this.#exchange.aborted !== undefined) this.#end('client_left');
     else if (cutAfter === this.#chunk) this.#break(new GatewayError('upstream_failed', 'cut'));
     else if (this.#chunk === chunks.length) this.#pullLast();
@@ -256,7 +250,7 @@ export class Visit {
     });
     if (!this.#ask.call.stream) return true;
     story.seen += tokens;
-    const goesOn = this.#exchange.get(meter).observe(story.seen);
+    const goesOn = this.#exchange.get(spendGuard).observe(story.seen);
     this.#setting.oracle.observed(story, goesOn);
     return goesOn;
   }
@@ -298,7 +292,7 @@ export class Visit {
     const isStopped = this.#exchange.aborted !== undefined;
     // Of several tries the first that runs is the one that it pays for, and by whose vendor it is read on or not.
     const running = story.winner ?? story.tries.find(({ over }) => !over);
-    this.#exchange.leave(this.#process.host.clock.monotonic());
+    this.#exchange.disconnect(this.#process.host.clock.monotonic());
     if (this.#ask.key === undefined && !isStopped)
       this.#setting.oracle.hedges.left(story, running, this.#exchange.aborted === undefined);
     // What it asked for may be finished all the same, for whoever asks again under its key.
@@ -317,6 +311,8 @@ export class Visit {
     if (this.#isOver) return;
     this.#isOver = true;
     if (this.story.hedgeAfterMs === undefined) this.#ended(kind);
+    // The answer's last bytes go out in the same event: nothing comes between what is recorded before them and the end.
+    if (kind !== 'client_left') void this.#exchange.readyToEnd();
     void this.#exchange.end({ kind, status: this.story.status, bytesOut: 0, totalMs: 0 }, this.#process.log);
   }
 

@@ -1,8 +1,11 @@
-/** The wire: one try of a request with a vendor, as core/forward.ts sends it, and what comes back. */
-import { type Answer, type UpstreamRequest, upstreamRequest } from '../../core/contract.ts';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/errors.ts';
-import { LiveBranch, type LiveExchange } from '../../core/exchange.ts';
-import { target, usageReport } from '../../core/vocabulary.ts';
+/** The wire: one try of a request with a vendor, as core/http/forward.ts sends it, and what comes back. */
+
+import { type UpstreamRequest, upstreamRequest } from '../../core/contract/contract.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import { LiveBranch, type LiveExchange } from '../../core/http/exchange.ts';
+import { usageReport } from '../../plugins/common/domain/calls.ts';
+import { target } from '../../plugins/common/domain/upstreams.ts';
 import type { Life } from './schedule.ts';
 import { newTry, type Story, type Try } from './story.ts';
 import { Tap, textOf } from './tap.ts';
@@ -30,7 +33,7 @@ export class Wire {
     this.#options = options;
   }
 
-  /** As core/forward.ts does it: hold and departure first, then the socket. */
+  /** As core/http/forward.ts does it: a connection first, then hold and departure, then the request's bytes. */
   async send(exchange: LiveExchange): Promise<Answer> {
     const { story, setting } = this.#options;
     const { oracle, schedule, line } = setting;
@@ -38,27 +41,49 @@ export class Wire {
     const { drain } = upstream;
     exchange.set(upstreamRequest, { drain } as UpstreamRequest);
     const isRacing = exchange instanceof LiveBranch;
+    exchange.attemptSent = false;
     const attempt = newTry({ provider, credential, at: schedule.now, isRacing, isDrained: drain !== undefined });
     story.tries.push(attempt);
     oracle.aimed(story, attempt, name);
     try {
-      if (exchange.left !== undefined) throw exchange.left;
+      if (exchange.clientDisconnected !== undefined) throw exchange.clientDisconnected;
       const ready = exchange.readyToSend();
       if (ready !== undefined) await ready;
+      if (setting.chance.oneIn(2)) await this.#connect(exchange);
+      story.departures += 1;
+      attempt.departure = story.departures;
+      const begun = exchange.readyForFirstByte();
+      if (begun !== undefined) await begun;
       if (story.departed === 0) story.departedLine = line();
       story.departed += 1;
-      const stopped = exchange.aborted ?? exchange.left;
+      const stopped = exchange.aborted ?? exchange.clientDisconnected;
       if (stopped !== undefined) throw new UpstreamError('connect', stopped.message, { cause: stopped });
     } catch (error) {
       attempt.over = true;
+      story.lastFailed = attempt;
       throw error;
     }
     exchange.hasSent = true;
+    exchange.attemptSent = true;
     exchange.failure = undefined;
     oracle.hedges.departs(story);
     attempt.hasLeft = true;
     attempt.state = 'flying';
     return this.#dispatch(exchange, attempt, name);
+  }
+
+  /** A connection of its own: it takes a while, or fails, and nothing has left by then. */
+  #connect(exchange: LiveExchange): Promise<void> {
+    const { setting, life } = this.#options;
+    const { schedule, chance, vendors } = setting;
+    return new Promise((resolve, reject) => {
+      exchange.onAbort((cause) => reject(new UpstreamError('connect', cause.message, { cause })));
+      schedule.after(chance.delay(20), life, 'connect', () => {
+        exchange.onAbort(undefined);
+        if (chance.below(400) < vendors.troublePercent) reject(new UpstreamError('connect', 'connection refused'));
+        else resolve();
+      });
+    });
   }
 
   #dispatch(exchange: LiveExchange, attempt: Try, name: string): Promise<Answer> {
@@ -70,6 +95,7 @@ export class Wire {
       const fail = (error: Error) => {
         attempt.over = true;
         story.lastFailed = attempt;
+        exchange.attemptSent = false;
         exchange.onAbort(undefined);
         reject(error);
       };

@@ -1,5 +1,5 @@
 /** A simulated world of one seed: nodes, clients, vendors, faults; run for so many operations, brought to rest, and audited. */
-import type { Store } from '../../plugins/billing/store.ts';
+import type { Store } from '../../plugins/billing/ledger/store.ts';
 import { Arrivals, modelIds } from './arrivals.ts';
 import { Audit } from './audit.ts';
 import { CallerWorld } from './caller-world.ts';
@@ -97,10 +97,11 @@ class World {
       if (plan.grant !== undefined) this.#oracle.planGrants.set(id, plan.grant.amount);
     }
     this.#audit = new Audit(this.#oracle, this.#ledger);
-    this.#ledger.onEntry = (row, grant) => {
-      this.#oracle.entry(row, grant);
-      if (row.kind === 'LAPSE') this.#leases?.lapsed(row);
+    this.#ledger.onEntry = (entry, grant) => {
+      this.#oracle.entry(entry, grant);
+      if (entry.kind === 'EXPIRE') this.#leases?.expired(entry);
     };
+    this.#ledger.onSecondEnd = ({ id, kind }) => this.#violations.add('M3', id, `ended again, by ${kind}`);
     this.#leases = this.#profile.shared ? new LeaseOracle(this.#ledger, this.#oracle) : undefined;
     this.#oracle.shared = this.#leases;
     this.#oracle.hedges.rules = this.#profile.hedge;

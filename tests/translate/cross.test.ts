@@ -8,7 +8,7 @@ import { errorsIn200, keyRefusedBy400 } from '../helpers/relay-rules.ts';
 import { countedIn } from '../helpers/replay.ts';
 import { seededCuts } from '../helpers/vendor.ts';
 import { clients } from '../matrix/clients/index.ts';
-import { answerTo, errorTo } from './asking.ts';
+import { answerTo, errorTo } from './answer-of-recording.ts';
 import { differencesOf, isBeyond, isUnreadable, type Member } from './exceptions.ts';
 
 const answers = (family: Family) => recordings(family).filter(isAnswer);
@@ -85,8 +85,21 @@ async function check(recording: Recording, client: Family, isStream: boolean): P
   }
 }
 
+const originals = new Map<string, Promise<Understood | undefined>>();
+
+/** Read once for all clients that it is compared with. */
+function originalOf(recording: Recording): Promise<Understood | undefined> {
+  const name = `${recording.family}/${recording.name}`;
+  let original = originals.get(name);
+  if (original === undefined) {
+    original = readOriginal(recording);
+    originals.set(name, original);
+  }
+  return original;
+}
+
 /** What the vendor's own official clients read; undefined where the vendor departs so far that none of them can. */
-async function originalOf(recording: Recording): Promise<Understood | undefined> {
+async function readOriginal(recording: Recording): Promise<Understood | undefined> {
   const oracles = (recording.isStream ? streamOracles : wholeOracles)[recording.family];
   const departed = departures[recording.name]?.map(([name]) => name) ?? [];
   if (departed.includes('all')) return undefined;

@@ -1,6 +1,6 @@
 /** Random prompts of what two or more protocols have words for. */
 import fc from 'fast-check';
-import type { Part, Prompt, Tool, ToolCallPart, Turn } from '../../plugins/protocol-convert/canon.ts';
+import type { Part, Prompt, Tool, ToolCallPart, Turn } from '../../plugins/protocol-convert/canonical/prompt.ts';
 import { pdf, png } from '../matrix/scenarios.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 24 }).map((text) => `${text.replaceAll(/\s+/g, ' ')}w`);
@@ -20,7 +20,7 @@ const thought = fc.tuple(word, fc.uint8Array({ minLength: 6, maxLength: 30 })).m
   ([said, bytes]): Part => ({
     kind: 'reasoning',
     text: said,
-    keepsake: { maker: 'maker', value: Buffer.from(bytes).toString('base64') },
+    opaqueState: { maker: 'maker', value: Buffer.from(bytes).toString('base64') },
   }),
 );
 

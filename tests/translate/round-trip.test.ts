@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GatewayError } from '../../core/errors.ts';
-import type { Part, Prompt, Turn } from '../../plugins/protocol-convert/canon.ts';
-import type { EncodedRequest } from '../../plugins/protocol-convert/codec.ts';
-import { Losses } from '../../plugins/protocol-convert/losses.ts';
-import type { Protocol } from '../../plugins/protocol-convert/protocol.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { EncodedRequest } from '../../plugins/protocol-convert/canonical/codec.ts';
+import { DroppedParameters } from '../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import type { Part, Prompt, Turn } from '../../plugins/protocol-convert/canonical/prompt.ts';
 import { protocols } from '../../plugins/protocol-convert/protocols/index.ts';
+import type { Protocol } from '../../plugins/protocol-convert/relay/protocol.ts';
 import { targetFor } from '../plugins/protocol-convert/harness.ts';
 import { prompts } from './prompts.ts';
 
@@ -28,19 +28,19 @@ const settings = [
 type Named = (typeof settings)[number];
 
 interface Worded extends EncodedRequest {
-  readonly losses: Losses;
+  readonly losses: DroppedParameters;
 }
 
 /** The request in this protocol; undefined when a promise cannot be kept. `asker`: in whose words losses are told. */
 function worded(prompt: Prompt, to: Protocol, asker: Protocol): Worded | GatewayError {
-  const losses = new Losses(asker.codec.spelling);
+  const losses = new DroppedParameters(asker.codec.spelling);
   const target = targetFor(to.name, 'model');
   try {
     const encoded = to.codec.encodeRequest(prompt, {
       target,
       traits: {},
       maker: 'maker',
-      losses,
+      dropped: losses,
       stream: false,
       maxOutputTokens: undefined,
     });
@@ -53,10 +53,10 @@ function worded(prompt: Prompt, to: Protocol, asker: Protocol): Worded | Gateway
 }
 
 /** The request as that protocol's own endpoint reads it; generate-content tells the model in its path. */
-function reread({ body }: EncodedRequest, by: Protocol): { prompt: Prompt; losses: Losses } {
-  const losses = new Losses(by.codec.spelling);
+function reread({ body }: EncodedRequest, by: Protocol): { prompt: Prompt; losses: DroppedParameters } {
+  const losses = new DroppedParameters(by.codec.spelling);
   const prompt = by.codec.decodeRequest(JSON.parse(JSON.stringify(body)), {
-    losses,
+    dropped: losses,
     open: (text) => ({ maker: 'maker', value: text }),
   });
   return { prompt, losses };
@@ -96,7 +96,7 @@ function assertPromise(error: GatewayError, asked: Prompt, client: Protocol): vo
   assert.ok(names.includes(error.field), `${error.field} was asked for: ${error.message}`);
 }
 
-function assertSame(asked: Prompt, arrived: Prompt, { body, losses, way }: Worded): void {
+function assertSame(asked: Prompt, arrived: Prompt, { body, losses, responseMapping: way }: Worded): void {
   const added = assertSystem(asked, arrived);
   assert.deepEqual(spokenIn(arrived.turns), spokenIn(asked.turns), 'the turns');
   assert.deepEqual(arrived.tools.map(toolOf), asked.tools.map(toolOf), 'the tools');
@@ -170,12 +170,12 @@ function spokenIn(turns: readonly Turn[]): unknown[] {
 /** What its maker wants back goes out as it came, in its order; one protocol signs calls, another reasoning. */
 function assertKeepsakes({ turns }: Prompt, { body }: Worded): void {
   const parts = turns.flatMap((turn) => turn.parts);
-  const values = parts.flatMap((part) => ('keepsake' in part ? [JSON.stringify(part.keepsake?.value)] : []));
+  const values = parts.flatMap((part) => ('opaqueState' in part ? [JSON.stringify(part.opaqueState?.value)] : []));
   const text = JSON.stringify(body);
   let at = 0;
   for (const value of values) {
     at = text.indexOf(value, at) + value.length;
-    assert.ok(at >= value.length, 'the keepsakes');
+    assert.ok(at >= value.length, 'the opaque states');
   }
 }
 

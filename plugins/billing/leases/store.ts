@@ -1,66 +1,80 @@
-/** The statements on leases: take a slice, give all of them back, tell that this node lives, list and release. */
-import { type SQL, sql } from 'drizzle-orm';
-import { type Money, money } from '../../../core/money.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
-import { lockBalances, ShutOutError } from '../batch.ts';
-import { type PoolState, readPools } from '../funds.ts';
-import { lockedAt, lockedThrough } from '../pots.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../sql.ts';
-import type { Answer, Ask } from './slice.ts';
+/** SQL statements on leases: take shares, return all of them, heartbeat, list and release. */
+import { sql } from 'drizzle-orm';
+import type { Orm } from '../../common/domain/database.ts';
+import { type Money, money } from '../../common/domain/money.ts';
+import { lockedAt, lockedThrough } from '../grants/balances.ts';
+import { type PoolState, readPools } from '../grants/funds.ts';
+import { FencedError, lockBalances } from '../ledger/batch.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import type { Answer, LeaseRequest } from './share.ts';
 
-/** Who asks: a journal, and the run of it. */
+/** The requesting journal, and its run. */
 export interface Node {
   readonly journal: string;
   readonly owner: string;
 }
 
-/** What one statement asks for. */
+/** The requests of one statement. */
 export interface Round {
-  /** Counts a run's rounds and batches. A round that comes to run behind a later one, or behind a later run, changes nothing. */
+  /**
+   * Counts a run's rounds and batches. A round that executes after a later one, or after a later run, changes
+   * nothing.
+   */
   readonly number: number;
-  readonly asks: readonly Ask[];
+  readonly requests: readonly LeaseRequest[];
   readonly lastsMs: number;
-  /** The wall clock's time, which chooses the windows of accounts with grants that expire. */
+  /** Wall-clock time, which selects the windows of accounts with expiring grants. */
   readonly at: number;
 }
 
-/** An answer with what a purse must know beside its lease. */
+/** An answer with the account's funds beside its lease. */
 export interface Leased extends Answer {
   readonly pool: PoolState | undefined;
   readonly term: string | undefined;
-  /** How long the lease lasts from the moment at which it was asked for. */
+  /** The lease's duration from the time of the request. */
   readonly lastsMs: number;
 }
 
-/** What nodes ask of the leases that they share. Each call is one transaction, or one for each account. */
-export interface Leases {
-  /** Takes, renews or gives back slices. */
-  take(node: Node, round: Round): Promise<Map<string, Leased>>;
-  /** Gives back all that the node has. Only when its journal is in the ledger to the last row. */
-  giveAllBack(node: Node): Promise<void>;
-  /** The accounts of which the node has a lease, as the database knows. */
-  accountsOf(node: Node): Promise<string[]>;
-  /** Tells that the node lives (or, with `false`, that it has left), so that slices are cut for as many as there are. */
-  tellAlive(node: Node, lives: boolean): Promise<void>;
-  /** Other processes that live. */
-  countOthers(journal: string): Promise<number>;
-  /** What nodes may spend of the account without asking, and as much of that as those have that live. */
-  leasedOf(accountId: string): Promise<{ readonly leased: Money; readonly byLiving: Money }>;
+/** What processes have leased of an account. */
+export interface LeasedMoney {
+  readonly leased: Money;
+  /** The part that live processes can return: their calls do not hold it. */
+  readonly byLiving: Money;
+  /** The part that calls hold. */
+  readonly open: Money;
 }
 
-/** The leases in a database that speaks SQL. */
+/** Operations of nodes on shared leases. Each call is one transaction, or one per account. */
+export interface Leases {
+  /** Takes, renews or returns shares. */
+  take(node: Node, round: Round): Promise<Map<string, Leased>>;
+  /** Returns everything the node has. Only when all of its journal is applied. */
+  returnAll(node: Node): Promise<void>;
+  /** The accounts of which the node has a lease, according to the database. */
+  accountsOf(node: Node): Promise<string[]>;
+  /**
+   * Records that the node lives (or, with `false`, that it has left), so that shares are cut for the right number
+   * of nodes.
+   */
+  heartbeat(node: Node, lives: boolean): Promise<void>;
+  /** The number of other live processes. */
+  countOthers(journal: string): Promise<number>;
+  leasedOf(accountId: string): Promise<LeasedMoney>;
+}
+
+/** Leases in SQL. */
 export function sqlLeases(orm: Orm, schema: string): Leases {
   return {
-    take: (node, round) => takeSlices(orm, schema, node, round),
-    giveAllBack: (node) => giveAllBack(orm, schema, node),
+    take: (node, round) => takeShares(orm, schema, node, round),
+    returnAll: (node) => giveAllBack(orm, schema, node),
     accountsOf: (node) => accountsOf(orm, schema, node),
-    tellAlive: (node, lives) => tellAlive(orm, schema, node, lives),
+    heartbeat: (node, lives) => heartbeat(orm, schema, node, lives),
     countOthers: (journal) => countOthers(orm, schema, journal),
     leasedOf: (accountId) => leasedOf(orm, schema, accountId),
   };
 }
 
-interface SliceRow {
+interface LeaseShareRow {
   readonly account_id: string;
   readonly owned: boolean;
   readonly amount: string | null;
@@ -72,36 +86,38 @@ interface SliceRow {
   readonly term: string | null;
 }
 
-/** One statement for all accounts that have no grants which expire. */
-async function takeSlices(orm: Orm, schema: string, node: Node, round: Round): Promise<Map<string, Leased>> {
-  const { asks, lastsMs } = round;
+/** One statement for all accounts without expiring grants. */
+async function takeShares(orm: Orm, schema: string, node: Node, round: Round): Promise<Map<string, Leased>> {
+  const { requests, lastsMs } = round;
   const answers = new Map<string, Leased>();
-  for (const row of await askAll(orm, schema, node, round, undefined)) {
+  for (const row of await requestAll(orm, schema, node, round, undefined)) {
     const answer = row.amount === null ? undefined : answerOf(row);
     const term = row.term ?? undefined;
     if (answer !== undefined) answers.set(row.account_id, { ...answer, term, pool: undefined, lastsMs });
   }
-  for (const ask of asks) {
-    if (!answers.has(ask.accountId)) answers.set(ask.accountId, await takePooled(orm, schema, node, ask, round));
+  for (const request of requests) {
+    if (!answers.has(request.accountId))
+      answers.set(request.accountId, await takePooled(orm, schema, node, request, round));
   }
   return answers;
 }
 
-/** The same for an account with grants that expire. */
-function takePooled(orm: Orm, schema: string, node: Node, ask: Ask, round: Round): Promise<Leased> {
+/** The same for an account with expiring grants. */
+function takePooled(orm: Orm, schema: string, node: Node, request: LeaseRequest, round: Round): Promise<Leased> {
   return orm.transaction(async (transaction) => {
-    await lockBalances(transaction, schema, [ask.accountId]);
-    const pool = (await readPools(transaction, schema, [ask.accountId], [round.at])).get(ask.accountId);
-    return takeWithin(pool, ask.need, round, async (locked, lastsMs) => {
-      const [row] = await askAll(transaction, schema, node, { ...round, asks: [ask], lastsMs }, locked);
+    await lockBalances(transaction, schema, [request.accountId]);
+    const pool = (await readPools(transaction, schema, [request.accountId], [round.at])).get(request.accountId);
+    return takeWithin(pool, request.need, round, async (locked, lastsMs) => {
+      const [row] = await requestAll(transaction, schema, node, { ...round, requests: [request], lastsMs }, locked);
       return { ...answerOf(row!), term: row!.term ?? undefined, pool, lastsMs };
     });
   });
 }
 
 /**
- * A lease must hold as long as it lasts, so it is cut from the least that is free until then; only where that is too little
- * for a call it ends with the next window or grant. `take` takes it with so much of the balance locked, for so long.
+ * A lease must stay valid for its duration, so it is cut from the least that is free until then; only where that is
+ * too little for a call does it end with the next window or grant. `take` takes it with this much of the balance
+ * locked, for this long.
  */
 export async function takeWithin(
   pool: PoolState | undefined,
@@ -109,28 +125,28 @@ export async function takeWithin(
   { lastsMs, at }: Round,
   take: (locked: Money, lastsMs: number) => Promise<Leased>,
 ): Promise<Leased> {
-  const { pots, spent } = pool ?? { pots: [], spent: new Map() };
-  const whole = await take(lockedThrough(pots, spent, at, at + lastsMs), lastsMs);
-  const { locked, end } = lockedAt(pots, spent, at);
+  const { grants: grantBalances, spent } = pool ?? { grants: [], spent: new Map() };
+  const whole = await take(lockedThrough(grantBalances, spent, at, at + lastsMs), lastsMs);
+  const { locked, end } = lockedAt(grantBalances, spent, at);
   if (end >= at + lastsMs || whole.allowed >= need) return whole;
   return take(locked, end - at);
 }
 
-async function askAll(
+async function requestAll(
   runner: Runner,
   schema: string,
   { journal, owner }: Node,
-  { number, asks, lastsMs }: Round,
+  { number, requests, lastsMs }: Round,
   locked: Money | undefined,
-): Promise<SliceRow[]> {
-  const given = asks.map(({ accountId, pending, keep, need, smallest, wish }) => {
-    const digits = { pending, keep, need, smallest, wish, locked: locked ?? null };
+): Promise<LeaseShareRow[]> {
+  const given = requests.map(({ accountId, pending, keep, need, smallest, target }) => {
+    const digits = { pending, keep, need, smallest, wish: target, locked: locked ?? null };
     const texts = Object.entries(digits).map(([name, amount]) => [name, amount === null ? null : amount.toString()]);
     return { account: accountId, ...Object.fromEntries(texts) };
   });
-  const rows = await rowsOf<SliceRow>(
+  const rows = await rowsOf<LeaseShareRow>(
     runner,
-    // In the accounts' order, as batches lock them.
+    // In account order, the order in which batches lock them.
     sql`select account_id, owned, amount::text as amount, allowed::text as allowed, rest::text as rest,
           elsewhere::text as elsewhere, held::text as held, nodes::text as nodes, term
         from (select * from json_to_recordset(${jsonOf(given)}) as given
@@ -139,11 +155,11 @@ async function askAll(
           lateral ${tablesOf(schema)('take_slice')}(${journal}::text, ${owner}::text, ${number}::bigint, account_id, asks.pending, asks.keep,
             asks.need, asks.smallest, asks.wish, asks.locked, ${Math.floor(lastsMs)}::bigint)`,
   );
-  if (rows.some(({ owned }) => !owned)) throw new ShutOutError(`journal ${journal} now belongs to another process`);
+  if (rows.some(({ owned }) => !owned)) throw new FencedError(`journal ${journal} now belongs to another process`);
   return rows;
 }
 
-function answerOf({ amount, allowed, rest, elsewhere, held, nodes }: SliceRow): Answer {
+function answerOf({ amount, allowed, rest, elsewhere, held, nodes }: LeaseShareRow): Answer {
   const read = (digits: string | null) => money(BigInt(digits ?? '0'));
   return {
     amount: read(amount),
@@ -171,7 +187,7 @@ async function accountsOf(orm: Orm, schema: string, { journal }: Node): Promise<
   return rows.map(({ account_id: accountId }) => accountId);
 }
 
-async function tellAlive(orm: Orm, schema: string, { journal, owner }: Node, lives: boolean): Promise<void> {
+async function heartbeat(orm: Orm, schema: string, { journal, owner }: Node, lives: boolean): Promise<void> {
   const at = lives ? sql`clock_timestamp()` : sql`'-infinity'::timestamptz`;
   await orm.execute(
     sql`update ${tablesOf(schema)('journal_cursor')} set updated_at = ${at} where journal = ${journal} and owner = ${owner}`,
@@ -187,29 +203,24 @@ async function countOthers(orm: Orm, schema: string, journal: string): Promise<n
   return row!.count;
 }
 
-/** What nodes hold of an account, in whose lock the transaction is or whose answer may be old in a moment. */
-export async function leasedOf(
-  runner: Runner,
-  schema: string,
-  accountId: string,
-): Promise<{ leased: Money; byLiving: Money }> {
-  const [row] = await rowsOf<{ leased: string; living: string }>(
+/** The leases of an account. Without the account's lock the answer may be outdated at once. */
+export async function leasedOf(runner: Runner, schema: string, accountId: string): Promise<LeasedMoney> {
+  const [row] = await rowsOf<{ leased: string; living: string; open: string }>(
     runner,
-    sql`select ${leased(sql`true`)} as leased, ${leased(sql`expires_at > clock_timestamp()`)} as living
+    sql`select coalesce(sum(greatest(amount, 0)), 0)::text as leased,
+          coalesce(sum(greatest(amount - open, 0)) filter (where expires_at > clock_timestamp()), 0)::text as living,
+          coalesce(sum(greatest(least(amount, open), 0)), 0)::text as open
         from ${tablesOf(schema)('leases')} where account_id = ${accountId}`,
   );
-  return { leased: money(BigInt(row!.leased)), byLiving: money(BigInt(row!.living)) };
-}
-
-function leased(which: SQL): SQL {
-  return sql`coalesce(sum(greatest(amount, 0)) filter (where ${which}), 0)::text`;
+  const { leased, living, open } = row!;
+  return { leased: money(BigInt(leased)), byLiving: money(BigInt(living)), open: money(BigInt(open)) };
 }
 
 export interface NodeView {
   readonly node: string;
   readonly accounts: number;
   readonly amount: Money;
-  /** Its lease of all that ends last, ISO; and whether that is past. */
+  /** The latest expiry of its leases, ISO; and whether that is past. */
   readonly expiresAt: string;
   readonly expired: boolean;
   readonly seenAt: string;
@@ -231,7 +242,7 @@ export async function listNodes(orm: Orm, schema: string): Promise<NodeView[]> {
   return rows.map((row) => ({ ...row, amount: money(BigInt(row.amount)) }));
 }
 
-/** Gives back the leases of a node that will not return, unless one of them still runs. Resolves with how many there were. */
+/** Returns the leases of a node that will not return, unless one of them is unexpired. Resolves with their count. */
 export async function releaseNode(orm: Orm, schema: string, node: string): Promise<number> {
   const leases = tablesOf(schema)('leases');
   const rows = await rowsOf(

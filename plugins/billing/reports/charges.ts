@@ -1,14 +1,14 @@
-/** Charged requests: what each has cost, by which sum, what of it was given back, and which attempts it took. */
+/** Charged requests: cost, formula, refunds and attempts of each. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { AttemptView, ChargeFilter, ChargeView, Page, PageAsk } from '../../../core/desk.ts';
-import { formulaOf } from '../../../core/formula.ts';
-import { formatUsd, type Money, money } from '../../../core/money.ts';
-import { cursorIn, instantText, pageOf, rowsFor, uuidForm } from '../../../core/paging.ts';
-import type { Usage } from '../../../core/usage.ts';
-import type { Attempt } from '../../../core/vocabulary.ts';
-import { millisecondsOf } from '../funds.ts';
-import { decodePrice, type PriceTexts } from '../records.ts';
-import { type Runner, rowsOf, tablesOf } from '../sql.ts';
+import type { AttemptView, ChargeFilter, ChargeView } from '../../common/domain/admin/ledger.ts';
+import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
+import { formulaOf } from '../../common/domain/formula.ts';
+import { formatUsd, type Money, money } from '../../common/domain/money.ts';
+import type { Usage } from '../../common/domain/usage.ts';
+import { cursorIn, instantText, pageOf, rowsFor, uuidForm } from '../../common/kit/paging.ts';
+import { millisecondsOf } from '../grants/funds.ts';
+import { type AttemptNote, decodePrice, type PriceTexts } from '../journal/records.ts';
+import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
 
 interface ChargeRow {
   readonly request_id: string;
@@ -26,8 +26,9 @@ interface ChargeRow {
   readonly price_version: string;
   readonly tier: string | null;
   readonly held: string;
-  /** What its ledger row says of the sum. */
-  readonly detail: { readonly price?: PriceTexts; readonly reason?: string } | null;
+  readonly price: PriceTexts | null;
+  readonly reason: string | null;
+  readonly attempts: readonly AttemptNote[];
 }
 
 /** Newest first. */
@@ -35,23 +36,23 @@ export async function chargePage(
   runner: Runner,
   schema: string,
   filter: ChargeFilter,
-  page: PageAsk,
+  page: PageRequest,
 ): Promise<Page<ChargeView>> {
   const limit = rowsFor(page);
   const after = cursorIn(page, uuidForm);
-  const usage = tablesOf(schema)('usage');
+  const calls = tablesOf(schema)('calls');
   const behind =
     after === undefined
       ? sql``
-      : sql`and (created_at, request_id) < (select created_at, request_id from ${usage} where request_id = ${after}::uuid)`;
+      : sql`and (created_at, id) < (select created_at, id from ${calls} where id = ${after}::uuid)`;
   const chosen = sql`
-    select * from ${usage} as usage where ${conditionOf(filter)} ${behind}
-    order by created_at desc, request_id desc limit ${limit}::int`;
+    select * from ${calls} as calls where ${conditionOf(filter)} ${behind}
+    order by created_at desc, id desc limit ${limit}::int`;
   const rows = await readCharges(runner, schema, chosen);
   return pageOf(rows, page, (row) => row.request_id, viewOf);
 }
 
-/** undefined: no request of this id was charged, or not to this account. */
+/** Undefined: no request with this id was charged, or not to this account. */
 export async function findCharge(
   runner: Runner,
   schema: string,
@@ -60,20 +61,21 @@ export async function findCharge(
 ): Promise<(ChargeView & { readonly attempts: readonly AttemptView[] }) | undefined> {
   if (!uuidForm.test(requestId)) return undefined;
   const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
-  const usage = tablesOf(schema)('usage');
-  const chosen = sql`select * from ${usage} as usage where request_id = ${requestId}::uuid ${owned}`;
+  const calls = tablesOf(schema)('calls');
+  const chosen = sql`select * from ${calls} as calls where id = ${requestId}::uuid and settled ${owned}`;
   const [row] = await readCharges(runner, schema, chosen);
-  return row && { ...viewOf(row), attempts: await readAttempts(runner, schema, requestId) };
+  return row && { ...viewOf(row), attempts: row.attempts.map(attemptOf) };
 }
 
-/** What a filter says of a row of `usage`. */
-export function conditionOf({ from, until, accountId, keyId, model }: ChargeFilter): SQL {
+/** The filter as a condition on rows of `calls`: those that were charged. */
+export function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
   const conditions = [
-    sql`created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`,
+    sql`settled and created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`,
   ];
   if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
   if (keyId !== undefined) conditions.push(sql`key_id = ${keyId}`);
   if (model !== undefined) conditions.push(sql`model = ${model}`);
+  if (provider !== undefined) conditions.push(sql`provider = ${provider}`);
   return sql.join(conditions, sql` and `);
 }
 
@@ -81,14 +83,11 @@ function readCharges(runner: Runner, schema: string, chosen: SQL): Promise<Charg
   const table = tablesOf(schema);
   return rowsOf<ChargeRow>(
     runner,
-    sql`select request_id::text as request_id, account_id, key_id, model, provider,
-          ${millisecondsOf(sql`usage.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
-          (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds
-            where refunds.request_id = usage.request_id) as refunded,
-          classes, estimated, ratio, price_version, tier, held::text as held,
-          (select detail from ${table('ledger')} as ledger
-            where ledger.request_id = usage.request_id and kind = 'SETTLE' and part = 0) as detail
-        from (${chosen}) as usage order by usage.created_at desc, usage.request_id desc`,
+    sql`select id::text as request_id, account_id, key_id, model, provider,
+          ${millisecondsOf(sql`calls.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
+          (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds where refunds.request_id = calls.id) as refunded,
+          classes, estimated, ratio, price, price_version, tier, held::text as held, reason, attempts
+        from (${chosen}) as calls order by calls.created_at desc, calls.id desc`,
   );
 }
 
@@ -113,44 +112,16 @@ function viewOf(row: ChargeRow): ChargeView {
   };
 }
 
-/** A charge that would have been absurd is what was held: no sum comes to that. */
-function sumOf({ classes, ratio, detail, held }: ChargeRow): string {
-  if (detail?.reason === 'absurd') return `what was set aside: ${formatUsd(amountOf(held))}`;
-  return detail?.price === undefined ? '' : formulaOf(classes, decodePrice(detail.price), ratio);
+/** A charge that would have been absurd is limited to the hold: it has no formula. */
+function sumOf({ classes, ratio, price, reason, held }: ChargeRow): string {
+  if (reason === 'absurd') return `what was set aside: ${formatUsd(amountOf(held))}`;
+  return price === null ? '' : formulaOf(classes, decodePrice(price), ratio);
 }
 
-interface AttemptRow {
-  readonly number: number;
-  readonly provider: string;
-  readonly model: string;
-  readonly credential: string;
-  readonly protocol: string;
-  readonly result: Attempt['result'];
-  readonly status: number | null;
-  readonly duration_ms: string | null;
-  readonly error: string | null;
-  readonly started_at: string;
-  readonly borne_by: 'client' | 'operator' | null;
-  readonly absorbed: string;
-}
-
-async function readAttempts(runner: Runner, schema: string, requestId: string): Promise<AttemptView[]> {
-  const rows = await rowsOf<AttemptRow>(
-    runner,
-    sql`select number::int as number, provider, model, credential, protocol, result, status::int as status,
-          duration_ms::text as duration_ms, error, ${millisecondsOf(sql`started_at`)} as started_at, borne_by,
-          absorbed::text as absorbed
-        from ${tablesOf(schema)('attempts')} as attempts where request_id = ${requestId}::uuid order by attempts.number`,
-  );
-  return rows.map(({ started_at: startedAt, duration_ms: durationMs, borne_by: borneBy, ...row }) => ({
-    ...row,
-    startedAt: Number.parseInt(startedAt, 10),
-    status: row.status ?? undefined,
-    durationMs: durationMs === null ? undefined : Number.parseInt(durationMs, 10),
-    error: row.error ?? undefined,
-    borneBy: borneBy ?? undefined,
-    absorbed: amountOf(row.absorbed),
-  }));
+function attemptOf({ number, provider, model, credential, protocol, ...rest }: AttemptNote): AttemptView {
+  const { result, status, durationMs, error, startedAt, bearer: borneBy, absorbed = '0' } = rest;
+  const sentTo = { number, provider, model, credential, protocol };
+  return { ...sentTo, result, status, durationMs, error, startedAt, borneBy, absorbed: amountOf(absorbed) };
 }
 
 function amountOf(digits: string): Money {

@@ -1,19 +1,26 @@
-/** The ledger as people read it, newest first: what moved money, unless they ask for other kinds. */
+/** Statements: the ledger's rows, newest first, each with its change and the balance after it. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { LedgerRow, MoneyDesk } from '../../../core/desk.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { money } from '../../../core/money.ts';
-import { cursorIn, instantText, pageOf, rowsFor } from '../../../core/paging.ts';
-import { millisecondsOf } from '../funds.ts';
-import { jsonOf, type Runner, rowsOf, tablesOf } from '../sql.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { LedgerQueries, LedgerRow } from '../../common/domain/admin/ledger.ts';
+import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
+import { money } from '../../common/domain/money.ts';
+import { cursorIn, instantText, pageOf, rowsFor } from '../../common/kit/paging.ts';
+import { millisecondsOf } from '../grants/funds.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
 
-/** Rows of no call: few beside those of calls, and with indices of their own. */
-const entryKinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'LAPSE'];
-/** The ends of calls that cost something. Setting aside and giving back (HOLD, EXTEND, VOID) is shown to who asks for it. */
-const shownKinds = [...entryKinds, 'SETTLE', 'EXPIRE'];
-const knownKinds: ReadonlySet<string> = new Set([...shownKinds, 'HOLD', 'EXTEND', 'VOID']);
+/** Rows outside of calls: few, with indices of their own. */
+const entryKinds = ['CREDIT', 'DEBIT', 'PURCHASE', 'REFUND', 'PAYOUT', 'EXPIRE'];
+const knownKinds: ReadonlySet<string> = new Set([...entryKinds, 'CHARGE']);
 
-const seqForm = /^[1-9]\d{0,17}$/;
+const mostPageRows = 500;
+
+/** The row that the page before ended with. */
+const cursorForm = /^[1-9]\d{0,17}$/;
+
+/** A row of the statement with the stored values that its formula is made of. */
+export interface StatementRow extends LedgerRow {
+  readonly detail: Readonly<Record<string, unknown>>;
+}
 
 interface Row {
   readonly seq: string;
@@ -21,36 +28,65 @@ interface Row {
   readonly kind: string;
   readonly request_id: string | null;
   readonly reference: string | null;
-  readonly reason: string | null;
-  readonly amount: string;
-  readonly held: string;
+  readonly detail: Record<string, unknown>;
+  readonly change: string;
   readonly balance_after: string;
   readonly at: string;
 }
+
+type Filter = Parameters<LedgerQueries['ledger']>[1];
 
 export async function ledgerPage(
   runner: Runner,
   schema: string,
   accountId: string | undefined,
-  filter: Parameters<MoneyDesk['ledger']>[1],
-  page: Parameters<MoneyDesk['ledger']>[2],
-): ReturnType<MoneyDesk['ledger']> {
+  filter: Filter,
+  page: PageRequest,
+): Promise<Page<StatementRow>> {
   const limit = rowsFor(page);
-  const after = cursorIn(page, seqForm);
-  const conditions = [kindsIn(filter.kinds ?? shownKinds)];
-  if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
-  if (filter.from !== undefined) conditions.push(sql`created_at >= ${instantText(filter.from)}::timestamptz`);
-  if (filter.until !== undefined) conditions.push(sql`created_at < ${instantText(filter.until)}::timestamptz`);
-  if (after !== undefined) conditions.push(sql`ledger.seq < ${after}::bigint`);
+  const conditions = conditionsOf(accountId, filter, cursorIn(page, cursorForm));
+  const table = tablesOf(schema);
   const rows = await rowsOf<Row>(
     runner,
-    sql`select seq::text as seq, account_id, kind, request_id::text as request_id,
-          coalesce(reference, detail->>'reference') as reference, detail->>'reason' as reason, amount::text as amount,
-          held::text as held, balance_after::text as balance_after, ${millisecondsOf(sql`created_at`)} as at
-        from ${tablesOf(schema)('ledger')} as ledger where ${sql.join(conditions, sql` and `)}
-        order by ledger.seq desc limit ${limit}::int`,
+    sql`select shown.seq::text as seq, shown.account_id, kind, request_id::text as request_id,
+          coalesce(reference, detail->>'reference') as reference,
+          case when request_id is null then detail else jsonb_strip_nulls(jsonb_build_object('model', model, 'usage', classes,
+            'estimated', estimated, 'reason', reason, 'price', price, 'ratio', ratio, 'price_version', price_version,
+            'tier', tier, 'plan', plan)) end as detail,
+          amount::text as change, balance_after::text as balance_after, ${millisecondsOf(sql`shown.created_at`)} as at
+        from (select * from ${table('ledger')} as ledger where ${sql.join(conditions, sql` and `)}
+          order by ledger.seq desc limit ${limit}::int) as shown
+        left join ${table('calls')} as calls on calls.id = shown.request_id
+        order by shown.seq desc`,
   );
-  return pageOf(rows, page, ({ seq }) => seq, viewOf);
+  return pageOf(rows, page, (row) => row.seq, viewOf);
+}
+
+/** The account's last movements, newest first. */
+export async function statementOf(
+  runner: Runner,
+  schema: string,
+  accountId: string,
+  most: number,
+): Promise<StatementRow[]> {
+  const found: StatementRow[] = [];
+  for (let after: string | undefined; ; ) {
+    const limit = Math.min(most - found.length, mostPageRows);
+    const { rows, next } = await ledgerPage(runner, schema, accountId, {}, { limit, after });
+    found.push(...rows);
+    if (next === undefined || found.length >= most) return found;
+    after = next;
+  }
+}
+
+function conditionsOf(accountId: string | undefined, { kinds, from, until }: Filter, after: string | undefined): SQL[] {
+  const conditions = [sql`amount <> 0`];
+  if (kinds !== undefined) conditions.push(kindsIn(kinds));
+  if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
+  if (from !== undefined) conditions.push(sql`created_at >= ${instantText(from)}::timestamptz`);
+  if (until !== undefined) conditions.push(sql`created_at < ${instantText(until)}::timestamptz`);
+  if (after !== undefined) conditions.push(sql`ledger.seq < ${after}::bigint`);
+  return conditions;
 }
 
 function kindsIn(kinds: readonly string[]): SQL {
@@ -61,17 +97,18 @@ function kindsIn(kinds: readonly string[]): SQL {
   return kinds.every((kind) => entryKinds.includes(kind)) ? sql`request_id is null and ${chosen}` : chosen;
 }
 
-function viewOf(row: Row): LedgerRow {
+function viewOf(row: Row): StatementRow {
+  const reason = row.detail['reason'];
   return {
     seq: row.seq,
     accountId: row.account_id,
     kind: row.kind,
     requestId: row.request_id ?? undefined,
     reference: row.reference ?? undefined,
-    reason: row.reason ?? undefined,
-    amount: money(BigInt(row.amount)),
-    held: money(BigInt(row.held)),
+    reason: typeof reason === 'string' ? reason : undefined,
+    change: money(BigInt(row.change)),
     balanceAfter: money(BigInt(row.balance_after)),
     at: Number.parseInt(row.at, 10),
+    detail: row.detail,
   };
 }

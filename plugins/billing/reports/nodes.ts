@@ -1,21 +1,21 @@
-/** The processes that keep journals of this database: version, when each began and was seen last, leases, what its journal still owes. */
+/** The nodes with journals of this database: version, start, last heartbeat, leases, pending rows. */
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
-import type { NodeView } from '../../../core/desk.ts';
-import { money } from '../../../core/money.ts';
-import { millisecondsOf } from '../funds.ts';
-import type { Files } from '../segments.ts';
-import { type Runner, rowsOf, tablesOf } from '../sql.ts';
+import type { NodeView } from '../../common/domain/admin/ledger.ts';
+import { money } from '../../common/domain/money.ts';
+import { millisecondsOf } from '../grants/funds.ts';
+import type { Files } from '../journal/segments.ts';
+import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
 
-/** Nodes that are told at most, and for how long one is told that has gone without leases. */
+/** The most nodes listed, and how long a node without leases stays listed after its last heartbeat. */
 const listed = 100;
-const goneMs = 24 * 3_600_000;
+const listedMs = 24 * 3_600_000;
 
-/** What this process knows of itself. */
+/** This process's own values. */
 export interface Self {
   readonly files: Files;
   readonly directory: string;
-  /** Rows that its ledger does not have; undefined while it does not serve. */
+  /** Rows that the ledger does not have; undefined while it does not serve. */
   readonly pending: number | undefined;
   /** Wall-clock milliseconds. */
   readonly at: number;
@@ -30,7 +30,7 @@ interface Row {
   readonly leased: string;
 }
 
-/** This process first, then by when they were seen. A process that left in good order is told no longer. */
+/** This process first, then the others by last heartbeat. A process that stopped in good order is not listed. */
 export async function listNodes(runner: Runner, schema: string, self: Self): Promise<NodeView[]> {
   const table = tablesOf(schema);
   const own = self.pending === undefined ? '' : nameOf(self);
@@ -43,7 +43,7 @@ export async function listNodes(runner: Runner, schema: string, self: Self): Pro
           select node, count(*) as leases, sum(greatest(amount, 0)) as leased from ${table('leases')} group by node
         ) as held on held.node = cursors.journal
         where journal = ${own} or held.leases > 0
-          or updated_at > now() - ${goneMs}::bigint * interval '1 millisecond'
+          or updated_at > now() - ${listedMs}::bigint * interval '1 millisecond'
         order by journal = ${own} desc, updated_at desc, journal limit ${listed}::int`,
   );
   return rows.map(({ name, version, seen_at: seenAt, started_at: startedAt, leases, leased }) => {
@@ -61,7 +61,7 @@ export async function listNodes(runner: Runner, schema: string, self: Self): Pro
   });
 }
 
-/** The journal's name stands beside it for as long as a process serves from it. */
+/** The journal's name is stored beside it while a process serves from it. */
 function nameOf({ files, directory }: Self): string {
   return files.read(join(directory, 'name')).toString('utf8').trim();
 }

@@ -1,7 +1,8 @@
-/** What everybody is told of a model of the catalogue, whoever asks. */
+/** What all roles see of a model in the catalogue. */
+
 import { z } from '@hono/zod-openapi';
-import type { PricedModel } from '../../../core/desk.ts';
-import type { Model } from '../../../core/vocabulary.ts';
+import type { PricedModel } from '../../common/domain/admin/prices.ts';
+import type { Model } from '../../common/domain/models.ts';
 
 export const catalogueEntry = z.object({
   id: z.string(),
@@ -13,7 +14,7 @@ export const catalogueEntry = z.object({
   modalities: z.array(z.string()),
 });
 
-export function tellEntry(
+export function entryJson(
   { id, ownedBy, displayName, kind, contextTokens, maxOutputTokens }: Model | PricedModel,
   modalities: readonly string[],
 ): z.infer<typeof catalogueEntry> {

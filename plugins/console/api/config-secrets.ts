@@ -1,7 +1,8 @@
-/** A gateway file for eyes that must not see secrets: values of telling names are masked, names of variables stay. Pure. */
+/** Masks the secrets of a gateway file: values under names such as `key` or `password`; names of variables stay. Pure. */
 
-const telling = /^(\s*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|database|redis)["']?\s*:\s*)(.*)$/i;
-/** `key: …` inside braces, and items of a list below a telling name. */
+const secretNames =
+  /^(\s*(?:- )?["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?|database|redis)["']?\s*:\s*)(.*)$/i;
+/** `key: …` inside braces, and items of a list below such a name. */
 const inFlow = /((?:^|[{,]\s*)["']?[\w-]*(?:keys?|secrets?|passwords?|pass|tokens?)["']?\s*:\s*)([^,}{\s[][^,}]*)/gi;
 const harmless = /^(?:\s*|embedded|memory|\$\{[A-Z_][A-Z0-9_]*(?::-)?\}|["']{2})\s*(?:#.*)?$/;
 const credentials = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]+:)[^\s@]+@/gi;
@@ -16,7 +17,7 @@ export function withoutSecrets(text: string): string {
       if (below !== undefined && item !== null && indent >= below)
         return harmless.test(item[2]!) ? line : `${item[1]}"***"`;
       if (line.trim() !== '') below = undefined;
-      const found = telling.exec(line);
+      const found = secretNames.exec(line);
       if (found === null) return masked(line);
       const [, name, value] = found as unknown as [string, string, string];
       if (value.trim() === '' || /^\s*[|>]/.test(value)) below = indent;

@@ -1,20 +1,20 @@
 /** Rows as CSV (RFC 4180), page by page, safe to open in a spreadsheet. */
-import type { PageAsk } from '../../../core/desk.ts';
+import type { PageRequest } from '../../common/domain/admin/pages.ts';
 
-/** A spreadsheet would run cells that begin so: https://owasp.org/www-community/attacks/CSV_Injection */
+/** Spreadsheets run cells that begin with these characters: https://owasp.org/www-community/attacks/CSV_Injection */
 const runs = /^[=+\-@\t\r]/;
 const plainNumber = /^-?\d+(\.\d+)?$/;
 const mostRows = 100_000;
 const pageRows = 500;
 
-export function csvCell(value: unknown): string {
+function csvCell(value: unknown): string {
   if (value === null || value === undefined) return '';
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
   const safe = runs.test(text) && !plainNumber.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-type PageOf<Row> = (page: PageAsk) => Promise<{ readonly rows: readonly Row[]; readonly next: string | null }>;
+type PageOf<Row> = (page: PageRequest) => Promise<{ readonly rows: readonly Row[]; readonly next: string | null }>;
 
 /** Streams every page, up to 100,000 rows. */
 export function csvAnswer<Row extends object>(
@@ -46,11 +46,11 @@ export function csvAnswer<Row extends object>(
 async function* csvLines<Row extends object>(columns: readonly (keyof Row & string)[], pageOf: PageOf<Row>) {
   yield `${columns.join(',')}\r\n`;
   let after: string | undefined;
-  for (let told = 0; told < mostRows; ) {
+  for (let sent = 0; sent < mostRows; ) {
     const { rows, next } = await pageOf({ limit: pageRows, after });
     if (rows.length > 0)
       yield rows.map((row) => `${columns.map((column) => csvCell(row[column])).join(',')}\r\n`).join('');
-    told += rows.length;
+    sent += rows.length;
     if (next === null) return;
     after = next;
   }

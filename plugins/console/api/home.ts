@@ -1,17 +1,22 @@
 /** A client's first page: balance and what fills it, what was spent, what went wrong last. */
-import { createRoute, z } from '@hono/zod-openapi';
-import type { PoolView } from '../../../core/pool.ts';
-import { moneyDesk, pool, requestDesk } from '../desks.ts';
-import { requestRow, tellRequest } from './request-rows.ts';
-import { type Console, ownAccount, router } from './router.ts';
-import { spendByBucket, spendSum } from './spend.ts';
-import { answers, dayMs, instant, iso, isoOrNull, usd, usdOrNull, usdText } from './words.ts';
+
+import { z } from '@hono/zod-openapi';
+import type { RequestFilter } from '../../common/domain/admin/requests.ts';
+import type { PoolView } from '../../common/domain/ledger.ts';
+import { money } from '../../common/domain/money.ts';
+import { ledgerQueries, pool, requestQueries } from '../services.ts';
+import { bucketsOf, requestFilter, requestJson, requestRow } from './request-rows.ts';
+import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
+import { answers, instant, iso, isoOrNull, usd, usdText } from './schemas.ts';
+import { spendBetween, spendOf } from './spend.ts';
+import { spanOfDays, usualZone, zoneQuery } from './time-zone.ts';
 
 export const poolAnswer = z
   .object({
-    balance: usd,
+    balance: usd.describe('What the movements of the ledger come to.'),
     spendable: usd.describe('What a call may spend now.'),
-    held: usd.describe('Set aside for running calls.'),
+    held: usd.describe('The part of the balance that is set aside for running calls.'),
     grants: z.array(
       z.object({
         id: z.string(),
@@ -36,10 +41,16 @@ export const poolAnswer = z
   })
   .openapi('Pool');
 
-export function tellPool(view: PoolView): z.infer<typeof poolAnswer> {
+/** What an account has, with what is set aside for running calls. */
+export async function balanceOf(services: ConsoleServices, accountId: string): Promise<string> {
+  const { balance, held } = await need(services, pool).view(accountId);
+  return usdText(money(balance + held));
+}
+
+export function poolJson(view: PoolView): z.infer<typeof poolAnswer> {
   const { term } = view;
   return {
-    balance: usdText(view.balance),
+    balance: usdText(money(view.balance + view.held)),
     spendable: usdText(view.spendable),
     held: usdText(view.held),
     grants: view.grants.map(({ id, kind, reason, amount, remaining, createdAt, expiresAt }) => ({
@@ -66,61 +77,58 @@ const period = z.object({ requests: z.number(), cost: usd.nullable() });
 const home = z
   .object({
     pool: poolAnswer.nullable(),
-    today: period.describe('The last 24 hours.'),
-    month: period.describe('The last 30 days.'),
+    today: period.describe('Since midnight in the time zone.'),
+    month: period.describe('The last 30 days, today among them.'),
+    tz: z.string(),
     byDay: z.array(z.object({ at: instant, requests: z.number(), cost: usd.nullable() })),
     byModel: z.array(z.object({ model: z.string(), requests: z.number(), cost: usd.nullable() })),
     errors: z.array(requestRow).describe('The last ones.'),
   })
   .openapi('Home');
 
-const getHome = createRoute({ method: 'get', path: '/home', summary: 'The first page', responses: answers(home) });
+const getHome = route('get', '/home', 'The first page', answers(home), { query: zoneQuery });
 
-export function homeRoutes(hall: Console) {
-  return router().openapi(getHome, async (ask) => {
-    const accountId = await ownAccount(hall, ask);
+export function homeRoutes(services: ConsoleServices) {
+  return new Routes(services).read(getHome, async ({ query: { tz = usualZone }, c }) => {
+    const accountId = await ownAccount(services, c);
+    const filter = (days: number) => requestFilter({}, spanOfDays({ tz }, services.clock.now(), days), accountId);
     const [view, today, month, byDay, byModel, errors] = await Promise.all([
-      hall.find(pool)?.view(accountId),
-      periodOf(hall, accountId, dayMs),
-      periodOf(hall, accountId, 30 * dayMs),
-      daysOf(hall, accountId),
-      modelsOf(hall, accountId),
-      errorsOf(hall, accountId),
+      services.find(pool)?.view(accountId),
+      periodOf(services, filter(1)),
+      periodOf(services, filter(30)),
+      daysOf(services, filter(30), tz),
+      modelsOf(services, filter(30)),
+      errorsOf(services, filter(7)),
     ]);
-    return ask.json({ pool: view === undefined ? null : tellPool(view), today, month, byDay, byModel, errors }, 200);
+    return { pool: view === undefined ? null : poolJson(view), today, month, tz, byDay, byModel, errors };
   });
 }
 
-async function periodOf(hall: Console, accountId: string, lastMs: number) {
-  const until = hall.clock.now() + 1;
-  const filter = { from: until - lastMs, until, accountId };
-  const [sums, spend] = await Promise.all([hall.find(requestDesk)?.sums(filter), spendSum(hall, filter)]);
-  return { requests: sums?.requests ?? 0, cost: usdOrNull(spend?.cost) };
+async function periodOf(services: ConsoleServices, filter: RequestFilter) {
+  const [sums, { cost }] = await Promise.all([services.find(requestQueries)?.sums(filter), spendOf(services, filter)]);
+  return { requests: sums?.requests ?? 0, cost };
 }
 
-/** Days in UTC, the last 30 of them. */
-async function daysOf(hall: Console, accountId: string) {
-  const now = hall.clock.now();
-  const filter = { from: Math.floor(now / dayMs) * dayMs - 29 * dayMs, until: now + 1, accountId };
-  const days = (await hall.find(requestDesk)?.series(filter, dayMs)) ?? [];
-  const spend = await spendByBucket(hall, filter, dayMs);
-  return days.map(({ at, requests }) => ({ at: iso(at), requests, cost: spend?.cost(at) ?? null }));
+async function daysOf(services: ConsoleServices, filter: RequestFilter, tz: string) {
+  const { bounds } = bucketsOf(filter, { bucketMinutes: 1_440, tz });
+  const [days = [], spend] = await Promise.all([
+    services.find(requestQueries)?.seriesBetween(filter, bounds),
+    spendBetween(services, filter, bounds),
+  ]);
+  return days.map(({ at, requests }, index) => ({ at: iso(at), requests, cost: spend[index]!.cost }));
 }
 
-async function modelsOf(hall: Console, accountId: string) {
-  const until = hall.clock.now() + 1;
-  const groups = await hall.find(moneyDesk)?.spend({ from: until - 30 * dayMs, until, accountId }, 'model', 10);
+async function modelsOf(services: ConsoleServices, { from, until, accountId }: RequestFilter) {
+  const groups = await services.find(ledgerQueries)?.spend({ from, until, accountId }, 'model', 10);
   return (groups ?? []).map(({ group, requests, cost }) => ({ model: group, requests, cost: usdText(cost) }));
 }
 
-async function errorsOf(hall: Console, accountId: string) {
-  const desk = hall.find(requestDesk);
-  if (desk === undefined) return [];
-  const until = hall.clock.now() + 1;
-  const filter = { from: until - 7 * dayMs, until, accountId };
+async function errorsOf(services: ConsoleServices, filter: RequestFilter) {
+  const requests = services.find(requestQueries);
+  if (requests === undefined) return [];
   const pages = await Promise.all(
-    (['client_error', 'upstream_error'] as const).map((result) => desk.list({ ...filter, result }, { limit: 5 })),
+    (['client_error', 'upstream_error'] as const).map((result) => requests.list({ ...filter, result }, { limit: 5 })),
   );
   const rows = pages.flatMap((page) => page.rows).sort((left, right) => right.receivedAt - left.receivedAt);
-  return rows.slice(0, 5).map((row) => tellRequest(row, undefined));
+  return rows.slice(0, 5).map((row) => requestJson({ row, charge: undefined }));
 }

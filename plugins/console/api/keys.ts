@@ -1,25 +1,26 @@
 /** A client's own keys: made (shown once), changed, revoked. */
-import { createRoute, z } from '@hono/zod-openapi';
-import type { KeyTerms, KeyView } from '../../../core/desk.ts';
-import { accountDesk, moneyDesk } from '../desks.ts';
-import { audited, type Console, need, ownAccount, router } from './router.ts';
+
+import { z } from '@hono/zod-openapi';
+import type { KeyTerms, KeyView } from '../../common/domain/admin/accounts.ts';
+import { accountAdmin, ledgerQueries } from '../services.ts';
+import { type ConsoleServices, need, ownAccount } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
 import {
   answers,
-  asked,
   dayMs,
   id,
   instant,
-  instantAsked,
+  instantInput,
   iso,
   isoOrNull,
-  pageAsked,
   pageOf,
+  pageQuery,
   takes,
   usd,
-  usdAsked,
+  usdInput,
   usdOrNull,
   usdText,
-} from './words.ts';
+} from './schemas.ts';
 
 const most = z.number().int().min(1).max(1_000_000_000);
 const limits = z.strictObject({
@@ -46,18 +47,18 @@ export const keyRow = z
   })
   .openapi('Key');
 
-export const terms = z
+const terms = z
   .strictObject({
     name: z.string().trim().min(1).max(100),
     models: z.array(z.string().min(1).max(200)).min(1).max(1_000).nullish(),
     addresses: z.array(z.string().min(1).max(60)).min(1).max(100).nullish(),
     limits: limits.nullish(),
-    cap: z.strictObject({ amount: usdAsked, every }).nullish(),
-    expiresAt: instantAsked.nullish(),
+    cap: z.strictObject({ amount: usdInput, every }).nullish(),
+    expiresAt: instantInput.nullish(),
   })
   .openapi('KeyTerms');
 
-export function tellKey(view: KeyView): z.infer<typeof keyRow> {
+export function keyJson(view: KeyView): z.infer<typeof keyRow> {
   const { id, name, prefix, models, addresses, limits, cap } = view;
   return {
     id,
@@ -74,13 +75,18 @@ export function tellKey(view: KeyView): z.infer<typeof keyRow> {
   };
 }
 
+const ownKeyJson = ({ row, spent }: { readonly row: KeyView; readonly spent: string | undefined }) => ({
+  ...keyJson(row),
+  spent30d: spent ?? null,
+});
+
 function termsOf(body: z.output<typeof terms>): KeyTerms {
   const { name, models, addresses, limits, cap, expiresAt } = body;
   return {
     name,
     models: models ?? undefined,
     addresses: addresses ?? undefined,
-    // Members that are absent and members that are undefined are told apart by nobody here.
+    // Through JSON, so that undefined members become absent ones.
     limits:
       limits === null || limits === undefined
         ? undefined
@@ -90,83 +96,61 @@ function termsOf(body: z.output<typeof terms>): KeyTerms {
   };
 }
 
-const list = createRoute({
-  method: 'get',
-  path: '/keys',
-  summary: 'Own keys',
-  request: { query: pageAsked },
-  responses: answers(pageOf(keyRow.extend({ spent30d: usd.nullable() }))),
+const list = route('get', '/keys', 'Own keys', answers(pageOf(keyRow.extend({ spent30d: usd.nullable() }))), {
+  query: pageQuery,
 });
-const create = createRoute({
-  method: 'post',
-  path: '/keys',
-  summary: 'Make a key; it is shown this once',
-  request: { body: takes(terms) },
-  responses: answers(z.object({ id: z.string(), key: z.string(), prefix: z.string() })),
-});
-const change = createRoute({
-  method: 'patch',
-  path: '/keys/{id}',
-  summary: 'Change what a key may do; all of its terms are replaced',
-  request: { params: z.object({ id }), body: takes(terms) },
-  responses: answers(keyRow),
-});
-const revoke = createRoute({
-  method: 'delete',
-  path: '/keys/{id}',
-  summary: 'Revoke a key at once',
-  request: { params: z.object({ id }) },
-  responses: answers(keyRow),
-});
+const create = route(
+  'post',
+  '/keys',
+  'Make a key; it is shown this once',
+  answers(z.object({ id: z.string(), key: z.string(), prefix: z.string() })),
+  { body: takes(terms) },
+);
+const change = route(
+  'patch',
+  '/keys/{id}',
+  'Change what a key may do; all of its terms are replaced',
+  answers(keyRow),
+  { params: z.object({ id }), body: takes(terms) },
+);
+const revoke = route('delete', '/keys/{id}', 'Revoke a key at once', answers(keyRow), { params: z.object({ id }) });
 
-export function keyRoutes(hall: Console) {
-  return router()
-    .openapi(list, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const { rows, next } = await need(hall, accountDesk).keys(accountId, asked(ask.req.valid('query')));
-      const spent = await spentByKey(hall, accountId);
-      return ask.json(
-        {
-          rows: rows.map((row) => ({
-            ...tellKey(row),
-            spent30d: spent === undefined ? null : (spent.get(row.id) ?? '0.00'),
-          })),
-          next: next ?? null,
+export function keyRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .list(list, ownKeyJson, async ({ c }, page) => {
+      const accountId = await ownAccount(services, c);
+      const { rows, next } = await need(services, accountAdmin).keys(accountId, page);
+      const spent = await spentByKey(services, accountId);
+      return { rows: rows.map((row) => ({ row, spent: spent && (spent.get(row.id) ?? '0.00') })), next };
+    })
+    .action(create, async ({ json, c }) => {
+      const accountId = await ownAccount(services, c);
+      const wanted = termsOf(json);
+      return {
+        action: 'key.create',
+        subject: wanted.name,
+        run: async () => {
+          const { id, key, prefix } = await need(services, accountAdmin).createKey(accountId, wanted);
+          return { id, key, prefix };
         },
-        200,
-      );
+      };
     })
-    .openapi(create, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const wanted = termsOf(ask.req.valid('json'));
-      const made = await audited(hall, ask, { action: 'key.create', subject: wanted.name }, () =>
-        need(hall, accountDesk).createKey(accountId, wanted),
-      );
-      return ask.json({ id: made.id, key: made.key, prefix: made.prefix }, 200);
+    .action(change, async ({ param: { id: subject }, json, c }) => {
+      const accountId = await ownAccount(services, c);
+      const run = async () => keyJson(await need(services, accountAdmin).updateKey(accountId, subject, termsOf(json)));
+      return { action: 'key.change', subject, run };
     })
-    .openapi(change, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const keyId = ask.req.valid('param').id;
-      const wanted = termsOf(ask.req.valid('json'));
-      const view = await audited(hall, ask, { action: 'key.change', subject: keyId }, () =>
-        need(hall, accountDesk).updateKey(accountId, keyId, wanted),
-      );
-      return ask.json(tellKey(view), 200);
-    })
-    .openapi(revoke, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const keyId = ask.req.valid('param').id;
-      const view = await audited(hall, ask, { action: 'key.revoke', subject: keyId }, () =>
-        need(hall, accountDesk).revokeKey(accountId, keyId),
-      );
-      return ask.json(tellKey(view), 200);
+    .action(revoke, async ({ param: { id: subject }, c }) => {
+      const accountId = await ownAccount(services, c);
+      const run = async () => keyJson(await need(services, accountAdmin).revokeKey(accountId, subject));
+      return { action: 'key.revoke', subject, run };
     });
 }
 
-async function spentByKey(hall: Console, accountId: string): Promise<Map<string, string> | undefined> {
-  const desk = hall.find(moneyDesk);
-  if (desk === undefined) return undefined;
-  const now = hall.clock.now();
-  const groups = await desk.spend({ from: now - 30 * dayMs, until: now + 1, accountId }, 'key', 500);
+async function spentByKey(services: ConsoleServices, accountId: string): Promise<Map<string, string> | undefined> {
+  const money = services.find(ledgerQueries);
+  if (money === undefined) return undefined;
+  const now = services.clock.now();
+  const groups = await money.spend({ from: now - 30 * dayMs, until: now + 1, accountId }, 'key', 500);
   return new Map(groups.map(({ group, cost }) => [group, usdOrNull(cost)!]));
 }

@@ -1,10 +1,12 @@
 /** Rows of the ledger, of one account or of all. */
+
 import { z } from '@hono/zod-openapi';
-import type { PageAsk } from '../../../core/desk.ts';
-import type { LedgerRow } from '../../../core/desk-money.ts';
-import { moneyDesk } from '../desks.ts';
-import { type Console, need } from './router.ts';
-import { instant, instantAsked, iso, listed, usd, usdText } from './words.ts';
+import type { LedgerRow } from '../../common/domain/admin/ledger.ts';
+import type { PageRequest } from '../../common/domain/admin/pages.ts';
+import { ledgerQueries } from '../services.ts';
+import { csvAnswer } from './csv.ts';
+import { type ConsoleServices, need } from './routing/router.ts';
+import { instant, instantInput, iso, listed, usd, usdText } from './schemas.ts';
 
 export const ledgerRow = z
   .object({
@@ -15,19 +17,17 @@ export const ledgerRow = z
     requestId: z.string().nullable(),
     reference: z.string().nullable(),
     reason: z.string().nullable(),
-    amount: usd.describe("The account's side."),
-    held: usd,
-    balanceAfter: usd,
+    change: usd.describe('What it added to the balance; a charge is below zero.'),
+    balanceAfter: usd.describe('The balance before plus the change; money set aside for running calls is part of it.'),
   })
   .openapi('LedgerRow');
 
-export const ledgerColumns = [
+const columns = [
   'at',
   'seq',
   'accountId',
   'kind',
-  'amount',
-  'held',
+  'change',
   'balanceAfter',
   'requestId',
   'reference',
@@ -35,28 +35,39 @@ export const ledgerColumns = [
 ] as const;
 
 const kind = z.string().regex(/^[A-Z_]{1,20}$/, 'must be a kind of entry, such as CREDIT');
-export const ledgerAsked = z.object({
-  from: instantAsked.optional(),
-  until: instantAsked.optional(),
+export const ledgerQuery = z.object({
+  from: instantInput.optional(),
+  until: instantInput.optional(),
   kind: z.union([kind, z.array(kind).max(20)]).optional(),
 });
 
-export async function pageOfLedger(
-  hall: Console,
+export function ledgerPage(
+  services: ConsoleServices,
   accountId: string | undefined,
-  { from, until, kind: kinds }: z.output<typeof ledgerAsked>,
-  page: PageAsk,
+  { from, until, kind: kinds }: z.output<typeof ledgerQuery>,
+  page: PageRequest,
 ) {
   const filter = {
     ...(from === undefined ? {} : { from }),
     ...(until === undefined ? {} : { until }),
     ...(kinds === undefined ? {} : { kinds: Array.isArray(kinds) ? kinds : [kinds] }),
   };
-  return listed(await need(hall, moneyDesk).ledger(accountId, filter, page), tellLedgerRow);
+  return need(services, ledgerQueries).ledger(accountId, filter, page);
 }
 
-function tellLedgerRow(row: LedgerRow): z.infer<typeof ledgerRow> {
-  const { seq, accountId, kind, requestId, reference, reason, amount, held, balanceAfter, at } = row;
+export function csvOfLedger(
+  services: ConsoleServices,
+  accountId: string | undefined,
+  query: z.output<typeof ledgerQuery>,
+): Response {
+  need(services, ledgerQueries);
+  return csvAnswer('ledger', columns, async (page) =>
+    listed(await ledgerPage(services, accountId, query, page), ledgerRowJson),
+  );
+}
+
+export function ledgerRowJson(row: LedgerRow): z.infer<typeof ledgerRow> {
+  const { seq, accountId, kind, requestId, reference, reason, change, balanceAfter, at } = row;
   return {
     seq,
     at: iso(at),
@@ -65,8 +76,7 @@ function tellLedgerRow(row: LedgerRow): z.infer<typeof ledgerRow> {
     requestId: requestId ?? null,
     reference: reference ?? null,
     reason: reason ?? null,
-    amount: usdText(amount),
-    held: usdText(held),
+    change: usdText(change),
     balanceAfter: usdText(balanceAfter),
   };
 }

@@ -1,40 +1,42 @@
-/** Who I am, what this gateway is, and the one-time link that makes its first operator. */
-import { createRoute, z } from '@hono/zod-openapi';
-import { payments } from '../../../core/desk-money.ts';
+/** The actor, this gateway's features, and the one-time link that creates its first operator. */
+
+import { z } from '@hono/zod-openapi';
+import { payments } from '../../common/domain/admin/ledger.ts';
 import { roles } from '../actor.ts';
 import {
-  accountDesk,
+  accountAdmin,
   accounts,
-  bodyDesk,
-  configDesk,
-  moneyDesk,
+  configFiles,
+  ledgerQueries,
   plans,
   pool,
-  priceDesk,
-  probeDesk,
-  requestDesk,
+  priceQueries,
+  recordedBodies,
+  requestQueries,
   shop,
-  shopDesk,
-  taskDesk,
-  upstreamDesk,
-} from '../desks.ts';
-import { type Ask, actorOf, type Console, router } from './router.ts';
-import { answers, done, instant, isoOrNull, takes } from './words.ts';
+  shopAdmin,
+  taskAdmin,
+  upstreamAdmin,
+  upstreamProbes,
+} from '../services.ts';
+import { actorOf, type ConsoleServices, type RequestContext } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
+import { answers, done, instant, isoOrNull, takes } from './schemas.ts';
 
 const features = {
-  accounts: accountDesk,
-  requests: requestDesk,
-  bodies: bodyDesk,
-  money: moneyDesk,
+  accounts: accountAdmin,
+  requests: requestQueries,
+  bodies: recordedBodies,
+  money: ledgerQueries,
   wallet: pool,
   shop,
-  codes: shopDesk,
-  tasks: taskDesk,
-  upstreams: upstreamDesk,
-  tests: probeDesk,
-  prices: priceDesk,
+  codes: shopAdmin,
+  tasks: taskAdmin,
+  upstreams: upstreamAdmin,
+  tests: upstreamProbes,
+  prices: priceQueries,
   plans,
-  config: configDesk,
+  config: configFiles,
   payments,
 } as const;
 type Feature = keyof typeof features;
@@ -87,73 +89,52 @@ const info = z
 const password = z.string().min(10, 'needs at least 10 characters').max(128);
 const personName = z.string().trim().min(1).max(100);
 
-const getMe = createRoute({ method: 'get', path: '/me', summary: 'Who asks', responses: answers(me) });
-const patchMe = createRoute({
-  method: 'patch',
-  path: '/me',
-  summary: 'Change the own name',
-  request: { body: takes(z.strictObject({ name: personName })) },
-  responses: answers(me),
+const getMe = route('get', '/me', 'Who asks', answers(me));
+const patchMe = route('patch', '/me', 'Change the own name', answers(me), {
+  body: takes(z.strictObject({ name: personName })),
 });
-const getInfo = createRoute({
-  method: 'get',
-  path: '/info',
-  summary: 'What the sign-in page must know',
-  responses: answers(info),
-});
-const first = createRoute({
-  method: 'post',
-  path: '/first-operator',
-  summary: 'Make the first operator by the one-time link',
-  request: {
-    body: takes(
-      z.strictObject({ token: z.string().min(1).max(200), email: z.email().max(200), password, name: personName }),
-    ),
-  },
-  responses: answers(done),
+const getInfo = route('get', '/info', 'What the sign-in page must know', answers(info));
+const first = route('post', '/first-operator', 'Make the first operator by the one-time link', answers(done), {
+  body: takes(
+    z.strictObject({ token: z.string().min(1).max(200), email: z.email().max(200), password, name: personName }),
+  ),
 });
 
-export function meRoutes(hall: Console) {
-  return router()
-    .openapi(getMe, async (ask) => ask.json(await tellMe(hall, ask), 200))
-    .openapi(patchMe, async (ask) => {
-      await hall.people.rename(actorOf(ask).id, ask.req.valid('json').name);
-      return ask.json(await tellMe(hall, ask), 200);
+export function meRoutes(services: ConsoleServices) {
+  const { people, settings } = services;
+  return new Routes(services)
+    .read(getMe, ({ c }) => meJson(services, c))
+    .read(patchMe, async ({ json, c }) => {
+      await people.rename(actorOf(c).id, json.name);
+      return meJson(services, c);
     })
-    .openapi(getInfo, async (ask) => {
-      const { name, signUp, oidc, mail } = hall.settings;
-      const firstOperatorMissing = await hall.people.firstOperatorMissing();
+    .read(getInfo, async () => {
+      const { name: gateway, signUp, oidc, mail } = settings;
+      const firstOperatorMissing = await people.firstOperatorMissing();
       const providers = oidc.map((provider) => ({ ...provider }));
-      return ask.json({ gateway: name, signUp, providers, firstOperatorMissing, mail, languages: ['en', 'zh'] }, 200);
+      return { gateway, signUp, providers, firstOperatorMissing, mail, languages: ['en', 'zh'] };
     })
-    .openapi(first, async (ask) => {
-      const wanted = ask.req.valid('json');
+    .read(first, async ({ json: wanted, c }) => {
+      // A wrong token leaves no row in the audit log.
+      await people.makeFirstOperator(wanted);
       const actor = { kind: 'person', id: 'first-operator', label: wanted.email, role: 'operator' } as const;
-      // Whoever only guesses leaves no rows.
-      await hall.people.makeFirstOperator(wanted);
-      const { address } = ask.env;
-      const end = await hall.audit.begin({
-        actor,
-        action: 'operator.first',
-        subject: wanted.email,
-        reason: undefined,
-        address,
-      });
+      const change = { action: 'operator.first', subject: wanted.email, reason: undefined };
+      const end = await services.audit.begin({ actor, ...change, address: c.env.address });
       await end('done');
-      return ask.json({ ok: true } as const, 200);
+      return { ok: true } as const;
     });
 }
 
-async function tellMe(hall: Console, ask: Ask): Promise<z.infer<typeof me>> {
-  const actor = actorOf(ask);
-  const person = actor.kind === 'person' ? await hall.people.find(actor.id) : undefined;
+async function meJson(services: ConsoleServices, c: RequestContext): Promise<z.infer<typeof me>> {
+  const actor = actorOf(c);
+  const person = actor.kind === 'person' ? await services.people.find(actor.id) : undefined;
   return {
     role: actor.role,
     person: person === undefined ? null : pick(person),
-    account: person === undefined || actor.role === 'auditor' ? null : await tellAccount(hall, actor.id),
-    gateway: { name: hall.settings.name, origin: ask.env.origin },
+    account: person === undefined || actor.role === 'auditor' ? null : await accountJson(services, actor.id),
+    gateway: { name: services.settings.name, origin: c.env.origin },
     features: Object.fromEntries(
-      featureNames.map((name) => [name, hall.find<unknown>(features[name]) !== undefined]),
+      featureNames.map((name) => [name, services.find<unknown>(features[name]) !== undefined]),
     ) as Record<Feature, boolean>,
   };
 }
@@ -162,14 +143,14 @@ function pick({ id, email, name, emailVerified, twoFactor }: NonNullable<z.infer
   return { id, email, name, emailVerified, twoFactor };
 }
 
-async function tellAccount(hall: Console, personId: string) {
-  const accountId = await hall.people.accountOf(personId);
-  const view = await hall.find(accountDesk)?.find(accountId);
+async function accountJson(services: ConsoleServices, personId: string) {
+  const accountId = await services.people.accountOf(personId);
+  const view = await services.find(accountAdmin)?.find(accountId);
   if (view !== undefined) {
     const { id, name, plan, disabled } = view;
     return { id, name, plan, planEndsAt: isoOrNull(view.planEndsAt), disabled };
   }
-  const account = await hall.find(accounts)?.find(accountId);
+  const account = await services.find(accounts)?.find(accountId);
   if (account === undefined) return null;
   return { id: account.id, name: account.name, plan: account.plan, planEndsAt: null, disabled: false };
 }

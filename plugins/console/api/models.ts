@@ -1,17 +1,20 @@
-/** The models that can be called: what they take, what they cost whoever asks, how they have done lately. */
-import { createRoute, z } from '@hono/zod-openapi';
-import type { RequestSums } from '../../../core/desk.ts';
-import { one, parseRatio, type Ratio, timesRatio } from '../../../core/money.ts';
-import type { Model } from '../../../core/vocabulary.ts';
-import { accountDesk, catalog, multipliers, plans, priceDesk, requestDesk } from '../desks.ts';
-import { catalogueEntry, tellEntry } from './catalogue-entry.ts';
+/** The models that can be called: what they take, what they cost this client, how they have performed lately. */
+
+import { z } from '@hono/zod-openapi';
+import type { RequestSums } from '../../common/domain/admin/requests.ts';
+import type { Model } from '../../common/domain/models.ts';
+import { one, parseRatio, type Ratio } from '../../common/domain/money.ts';
+import { planRatio, ratioOf } from '../../common/domain/price-ratio.ts';
+import { accountAdmin, catalog, multipliers, plans, priceQueries, requestQueries } from '../services.ts';
+import { catalogueEntry, entryJson } from './catalogue-entry.ts';
 import { priceSheet, sheetOf } from './price-sheet.ts';
-import { type Ask, actorOf, type Console, need, router } from './router.ts';
-import { answers, hourMs } from './words.ts';
+import { actorOf, type ConsoleServices, need, type RequestContext } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
+import { answers, hourMs } from './schemas.ts';
 
 const model = catalogueEntry
   .extend({
-    allowed: z.boolean().describe('Whether the plan of whoever asks includes it.'),
+    allowed: z.boolean().describe('Whether the plan of the account includes it.'),
     prices: priceSheet.nullable().describe('null: not sold at the moment.'),
     lastHour: z
       .object({
@@ -25,32 +28,23 @@ const model = catalogueEntry
   })
   .openapi('Model');
 
-const list = createRoute({
-  method: 'get',
-  path: '/models',
-  summary: 'Models with prices and their state',
-  responses: answers(z.object({ rows: z.array(model) })),
-});
+const list = route('get', '/models', 'Models with prices and their state', answers(z.object({ rows: z.array(model) })));
 
-export function modelRoutes(hall: Console) {
-  return router().openapi(list, async (ask) => {
-    const [traffic, buyer] = await Promise.all([trafficOf(hall), buyerOf(hall, ask)]);
-    const modalities = new Map(
-      hall
-        .find(priceDesk)
-        ?.list()
-        .map((row) => [row.id, row.modalities]),
-    );
-    const now = hall.clock.now();
-    const rows = need(hall, catalog)
+export function modelRoutes(services: ConsoleServices) {
+  return new Routes(services).read(list, async ({ c }) => {
+    const [traffic, buyer] = await Promise.all([trafficOf(services), buyerOf(services, c)]);
+    const priced = services.find(priceQueries)?.list() ?? [];
+    const modalities = new Map(priced.map((row) => [row.id, row.modalities]));
+    const now = services.clock.now();
+    const rows = need(services, catalog)
       .list()
       .map((entry) => ({
-        ...tellEntry(entry, modalities.get(entry.id) ?? []),
+        ...entryJson(entry, modalities.get(entry.id) ?? []),
         allowed: buyer.models === undefined || buyer.models.has(entry.id),
-        prices: sheetOf(entry.prices, now, ratioFor(hall, buyer, entry)) ?? null,
-        lastHour: tellTraffic(traffic.get(entry.id)),
+        prices: sheetOf(entry.prices, now, ratioFor(services, buyer, entry)) ?? null,
+        lastHour: trafficJson(traffic.get(entry.id)),
       }));
-    return ask.json({ rows }, 200);
+    return { rows };
   });
 }
 
@@ -61,12 +55,14 @@ export interface Buyer {
   readonly models: ReadonlySet<string> | undefined;
 }
 
-/** The plan and ratio of whoever asks; without an account the default plan's. */
-async function buyerOf(hall: Console, ask: Ask): Promise<Buyer> {
-  const actor = actorOf(ask);
+/** The plan and ratio of the actor's account; without an account those of the default plan. */
+async function buyerOf(services: ConsoleServices, c: RequestContext): Promise<Buyer> {
+  const actor = actorOf(c);
   const hasAccount = actor.kind === 'person' && actor.role !== 'auditor';
-  const account = hasAccount ? await hall.find(accountDesk)?.find(await hall.people.accountOf(actor.id)) : undefined;
-  const offers = hall.find(plans);
+  const account = hasAccount
+    ? await services.find(accountAdmin)?.find(await services.people.accountOf(actor.id))
+    : undefined;
+  const offers = services.find(plans);
   const plan = account?.plan ?? offers?.default;
   return {
     plan,
@@ -75,20 +71,24 @@ async function buyerOf(hall: Console, ask: Ask): Promise<Buyer> {
   };
 }
 
-/** Plan × model × account, as billing multiplies. */
-export function ratioFor(hall: Console, { plan, multiplier }: Buyer, entry: Pick<Model, 'id' | 'multiplier'>): Ratio {
-  const ofPlan = plan === undefined ? undefined : hall.find(plans)?.terms(plan).multiplier;
-  const stated = (plan === undefined ? undefined : hall.find(multipliers)?.of?.(plan, entry.id)) ?? ofPlan ?? one;
-  return timesRatio(timesRatio(stated, entry.multiplier ?? one), multiplier);
+/** As billing multiplies. */
+function ratioFor(
+  services: ConsoleServices,
+  { plan, multiplier }: Buyer,
+  entry: Pick<Model, 'id' | 'multiplier'>,
+): Ratio {
+  const sources = { multipliers: services.find(multipliers), plans: services.find(plans) };
+  const ofPlan = plan === undefined ? undefined : planRatio(sources, plan, entry.id);
+  return ratioOf({ plan: ofPlan, model: entry.multiplier, account: multiplier });
 }
 
-async function trafficOf(hall: Console): Promise<Map<string, RequestSums>> {
-  const until = hall.clock.now() + 1;
-  const groups = await hall.find(requestDesk)?.groups({ from: until - hourMs, until }, 'model', 500);
+async function trafficOf(services: ConsoleServices): Promise<Map<string, RequestSums>> {
+  const until = services.clock.now() + 1;
+  const groups = await services.find(requestQueries)?.groups({ from: until - hourMs, until }, 'model', 500);
   return new Map((groups ?? []).map((sums) => [sums.group, sums]));
 }
 
-function tellTraffic(sums: RequestSums | undefined) {
+function trafficJson(sums: RequestSums | undefined) {
   if (sums === undefined || sums.requests === 0) return null;
   const { requests, results, firstByte } = sums;
   return {

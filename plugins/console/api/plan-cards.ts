@@ -1,8 +1,9 @@
 /** A plan as a card: what it costs, brings and allows. */
+
 import { z } from '@hono/zod-openapi';
-import type { PlanOffer, PlanTerms } from '../../../core/pool.ts';
-import { ratioText } from './price-sheet.ts';
-import { usd, usdOrNull, usdText } from './words.ts';
+import { formatRatio } from '../../common/domain/money.ts';
+import type { PlanOffer, PlanTerms } from '../../common/domain/plans.ts';
+import { usd, usdOrNull, usdText } from './schemas.ts';
 
 export const planCard = z
   .object({
@@ -30,13 +31,13 @@ export const planCard = z
 
 const dayMs = 86_400_000;
 
-export function tellPlan(plan: PlanOffer | PlanTerms): z.infer<typeof planCard> {
+export function planJson(plan: PlanOffer | PlanTerms): z.infer<typeof planCard> {
   const { name, limits, models, multiplier, grant, windows } = plan;
   const offer = 'price' in plan ? plan : undefined;
   return {
     name,
     price: usdOrNull(offer?.price),
-    lastsDays: offer?.lastsMs === undefined ? null : offer.lastsMs / dayMs,
+    lastsDays: offer?.durationMs === undefined ? null : offer.durationMs / dayMs,
     renew: offer?.renew ?? false,
     limits: {
       rpm: limits.rpm ?? null,
@@ -45,7 +46,7 @@ export function tellPlan(plan: PlanOffer | PlanTerms): z.infer<typeof planCard> 
       concurrency: limits.concurrency ?? null,
     },
     models: models === undefined ? null : [...models],
-    multiplier: multiplier === undefined ? null : ratioText(multiplier),
+    multiplier: multiplier === undefined ? null : formatRatio(multiplier),
     grant: grant === undefined ? null : { amount: usdText(grant.amount), every: grant.every },
     windows: {
       '5h': usdOrNull(windows?.['5h']),

@@ -1,15 +1,20 @@
 /** A price book as a person reads it: what is charged class by class, under which conditions it differs, and its versions in time. */
+
 import { z } from '@hono/zod-openapi';
-import { cost, formatUsd, one, type Ratio, timesExactly } from '../../../core/money.ts';
-import { changesFrom, type PriceBook, type PriceVersion, versionAt } from '../../../core/prices.ts';
-import { type Price, tokenClasses, type UsageClass, usageClasses } from '../../../core/usage.ts';
-import { instant, iso, usd, usdText } from './words.ts';
+import { cost, formatRatio, one, type Ratio } from '../../common/domain/money.ts';
+import { changesFrom, type PriceBook, type PriceVersion, versionAt } from '../../common/domain/prices.ts';
+import { type Price, tokenClasses, type UsageClass, usageClasses } from '../../common/domain/usage.ts';
+import { instant, iso, usd, usdText } from './schemas.ts';
 
 const line = z.object({
   class: z.string().describe('input, cache_read, output, image …'),
-  per: z.enum(['million', 'piece']),
+  per: z.enum(['million', 'image', 'second', 'request', 'call']).describe('million: a million tokens.'),
   official: usd,
   yours: usd.describe('After the ratio.'),
+  range: z
+    .object({ least: usd, most: usd })
+    .nullable()
+    .describe('After the ratio, over all sizes, qualities and resolutions; null: they do not matter.'),
 });
 export const priceSheet = z
   .object({
@@ -67,15 +72,17 @@ export function nextChange(books: readonly (PriceBook | undefined)[], at: number
 const finiteIso = (at: number) => (Number.isFinite(at) ? iso(at) : null);
 
 function sheetOfVersion(version: PriceVersion, ratio: Ratio): PriceSheet {
+  const { standard } = version;
   const tiers = version
     .all()
-    .filter(({ tier }) => tier !== '')
+    .filter((priced) => priced !== standard)
     .slice(0, mostTiers)
     .map(({ tier, price }) => ({ name: tier, lines: linesOf(price, ratio) }));
-  return { version: version.name, ratio: ratioText(ratio), lines: linesOf(version.base, ratio), tiers };
+  const lines = linesOf(standard.price, ratio).map((one) => ({ ...one, range: rangeOf(version, one.class, ratio) }));
+  return { version: version.name, ratio: formatRatio(ratio), lines, tiers };
 }
 
-/** What a million tokens, or a piece, cost by themselves. */
+/** What a million tokens, or one piece, cost by themselves. */
 function linesOf(price: Price, ratio: Ratio): PriceSheet['lines'] {
   return usageClasses
     .filter((name) => price[name] !== undefined)
@@ -84,18 +91,28 @@ function linesOf(price: Price, ratio: Ratio): PriceSheet['lines'] {
       const unit = { [name]: isToken ? perMillion : 1 };
       return {
         class: name,
-        per: isToken ? ('million' as const) : ('piece' as const),
+        per: isToken ? 'million' : unitOf(name),
         official: usdText(cost(unit, price, one)),
         yours: usdText(cost(unit, price, ratio)),
+        range: null,
       };
     });
 }
 
-const scale = 1_000_000_000n;
+function unitOf(name: UsageClass): 'image' | 'second' | 'request' | 'call' {
+  return name === 'image' || name === 'second' || name === 'request' ? name : 'call';
+}
 
-/** `1.6`; a fraction that has no short decimals stays one. */
-export function ratioText(ratio: Ratio): string {
-  const billionths = timesExactly(scale, ratio);
-  if (billionths === undefined) return `${ratio.numerator}/${ratio.denominator}`;
-  return formatUsd(billionths).replace(/\.?0+$/, '');
+/** The lowest and highest price of an image or a second. */
+function rangeOf(version: PriceVersion, name: string, ratio: Ratio): PriceSheet['lines'][number]['range'] {
+  if (name !== 'image' && name !== 'second') return null;
+  const amounts = (version[name]?.entries ?? []).map(({ amount }) => amount);
+  const otherwise = version.standard.price[name]!;
+  const [least, most] = [otherwise, ...amounts].reduce(
+    ([low, high], amount) => [amount < low ? amount : low, amount > high ? amount : high],
+    [otherwise, otherwise],
+  );
+  if (least === most) return null;
+  const text = (amount: bigint) => usdText(cost({ [name]: 1 }, { [name]: amount }, ratio));
+  return { least: text(least), most: text(most) };
 }

@@ -1,14 +1,18 @@
-/** Requests and what they were charged, as a client and as an operator is told. */
-import { z } from '@hono/zod-openapi';
-import type { RequestFilter, RequestSums, RequestView } from '../../../core/desk.ts';
-import type { AttemptView, ChargeView } from '../../../core/desk-money.ts';
-import { nothingHere } from './router.ts';
-import { countAsked, id, instant, instantAsked, iso, usage, usd, usdOrNull, usdText } from './words.ts';
+/** Requests and their charges, as clients and as operators see them. */
 
-export const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
+import { z } from '@hono/zod-openapi';
+import type { AttemptView, ChargeView } from '../../common/domain/admin/ledger.ts';
+import type { Span } from '../../common/domain/admin/pages.ts';
+import type { RequestFilter, RequestSums } from '../../common/domain/admin/requests.ts';
+import type { ChargedRequest } from './charges.ts';
+import { nothingHere } from './routing/router.ts';
+import { countInput, id, instant, instantInput, iso, usage, usd, usdOrNull, usdText } from './schemas.ts';
+import { boundsOf, bucketMinutesOf, usualZone, zoneQuery } from './time-zone.ts';
+
+const results = ['ok', 'client_error', 'upstream_error', 'left'] as const;
 export const operations = ['model', 'provider', 'operation', 'account', 'key'] as const;
 
-const told = {
+const requestFields = {
   id: z.string(),
   receivedAt: instant,
   operation: z.string(),
@@ -31,10 +35,10 @@ const told = {
   cost: usd.nullable().describe('null: nothing was charged (yet).'),
   refunded: usd.nullable(),
 };
-export const requestRow = z.object(told).openapi('Request');
+export const requestRow = z.object(requestFields).openapi('Request');
 export const operatorRequestRow = z
   .object({
-    ...told,
+    ...requestFields,
     accountId: z.string().nullable(),
     provider: z.string().nullable(),
     upstreamModel: z.string().nullable(),
@@ -43,7 +47,7 @@ export const operatorRequestRow = z
   })
   .openapi('OperatorRequest');
 
-export function tellRequest(row: RequestView, charge: ChargeView | undefined): z.infer<typeof requestRow> {
+export function requestJson({ row, charge }: ChargedRequest): z.infer<typeof requestRow> {
   return {
     id: row.id,
     receivedAt: iso(row.receivedAt),
@@ -69,12 +73,9 @@ export function tellRequest(row: RequestView, charge: ChargeView | undefined): z
   };
 }
 
-export function tellOperatorRequest(
-  row: RequestView,
-  charge: ChargeView | undefined,
-): z.infer<typeof operatorRequestRow> {
+export function operatorRequestJson({ row, charge }: ChargedRequest): z.infer<typeof operatorRequestRow> {
   return {
-    ...tellRequest(row, charge),
+    ...requestJson({ row, charge }),
     accountId: row.accountId ?? null,
     provider: row.provider ?? charge?.provider ?? null,
     upstreamModel: row.upstreamModel ?? null,
@@ -113,7 +114,7 @@ const operatorAttempt = attempt.extend({
   borneBy: z.enum(['client', 'operator']).nullable(),
 });
 
-/** A request from end to end. Clients are not told who served it, nor in which words the plugins decided. */
+/** A request from end to end. Clients see neither the vendor that served it nor the plugins' decisions. */
 export const requestStory = z
   .object({
     request: requestRow,
@@ -132,9 +133,7 @@ export const operatorRequestStory = z
   })
   .openapi('OperatorRequestStory');
 
-export type ChargeWithAttempts = ChargeView & { readonly attempts: readonly AttemptView[] };
-
-export function tellCharge(view: ChargeView): z.infer<typeof charge> {
+export function chargeJson(view: ChargeView): z.infer<typeof charge> {
   return {
     at: iso(view.at),
     cost: usdText(view.cost),
@@ -149,7 +148,7 @@ export function tellCharge(view: ChargeView): z.infer<typeof charge> {
   };
 }
 
-export function tellAttempt(view: AttemptView): z.infer<typeof attempt> {
+export function attemptJson(view: AttemptView): z.infer<typeof attempt> {
   return {
     number: view.number,
     startedAt: iso(view.startedAt),
@@ -159,10 +158,10 @@ export function tellAttempt(view: AttemptView): z.infer<typeof attempt> {
   };
 }
 
-export function tellOperatorAttempt(view: AttemptView): z.infer<typeof operatorAttempt> {
+export function operatorAttemptJson(view: AttemptView): z.infer<typeof operatorAttempt> {
   const { provider, model, credential, protocol } = view;
   return {
-    ...tellAttempt(view),
+    ...attemptJson(view),
     provider,
     model,
     credential,
@@ -174,41 +173,73 @@ export function tellOperatorAttempt(view: AttemptView): z.infer<typeof operatorA
 }
 
 const percentiles = z.object({ p50: z.number().nullable(), p95: z.number().nullable(), p99: z.number().nullable() });
-const sumsTold = {
+const sumFields = {
   requests: z.number(),
   results: z.object({ ok: z.number(), client_error: z.number(), upstream_error: z.number(), left: z.number() }),
   firstByte: percentiles,
   total: percentiles,
 };
-export const requestSums = z.object(sumsTold).openapi('RequestSums');
-export const moneySums = { cost: usd.nullable(), ownCost: usd.nullable() };
+export const requestSums = z.object(sumFields).openapi('RequestSums');
+export const moneySums = {
+  cost: usd.nullable(),
+  ownCost: usd.nullable().describe('null: not known of every call, so that there is no margin.'),
+  ownCostUnknown: z.number().nullable().describe('Calls of which the own cost is not known.'),
+  margin: usd.nullable(),
+};
 
-export function tellSums({ requests, results, firstByte, total }: RequestSums): z.infer<typeof requestSums> {
-  const tell = ({ p50, p95, p99 }: RequestSums['total']) => ({ p50: p50 ?? null, p95: p95 ?? null, p99: p99 ?? null });
-  return { requests, results: { ...results }, firstByte: tell(firstByte), total: tell(total) };
+export function sumsJson({ requests, results, firstByte, total }: RequestSums): z.infer<typeof requestSums> {
+  const toJson = ({ p50, p95, p99 }: RequestSums['total']) => ({
+    p50: p50 ?? null,
+    p95: p95 ?? null,
+    p99: p99 ?? null,
+  });
+  return { requests, results: { ...results }, firstByte: toJson(firstByte), total: toJson(total) };
 }
 
-/** What a list of requests is narrowed by, beside its span. */
-export const requestsAsked = z.object({
-  from: instantAsked.optional(),
-  until: instantAsked.optional(),
+/** Filters of a list of requests. */
+export const requestsQuery = z.object({
+  from: instantInput.optional(),
+  until: instantInput.optional(),
   keyId: id.optional(),
   model: id.optional(),
   operation: id.optional(),
   result: z.enum(results).optional(),
+  traffic: z
+    .enum(['models', 'all'])
+    .optional()
+    .describe(
+      'models, the default: without files, model lists and payments. An operation that is named counts anyway.',
+    ),
+  ...zoneQuery.shape,
 });
-export const operatorRequestsAsked = requestsAsked.extend({ accountId: id.optional(), provider: id.optional() });
+export const operatorRequestsQuery = requestsQuery.extend({ accountId: id.optional(), provider: id.optional() });
 
-export const bucketAsked = z.object({
-  bucketMinutes: countAsked(1, 10_080).optional().describe('Minutes of a bucket; by default what makes about 60.'),
+/** Operations that ask no model for anything. */
+const withoutModels = ['files', 'models', 'payments', 'hello'] as const;
+
+/** The filter of a query, within a span. */
+export function requestFilter(
+  query: Omit<z.output<typeof operatorRequestsQuery>, 'accountId' | 'provider'> & Pick<RequestFilter, 'provider'>,
+  span: Span,
+  accountId: string | undefined,
+): RequestFilter {
+  const { keyId, model, provider, operation, result, traffic } = query;
+  const withoutOperations = operation === undefined && traffic !== 'all' ? withoutModels : undefined;
+  return { ...span, accountId, keyId, model, provider, operation, result, withoutOperations };
+}
+
+export const bucketQuery = z.object({
+  bucketMinutes: countInput(1, 10_080)
+    .optional()
+    .describe('Minutes of a bucket; by default what makes about 60. From a day on whole days of the time zone.'),
 });
+const mostBuckets = 1_500;
 
-/** Whole minutes so that a span has about 60 buckets, and never more than 1,500. */
-export function bucketMsOf({ from, until }: RequestFilter, minutes: number | undefined): number {
-  const wanted = (minutes ?? 0) * 60_000;
-  if (wanted > 0 && (until - from) / wanted <= 1_500) return wanted;
-  const steps = [1, 5, 15, 30, 60, 180, 360, 720, 1_440, 10_080].map((step) => step * 60_000);
-  return steps.find((step) => (until - from) / step <= 75) ?? steps.at(-1)!;
+/** The buckets of a query's span, with their nominal length. */
+export function bucketsOf(span: Span, query: z.output<typeof bucketQuery> & z.output<typeof zoneQuery>) {
+  const minutes = bucketMinutesOf(span, query.bucketMinutes, mostBuckets);
+  const tz = query.tz ?? usualZone;
+  return { tz, bucketMs: minutes * 60_000, bounds: boundsOf(span, minutes, tz, mostBuckets) };
 }
 
 export const noRequest = () => nothingHere('request');

@@ -1,29 +1,30 @@
-/** Images and videos that are made in the background: a client's own, and everybody's for operators. */
-import { createRoute, z } from '@hono/zod-openapi';
-import type { TaskDesk, TaskView } from '../../../core/desk.ts';
-import { moneyDesk, taskDesk } from '../desks.ts';
+/** Images and videos made in the background: a client's own tasks, and those of all accounts for operators. */
+
+import { z } from '@hono/zod-openapi';
+import type { TaskAdmin, TaskView } from '../../common/domain/admin/tasks.ts';
+import { ledgerQueries, taskAdmin } from '../services.ts';
 import { csvAnswer } from './csv.ts';
-import { type Ask, audited, type Console, need, nothingHere, ownAccount, router } from './router.ts';
+import { type ConsoleServices, need, nothingHere, ownAccount, type RequestContext } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
 import {
   answers,
   answersCsv,
-  asked,
   done,
   id,
   instant,
   iso,
   isoOrNull,
   listed,
-  pageAsked,
   pageOf,
+  pageQuery,
   usd,
   usdOrNull,
-} from './words.ts';
+} from './schemas.ts';
 
 const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const;
 const kinds = ['image', 'video'] as const;
 
-const told = {
+const taskFields = {
   id: z.string(),
   requestId: z.string(),
   kind: z.enum(kinds),
@@ -34,13 +35,19 @@ const told = {
   createdAt: instant,
   completedAt: instant.nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  results: z.array(z.object({ url: z.string(), mediaType: z.string() })),
+  results: z.array(
+    z.object({
+      url: z.string().nullable().describe('null: it has expired.'),
+      mediaType: z.string(),
+      expiresAt: instant.nullable(),
+    }),
+  ),
   cancellable: z.boolean(),
 };
-const taskRow = z.object(told).openapi('Task');
-export const operatorTaskRow = z.object({ ...told, accountId: z.string() }).openapi('OperatorTask');
+const taskRow = z.object(taskFields).openapi('Task');
+export const operatorTaskRow = z.object({ ...taskFields, accountId: z.string() }).openapi('OperatorTask');
 
-export function tellTask(view: TaskView): z.infer<typeof taskRow> {
+function taskJson(view: TaskView): z.infer<typeof taskRow> {
   const { id, requestId, kind, model, state, progress, prompt, cancellable } = view;
   return {
     id,
@@ -54,103 +61,83 @@ export function tellTask(view: TaskView): z.infer<typeof taskRow> {
     createdAt: iso(view.createdAt),
     completedAt: isoOrNull(view.completedAt),
     error: view.error === undefined ? null : { ...view.error },
-    results: view.results.map(({ url, mediaType }) => ({ url, mediaType })),
+    results: view.results.map(({ url, mediaType, expiresAt }) => {
+      return { url: url ?? null, mediaType, expiresAt: isoOrNull(expiresAt) };
+    }),
   };
 }
-export const tellOperatorTask = (view: TaskView) => ({ ...tellTask(view), accountId: view.accountId });
+export const operatorTaskJson = (view: TaskView) => ({ ...taskJson(view), accountId: view.accountId });
 
-export const tasksAsked = pageAsked.extend({
+export const tasksQuery = pageQuery.extend({
   kind: z.enum(kinds).optional(),
   state: z.union([z.enum(states), z.array(z.enum(states))]).optional(),
 });
-const oneAsked = z.object({ id });
+const idParams = z.object({ id });
 
-/** What the desk is asked, as far as the query says it. */
+/** The filter that a query states. */
 export function taskFilter(
-  { kind, state }: Pick<z.output<typeof tasksAsked>, 'kind' | 'state'>,
+  { kind, state }: Pick<z.output<typeof tasksQuery>, 'kind' | 'state'>,
   accountId: string | undefined,
 ) {
   const states = state === undefined ? undefined : Array.isArray(state) ? state : [state];
   return { accountId, kind, states };
 }
 /** Result addresses are made for the host that the browser reached. */
-export const hostOf = (ask: Ask) => new URL(ask.env.origin).host;
+export const hostOf = (c: RequestContext) => new URL(c.env.origin).host;
 
-/** Cells of a task that client and operator are told alike. What was made stands behind addresses that expire: it is counted. */
+/** CSV cells of a task, the same for clients and operators. Results have addresses that expire, so they are only counted. */
 export const taskCells = ['kind', 'model', 'state', 'progress', 'prompt', 'errorCode', 'error', 'results'] as const;
 type TaskColumn = 'id' | 'requestId' | 'accountId' | 'createdAt' | 'completedAt' | (typeof taskCells)[number];
 
 /** Every task that the filter finds, as CSV. */
 export function csvOfTasks(
-  hall: Console,
-  ask: Ask,
+  services: ConsoleServices,
+  c: RequestContext,
   columns: readonly TaskColumn[],
-  filter: Parameters<TaskDesk['list']>[0],
+  filter: Parameters<TaskAdmin['list']>[0],
 ): Response {
-  const desk = need(hall, taskDesk);
-  const host = hostOf(ask);
-  return csvAnswer('tasks', columns, async (page) => listed(await desk.list(filter, page, host), cellsOf));
+  const tasks = need(services, taskAdmin);
+  const host = hostOf(c);
+  return csvAnswer('tasks', columns, async (page) => listed(await tasks.list(filter, page, host), cellsOf));
 }
 
 function cellsOf(view: TaskView) {
-  const { error, results, ...cells } = tellOperatorTask(view);
+  const { error, results, ...cells } = operatorTaskJson(view);
   return { ...cells, errorCode: error?.code, error: error?.message, results: results.length };
 }
 
-const list = createRoute({
-  method: 'get',
-  path: '/tasks',
-  summary: 'Own tasks',
-  request: { query: tasksAsked },
-  responses: answers(pageOf(taskRow)),
+const list = route('get', '/tasks', 'Own tasks', answers(pageOf(taskRow)), { query: tasksQuery });
+const csv = route('get', '/tasks.csv', 'Own tasks as CSV', answersCsv, {
+  query: tasksQuery.omit({ limit: true, after: true }),
 });
-const csv = createRoute({
-  method: 'get',
-  path: '/tasks.csv',
-  summary: 'Own tasks as CSV',
-  request: { query: tasksAsked.omit({ limit: true, after: true }) },
-  responses: answersCsv,
-});
-const one = createRoute({
-  method: 'get',
-  path: '/tasks/{id}',
-  summary: 'One own task, with what it cost',
-  request: { params: oneAsked },
-  responses: answers(taskRow.extend({ cost: usd.nullable() })),
-});
-const cancel = createRoute({
-  method: 'delete',
-  path: '/tasks/{id}',
-  summary: 'Cancel a task that has not begun',
-  request: { params: oneAsked },
-  responses: answers(done),
-});
+const one = route(
+  'get',
+  '/tasks/{id}',
+  'One own task, with what it cost',
+  answers(taskRow.extend({ cost: usd.nullable() })),
+  { params: idParams },
+);
+const cancel = route('delete', '/tasks/{id}', 'Cancel a task that has not begun', answers(done), { params: idParams });
 
-export function taskRoutes(hall: Console) {
-  return router()
-    .openapi(list, async (ask) => {
-      const query = ask.req.valid('query');
-      const filter = taskFilter(query, await ownAccount(hall, ask));
-      const { rows, next } = await need(hall, taskDesk).list(filter, asked(query), hostOf(ask));
-      return ask.json({ rows: rows.map(tellTask), next: next ?? null }, 200);
+export function taskRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .list(list, taskJson, async ({ query, c }, page) =>
+      need(services, taskAdmin).list(taskFilter(query, await ownAccount(services, c)), page, hostOf(c)),
+    )
+    .file(csv, async ({ query, c }) => {
+      const filter = taskFilter(query, await ownAccount(services, c));
+      return csvOfTasks(services, c, ['createdAt', 'completedAt', 'id', 'requestId', ...taskCells], filter);
     })
-    .openapi(csv, async (ask) => {
-      const filter = taskFilter(ask.req.valid('query'), await ownAccount(hall, ask));
-      return csvOfTasks(hall, ask, ['createdAt', 'completedAt', 'id', 'requestId', ...taskCells], filter);
-    })
-    .openapi(one, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const task = await need(hall, taskDesk).find(ask.req.valid('param').id, accountId, hostOf(ask));
+    .read(one, async ({ param: { id }, c }) => {
+      const accountId = await ownAccount(services, c);
+      const task = await need(services, taskAdmin).find(id, accountId, hostOf(c));
       if (task === undefined) throw nothingHere('task');
-      const charge = await hall.find(moneyDesk)?.charge(task.requestId, accountId);
-      return ask.json({ ...tellTask(task), cost: usdOrNull(charge?.cost) }, 200);
+      const charge = await services.find(ledgerQueries)?.charge(task.requestId, accountId);
+      return { ...taskJson(task), cost: usdOrNull(charge?.cost) };
     })
-    .openapi(cancel, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const taskId = ask.req.valid('param').id;
-      await audited(hall, ask, { action: 'task.cancel', subject: taskId }, () =>
-        need(hall, taskDesk).cancel(taskId, accountId, ask.req.raw.signal),
-      );
-      return ask.json({ ok: true } as const, 200);
+    .action(cancel, async ({ param: { id: subject }, c }) => {
+      const accountId = await ownAccount(services, c);
+      const run = () => need(services, taskAdmin).cancel(subject, accountId, c.req.raw.signal);
+      return { action: 'task.cancel', subject, run };
     });
 }

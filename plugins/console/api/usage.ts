@@ -1,65 +1,55 @@
 /** A client's own requests: rows, sums, series, one from end to end, CSV. */
-import { createRoute, z } from '@hono/zod-openapi';
-import type { RequestFilter } from '../../../core/desk.ts';
-import { moneyDesk, requestDesk } from '../desks.ts';
-import { chargesOf } from './charges.ts';
+
+import { z } from '@hono/zod-openapi';
+import type { RequestFilter } from '../../common/domain/admin/requests.ts';
+import { requestQueries } from '../services.ts';
+import { chargedRequest, chargedRequests } from './charges.ts';
 import { csvAnswer } from './csv.ts';
 import {
-  bucketAsked,
-  bucketMsOf,
-  noRequest,
+  attemptJson,
+  bucketQuery,
+  bucketsOf,
+  chargeJson,
+  requestFilter,
+  requestJson,
   requestRow,
   requestStory,
   requestSums,
-  requestsAsked,
-  tellAttempt,
-  tellCharge,
-  tellRequest,
-  tellSums,
+  requestsQuery,
+  sumsJson,
 } from './request-rows.ts';
-import { type Ask, type Console, need, ownAccount, router } from './router.ts';
-import { costOf, spendByBucket } from './spend.ts';
-import { answers, answersCsv, asked, dayMs, id, instant, iso, pageAsked, pageOf, spanOf, usd } from './words.ts';
+import { type ConsoleServices, need, ownAccount, type RequestContext } from './routing/router.ts';
+import { Routes, route } from './routing/routes.ts';
+import { answers, answersCsv, id, instant, iso, listed, pageOf, pageQuery, usd } from './schemas.ts';
+import { spendBetween, spendOf } from './spend.ts';
+import { spanOfDays } from './time-zone.ts';
 
-const list = createRoute({
-  method: 'get',
-  path: '/usage',
-  summary: 'Own requests',
-  request: { query: requestsAsked.extend(pageAsked.shape) },
-  responses: answers(pageOf(requestRow)),
+const list = route('get', '/usage', 'Own requests, by default of the last 30 days', answers(pageOf(requestRow)), {
+  query: requestsQuery.extend(pageQuery.shape),
 });
-const sums = createRoute({
-  method: 'get',
-  path: '/usage/sums',
-  summary: 'Sums of own requests',
-  request: { query: requestsAsked },
-  responses: answers(requestSums.extend({ cost: usd.nullable(), from: instant, until: instant })),
-});
-const series = createRoute({
-  method: 'get',
-  path: '/usage/series',
-  summary: 'Own requests over time',
-  request: { query: requestsAsked.extend(bucketAsked.shape) },
-  responses: answers(
+const sums = route(
+  'get',
+  '/usage/sums',
+  'Sums of own requests',
+  answers(requestSums.extend({ cost: usd.nullable(), from: instant, until: instant })),
+  { query: requestsQuery },
+);
+const series = route(
+  'get',
+  '/usage/series',
+  'Own requests over time',
+  answers(
     z.object({
+      tz: z.string(),
       bucketMs: z.number(),
       rows: z.array(requestSums.extend({ at: instant, cost: usd.nullable() })),
     }),
   ),
-});
-const csv = createRoute({
-  method: 'get',
-  path: '/usage.csv',
-  summary: 'Own requests as CSV',
-  request: { query: requestsAsked },
-  responses: answersCsv,
-});
-const one = createRoute({
-  method: 'get',
-  path: '/usage/{id}',
-  summary: 'One own request from end to end',
-  request: { params: z.object({ id }) },
-  responses: answers(requestStory),
+  { query: requestsQuery.extend(bucketQuery.shape) },
+);
+const csv = route('get', '/usage.csv', 'Own requests as CSV', answersCsv, { query: requestsQuery });
+const one = route('get', '/usage/{id}', 'One own request from end to end', answers(requestStory), {
+  params: z.object({ id }),
 });
 
 const columns = [
@@ -77,66 +67,56 @@ const columns = [
   'usage',
 ] as const;
 
-export function usageRoutes(hall: Console) {
-  return router()
-    .openapi(list, async (ask) => {
-      const query = ask.req.valid('query');
-      const filter = await ownFilter(hall, ask, query);
-      return ask.json(await pageOfRequests(hall, filter, asked(query)), 200);
+export function usageRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .list(list, requestJson, async ({ query, c }, page) =>
+      chargedRequests(services, await ownFilter(services, c, query), page),
+    )
+    .read(sums, async ({ query, c }) => {
+      const filter = await ownFilter(services, c, query);
+      const [all, { cost }] = await Promise.all([
+        need(services, requestQueries).sums(filter),
+        spendOf(services, filter),
+      ]);
+      return { ...sumsJson(all), cost, from: iso(filter.from), until: iso(filter.until) };
     })
-    .openapi(sums, async (ask) => {
-      const filter = await ownFilter(hall, ask, ask.req.valid('query'));
-      const [told, cost] = await Promise.all([need(hall, requestDesk).sums(filter), costOf(hall, filter)]);
-      return ask.json({ ...tellSums(told), cost, from: iso(filter.from), until: iso(filter.until) }, 200);
-    })
-    .openapi(series, async (ask) => {
-      const query = ask.req.valid('query');
-      const filter = await ownFilter(hall, ask, query);
-      const bucketMs = bucketMsOf(filter, query.bucketMinutes);
-      const buckets = await need(hall, requestDesk).series(filter, bucketMs);
-      const spend = await spendByBucket(hall, filter, bucketMs);
-      const rows = buckets.map((bucket) => ({
-        ...tellSums(bucket),
+    .read(series, async ({ query, c }) => {
+      const filter = await ownFilter(services, c, query);
+      const { tz, bucketMs, bounds } = bucketsOf(filter, query);
+      const [buckets, spend] = await Promise.all([
+        need(services, requestQueries).seriesBetween(filter, bounds),
+        spendBetween(services, filter, bounds),
+      ]);
+      const rows = buckets.map((bucket, index) => ({
+        ...sumsJson(bucket),
         at: iso(bucket.at),
-        cost: spend?.cost(bucket.at) ?? null,
+        cost: spend[index]!.cost,
       }));
-      return ask.json({ bucketMs, rows }, 200);
+      return { tz, bucketMs, rows };
     })
-    .openapi(csv, async (ask) => {
-      const filter = await ownFilter(hall, ask, ask.req.valid('query'));
-      return csvAnswer('usage', columns, (page) => pageOfRequests(hall, filter, page));
-    })
-    .openapi(one, async (ask) => {
-      const accountId = await ownAccount(hall, ask);
-      const requestId = ask.req.valid('param').id;
-      const row = await need(hall, requestDesk).find(requestId, accountId);
-      if (row === undefined) throw noRequest();
-      const charge = await hall.find(moneyDesk)?.charge(requestId, accountId);
-      return ask.json(
-        {
-          request: tellRequest(row, charge),
-          dropped: [...row.dropped],
-          charge: charge === undefined ? null : tellCharge(charge),
-          attempts: (charge?.attempts ?? []).map(tellAttempt),
-        },
-        200,
+    .file(csv, async ({ query, c }) => {
+      const filter = await ownFilter(services, c, query);
+      return csvAnswer('usage', columns, async (page) =>
+        listed(await chargedRequests(services, filter, page), requestJson),
       );
+    })
+    .read(one, async ({ param: { id }, c }) => {
+      const { row, charge } = await chargedRequest(services, id, await ownAccount(services, c));
+      return {
+        request: requestJson({ row, charge }),
+        dropped: [...row.dropped],
+        charge: charge === undefined ? null : chargeJson(charge),
+        attempts: (charge?.attempts ?? []).map(attemptJson),
+      };
     });
 }
 
-/** The account is always that of whoever asks, whatever the query says. */
-async function ownFilter(hall: Console, ask: Ask, query: z.output<typeof requestsAsked>): Promise<RequestFilter> {
-  const { keyId, model, operation, result } = query;
-  const accountId = await ownAccount(hall, ask);
-  return { ...spanOf(query, hall.clock.now(), 30 * dayMs), accountId, keyId, model, operation, result };
-}
-
-async function pageOfRequests(
-  hall: Console,
-  filter: RequestFilter,
-  page: { limit: number; after?: string | undefined },
-) {
-  const { rows, next } = await need(hall, requestDesk).list(filter, page);
-  const charges = await chargesOf(hall, rows, filter.accountId);
-  return { rows: rows.map((row) => tellRequest(row, charges.get(row.id))), next: next ?? null };
+/** The account is always the actor's own, whatever the query says. */
+async function ownFilter(
+  services: ConsoleServices,
+  c: RequestContext,
+  query: z.output<typeof requestsQuery>,
+): Promise<RequestFilter> {
+  const span = spanOfDays(query, services.clock.now(), 30);
+  return requestFilter(query, span, await ownAccount(services, c));
 }

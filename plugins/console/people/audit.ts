@@ -1,7 +1,7 @@
 /** Who changed what and when: rows that are added, and of which nothing but the outcome is ever written again. */
 import { and, desc, eq, gte, like, lt, sql } from 'drizzle-orm';
-import type { Clock } from '../../../core/contract.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import type { Audit } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { HouseTables } from './tables.ts';

@@ -1,15 +1,18 @@
 /** better-auth, as this house wants it: one instance for each origin that browsers reach the gateway at. */
+
 import { passkey } from '@better-auth/passkey';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { drizzleAdapter } from 'better-auth/adapters/drizzle';
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 import { genericOAuth, twoFactor } from 'better-auth/plugins';
 import { eq } from 'drizzle-orm';
-import type { Clock, Log } from '../../../core/contract.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import { table } from '../../../core/contract/table.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import type { Role } from '../actor.ts';
 import type { Audit } from '../people.ts';
 import { addressHeader, authPath } from './auth-names.ts';
+import { type Attempt, Devices, SignInAttempts } from './devices.ts';
 import { withHashedSessions } from './hashed-sessions.ts';
 import { type Links, resetPath } from './links.ts';
 import { type Mailer, words } from './mail.ts';
@@ -17,7 +20,7 @@ import { admitSignUp, removeHalfMade, type SignUpPolicy } from './sign-up.ts';
 import type { PeopleTables } from './tables.ts';
 import type { Throttle } from './throttle.ts';
 
-export interface OidcProvider {
+interface OidcProvider {
   readonly id: string;
   readonly name: string;
   readonly issuer: string;
@@ -51,7 +54,24 @@ export type Auth = { handler(request: Request): Promise<Response> };
 
 const mostNameLength = 100;
 const mostEmailLength = 200;
-export const passwordLength = { least: 10, most: 128 } as const;
+const passwordLength = { least: 10, most: 128 } as const;
+
+const userFields = {
+  role: { type: 'string', input: false, required: false, defaultValue: 'client' },
+  blocked: { type: 'boolean', input: false, required: false, defaultValue: false, returned: false },
+  gatewayAccountId: { type: 'string', input: false, required: false, returned: false },
+} as const;
+
+function emailVerification(mailer: Mailer, name: string, origin: string): BetterAuthOptions['emailVerification'] {
+  return {
+    sendOnSignUp: true,
+    autoSignInAfterVerification: true,
+    sendVerificationEmail: async ({ user, token }) => {
+      const link = `${origin}/console/verify?token=${encodeURIComponent(token)}`;
+      mailer.send({ to: user.email, ...words.verify(name, link) });
+    },
+  };
+}
 
 export function createAuth(parts: AuthParts, origin: string): Auth {
   const { orm, tables, secret, mailer, settings } = parts;
@@ -64,7 +84,7 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
     database: (options: BetterAuthOptions) => withHashedSessions(adapter(options)),
     telemetry: { enabled: false },
     logger: { log: (level, message) => logLine(parts.log, level, message) },
-    // Thrown to whoever asks, who words it: written out by better-auth it would show a statement's parameters.
+    // The caller renders errors: rendered by better-auth they would show a statement's parameters.
     onAPIError: { errorURL: '/console/sign-in', throw: true },
     // Signing in by a provider that is not configured must not be a matter of guessing.
     socialProviders: {},
@@ -75,35 +95,16 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
       requireEmailVerification: mailer !== undefined,
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: 24 * 3_600,
-      ...(mailer === undefined
-        ? {}
-        : {
-            sendResetPassword: async ({ user, token }) => {
-              mailer.send({ to: user.email, ...words.reset(settings.name, origin + resetPath(token)) });
-            },
-          }),
+      ...(mailer && {
+        sendResetPassword: async ({ user, token }) => {
+          mailer.send({ to: user.email, ...words.reset(settings.name, origin + resetPath(token)) });
+        },
+      }),
     },
-    ...(mailer === undefined
-      ? {}
-      : {
-          emailVerification: {
-            sendOnSignUp: true,
-            autoSignInAfterVerification: true,
-            sendVerificationEmail: async ({ user, token }: { user: { email: string }; token: string }) => {
-              const link = `${origin}/console/verify?token=${encodeURIComponent(token)}`;
-              mailer.send({ to: user.email, ...words.verify(settings.name, link) });
-            },
-          },
-        }),
+    ...(mailer === undefined ? {} : { emailVerification: emailVerification(mailer, settings.name, origin) }),
     // Counted from signing in, whatever is looked at meanwhile: the cookie and the row end together.
     session: { expiresIn: Math.round(settings.sessionMs / 1_000), disableSessionRefresh: true },
-    user: {
-      additionalFields: {
-        role: { type: 'string', input: false, required: false, defaultValue: 'client' },
-        blocked: { type: 'boolean', input: false, required: false, defaultValue: false, returned: false },
-        gatewayAccountId: { type: 'string', input: false, required: false, returned: false },
-      },
-    },
+    user: { additionalFields: userFields },
     verification: { storeIdentifier: 'hashed' },
     rateLimit: limitsOf(parts),
     advanced: {
@@ -122,7 +123,7 @@ export function createAuth(parts: AuthParts, origin: string): Auth {
         update: { before: async (user) => refuseLong(user) },
       },
     },
-    hooks: hooksOf(parts),
+    hooks: hooksOf(parts, origin),
     plugins: [
       twoFactor({ issuer: settings.name, twoFactorTable: 'twoFactor' }),
       passkey({ rpID: new URL(origin).hostname, rpName: settings.name, origin }),
@@ -173,16 +174,15 @@ function limitsOf({ throttle, settings }: AuthParts) {
   };
 }
 
-function hooksOf({ throttle, settings, orm, tables, clock, audit }: AuthParts) {
+function hooksOf({ throttle, settings, orm, tables, clock, audit, secret }: AuthParts, origin: string) {
   const { perAccount, windowMs } = settings.throttle;
-  const accountKey = (body: unknown) =>
-    `account:${String((body as { email?: unknown } | undefined)?.email)
-      .toLowerCase()
-      .slice(0, 300)}`;
+  const devices = new Devices({ prefix: settings.cookiePrefix, secure: origin.startsWith('https:') }, secret);
+  const attempts = new SignInAttempts(throttle, perAccount, windowMs);
   return {
     before: createAuthMiddleware(async (context) => {
+      const email = emailIn(context.body);
       if (context.path === '/sign-in/email') {
-        const waitMs = throttle.take(accountKey(context.body), perAccount, windowMs);
+        const waitMs = attempts.take(attemptOf(email, context.headers, devices));
         if (waitMs > 0)
           throw new APIError(
             'TOO_MANY_REQUESTS',
@@ -190,21 +190,37 @@ function hooksOf({ throttle, settings, orm, tables, clock, audit }: AuthParts) {
             { 'retry-after': String(Math.ceil(waitMs / 1_000)) },
           );
       }
-      const email = (context.body as { email?: unknown } | undefined)?.email;
-      if (context.path === '/sign-up/email' && typeof email === 'string')
-        await removeHalfMade(orm, tables, email.toLowerCase(), clock);
-      // Whoever changes a password wants those out who know the old one.
+      if (context.path === '/sign-up/email' && email !== '') await removeHalfMade(orm, tables, email, clock);
+      // A new password ends the sessions that were opened with the old one.
       if (context.path === '/change-password')
         return { context: { body: { ...(context.body as object), revokeOtherSessions: true } } };
       return undefined;
     }),
     after: createAuthMiddleware(async (context) => {
-      if (context.path === '/sign-in/email' && context.context.newSession) throttle.forget(accountKey(context.body));
+      const entered = context.context.newSession;
+      if (context.path === '/sign-in/email' && entered)
+        attempts.forget(attemptOf(emailIn(context.body), context.headers, devices));
       if (context.context.returned instanceof APIError) return;
-      const session = context.context.newSession ?? context.context.session;
+      // Where a second factor follows, the password alone makes no device known.
+      const isHalfway = context.path === '/sign-in/email' && entered?.user['twoFactorEnabled'] === true;
+      if (entered && !isHalfway) {
+        const { name, value, options } = devices.cookieFor(entered.user.email);
+        context.setCookie(name, value, options);
+      }
+      const session = entered ?? context.context.session;
       if (session !== null) await noteEntry(audit, context.path, session.user as Entering, context.headers);
     }),
   };
+}
+
+function emailIn(body: unknown): string {
+  const email = (body as { email?: unknown } | undefined)?.email;
+  return typeof email === 'string' ? email.toLowerCase().slice(0, mostEmailLength) : '';
+}
+
+function attemptOf(email: string, headers: Headers | undefined, devices: Devices): Attempt {
+  const isKnown = devices.knows(email, headers?.get('cookie'));
+  return { email, address: headers?.get(addressHeader) ?? '', isKnown };
 }
 
 interface Entering {
@@ -214,13 +230,13 @@ interface Entering {
 }
 
 /** What people change about how they sign in, by address; and how those come in who see more than their own. */
-const noted: Readonly<Record<string, string>> = {
+const noted: Readonly<Record<string, string>> = table({
   '/change-password': 'self.password',
   '/two-factor/enable': 'self.second-factor',
   '/two-factor/disable': 'self.second-factor-off',
   '/passkey/verify-registration': 'self.passkey',
   '/passkey/delete-passkey': 'self.passkey-off',
-};
+});
 
 async function noteEntry(audit: Audit, path: string, person: Entering, headers: Headers | undefined): Promise<void> {
   const { id, email, role = 'client' } = person;
@@ -242,7 +258,7 @@ async function refuseBlocked({ orm, tables: { user } }: AuthParts, personId: str
 
 type HookContext = { path?: string; body?: unknown } | null;
 
-/** A provider may vouch for an address; a form does not. Nobody brings a role along, however they come. */
+/** A provider may vouch for an address; a form does not. No sign-up sets a role. */
 async function admit(
   { settings, links, orm }: AuthParts,
   { name, email, emailVerified }: { name: string; email: string; emailVerified: boolean },

@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export interface CookieNames {
-  /** Before every name. Cookies know no ports: gateways of one host are told apart by it. */
+  /** Prefix of every name. Cookies ignore ports, so it distinguishes gateways of one host. */
   readonly prefix: string;
   /** Cookies that are sent over TLS alone. */
   readonly secure: boolean;
@@ -27,7 +27,8 @@ export function sessionTokenOf(
   return signature.length === right.length && timingSafeEqual(signature, right) ? token : undefined;
 }
 
-function cookieOf(header: string | null | undefined, name: string): string | undefined {
+/** A cookie's value; undefined: it is not there, or is not readable. */
+export function cookieOf(header: string | null | undefined, name: string): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const equals = pair.indexOf('=');
     if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;

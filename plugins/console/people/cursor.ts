@@ -1,5 +1,5 @@
 /** Places in lists that are ordered by time and id. Pure. */
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 
 export interface Cursor {
   readonly at: Date;

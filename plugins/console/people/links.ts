@@ -1,7 +1,7 @@
 /** Links that let somebody in once: for the first operator, and for those who are invited. Kept as hashes. */
 import { and, eq, gt, isNull, lt, or } from 'drizzle-orm';
-import type { Clock, Random } from '../../../core/contract.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Clock, Random } from '../../../core/contract/host-tools.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import { hashSecret, makeSecret } from './secrets.ts';
 import type { HouseTables } from './tables.ts';
 
@@ -11,8 +11,8 @@ export const invitePath = (secret: string, email: string) =>
   `/console/sign-up?invite=${encodeURIComponent(secret)}&email=${encodeURIComponent(email)}`;
 
 const dayMs = 24 * 3_600_000;
-export const firstOperatorLastsMs = dayMs;
-export const invitationLastsMs = 7 * dayMs;
+const firstOperatorLastsMs = dayMs;
+const invitationLastsMs = 7 * dayMs;
 const keptMs = 30 * dayMs;
 
 export type LinkKind = 'first_operator' | 'invitation';
@@ -28,10 +28,10 @@ export type Links = ReturnType<typeof openLinks>;
 
 export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) {
   const now = () => new Date(clock.now());
-  const usable = (secret: string, kind: LinkKind) =>
-    and(eq(links.hash, hashSecret(secret)), eq(links.kind, kind), isNull(links.usedAt), gt(links.expiresAt, now()));
+  const open = (kind: LinkKind) => and(eq(links.kind, kind), isNull(links.usedAt), gt(links.expiresAt, now()));
+  const usable = (secret: string, kind: LinkKind) => and(eq(links.hash, hashSecret(secret)), open(kind));
   return {
-    /** Resolves with the secret, which is told this once. */
+    /** Resolves with the secret, which is returned only here. */
     async make(kind: LinkKind, email?: string): Promise<string> {
       const secret = makeSecret(random, '');
       const lastsMs = kind === 'first_operator' ? firstOperatorLastsMs : invitationLastsMs;
@@ -60,14 +60,8 @@ export function openLinks({ orm, tables: { links }, clock, random }: LinkParts) 
 
     /** Whether an invitation of this address waits: for those who come by a provider that vouches for the address. */
     async isInvited(email: string): Promise<boolean> {
-      const [found] = await orm
-        .select({ hash: links.hash })
-        .from(links)
-        .where(
-          and(eq(links.kind, 'invitation'), eq(links.email, email), isNull(links.usedAt), gt(links.expiresAt, now())),
-        )
-        .limit(1);
-      return found !== undefined;
+      const waiting = and(open('invitation'), eq(links.email, email));
+      return (await orm.select({ hash: links.hash }).from(links).where(waiting).limit(1)).length > 0;
     },
 
     /** No link of this kind, or for this address, opens anything any more. */

@@ -1,6 +1,5 @@
-/** Mails: sent behind the request's back, so that nobody can tell by the time whether somebody is known. */
-import { createTransport } from 'nodemailer';
-import type { Log } from '../../../core/contract.ts';
+/** Mails, sent in the background: the response time does not reveal whether an address is known. */
+import type { Log } from '../../../core/contract/host-tools.ts';
 
 export interface SmtpSettings {
   readonly host: string;
@@ -28,8 +27,9 @@ export interface Mailer {
 const mostWaiting = 200;
 const timeoutMs = 15_000;
 
-export function openMailer(settings: SmtpSettings, log: Log): Mailer {
+export async function openMailer(settings: SmtpSettings, log: Log): Promise<Mailer> {
   const { host, port, user, password, from, encryption } = settings;
+  const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     host,
     port,

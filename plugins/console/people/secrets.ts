@@ -1,11 +1,11 @@
 /** Secrets that are handed out once and kept as hashes, and the one that signs cookies. */
 import { hash } from 'node:crypto';
 import { eq } from 'drizzle-orm';
-import type { Random } from '../../../core/contract.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Random } from '../../../core/contract/host-tools.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import type { HouseTables } from './tables.ts';
 
-/** 256 random bits: nobody guesses them, so that a plain hash is enough. */
+/** 256 random bits cannot be guessed, so a plain hash is enough. */
 export function makeSecret(random: Random, prefix: string): string {
   return prefix + random.bytes(32).toString('base64url');
 }

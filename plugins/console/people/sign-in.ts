@@ -1,8 +1,9 @@
 /** What is answered under `/console/api/auth`: better-auth, behind the house's own checks and in its error shape. */
-import { toGatewayError } from '../../../core/errors.ts';
+import { setImmediate } from 'node:timers/promises';
+import { toGatewayError } from '../../../core/contract/errors.ts';
 import { refuseForeign } from '../origin.ts';
 import type { People } from '../people.ts';
-import { type Auth, type AuthParts, createAuth } from './auth.ts';
+import type { Auth, AuthParts } from './auth.ts';
 import { authPath } from './auth-names.ts';
 import type { PeopleStore } from './store.ts';
 
@@ -22,18 +23,18 @@ const throughProvider = /^\/(?:sign-in\/social|link-social|callback\/|oauth2\/)/
 const lookAgainMs = 10_000;
 
 export function createSignIn(parts: SignInParts): SignIn {
-  // Without a provider nobody waits for one: whoever has a password comes in while it is down.
+  // Sign-in by password uses an instance without providers, so it works while a provider is down.
   const plain = { ...parts, settings: { ...parts.settings, oidc: [] } };
-  const own = keepAuths((origin) => createAuth(plain, origin));
-  const foreign = keepAuths((origin) => createAuth(parts, origin));
+  const own = keepAuths(plain);
+  const foreign = keepAuths(parts);
   const handle = async (request: Request, origin: string, path: string): Promise<Response> => {
-    if (parts.settings.oidc.length === 0 || !throughProvider.test(path)) return own.at(origin).handler(request);
+    if (parts.settings.oidc.length === 0 || !throughProvider.test(path)) return (await own.at(origin)).handler(request);
     const again = request.clone();
-    const response = await foreign.at(origin).handler(request);
+    const response = await (await foreign.at(origin)).handler(request);
     // What it says of itself is read when the instance is made.
     if (response.status !== 404 || parts.throttle.take('look for providers', 1, lookAgainMs) > 0) return response;
     foreign.forget(origin);
-    return foreign.at(origin).handler(again);
+    return (await foreign.at(origin)).handler(again);
   };
   return async function signIn(request, origin) {
     try {
@@ -49,14 +50,36 @@ export function createSignIn(parts: SignInParts): SignIn {
   };
 }
 
-function keepAuths(create: (origin: string) => Auth) {
+/** What auth.ts imports of packages. */
+const packages = [
+  '@better-auth/core/db/adapter',
+  'better-auth/adapters/drizzle',
+  'better-auth/crypto',
+  'better-auth/api',
+  'better-auth/plugins',
+  '@better-auth/passkey',
+];
+let loaded: ReturnType<typeof loadAuth> | undefined;
+
+/** Half of the modules of this program, which a start need not wait for. One package in a turn, so that streams go on in between. */
+async function loadAuth() {
+  for (const name of packages) {
+    await import(name);
+    await setImmediate();
+  }
+  return import('./auth.ts');
+}
+
+function keepAuths(parts: AuthParts) {
   const auths = new Map<string, Auth>();
   return {
-    at(origin: string): Auth {
+    async at(origin: string): Promise<Auth> {
+      loaded ??= loadAuth();
+      const { createAuth } = await loaded;
       let auth = auths.get(origin);
       if (auth === undefined) {
         if (auths.size >= mostOrigins) auths.delete(auths.keys().next().value!);
-        auth = create(origin);
+        auth = createAuth(parts, origin);
         auths.set(origin, auth);
       }
       return auth;
@@ -85,14 +108,14 @@ async function revokeSession({ people, store }: SignInParts, request: Request): 
 async function inOneShape(response: Response): Promise<Response> {
   if (response.status < 400) return response;
   const text = await response.text();
-  let told: { code?: unknown; message?: unknown } = {};
+  let body: { code?: unknown; message?: unknown } = {};
   try {
-    told = JSON.parse(text) as typeof told;
+    body = JSON.parse(text) as typeof body;
   } catch {
     // No body, or a page: what is known is the status.
   }
-  const message = typeof told.message === 'string' ? told.message : 'This could not be done.';
-  const code = typeof told.code === 'string' ? told.code.toLowerCase() : codeOf(response.status);
+  const message = typeof body.message === 'string' ? body.message : 'This could not be done.';
+  const code = typeof body.code === 'string' ? body.code.toLowerCase() : codeOf(response.status);
   const headers = new Headers(response.headers);
   headers.set('content-type', 'application/json');
   headers.delete('content-length');

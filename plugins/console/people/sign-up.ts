@@ -1,14 +1,14 @@
-/** Who may sign up by themselves: everybody, those who are invited, or nobody. */
+/** Sign-up: open to everyone, by invitation, or closed. */
 import { APIError } from 'better-auth/api';
 import { and, eq, lt, notExists } from 'drizzle-orm';
-import type { Clock } from '../../../core/contract.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import type { Links } from './links.ts';
 import type { PeopleTables } from './tables.ts';
 
 export type SignUpPolicy = 'open' | 'invite' | 'closed';
 
-/** Throws for whoever may not. An invitation is for one address, and is used up by it. */
+/** Throws if this sign-up is not allowed. An invitation is for one address, and is used up by it. */
 export async function admitSignUp(
   policy: SignUpPolicy,
   links: Links,
@@ -22,7 +22,7 @@ export async function admitSignUp(
     if (vouched && (await links.isInvited(email))) return links.close(orm, 'invitation', email);
   }
   const message =
-    policy === 'closed' ? 'Nobody can sign up here. Ask the operator.' : 'You need an invitation for this address.';
+    policy === 'closed' ? 'Sign-up is closed here. Ask the operator.' : 'You need an invitation for this address.';
   // Not a 403: where addresses are confirmed, better-auth hides those behind an answer that looks like success.
   throw new APIError('BAD_REQUEST', { code: 'SIGN_UP_NOT_ALLOWED', message });
 }

@@ -1,13 +1,13 @@
 /** Every statement on people and their sessions that better-auth does not make. */
 import { and, count, desc, eq, gt, ilike, isNull, lt, or, sql } from 'drizzle-orm';
-import type { Page, PageAsk } from '../../../core/desk.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import type { Role } from '../actor.ts';
 import type { PersonView } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { PeopleTables } from './tables.ts';
 
-export interface SessionPerson {
+interface SessionPerson {
   readonly id: string;
   readonly email: string;
   readonly role: Role;
@@ -49,7 +49,7 @@ function listStatements(orm: Orm, { user, session }: PeopleTables) {
 
     async search(
       { text, role }: { readonly text?: string | undefined; readonly role?: Role | undefined },
-      { limit, after }: PageAsk,
+      { limit, after }: PageRequest,
     ): Promise<Page<PersonView>> {
       const part = text === undefined ? undefined : `%${text.replace(/[\\%_]/g, '\\$&')}%`;
       const cursor = readCursor(after);
@@ -137,7 +137,7 @@ function accountStatements(orm: Orm, { user }: PeopleTables) {
 
 function sessionStatements(orm: Orm, { user, session, verification }: PeopleTables) {
   return {
-    /** Whose session it is, unless that is over or they are blocked. */
+    /** The person of a session; undefined if it has ended or the person is blocked. */
     async bySession(tokenHash: string, at: number): Promise<SessionPerson | undefined> {
       const [found] = await orm
         .select({ id: user.id, email: user.email, role: user.role })

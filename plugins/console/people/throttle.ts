@@ -1,5 +1,5 @@
 /** Slows guessing down: counts attempts by address and by account in fixed windows, bounded, in memory. */
-import type { Clock } from '../../../core/contract.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
 
 interface Window {
   count: number;

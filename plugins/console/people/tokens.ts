@@ -1,10 +1,10 @@
 /** Bearer tokens with an operator's rights, for scripts: shown once, kept as hashes. */
 import { and, desc, eq, gt, isNull, lt, or } from 'drizzle-orm';
-import type { Clock, Random } from '../../../core/contract.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import type { Orm } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock, Random } from '../../../core/contract/host-tools.ts';
+import type { Orm } from '../../common/domain/database.ts';
 import type { Actor } from '../actor.ts';
-import type { Tokens } from '../people.ts';
+import type { Tokens, TokenView } from '../people.ts';
 import { hashSecret, makeSecret } from './secrets.ts';
 import type { HouseTables } from './tables.ts';
 
@@ -15,9 +15,11 @@ const mostTokens = 1_000;
 const noteUseMs = 60_000;
 
 export interface TokenStore extends Tokens {
-  /** Whose `authorization` header it is; undefined: nobody's. */
+  /** The owner of the token in an `authorization` header; undefined: unknown. */
   identify(authorization: string | null): Promise<Actor | undefined>;
 }
+
+type TokenRow = HouseTables['tokens']['$inferSelect'];
 
 export function openTokens(
   orm: Orm,
@@ -25,24 +27,21 @@ export function openTokens(
   { clock, random, newId }: { readonly clock: Clock; readonly random: Random; readonly newId: () => string },
 ): TokenStore {
   const now = () => new Date(clock.now());
-  const view = (row: typeof tokens.$inferSelect) => ({
-    id: row.id,
-    name: row.name,
-    prefix: row.prefix,
-    createdBy: row.createdBy,
-    createdAt: row.createdAt.getTime(),
-    expiresAt: row.expiresAt?.getTime(),
-    lastUsedAt: row.lastUsedAt?.getTime(),
-  });
+  const valid = (hash: string) =>
+    and(eq(tokens.hash, hash), isNull(tokens.revokedAt), or(isNull(tokens.expiresAt), gt(tokens.expiresAt, now())));
+  const noteUse = async ({ id, lastUsedAt }: TokenRow) => {
+    const before = new Date(clock.now() - noteUseMs);
+    if (lastUsedAt !== null && lastUsedAt >= before) return;
+    const unused = or(isNull(tokens.lastUsedAt), lt(tokens.lastUsedAt, before));
+    await orm
+      .update(tokens)
+      .set({ lastUsedAt: now() })
+      .where(and(eq(tokens.id, id), unused));
+  };
   return {
     async list() {
-      const rows = await orm
-        .select()
-        .from(tokens)
-        .where(isNull(tokens.revokedAt))
-        .orderBy(desc(tokens.createdAt))
-        .limit(mostTokens);
-      return rows.map(view);
+      const newestFirst = orm.select().from(tokens).where(isNull(tokens.revokedAt)).orderBy(desc(tokens.createdAt));
+      return (await newestFirst.limit(mostTokens)).map(view);
     },
 
     async create({ name, expiresAt, createdBy }) {
@@ -75,21 +74,22 @@ export function openTokens(
       const [row] = await orm
         .select()
         .from(tokens)
-        .where(
-          and(
-            eq(tokens.hash, hashSecret(token)),
-            isNull(tokens.revokedAt),
-            or(isNull(tokens.expiresAt), gt(tokens.expiresAt, now())),
-          ),
-        );
+        .where(valid(hashSecret(token)));
       if (row === undefined) return undefined;
-      const before = new Date(clock.now() - noteUseMs);
-      if (row.lastUsedAt === null || row.lastUsedAt < before)
-        await orm
-          .update(tokens)
-          .set({ lastUsedAt: now() })
-          .where(and(eq(tokens.id, row.id), or(isNull(tokens.lastUsedAt), lt(tokens.lastUsedAt, before))));
+      await noteUse(row);
       return { kind: 'token', id: row.id, label: row.name, role: 'operator' };
     },
+  };
+}
+
+function view(row: TokenRow): TokenView {
+  return {
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    createdBy: row.createdBy,
+    createdAt: row.createdAt.getTime(),
+    expiresAt: row.expiresAt?.getTime(),
+    lastUsedAt: row.lastUsedAt?.getTime(),
   };
 }

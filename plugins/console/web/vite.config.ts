@@ -22,7 +22,13 @@ export default defineConfig({
           // Else each icon and each small part that two pages share would be a file, and a request, of its own.
           groups: [
             { name: 'icons', test: /@tabler/ },
-            { name: 'parts', test: /web\/src\/(parts|api|snippets)\// },
+            // The first page shows no table.
+            { name: 'frame', test: /@tanstack\/(react-router|router-core|react-store|store|react-query|query-core)/ },
+            {
+              name: 'parts',
+              test: /web\/src\/(parts\/(?!virtual-rows|data-table|rows-table|columns|pager|ledger)|api|snippets)/,
+            },
+            { name: 'tables', test: /parts\/(data-table|rows-table|columns|pager|ledger)/ },
           ],
         },
       },

@@ -1,10 +1,13 @@
-/** The protocols that are spoken, in the order in which they are listed to people. */
-import type { Protocol } from '../protocol.ts';
-import { chatWithInput, responsesWithChat } from './crossings.ts';
+/** The supported protocols, in the order in which the console and the CLI list them. */
+import type { Protocol } from '../relay/protocol.ts';
+import { chatWithInput, responsesWithChat } from './cross-protocol.ts';
 import { gemini } from './gemini/index.ts';
 import { messages } from './messages/index.ts';
 
 export const protocols: readonly Protocol[] = [chatWithInput, responsesWithChat, messages, gemini];
+
+/** The versions in front of these protocols' addresses, the commonest one first. */
+export const versionPrefixes: readonly string[] = ['/v1', '/v1beta', '/v1alpha'];
 
 /** undefined: no chat protocol. */
 export function protocolNamed(name: string): Protocol | undefined {

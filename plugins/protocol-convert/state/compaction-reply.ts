@@ -1,42 +1,48 @@
-/** Words a model's summary as the compaction item that the client asked for, in a stream, a response or a compaction object. Pure. */
-import { GatewayError } from '../../../core/errors.ts';
-import type { Codec, ReplyContext, ReplyEncoder } from '../codec.ts';
-import type { JsonObject } from '../json.ts';
+/** Encoding of a model's summary as a compaction item, in a stream, a response or a compaction object. Pure. */
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import type { Codec, ReplyContext, ReplyEncoder } from '../canonical/codec.ts';
+import type { Event, Reply, StopReason } from '../canonical/reply.ts';
+import { userMessages } from '../protocols/responses/decode/input-items.ts';
+import { Frames } from '../protocols/responses/encode/frames.ts';
+import {
+  endingMembers,
+  failedMembers,
+  itemId,
+  responseBase,
+  unfinishedMembers,
+} from '../protocols/responses/encode/response-object.ts';
 import { failureFrames } from '../protocols/responses/errors.ts';
-import { Frames } from '../protocols/responses/frames.ts';
-import { userMessages } from '../protocols/responses/input-items.ts';
-import { endingMembers, itemId, responseBase } from '../protocols/responses/response-object.ts';
 import { usageObject } from '../protocols/responses/usage.ts';
-import type { Event, Reply, StopReason } from '../reply.ts';
 import { sealedSummary } from './compaction.ts';
 import { keptItems } from './items.ts';
 
-/** Makes of a summary what may be handed to the client. */
+/** Seals a summary for the client. */
 export type SealSummary = (summary: string) => string;
-export type ReplyWords = Pick<Codec, 'createEncoder' | 'encodeReply'>;
+export type ReplyCodec = Pick<Codec, 'audioAsText' | 'createEncoder' | 'encodeReply'>;
 
 const completed = { status: 'completed', reason: undefined } as const;
 const maxCharacters = 8 * 2 ** 20;
 
 /**
- * In place of the client's codec where an answer must hold exactly one item, the compaction. `onFailure` is told when a
- * stream ends with an error because no whole summary came.
+ * Replaces the client's codec where an answer must hold exactly one item, the compaction. `onFailure` is called when a
+ * stream ends with an error because no complete summary came.
  */
-export function compactionItemWords(seal: SealSummary, onFailure: (error: GatewayError) => void): ReplyWords {
+export function compactionItemCodec(seal: SealSummary, onFailure: (error: GatewayError) => void): ReplyCodec {
   return {
     createEncoder: (context) => new CompactionEncoder(context, seal, onFailure),
     encodeReply(reply, context) {
       const item = compactionItem(context, seal(summaryOf(reply)));
       const base = responseBase(context, { createdAt: reply.createdAt, serviceTier: reply.serviceTier });
-      const response = { ...base, ...endingMembers(completed, context.usage()), output: [item] };
+      const response = { ...base, ...endingMembers(completed, context.usage(), context.now()), output: [item] };
       context.onResponse?.(JSON.stringify(response));
       return response;
     },
   };
 }
 
-/** In place of the client's codec for the compaction endpoint: all messages of the user, then the compaction. Never streamed. */
-export function compactionAnswerWords(json: JsonObject, seal: SealSummary): ReplyWords {
+/** Replaces the client's codec for the compaction endpoint: all user messages, then the compaction. Never streamed. */
+export function compactionAnswerCodec(json: JsonObject, seal: SealSummary): ReplyCodec {
   return {
     createEncoder: () => {
       throw new Error('a compaction object is not streamed');
@@ -60,7 +66,7 @@ function summaryOf({ choices }: Reply): string {
   return checked(parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''), choices[0]?.stop);
 }
 
-/** A summary that is missing or was cut off would lose the conversation in silence. Throws upstream_failed. */
+/** A summary that is missing or was cut off would lose the conversation silently. Throws upstream_failed. */
 function checked(text: string, stop: StopReason | undefined): string {
   const isCut = stop === 'length' || text.length > maxCharacters;
   const summary = isCut ? undefined : sealedSummary(text);
@@ -70,7 +76,7 @@ function checked(text: string, stop: StopReason | undefined): string {
   });
 }
 
-/** Gathers the summary; only its item is told, when it is whole. */
+/** Collects the summary; sends its item alone, when it is complete. */
 class CompactionEncoder implements ReplyEncoder {
   readonly #context: ReplyContext;
   readonly #seal: SealSummary;
@@ -104,31 +110,33 @@ class CompactionEncoder implements ReplyEncoder {
       this.#onFailure(error);
       return begun + this.fail(error);
     }
-    const told = JSON.stringify(item);
-    const place = '"output_index":0,"item":';
-    const response = { ...this.#base, ...endingMembers(completed, this.#context.usage()), output: [item] };
+    const itemJson = JSON.stringify(item);
+    const itemPrefix = '"output_index":0,"item":';
+    const response = {
+      ...this.#base,
+      ...endingMembers(completed, this.#context.usage(), this.#context.now()),
+      output: [item],
+    };
     const json = JSON.stringify(response);
     this.#context.onResponse?.(json);
     return (
       begun +
-      this.#frames.frame('response.output_item.added', place + told) +
-      this.#frames.frame('response.output_item.done', place + told) +
+      this.#frames.frame('response.output_item.added', itemPrefix + itemJson) +
+      this.#frames.frame('response.output_item.done', itemPrefix + itemJson) +
       this.#frames.frame('response.completed', `"response":${json}`)
     );
   }
 
   fail(error: GatewayError): string {
     const begun = this.#start();
-    const failed = (members: object) =>
-      JSON.stringify({ ...this.#base, ...members, output: [], incomplete_details: null, usage: null });
+    const failed = (members: object) => JSON.stringify({ ...this.#base, ...members, ...failedMembers, output: [] });
     return begun + failureFrames(error, this.#frames.next, failed, this.#context.shapeOf?.(error));
   }
 
   #start(createdAt?: number, serviceTier?: string): string {
     if (this.#base !== undefined) return '';
     this.#base = responseBase(this.#context, { createdAt, serviceTier });
-    const state = { status: 'in_progress', error: null, incomplete_details: null, usage: null, output: [] };
-    const members = `"response":${JSON.stringify({ ...this.#base, ...state })}`;
+    const members = `"response":${JSON.stringify({ ...this.#base, ...unfinishedMembers })}`;
     return this.#frames.frame('response.created', members) + this.#frames.frame('response.in_progress', members);
   }
 }

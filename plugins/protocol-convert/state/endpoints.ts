@@ -1,11 +1,17 @@
-/** The addresses of kept answers: read, list what they were given for, delete. Those of an upstream are asked for there. */
-import type { Answer, Endpoint, Exchange, Next } from '../../../core/contract.ts';
-import { caller } from '../../../core/vocabulary.ts';
-import { invalid } from '../checks.ts';
-import { isObject, listOf, tryParse } from '../json.ts';
-import type { Protocol } from '../protocol.ts';
+/**
+ * The endpoints of stored responses: get, list input items, delete. Responses that an upstream stores are requested
+ * from it.
+ */
+
+import type { Endpoint, Exchange, Next } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { isObject, listOf, tryParse } from '../../../core/json/json.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import type { Protocol } from '../relay/protocol.ts';
+import { invalid } from '../request/checks.ts';
 import { listPage } from './listing.ts';
-import { responseNotFound } from './lost.ts';
+import { responseNotFound } from './not-found.ts';
 import type { ResponseRecord } from './record.ts';
 import type { ResponseStore } from './store.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -16,7 +22,7 @@ export interface StateEndpointsOptions {
   readonly protocol: Protocol;
 }
 
-/** Limited like the protocol's other calls, and free: nothing is inferred. */
+/** Rate-limited like the protocol's other calls, and free: no inference runs. */
 export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
   const { store, upstreams, protocol } = options;
   const common = {
@@ -65,7 +71,8 @@ export function stateEndpoints(options: StateEndpointsOptions): Endpoint[] {
 
   async function cancel(exchange: Exchange): Promise<Answer> {
     await find(exchange);
-    throw invalid('Only a response that runs in the background can be cancelled; this gateway runs none there.');
+    const message = 'Only a response that runs in the background can be cancelled; this gateway runs none there.';
+    throw new GatewayError('invalid_request', message, { code: 'unsupported' });
   }
 
   async function find(exchange: Exchange): Promise<ResponseRecord> {

@@ -1,22 +1,31 @@
-/** The memory of earlier answers, put together: what the plugin sets up, starts and stops. */
-import type { Endpoint, Host } from '../../../core/contract.ts';
-import { duration, size, z } from '../../../core/schema.ts';
-import { database, providers } from '../../../core/vocabulary.ts';
-import type { Protocol } from '../protocol.ts';
+/** The store of earlier answers and issued ids: setup, start and stop. */
+import type { Endpoint, Host } from '../../../core/contract/contract.ts';
+import { duration, size, z } from '../../../core/contract/schema.ts';
+import { database } from '../../common/domain/database.ts';
+import { providers } from '../../common/domain/upstreams.ts';
+import type { Protocol } from '../relay/protocol.ts';
 import { stateEndpoints } from './endpoints.ts';
-import { Keeper } from './keeper.ts';
+import { IdGuard } from './id-guard.ts';
+import { IssuedIds } from './issued-ids.ts';
 import { Resolver } from './resolver.ts';
+import { ResponseRecorder } from './response-recorder.ts';
 import { ResponseStore } from './store.ts';
 import { Upstreams } from './upstreams.ts';
 
 const flushIntervalMs = 250;
 const expiryIntervalMs = 600_000;
 const mebibyte = 2 ** 20;
+const issuedMemoryBytes = 16 * mebibyte;
 
 export const stateSchema = z.strictObject({
   keep: duration()
     .prefault('24h')
     .describe('How long answers of the responses protocol can be continued, read and listed; 0s: they are not kept.'),
+  keep_ids: duration()
+    .prefault('30d')
+    .describe(
+      'How long ids of files, containers and the like are known that vendors issued in an answer, so that the same account may use them again.',
+    ),
   max_bytes: size()
     .prefault(4 * mebibyte)
     .describe('Largest conversation, as JSON, that is kept; the answer of a larger one cannot be continued by its id.'),
@@ -30,28 +39,41 @@ export type StateConfig = z.output<typeof stateSchema>;
 export interface ResponseState {
   readonly endpoints: readonly Endpoint[];
   readonly resolver: Resolver;
-  readonly keeper: Keeper;
+  readonly keeper: ResponseRecorder;
+  readonly ids: IdGuard;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `protocol`: the one whose clients come back to earlier answers. */
+/** `protocol`: the protocol with references to earlier answers. */
 export function openState(host: Host, config: StateConfig, protocol: Protocol): ResponseState {
   const { clock, log } = host;
   const store = new ResponseStore({ clock, log, memoryBytes: config.memory });
+  const issued = new IssuedIds({ clock, log, memoryBytes: issuedMemoryBytes });
   const upstreams = new Upstreams({ providers: () => host.find(providers), protocol, clock });
   return {
     endpoints: stateEndpoints({ store, upstreams, protocol }),
     resolver: new Resolver(store),
-    keeper: new Keeper({ store, clock, log, keepMs: config.keep, maxBytes: config.max_bytes }),
+    ids: new IdGuard({ store: issued, providers: () => host.find(providers), clock, keepMs: config.keep_ids }),
+    keeper: new ResponseRecorder({ store, clock, log, keepMs: config.keep, maxBytes: config.max_bytes }),
     async start() {
       const kept = host.find(database);
       if (kept === undefined) return;
       await kept.migrate('protocol-convert', new URL('../migrations/', import.meta.url));
       store.useDatabase(kept);
-      host.every(flushIntervalMs, 'write kept responses', () => store.flush());
-      host.every(expiryIntervalMs, 'delete expired responses', () => store.deleteExpired());
+      issued.useDatabase(kept);
+      host.every(flushIntervalMs, 'write kept responses', async () => {
+        await store.flush();
+        await issued.flush();
+      });
+      host.every(expiryIntervalMs, 'delete expired responses', async () => {
+        await store.deleteExpired();
+        await issued.deleteExpired();
+      });
     },
-    stop: () => store.flush(),
+    async stop() {
+      await store.flush();
+      await issued.flush();
+    },
   };
 }

@@ -1,11 +1,12 @@
-/** Pages of a list of items, as the official API cuts them. Pure. */
-import { invalid } from '../checks.ts';
-import type { JsonObject } from '../json.ts';
+/** Pagination of a list of items, as in the official API. Pure. */
+
+import type { JsonObject } from '../../../core/json/json.ts';
+import { invalid } from '../request/checks.ts';
 
 const defaultLimit = 20;
 const largestLimit = 100;
 
-/** Newest first unless `order=asc`; behind the item `after`. Throws invalid_request that names the parameter. */
+/** Newest first unless `order=asc`; starts after the item `after`. Throws invalid_request with the parameter. */
 export function listPage(items: readonly JsonObject[], query: URLSearchParams): JsonObject {
   const order = query.get('order') ?? 'desc';
   if (order !== 'asc' && order !== 'desc') throw invalid('The parameter "order" must be asc or desc.', 'order');

@@ -1,10 +1,14 @@
-/** Finds what a request builds on, and states the request that can be handled: written out, or pinned to who keeps it. */
-import type { Exchange } from '../../../core/contract.ts';
-import { call, caller, pinned } from '../../../core/vocabulary.ts';
-import { invalid } from '../checks.ts';
-import { isObject, type JsonObject, listOf, textOf, tryParse } from '../json.ts';
-import { type BuiltOn, type Opened, opened } from '../protocol.ts';
-import { itemLost, previousResponseLost, scattered } from './lost.ts';
+/**
+ * Resolution of references to earlier answers: expands the request, or pins it to the provider and key that store
+ * them.
+ */
+import type { Exchange } from '../../../core/contract/contract.ts';
+import { isObject, type JsonObject, listOf, textOf, tryParse } from '../../../core/json/json.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import { call, pinned } from '../../common/domain/calls.ts';
+import { type BuiltOn, type Opened, opened } from '../relay/protocol.ts';
+import { invalid } from '../request/checks.ts';
+import { cannotContinueTogether, itemNotFound, previousResponseNotFound } from './not-found.ts';
 import type { KeptResponse, RelayedResponse, ResponseRecord } from './record.ts';
 import type { ResponseStore } from './store.ts';
 
@@ -18,8 +22,8 @@ export class Resolver {
   }
 
   /**
-   * For the opening of a request: states `call` and `opened` anew, and `pinned` where an upstream keeps what it builds on.
-   * Nothing to do, and nothing to wait for, when it builds on nothing. Throws `previous_response_not_found`.
+   * For the opening of a request: sets `call` and `opened` anew, and `pinned` where an upstream stores the referenced
+   * answer. Returns undefined for a request without references. Throws `previous_response_not_found`.
    */
   resolve(exchange: Exchange, request: Opened): undefined | Promise<void> {
     return request.builtOn === undefined ? undefined : this.#resolve(exchange, request, request.builtOn);
@@ -31,7 +35,7 @@ export class Resolver {
     if (itemIds.length > mostReferences)
       throw invalid(`The field "input" may refer to at most ${mostReferences} items.`, 'input');
     const previous = responseId === undefined ? undefined : await this.#store.find(accountId, responseId);
-    if (responseId !== undefined && previous === undefined) throw previousResponseLost(responseId);
+    if (responseId !== undefined && previous === undefined) throw previousResponseNotFound(responseId);
     const holders = await this.#holders(accountId, itemIds);
     const records = new Set([...(previous === undefined ? [] : [previous]), ...holders.values()]);
     const relayed = [...records].filter((record) => record.kind === 'relayed');
@@ -39,9 +43,9 @@ export class Resolver {
       const earlier = previous?.kind === 'kept' ? conversationOf(previous) : [];
       return restate(exchange, builtOn.expanded(earlier, itemsOf(holders)));
     }
-    if (relayed.length < records.size || !areTogether(relayed)) throw scattered();
-    // Nothing but the request as it came can be continued elsewhere.
-    if (request.decodeWith !== undefined) throw previousResponseLost(responseId ?? itemIds[0]!);
+    if (relayed.length < records.size || !areTogether(relayed)) throw cannotContinueTogether();
+    // An upstream can continue only the unchanged request.
+    if (request.decodeWith !== undefined) throw previousResponseNotFound(responseId ?? itemIds[0]!);
     const { provider, credential, protocol } = relayed[0]!;
     exchange.set(pinned, { provider, credential, protocol });
     restate(exchange, builtOn.continued(tokensOf(relayed)));
@@ -51,7 +55,7 @@ export class Resolver {
     if (itemIds.length === 0) return new Map();
     const holders = await this.#store.findByItems(accountId, itemIds);
     const missing = itemIds.find((id) => !holders.has(id));
-    if (missing !== undefined) throw itemLost(missing);
+    if (missing !== undefined) throw itemNotFound(missing);
     return holders;
   }
 }
@@ -71,7 +75,7 @@ function areTogether(records: readonly RelayedResponse[]): boolean {
   );
 }
 
-/** Of the longest conversation among them; undefined when one is unknown. */
+/** Tokens of the longest conversation; undefined when one is unknown. */
 function tokensOf(records: readonly RelayedResponse[]): number | undefined {
   let most = 0;
   for (const { tokens } of records) {
@@ -81,7 +85,7 @@ function tokensOf(records: readonly RelayedResponse[]): number | undefined {
   return most;
 }
 
-/** All items of the conversation up to this answer, itself included. */
+/** All items of the conversation up to and including this answer. */
 function conversationOf(record: KeptResponse): JsonObject[] {
   return [...listOf(tryParse(record.input)), ...outputOf(record)].filter(isObject);
 }
@@ -91,7 +95,7 @@ function outputOf(record: KeptResponse): readonly unknown[] {
   return isObject(response) ? listOf(response['output']) : [];
 }
 
-/** The items themselves, by id, out of the answers that have them. */
+/** The items by id, out of the answers that contain them. */
 function itemsOf(holders: ReadonlyMap<string, ResponseRecord>): Map<string, JsonObject> {
   const items = new Map<string, JsonObject>();
   for (const record of new Set(holders.values())) {

@@ -1,9 +1,9 @@
-/** The statements on the table of kept answers. */
+/** SQL statements on the table of stored answers. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Database, Orm } from '../../../core/vocabulary.ts';
+import type { Database, Orm } from '../../common/domain/database.ts';
 import type { ResponseRecord } from './record.ts';
 
-/** A row as any driver gives it: times in milliseconds and counts as text, item ids joined by spaces. */
+/** A row as every driver returns it: times in milliseconds and counts as text, item ids joined by spaces. */
 interface Row {
   readonly id: string;
   readonly kind: string;
@@ -22,7 +22,7 @@ const columns = sql.raw(`id, kind, array_to_string(item_ids, ' ') as item_ids, i
   protocol, tokens::text as tokens, (extract(epoch from created_at) * 1000)::bigint::text as created,
   (extract(epoch from expires_at) * 1000)::bigint::text as expires`);
 
-/** Kept answers in the database. */
+/** Stored answers in the database. */
 export class ResponseRows {
   readonly #database: Database;
   readonly #table: SQL;
@@ -32,7 +32,7 @@ export class ResponseRows {
     this.#table = sql`${sql.identifier(database.schema)}.kept_responses`;
   }
 
-  /** Ids are unique within an account: of two answers by one id the first stays. */
+  /** Ids are unique within an account: of two answers with one id the first stays. */
   async insert(records: readonly ResponseRecord[]): Promise<void> {
     const rows = sql.join(records.map(valuesOf), sql`, `);
     await this.#database.orm.execute(sql`
@@ -41,7 +41,7 @@ export class ResponseRows {
       values ${rows} on conflict do nothing`);
   }
 
-  /** The account's answer by this id, unless it has expired. */
+  /** The account's answer with this id, unless it has expired. */
   async find(accountId: string, id: string, now: number): Promise<ResponseRecord | undefined> {
     const rows = await this.#rows(sql`
       select ${columns} from ${this.#table}

@@ -1,33 +1,33 @@
-/** Kept answers of each account: in memory first, in the database where there is one, for as long as their lifetime lasts. */
+/** Stored answers of each account: in memory first, in the database where there is one, until they expire. */
 import { LRUCache } from 'lru-cache';
-import type { Clock, Log } from '../../../core/contract.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import type { Database } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import type { Database } from '../../common/domain/database.ts';
 import { isStorableId, type ResponseRecord, sizeOf } from './record.ts';
 import { ResponseRows } from './rows.ts';
 import { WriteQueue } from './writes.ts';
 
 const topic = 'response';
-/** Memory for what waits for a database that is slow or away. */
+/** Memory for writes that wait for a slow or unavailable database. */
 const queueBytes = 64 * 2 ** 20;
 const keySeparator = ' ';
 
 export interface ResponseStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Memory for what was kept or asked for last; without a database there is nothing else. */
+  /** Memory for recently stored and requested answers; without a database it is the only store. */
   readonly memoryBytes: number;
 }
 
 export class ResponseStore {
   readonly #options: ResponseStoreOptions;
   readonly #memory: LRUCache<string, ResponseRecord>;
-  /** Account and item to the key of its answer, for answers in memory. */
+  /** Maps account and item to the key of the answer, for answers in memory. */
   readonly #items = new Map<string, string>();
   #rows: ResponseRows | undefined;
-  #queue: WriteQueue | undefined;
+  #queue: WriteQueue<ResponseRecord> | undefined;
   #database: Database | undefined;
-  /** Counts deletions by any process: what was read while one came in may be gone, and is not kept in memory. */
+  /** Counts deletions by any process: an answer that was read during a deletion may be deleted, and is not cached. */
   #deletions = 0;
 
   constructor(options: ResponseStoreOptions) {
@@ -39,13 +39,15 @@ export class ResponseStore {
     });
   }
 
-  /** From now on the database has them too. Its table must have been made. */
+  /** Writes to the database from now on. Its table must exist. */
   useDatabase(database: Database): void {
     const rows = new ResponseRows(database);
     this.#database = database;
     this.#rows = rows;
     this.#queue = new WriteQueue({
       write: (records) => rows.insert(records),
+      sizeOf,
+      what: 'kept responses',
       log: this.#options.log,
       maxBytes: queueBytes,
     });
@@ -55,14 +57,14 @@ export class ResponseStore {
     });
   }
 
-  /** Found at once by this process, by the others a moment later. */
+  /** Visible at once in this process, in other processes a moment later. */
   put(record: ResponseRecord): void {
     const key = keyOf(record.accountId, record.id);
     this.#remember(key, record);
     this.#queue?.push(key, record);
   }
 
-  /** The account's answer by this id; undefined when there is none, or none any more. */
+  /** The account's answer with this id; undefined when there is none or it has expired. */
   find(accountId: string, id: string): ResponseRecord | undefined | Promise<ResponseRecord | undefined> {
     if (!isStorableId(id)) return undefined;
     const key = keyOf(accountId, id);
@@ -78,7 +80,7 @@ export class ResponseStore {
     return record;
   }
 
-  /** For each of these items the account's answer that has it; those that nobody has are not in the map. */
+  /** Maps each of these items to the account's answer that has it; items without an answer are absent. */
   async findByItems(accountId: string, itemIds: readonly string[]): Promise<Map<string, ResponseRecord>> {
     const wanted = new Set(itemIds.filter(isStorableId));
     const found = new Map<string, ResponseRecord>();
@@ -93,33 +95,35 @@ export class ResponseStore {
     for (const record of this.#queue?.values() ?? [])
       if (record.accountId === accountId && this.#alive(record) !== undefined) take(record);
     if (wanted.size === 0 || this.#rows === undefined) return found;
-    const before = this.#deletions;
-    const stored = await this.#ask((rows, now) => rows.findByItems(accountId, [...wanted], now));
-    for (const record of stored) {
-      if (before === this.#deletions) this.#remember(keyOf(accountId, record.id), record);
-      take(record);
-    }
+    for (const record of await this.#findStoredByItems(accountId, [...wanted])) take(record);
     return found;
   }
 
-  /** Gone everywhere: here, in the database, and within a second in the memory of other processes. */
+  async #findStoredByItems(accountId: string, itemIds: readonly string[]): Promise<readonly ResponseRecord[]> {
+    const before = this.#deletions;
+    const stored = await this.#ask((rows, now) => rows.findByItems(accountId, itemIds, now));
+    if (before === this.#deletions) for (const record of stored) this.#remember(keyOf(accountId, record.id), record);
+    return stored;
+  }
+
+  /** Deletes here, in the database, and within a second in the memory of other processes. */
   async delete(accountId: string, id: string): Promise<void> {
     const key = keyOf(accountId, id);
     this.#memory.delete(key);
     this.#queue?.remove(key);
     if (this.#rows === undefined) return;
-    // A batch under way may still bring it in.
+    // A running batch may still insert it.
     await this.#queue!.flush();
     const rows = this.#rows;
     await this.#database!.change(topic, key, (orm) => rows.delete(orm, accountId, id));
   }
 
-  /** Writes what waits. */
+  /** Writes pending records. */
   async flush(): Promise<void> {
     await this.#queue?.flush();
   }
 
-  /** Rows that are too old to be found. */
+  /** Deletes expired rows. */
   async deleteExpired(): Promise<void> {
     await this.#rows?.deleteExpired(this.#options.clock.now());
   }
@@ -130,7 +134,7 @@ export class ResponseStore {
 
   #remember(key: string, record: ResponseRecord): void {
     this.#memory.set(key, record);
-    // One that is larger than the whole memory is not taken.
+    // An answer larger than the whole cache is not stored.
     if (!this.#memory.has(key)) return;
     for (const itemId of record.itemIds) this.#items.set(keyOf(record.accountId, itemId), key);
   }
@@ -155,7 +159,7 @@ export class ResponseStore {
   }
 }
 
-/** Neither part holds a space: accounts are uuids, ids were checked. */
+/** Neither part contains a space: accounts are uuids, ids were checked. */
 function keyOf(accountId: string, id: string): string {
   return accountId + keySeparator + id;
 }

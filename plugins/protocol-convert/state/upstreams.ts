@@ -1,13 +1,16 @@
-/** Asks the upstream that keeps an answer, by the key it was given with. Nothing of it is billed. */
-import { type Answer, type Clock, type Exchange, type Next, upstreamRequest } from '../../../core/contract.ts';
-import { classify } from '../../../core/refusals.ts';
-import type { Provider, Providers, Target } from '../../../core/vocabulary.ts';
-import type { Protocol } from '../protocol.ts';
-import { wordUpstreamRequest } from '../upstream-request.ts';
-import { responseNotFound } from './lost.ts';
+/** Requests for a stored answer to the upstream that stores it, with the key that created it. Never billed. */
+
+import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import type { Provider, Providers, Target } from '../../common/domain/upstreams.ts';
+import { classify } from '../../common/kit/upstream-errors.ts';
+import type { Protocol } from '../relay/protocol.ts';
+import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { responseNotFound } from './not-found.ts';
 import type { RelayedResponse } from './record.ts';
 
-/** Query parameters that are handed on. */
+/** Query parameters that are forwarded. */
 const passedQuery = [
   'include',
   'include[]',
@@ -20,7 +23,7 @@ const passedQuery = [
 ];
 
 export interface UpstreamsOptions {
-  /** Asked for when a request comes: providers may be set up later. */
+  /** Called for each request: providers may be set up later. */
   readonly providers: () => Providers | undefined;
   readonly protocol: Protocol;
   readonly clock: Clock;
@@ -34,8 +37,8 @@ export class Upstreams {
   }
 
   /**
-   * Sends the client's method to the answer's own address there, `suffix` behind it. Throws not_found when the key it was
-   * given with is gone, and an UpstreamRefusal when the upstream refuses.
+   * Sends the client's method to the answer's own address at the upstream, followed by `suffix`. Throws not_found when
+   * the key that created it was removed, and an UpstreamRefusal when the upstream refuses.
    */
   async ask(exchange: Exchange, record: RelayedResponse, suffix: string, forward: Next): Promise<Answer> {
     const { protocol, clock } = this.#options;
@@ -45,9 +48,9 @@ export class Upstreams {
     const path = `/responses/${encodeURIComponent(record.id)}${suffix}${queryOf(query)}`;
     const stream = query.get('stream') === 'true';
     const prepared = { path, body: new Uint8Array(), dropped: [] };
-    const worded = wordUpstreamRequest(protocol, exchange.request, prepared, target, stream);
-    const { 'content-type': _none, ...headers } = worded.headers;
-    exchange.set(upstreamRequest, { ...worded, method, headers, body: undefined });
+    const request = buildUpstreamRequest(protocol, exchange.request, prepared, target, stream);
+    const { 'content-type': _none, ...headers } = request.headers;
+    exchange.set(upstreamRequest, { ...request, method, headers, body: undefined });
     const answer = await forward();
     if (answer.status >= 300)
       throw classify(answer.status, answer.headers, await bytesOf(answer), clock.now(), target.key.reveal());
@@ -61,7 +64,7 @@ export class Upstreams {
   #targetOf({ provider: name, credential, protocol }: RelayedResponse): Target | undefined {
     const providers = this.#options.providers();
     const provider = providers?.find(name);
-    const named = providers?.keyNamed(name, credential);
+    const named = providers?.findKey(name, credential);
     if (provider === undefined || named === undefined || !(protocol in provider.speaks)) return undefined;
     return {
       provider: name,
@@ -72,6 +75,7 @@ export class Upstreams {
       credential,
       upstream: traitsOf(provider, protocol),
       traits: {},
+      network: named.network,
     };
   }
 }
@@ -86,7 +90,7 @@ function queryOf(query: URLSearchParams): string {
   return passed.size === 0 ? '' : `?${passed}`;
 }
 
-/** The centre reads refusals whole. */
+/** The core reads refusals completely. */
 async function bytesOf({ body }: Answer): Promise<Uint8Array> {
   if (typeof body === 'string') return Buffer.from(body);
   if (body instanceof Uint8Array) return body;

@@ -1,26 +1,29 @@
-/** Records on their way to the database: bounded, written in batches, found while they wait. */
-import type { Log } from '../../../core/contract.ts';
-import { type ResponseRecord, sizeOf } from './record.ts';
+/** Pending database writes: bounded, written in batches, readable while they wait. */
+import type { Log } from '../../../core/contract/host-tools.ts';
 
 const batchRecords = 50;
 const batchBytes = 4 * 2 ** 20;
 
-export interface WriteQueueOptions {
-  readonly write: (records: readonly ResponseRecord[]) => Promise<void>;
+export interface WriteQueueOptions<Item> {
+  readonly write: (records: readonly Item[]) => Promise<void>;
+  /** The maximum memory of one record. */
+  readonly sizeOf: (record: Item) => number;
+  /** The records' name in the log. */
+  readonly what: string;
   readonly log: Log;
-  /** Memory for what waits, at most; beyond it the oldest are lost, and the log says so. */
+  /** The maximum memory of pending records; beyond it the oldest are dropped and the log says so. */
   readonly maxBytes: number;
 }
 
-export class WriteQueue {
-  readonly #options: WriteQueueOptions;
+export class WriteQueue<Item> {
+  readonly #options: WriteQueueOptions<Item>;
   /** In order of arrival. */
-  readonly #waiting = new Map<string, ResponseRecord>();
+  readonly #waiting = new Map<string, Item>();
   #bytes = 0;
-  #lost = 0;
+  #droppedCount = 0;
   #flushing: Promise<void> | undefined;
 
-  constructor(options: WriteQueueOptions) {
+  constructor(options: WriteQueueOptions<Item>) {
     this.#options = options;
   }
 
@@ -28,23 +31,23 @@ export class WriteQueue {
     return this.#waiting.size;
   }
 
-  push(key: string, record: ResponseRecord): void {
+  push(key: string, record: Item): void {
     this.remove(key);
     this.#waiting.set(key, record);
-    this.#bytes += sizeOf(record);
+    this.#bytes += this.#options.sizeOf(record);
     for (const oldest of this.#waiting.keys()) {
       if (this.#bytes <= this.#options.maxBytes || this.#waiting.size === 1) return;
       this.remove(oldest);
-      this.#lost++;
+      this.#droppedCount++;
     }
   }
 
-  find(key: string): ResponseRecord | undefined {
+  find(key: string): Item | undefined {
     return this.#waiting.get(key);
   }
 
-  /** Whatever waits, to be looked through. */
-  values(): IterableIterator<ResponseRecord> {
+  /** All pending records, to search them. */
+  values(): IterableIterator<Item> {
     return this.#waiting.values();
   }
 
@@ -52,10 +55,10 @@ export class WriteQueue {
     const record = this.#waiting.get(key);
     if (record === undefined) return;
     this.#waiting.delete(key);
-    this.#bytes -= sizeOf(record);
+    this.#bytes -= this.#options.sizeOf(record);
   }
 
-  /** Writes everything that waits. Rejects when the database does; what was not written goes on waiting. */
+  /** Writes all pending records. Rejects when the database fails; unwritten records stay pending. */
   flush(): Promise<void> {
     if (this.#waiting.size === 0 && this.#flushing === undefined) return Promise.resolve();
     this.#flushing ??= this.#drain().finally(() => {
@@ -65,10 +68,13 @@ export class WriteQueue {
   }
 
   async #drain(): Promise<void> {
-    if (this.#lost > 0) {
+    if (this.#droppedCount > 0) {
       const { log } = this.#options;
-      log.error({ responses: this.#lost }, 'kept responses were lost: the database was away or too slow for too long');
-      this.#lost = 0;
+      log.error(
+        { lost: this.#droppedCount },
+        `${this.#options.what} were dropped: the database was unavailable or too slow for too long`,
+      );
+      this.#droppedCount = 0;
     }
     while (this.#waiting.size > 0) {
       const batch = this.#batch();
@@ -77,11 +83,11 @@ export class WriteQueue {
     }
   }
 
-  #batch(): [string, ResponseRecord][] {
-    const batch: [string, ResponseRecord][] = [];
+  #batch(): [string, Item][] {
+    const batch: [string, Item][] = [];
     let bytes = 0;
     for (const entry of this.#waiting) {
-      bytes += sizeOf(entry[1]);
+      bytes += this.#options.sizeOf(entry[1]);
       if (batch.length > 0 && bytes > batchBytes) break;
       batch.push(entry);
       if (batch.length === batchRecords) break;

@@ -1,13 +1,14 @@
-/** The operator's commands about kept bodies: asking for them for a while, and deleting them at once. */
-import type { Command, Host } from '../../../core/contract.ts';
-import type { BodyDesk, Recording } from '../../../core/desk.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { duration } from '../../../core/schema.ts';
-import { accounts } from '../../../core/vocabulary.ts';
+/** Commands about recorded bodies: start and stop recordings, and delete bodies. */
+import type { Command } from '../../../core/contract/commands.ts';
+import type { Host } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { duration } from '../../../core/contract/schema.ts';
+import { accounts } from '../../common/domain/accounts.ts';
+import type { RecordedBodies, Recording } from '../../common/domain/admin/recorded-bodies.ts';
 
 type Values = Parameters<Command['run']>[0];
 
-export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, desk: BodyDesk): Command[] {
+export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, queries: RecordedBodies): Command[] {
   return [
     {
       name: 'requests record',
@@ -27,7 +28,7 @@ export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, desk: BodyDesk)
           errorsOnly: values['errors'] === true,
           until: host.clock.now() + spanOf(text(values, 'for')),
         };
-        const recording = await desk.record(terms, 'command line');
+        const recording = await queries.record(terms, 'command line');
         return { json: recording, text: lineOf(recording) };
       },
     },
@@ -35,7 +36,7 @@ export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, desk: BodyDesk)
       name: 'requests recordings',
       summary: 'Lists the recordings of bodies that run',
       async run() {
-        const recordings = await desk.recordings();
+        const recordings = await queries.recordings();
         return { json: recordings, text: recordings.map(lineOf).join('\n') || 'None runs.' };
       },
     },
@@ -44,7 +45,7 @@ export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, desk: BodyDesk)
       summary: 'Ends a recording of bodies; what was kept stays until it expires',
       arguments: ['<id>'],
       async run({ id }) {
-        await desk.stopRecording(String(id));
+        await queries.stopRecording(String(id));
         return { json: { id, stopped: true }, text: `${String(id)} was stopped.` };
       },
     },
@@ -62,7 +63,7 @@ export function bodyCommands(host: Pick<Host, 'find' | 'clock'>, desk: BodyDesk)
         const named = account !== undefined || requestId !== undefined;
         if (named === (values['all'] === true))
           throw invalid('Say which bodies to delete: --request, --account or --all.');
-        const forgotten = await desk.forget({ accountId: account, requestId });
+        const forgotten = await queries.delete({ accountId: account, requestId });
         return { json: { forgotten }, text: `Bodies of ${forgotten} requests were deleted.` };
       },
     },

@@ -1,14 +1,14 @@
-/** What is kept of one body while it passes: its beginning, with media replaced, within a bound of bytes. */
+/** Excerpts: the beginning of a body, copied while it passes, with media replaced, within a bound of bytes. */
 import { createHash, type Hash } from 'node:crypto';
 import { MediaMarker } from './media.ts';
 
-/** What was kept of a body; nothing in it is masked yet. */
+/** An excerpt, not yet masked. */
 export interface Kept {
   readonly text: string;
   /** Length of the whole body. */
   readonly bytes: number;
-  /** How many of them the text does not tell of. */
-  readonly leftOut: number;
+  /** Bytes that the text does not cover. */
+  readonly omittedBytes: number;
 }
 
 export interface Excerpt {
@@ -18,15 +18,15 @@ export interface Excerpt {
   end(): Kept | undefined;
 }
 
-/** Asks for memory, and gives back with a negative number; false: there is no more. */
+/** Reserves memory, or releases it with a negative number; false: the budget is used up. */
 export type Take = (bytes: number) => boolean;
 
 const firstBytes = 4 * 1024;
 const pieceBytes = 64 * 1024;
 
 /**
- * A text. As long as the body fits, its bytes are copied and nothing is looked at; a longer one is read for media from
- * then on, so that an image in front does not push out the words behind it.
+ * A text. While the body fits, its bytes are copied without inspection; a longer one is then scanned for media, so that an
+ * image at the beginning does not displace the text behind it.
  */
 export class TextExcerpt implements Excerpt {
   readonly #mostBytes: number;
@@ -39,14 +39,14 @@ export class TextExcerpt implements Excerpt {
   #leftOut = 0;
   #refused = false;
 
-  /** `take` was asked for nothing yet; who gives this excerpt up, gives back what it was granted. */
+  /** Reserves nothing yet. A discarded excerpt must release what it has reserved. */
   constructor(mostBytes: number, take: Take) {
     this.#mostBytes = mostBytes;
     this.#take = take;
     this.#buffer = Buffer.alloc(0);
   }
 
-  /** There was no memory for it: nothing of it is told. */
+  /** The memory budget was used up, so nothing is kept. */
   get refused(): boolean {
     return this.#refused;
   }
@@ -62,9 +62,13 @@ export class TextExcerpt implements Excerpt {
     if (this.#bytes === 0 || this.#refused) return undefined;
     this.#marker ??= this.#beginReading();
     this.#put(this.#marker.end());
-    // A letter that was cut in the middle is no letter.
+    // A UTF-8 sequence that was cut is dropped.
     const text = Buffer.from(this.#text, 'latin1').toString('utf8');
-    return { text: this.#leftOut > 0 ? text.replace(/\ufffd$/, '') : text, bytes: this.#bytes, leftOut: this.#leftOut };
+    return {
+      text: this.#leftOut > 0 ? text.replace(/\ufffd$/, '') : text,
+      bytes: this.#bytes,
+      omittedBytes: this.#leftOut,
+    };
   }
 
   #copy(bytes: Uint8Array): void {
@@ -85,7 +89,7 @@ export class TextExcerpt implements Excerpt {
       if (!this.#granted(this.#mostBytes - this.#buffer.length)) return;
       this.#marker = this.#beginReading();
     }
-    // A piece at a time: of a long text nothing is looked at once there is no more room.
+    // In pieces, so that scanning stops as soon as the excerpt is full.
     for (let at = 0; at < bytes.length; at += pieceBytes) {
       if (this.#leftOut > 0) {
         this.#leftOut += bytes.length - at;
@@ -95,7 +99,7 @@ export class TextExcerpt implements Excerpt {
     }
   }
 
-  /** From here on what is kept is the text. */
+  /** Switches from copied bytes to scanned text. */
   #beginReading(): MediaMarker {
     const marker = new MediaMarker();
     this.#put(marker.next(this.#buffer.toString('latin1', 0, this.#used)));
@@ -117,7 +121,7 @@ export class TextExcerpt implements Excerpt {
   }
 }
 
-/** A body that is no text: what it is, how long, and its digest. */
+/** A body that is not text: its type, length and digest. */
 export class OpaqueExcerpt implements Excerpt {
   readonly #type: string;
   readonly #hash: Hash = createHash('sha256');
@@ -134,11 +138,11 @@ export class OpaqueExcerpt implements Excerpt {
 
   end(): Kept | undefined {
     if (this.#bytes === 0) return undefined;
-    return { text: blobMark(this.#type, this.#bytes, this.#hash.digest('hex')), bytes: this.#bytes, leftOut: 0 };
+    return { text: blobMark(this.#type, this.#bytes, this.#hash.digest('hex')), bytes: this.#bytes, omittedBytes: 0 };
   }
 }
 
-/** Words in place of bytes. */
+/** The text that replaces binary content. */
 export const blobMark = (type: string, bytes: number, digest: string): string =>
   `[${type || 'bytes'}: ${bytes} bytes, sha256 ${digest.slice(0, 16)}]`;
 

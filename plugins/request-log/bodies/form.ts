@@ -1,14 +1,14 @@
-/** A form with files, as it may be kept: its fields as they are, each file as what it is. Pure. */
+/** Multipart forms in excerpts: fields as they are, each file replaced by a description. Pure. */
 import { createHash } from 'node:crypto';
 import { blobMark, type Kept } from './excerpt.ts';
 
 const boundaryPattern = /;\s*boundary="?([^";]{1,70})"?/i;
 const headEnd = Buffer.from('\r\n\r\n');
-/** https://www.rfc-editor.org/rfc/rfc7578; longer ones are no fields. */
+/** https://www.rfc-editor.org/rfc/rfc7578; a longer part is treated as a file. */
 const longestField = 16 * 1024;
 const mostParts = 200;
 
-/** `type`: the content type with its boundary. undefined: it is no form that could be read. */
+/** `type`: the content type with its boundary. undefined: not a readable form. */
 export function keptForm(body: Uint8Array, type: string, mostBytes: number): Kept | undefined {
   const boundary = boundaryPattern.exec(type)?.[1];
   if (boundary === undefined) return undefined;
@@ -24,10 +24,10 @@ export function keptForm(body: Uint8Array, type: string, mostBytes: number): Kep
   }
   if (parts.length === 0) return undefined;
   const text = `${parts.join('')}--${boundary}--`;
-  return { text: text.slice(0, mostBytes), bytes: body.length, leftOut: Math.max(0, text.length - mostBytes) };
+  return { text: text.slice(0, mostBytes), bytes: body.length, omittedBytes: Math.max(0, text.length - mostBytes) };
 }
 
-/** From behind the boundary to before the next. */
+/** `part`: the bytes between two boundaries. */
 function partText(part: Buffer): string {
   const end = part.indexOf(headEnd);
   if (end === -1) return part.subarray(0, longestField).toString('utf8');

@@ -1,13 +1,14 @@
-/** Reads JSON as it comes: whole, in several documents, cut, or broken; tells its strings with the names they stand under. Pure. */
+/** A tolerant JSON scanner for whole, concatenated, cut or broken JSON; reports strings with their member names. Pure. */
+import { table } from '../../../core/contract/table.ts';
 
 export interface JsonListener {
-  /** Text between strings: signs, numbers, or what is no JSON. `hidden`: it stands under a name that hides its value. */
+  /** Text between strings: punctuation, numbers or invalid JSON. `hidden`: it belongs to a name that hides its value. */
   between(text: string, hidden: boolean): void;
-  /** A member's name, with its quotes and without. */
+  /** A member's name, raw with its quotes, and decoded. */
   name(raw: string, decoded: string): void;
-  /** `path`: the names that lead to it. */
+  /** `path`: the member names that lead to the value. */
   value(raw: string, decoded: string, path: string, hidden: boolean): void;
-  /** A number under a name that ends with `index`: it tells streams apart that run side by side. */
+  /** A number under a name that ends with `index`: it distinguishes parallel streams. */
   index(name: string, value: string): void;
   /** The outermost object or list has ended. */
   documentEnd(): void;
@@ -18,7 +19,7 @@ interface Level {
   readonly hidden: boolean;
   readonly isObject: boolean;
   name: string;
-  /** It tells by one member that the value in another is to be hidden: `{"name": "password", "value": …}`. */
+  /** One member says that the value in another is secret: `{"name": "password", "value": …}`. */
   hidesValue: boolean;
 }
 
@@ -29,6 +30,7 @@ const colon = /\s*:/y;
 const signs = /["{}[\],]/g;
 const longestPath = 300;
 
+// biome-ignore lint/complexity/noExcessiveCognitiveComplexity: a scanner keeps its position, its level and what it has just read in one loop.
 export function readJson(text: string, hides: (name: string) => boolean, listener: JsonListener): void {
   const levels: Level[] = [{ path: '', hidden: false, isObject: false, name: '', hidesValue: false }];
   let at = 0;
@@ -80,7 +82,7 @@ function step(levels: Level[], sign: string, hidden: boolean, listener: JsonList
 const pathOf = ({ path, name }: Level): string =>
   name === '' || path.length > longestPath ? path : `${path}.${name.slice(0, longestPath)}`;
 
-/** Right behind the closing quote, or the end of the text. */
+/** The index behind the closing quote, or the end of the text. */
 function stringEnd(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;
@@ -91,9 +93,9 @@ function stringEnd(text: string, start: number): number {
 }
 
 const escapes = /\\(?:u([0-9a-fA-F]{4})|([\s\S]))/g;
-const meanings: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
+const meanings: Readonly<Record<string, string>> = table({ n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' });
 
-/** What a string says, also one that is cut or that JSON does not allow. */
+/** Decodes a string, also one that is cut or invalid. */
 function unescaped(raw: string): string {
   const isClosed = raw.length > 1 && raw.endsWith('"');
   const inner = raw.slice(1, isClosed ? -1 : undefined);

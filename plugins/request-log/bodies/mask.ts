@@ -1,51 +1,51 @@
-/** A body as it may be kept: the same text without its secrets, whether it is JSON, a stream of events or plain words. Pure. */
-import { scrubText } from '../../../core/scrub.ts';
+/** Masks the secrets of a body, whether it is JSON, an event stream or plain text. Pure. */
+import { scrubText } from '../../common/kit/scrub.ts';
 import type { Kept } from './excerpt.ts';
 import { type JsonListener, readJson } from './json-strings.ts';
 import { mask, type Range, type Secrets } from './secrets.ts';
 
-/** JSON inside of strings inside of JSON … */
+/** Levels of JSON nested in JSON strings. */
 const deepest = 4;
-/** What a cut may have left of a secret is no longer to be told by its form: so much of the last word goes. */
+/** A secret that was cut cannot be recognised by its form, so up to this much of the last word is removed. */
 const longestWord = 4_096;
 const secretLetter = /[\w+/=.~:@-]/;
 const shortestWord = 6;
 const longestKnown = 100;
 const mostKnown = 1_000;
 
-/** The text as it may be kept. */
-export function maskBody({ text, leftOut }: Kept, secrets: Secrets): string {
+/** The masked text. */
+export function maskBody({ text, omittedBytes: leftOut }: Kept, secrets: Secrets): string {
   const isCut = leftOut > 0;
   const masker = new BodyMasker(secrets, deepest, isCut);
   masker.read(isCut ? withoutLastWord(text) : text);
   return storableText(masker.end());
 }
 
-/** Without the last word, and without digits that may belong to a longer number. */
+/** Removes the last word, and trailing digits that may belong to a longer number. */
 function withoutLastWord(text: string): string {
   const from = Math.max(0, text.length - longestWord);
   const tail = text.slice(from).replace(/[^\s"]*$/, '');
   return text.slice(0, from) + tail.replace(/[\d \t-]*$/, '');
 }
 
-/** Where the last word of letters as secrets have them begins; a short one tells nothing. */
+/** Start of the last word of characters that secrets consist of; a short word reveals nothing. */
 function lastWordOf(text: string): number {
   let start = text.length;
   while (start > 0 && text.length - start < longestWord && secretLetter.test(text[start - 1]!)) start--;
   return text.length - start < shortestWord ? text.length : start;
 }
 
-/** What a JSON string may hold and a database's text may not is replaced. */
+/** Replaces characters that JSON strings allow and Postgres text does not. */
 const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd');
 
-/** A string's place in the masked text; strings of one path go on in one another from event to event. */
+/** One string of the text; strings of the same path continue one another from event to event. */
 interface Piece {
   readonly decoded: string;
   readonly raw: string;
   readonly path: string;
-  /** What is hidden of it because of what stands in the strings beside it. */
+  /** Ranges hidden because of the strings next to it. */
   hidden: Range[];
-  /** A secret goes on in the string before or behind. */
+  /** A secret continues from the previous string or into the next. */
   isTorn: boolean;
 }
 
@@ -54,12 +54,12 @@ class BodyMasker implements JsonListener {
   readonly #depth: number;
   readonly #isCut: boolean;
   readonly #parts: (string | Piece)[] = [];
-  /** Strings of the document that is being read, and of all documents by path and place. */
+  /** Strings of the current document, and of all documents by path and index. */
   #document: Piece[] = [];
   #indices = '';
   #isBroken = false;
   readonly #threads = new Map<string, Piece[]>();
-  /** What each event of a stream repeats is looked at once. */
+  /** Results for strings that the events of a stream repeat. */
   readonly #known = new Map<string, string>();
 
   constructor(secrets: Secrets, depth: number, isCut = false) {
@@ -68,7 +68,7 @@ class BodyMasker implements JsonListener {
     this.#isCut = isCut;
   }
 
-  /** Each line for itself where the text is a stream of events or of documents. */
+  /** Reads event streams and JSON lines line by line. */
   read(text: string): void {
     if (isJson(text)) {
       this.#json(text);
@@ -92,9 +92,9 @@ class BodyMasker implements JsonListener {
   end(): string {
     this.documentEnd();
     for (const thread of this.#threads.values()) this.#hideAcross(thread);
-    const told = this.#parts.map((part) => (typeof part === 'string' ? part : this.#told(part))).join('');
-    // Where names and values stand is not certain then.
-    return this.#isBroken ? this.#secrets.masked(told) : told;
+    const masked = this.#parts.map((part) => (typeof part === 'string' ? part : this.#maskedPiece(part))).join('');
+    // In broken JSON the positions of names and values are uncertain.
+    return this.#isBroken ? this.#secrets.masked(masked) : masked;
   }
 
   between(text: string, hidden: boolean): void {
@@ -142,32 +142,26 @@ class BodyMasker implements JsonListener {
     if (text !== '') this.#parts.push(text.length < 8 ? text : scrubText(this.#secrets.masked(text)));
   }
 
-  /** A secret that a stream tells by the syllable is hidden in each of them. */
+  /** Hides a secret that is spread over the strings of several events. */
   #hideAcross(thread: readonly Piece[]): void {
     const [first] = thread;
-    // An id that each event repeats is no secret that goes on.
+    // An id that every event repeats is not a secret in pieces.
     if (thread.every(({ decoded }) => decoded === first!.decoded)) return;
     const whole = thread.map(({ decoded }) => decoded).join('');
     const ranges = this.#secrets.within(whole);
-    // Of what was cut, the last word may be the beginning of a secret here too.
+    // If the body was cut, the last word may be the beginning of a secret.
     const cut = this.#isCut ? Math.max(lastWordOf(whole), ranges.at(-1)?.[1] ?? 0) : whole.length;
     if (cut < whole.length) ranges.push([cut, whole.length]);
     let at = 0;
     let next = 0;
     for (const piece of thread) {
-      const end = at + piece.decoded.length;
       while (next < ranges.length && ranges[next]![1] <= at) next++;
-      for (let index = next; index < ranges.length && ranges[index]![0] < end; index++) {
-        const [from, until, words] = ranges[index]!;
-        const isWhole = from >= at && until <= end;
-        if (!isWhole) piece.isTorn = true;
-        piece.hidden.push([Math.max(from, at) - at, Math.min(until, end) - at, isWhole ? words : undefined]);
-      }
-      at = end;
+      hideIn(piece, at, ranges, next);
+      at += piece.decoded.length;
     }
   }
 
-  #told({ raw, decoded, hidden, isTorn }: Piece): string {
+  #maskedPiece({ raw, decoded, hidden, isTorn }: Piece): string {
     const isNested = !isTorn && this.#depth > 0 && /^\s*[[{]/.test(decoded) && parses(decoded);
     const clean = isNested ? this.#nested(decoded) : this.#masked(decoded, hidden);
     return clean === decoded ? raw : JSON.stringify(clean);
@@ -186,6 +180,17 @@ class BodyMasker implements JsonListener {
     const inner = new BodyMasker(this.#secrets, this.#depth - 1);
     inner.read(text);
     return inner.end();
+  }
+}
+
+/** Hides in a piece, which begins at `start` of its thread, what lies in the ranges from `first` on. */
+function hideIn(piece: Piece, start: number, ranges: readonly Range[], first: number): void {
+  const end = start + piece.decoded.length;
+  for (let index = first; index < ranges.length && ranges[index]![0] < end; index++) {
+    const [from, until, words] = ranges[index]!;
+    const isWhole = from >= start && until <= end;
+    if (!isWhole) piece.isTorn = true;
+    piece.hidden.push([Math.max(from, start) - start, Math.min(until, end) - start, isWhole ? words : undefined]);
   }
 }
 

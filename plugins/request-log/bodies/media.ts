@@ -1,42 +1,42 @@
-/** Media inside texts: found by their long runs of base64, and replaced by what they are, how long, and a digest. Pure. */
+/** Finds media in texts by long runs of base64, and replaces them by type, length and digest. Pure. */
 import { createHash, type Hash } from 'node:crypto';
-import { sniffMediaType } from '../../../core/data-url.ts';
+import { sniffMediaType } from '../../common/kit/data-url.ts';
 
-/** No word of any language is as long; the shortest image is longer. */
+/** Longer than any word and shorter than any image. */
 const shortestRun = 1_024;
-/** Letters of both alphabets of base64, of percent signs, and of JSON's escapes inside of it. */
+/** Characters of both base64 alphabets, of percent encoding, and of JSON escapes. */
 const runStart = new RegExp(`(?<![A-Za-z0-9+/=_%\\\\-])[A-Za-z0-9+/=_%\\\\-]{${shortestRun}}`, 'g');
 const outside = /[^A-Za-z0-9+/=_%\\-]/g;
 const openRun = new RegExp(`[A-Za-z0-9+/=_%\\\\-]{1,${shortestRun}}$`);
-/** What stands before the comma of a data URL. */
+/** The head of a data URL. */
 const declared = /data:([\w.+-]{1,60}\/[\w.+-]{1,60})?[^"',\s]{0,100},$/i;
 const declaredBytes = 240;
 const sniffedBytes = 88;
 
-/** A run on its way: it may be longer than memory should hold. */
+/** The current run; hashed in pieces, because it may be longer than memory should hold. */
 interface Run {
   readonly type: string;
   readonly hash: Hash;
   length: number;
 }
 
-/** Words in place of media: their type, how many characters of base64, and the beginning of the SHA-256 of these. */
-export const mediaMark = (type: string, length: number, digest: string): string =>
+/** The text that replaces media: type, number of base64 characters, and the beginning of their SHA-256. */
+const mediaMark = (type: string, length: number, digest: string): string =>
   `[${type}: ${length} characters, sha256 ${digest.slice(0, 16)}]`;
 
-/** A short one at once. */
+/** The mark of a run that is in memory. */
 export function markOf(type: string, run: string): string {
   return mediaMark(type, run.length, createHash('sha256').update(run, 'latin1').digest('hex'));
 }
 
 /**
- * Reads a text piece by piece, in latin1 (each byte a character), and gives it back with its runs replaced. What may be
- * the beginning of a run waits for the next piece.
+ * Transforms a text piece by piece in latin1 (one character per byte) and replaces its runs. The possible beginning of a run
+ * is held back until the next piece.
  */
 export class MediaMarker {
   #run: Run | undefined;
   #waiting = '';
-  /** The end of what was given back, where a data URL says its type. */
+  /** The end of the output so far, where the head of a data URL names the type. */
   #before = '';
 
   next(piece: string): string {
@@ -65,7 +65,7 @@ export class MediaMarker {
     return told;
   }
 
-  /** What still waits. */
+  /** The rest that was held back. */
   end(): string {
     const told = this.#run === undefined ? this.#waiting : this.#close();
     this.#waiting = '';

@@ -1,20 +1,21 @@
-/** Whose bodies are kept: the rules of the file, and what operators have asked for by hand, for a while. */
-import type { Recording } from '../../../core/desk.ts';
-import type { Accounts } from '../../../core/vocabulary.ts';
+/** Which requests are recorded: the rules of the file, and recordings that operators have started. */
+
+import type { Accounts } from '../../common/domain/accounts.ts';
+import type { Recording } from '../../common/domain/admin/recorded-bodies.ts';
 import { Secrets } from './secrets.ts';
 import type { BodiesConfig, BodyRule } from './settings.ts';
 
-/** What is known of a request when its answer begins. */
-export interface Asked {
+/** The properties of a request that rules match, known when its answer begins. */
+export interface RequestTraits {
   readonly accountId: string | undefined;
   readonly keyId: string | undefined;
   readonly model: string | undefined;
 }
 
-/** `errors`: whether to keep it shows when it has ended. */
+/** `errors`: decided by the outcome when the request has ended. */
 export type Choice = 'all' | 'errors' | undefined;
 
-/** Ids of accounts by the names that rules use. */
+/** Account ids by the names that rules use. */
 export type KnownAccounts = ReadonlyMap<string, string>;
 
 export class BodyPolicy {
@@ -32,7 +33,7 @@ export class BodyPolicy {
     });
   }
 
-  follow(ids: KnownAccounts): void {
+  applyConfig(ids: KnownAccounts): void {
     this.#ids = ids;
   }
 
@@ -40,8 +41,8 @@ export class BodyPolicy {
     return this.#ids;
   }
 
-  /** `now` in wall-clock milliseconds; `chance` gives a number from 0 to below 1. */
-  choose(asked: Asked, recordings: readonly Recording[], now: number, chance: () => number): Choice {
+  /** `now` in wall-clock milliseconds; `chance` returns a number from 0 to below 1. */
+  choose(asked: RequestTraits, recordings: readonly Recording[], now: number, chance: () => number): Choice {
     let choice: Choice;
     for (const recording of recordings) {
       if (recording.until <= now || !records(recording, asked)) continue;
@@ -56,7 +57,7 @@ export class BodyPolicy {
     return choice;
   }
 
-  #fits({ accounts, keys, models }: BodyRule, { accountId, keyId, model }: Asked): boolean {
+  #fits({ accounts, keys, models }: BodyRule, { accountId, keyId, model }: RequestTraits): boolean {
     if (keys !== undefined && (keyId === undefined || !keys.includes(keyId))) return false;
     if (models !== undefined && (model === undefined || !models.includes(model))) return false;
     if (accounts === undefined) return true;
@@ -64,7 +65,7 @@ export class BodyPolicy {
   }
 }
 
-function records({ accountId, keyId, model }: Recording, asked: Asked): boolean {
+function records({ accountId, keyId, model }: Recording, asked: RequestTraits): boolean {
   return (
     (accountId === undefined || accountId === asked.accountId) &&
     (keyId === undefined || keyId === asked.keyId) &&
@@ -72,7 +73,7 @@ function records({ accountId, keyId, model }: Recording, asked: Asked): boolean 
   );
 }
 
-/** The ids of those whom rules name; who is not there yet is left out. Rejects when the database cannot be asked. */
+/** The ids of the accounts that rules name; unknown names are left out. Rejects when the database cannot be read. */
 export async function accountsIn({ of }: BodiesConfig, accounts: Accounts | undefined): Promise<KnownAccounts> {
   const ids = new Map<string, string>();
   for (const named of new Set(of.flatMap((rule) => rule.accounts ?? []))) {

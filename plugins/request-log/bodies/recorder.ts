@@ -1,7 +1,11 @@
-/** Copies what passes of the requests that are asked for, masks it when they have ended, and hands it to the database's queue. */
-import type { Answer, AnswerWatcher, Exchange, Host, Next, Outcome } from '../../../core/contract.ts';
-import type { Recording } from '../../../core/desk.ts';
-import { call, caller } from '../../../core/vocabulary.ts';
+/** Copies the bodies of recorded requests as they pass, masks them when the request has ended, and queues them for storage. */
+
+import type { AnswerWatcher } from '../../../core/contract/answer-watcher.ts';
+import type { Exchange, Host, Next, Outcome } from '../../../core/contract/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import type { Recording } from '../../common/domain/admin/recorded-bodies.ts';
+import { call } from '../../common/domain/calls.ts';
 import { RowQueue } from '../queue.ts';
 import { type Excerpt, type Kept, OpaqueExcerpt, TextExcerpt } from './excerpt.ts';
 import { keptForm } from './form.ts';
@@ -15,26 +19,26 @@ export class BodyRecorder {
   readonly #queue: RowQueue;
   #policy: BodyPolicy | undefined;
   #recordings: readonly Recording[] = [];
-  /** Bytes of bodies whose requests have not ended. */
+  /** Bytes held for requests that have not ended. */
   #held = 0;
   #dropped = 0;
-  /** The one thing that a request asks while no bodies are wanted. */
+  /** The only check on a request while nothing is recorded. */
   isOn = false;
 
   constructor(host: Pick<Host, 'log' | 'clock' | 'random'>, store: BodyStore) {
     this.#host = host;
-    this.#queue = new RowQueue((rows) => store.insert(rows), host.log, 'bodies of requests');
+    this.#queue = new RowQueue((rows) => store.insert(rows), host, 'bodies of requests');
   }
 
   get policy(): BodyPolicy | undefined {
     return this.#policy;
   }
 
-  /** Half of the memory is for requests that run, half for rows that wait. undefined: no bodies are kept. */
-  follow(policy: BodyPolicy | undefined, recordings: readonly Recording[] = this.#recordings): void {
+  /** Half of the memory is for running requests, half for waiting rows. undefined: nothing is recorded. */
+  applyConfig(policy: BodyPolicy | undefined, recordings: readonly Recording[] = this.#recordings): void {
     this.#policy = policy;
     this.#recordings = recordings;
-    if (policy !== undefined) this.#queue.follow(policy.config.memory / 2);
+    if (policy !== undefined) this.#queue.applyConfig(policy.config.memory / 2);
     this.isOn = policy !== undefined && (policy.config.of.length > 0 || recordings.length > 0);
   }
 
@@ -42,26 +46,35 @@ export class BodyRecorder {
     try {
       return await next();
     } finally {
-      // The last moment at which the request's body is there, and the first at which all is known of who asks for what.
+      // The request's body is still in memory here, and account and model are known.
       this.#begin(exchange);
     }
   }
 
-  /** Writes what waits, and says what was lost. */
-  async flush(): Promise<void> {
-    if (this.#dropped > 0) {
-      const requests = this.#dropped;
-      this.#dropped = 0;
-      this.#host.log.warn({ requests }, 'bodies were not kept: their memory (request-log.bodies.memory) is used up');
-    }
-    await this.#queue.flush();
+  /** Writes the waiting rows if they are due, and logs losses. */
+  advance(): Promise<void> | undefined {
+    this.#logDropped();
+    return this.#queue.advance();
+  }
+
+  /** Writes all waiting rows. */
+  flush(): Promise<void> {
+    this.#logDropped();
+    return this.#queue.flush();
+  }
+
+  #logDropped(): void {
+    if (this.#dropped === 0) return;
+    const requests = this.#dropped;
+    this.#dropped = 0;
+    this.#host.log.warn({ requests }, 'bodies were not kept: their memory (request-log.bodies.memory) is used up');
   }
 
   #begin(exchange: Exchange): void {
     try {
       const policy = this.#policy;
       const { clock, random } = this.#host;
-      const asked = { ...whoAsks(exchange), model: exchange.find(call)?.model };
+      const asked = { ...requestFacts(exchange), model: exchange.find(call)?.model };
       const choice = policy?.choose(asked, this.#recordings, clock.now(), () => random.fraction());
       if (policy !== undefined && choice !== undefined) this.#watch(exchange, policy, choice);
     } catch (error) {
@@ -88,7 +101,7 @@ export class BodyRecorder {
   }
 }
 
-function whoAsks(exchange: Exchange) {
+function requestFacts(exchange: Exchange) {
   const who = exchange.find(caller);
   return { accountId: who?.accountId, keyId: who?.keyId };
 }
@@ -97,7 +110,7 @@ function isError({ kind, status }: Outcome): boolean {
   return kind === 'failed' || (kind === 'complete' && status >= 400);
 }
 
-/** The two bodies of one request, as they pass. */
+/** Excerpts of the request and the answer of one exchange. */
 class BodyPair implements AnswerWatcher {
   readonly requestType: string | undefined;
   answerType: string | undefined;
@@ -131,11 +144,11 @@ class BodyPair implements AnswerWatcher {
     else this.#answer = this.#excerptOf(this.answerType);
   }
 
-  part(bytes: Uint8Array): void {
+  chunk(bytes: Uint8Array): void {
     try {
       this.#answer.add(bytes);
     } catch {
-      // There may be no memory; the answer goes on.
+      // A failure of the recording must not affect the answer.
       this.#failed = true;
     }
   }
@@ -150,12 +163,12 @@ class BodyPair implements AnswerWatcher {
   }
 }
 
-/** Without its parameters; whatever a client wrote there instead is no type. */
+/** The media type without parameters; undefined if malformed. */
 function typeOf(contentType: string | undefined): string | undefined {
   return /^\s*([\w.+-]{1,60}\/[\w.+-]{1,60})\s*(?:;|$)/.exec(contentType ?? '')?.[1]?.toLowerCase();
 }
 
-/** Bodies without a type are JSON as a rule. */
+/** A body without a type is usually JSON. */
 function isText(type: string | undefined): boolean {
   return type === undefined || /^text\/|[/+](?:json|xml|x-ndjson|x-www-form-urlencoded)$/.test(type);
 }
@@ -171,10 +184,10 @@ function rowOf(exchange: Exchange, pair: BodyPair, { secrets, config }: BodyPoli
     request: request && maskBody(request, secrets),
     request_type: pair.requestType,
     request_bytes: request?.bytes,
-    request_left_out: request?.leftOut,
+    request_left_out: request?.omittedBytes,
     answer: answer && maskBody(answer, secrets),
     answer_type: pair.answerType,
     answer_bytes: answer?.bytes,
-    answer_left_out: answer?.leftOut,
+    answer_left_out: answer?.omittedBytes,
   };
 }

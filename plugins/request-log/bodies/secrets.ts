@@ -1,12 +1,12 @@
-/** Where secrets stand in a text: keys and tokens by their form, values by the name in front of them. Pure. */
-import { keyPatterns } from '../../../core/scrub.ts';
+/** Finds secrets in a text: keys and tokens by their form, values by the name in front of them. Pure. */
+import { keyPatterns } from '../../common/kit/scrub.ts';
 import { markOf } from './media.ts';
 
-/** Start inclusive, end exclusive; what stands in its place, if not `***`. */
+/** Start inclusive, end exclusive; the replacement, default `***`. */
 export type Range = readonly [start: number, end: number, words?: string | undefined];
 
 export interface MaskOptions {
-  /** Names whose values are masked, beside the usual ones. */
+  /** Names of values to mask, in addition to the default ones. */
   readonly names: readonly string[];
   readonly emails: boolean;
   readonly cards: boolean;
@@ -14,7 +14,7 @@ export interface MaskOptions {
 
 export const mask = '***';
 
-/** Names whose values are masked, without hyphens and the like; those of `endings` also behind others: `db_password`. */
+/** Names of values to mask, without separators; those of `endings` also match as suffixes: `db_password`. */
 const usualNames = [
   'passwd',
   'pwd',
@@ -28,13 +28,13 @@ const usualNames = [
 const endings = ['password', 'passphrase', 'secret', 'token', 'apikey', 'accesskey', 'secretkey', 'privatekey'];
 const endingPattern = new RegExp(`(?:${endings.join('|')})$`);
 
-/** Forms of credentials, each bounded where it could fail behind itself. */
+/** Patterns of credentials, with bounded repetition to avoid backtracking. */
 const credentials: readonly RegExp[] = [
   ...keyPatterns,
   /\bBasic\s+[A-Za-z0-9+/=_-]{8,}/gi,
   // JSON Web Tokens: https://www.rfc-editor.org/rfc/rfc7519
   /\beyJ[\w-]{8,4096}\.[\w-]{4,4096}(?:\.[\w-]{0,4096}){0,4}/g,
-  // https://www.rfc-editor.org/rfc/rfc7468; one that is cut has no end.
+  // https://www.rfc-editor.org/rfc/rfc7468; a key that was cut has no end line.
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g,
   // Passwords inside URLs.
   /(?<=:\/\/)[^\s:@/"']{0,200}:[^\s@/"']{1,500}(?=@)/g,
@@ -44,21 +44,21 @@ const emailPattern = /[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}/g;
 /** Payment cards have 12 to 19 digits: https://www.iso.org/standard/70484.html */
 const cardPattern = /(?<!\d)\d(?:[ -]?\d){11,18}(?!\d)/g;
 const wordPattern = /(?<![\w+=-])[\w+=-]{20,}/g;
-/** A shorter text holds none of all these, unless one of these signs stands in it. */
+/** A shorter text contains no secret unless it contains one of these characters. */
 const shortestSecret = 'Basic 12345678'.length;
 const secretSigns = /[-_:=@\d]/;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** What protocols put before ids that people look for. */
+/** Prefixes of ids that protocols use and people search for. */
 const idPrefix =
   /^(?:req|msg|resp|gen|call|toolu|tool|file|run|rs|fc|ws|chatcmpl|cmpl|batch|task|item|step|thread)[-_]/;
 
 const dataUrl = /data:([\w.+-]{1,60}\/[\w.+-]{1,60})?(?:;[\w=.+-]{1,60}){0,4};base64,[A-Za-z0-9+/=_%\\-]+/gi;
 const bareBase64 = /(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{160,}/g;
 
-/** What one set of options masks; made once, used for every body. */
+/** The patterns of one set of options; compiled once, used for every body. */
 export class Secrets {
   readonly #names: ReadonlySet<string>;
-  /** A name and what stands between it and its value. */
+  /** A name and the separators between it and its value. */
   readonly #named: RegExp;
   readonly #options: MaskOptions;
 
@@ -79,13 +79,13 @@ export class Secrets {
     return this.#names.has(plain) || endingPattern.test(plain);
   }
 
-  /** A text as it may be kept. */
+  /** The text with its secrets replaced. */
   masked(text: string, known: readonly Range[] = []): string {
     if (known.length === 0 && text.length < shortestSecret && !secretSigns.test(text)) return text;
     return without(text, joined([...known, ...this.within(text)]));
   }
 
-  /** Ordered, and apart from one another. */
+  /** Sorted ranges that do not overlap. */
   within(text: string): Range[] {
     const found: Range[] = [];
     const all = (pattern: RegExp, holds: (match: string) => boolean = () => true) => {
@@ -109,20 +109,20 @@ export class Secrets {
 
 const plainName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
-/** The name's letters with at most one sign between any two of them: `apikey` finds `api_key`. */
+/** The name's letters with at most one separator between two of them: `apikey` finds `api_key`. */
 const loose = (name: string): string => [...plainName(name)].join('[-_ ]?');
 
-/** It was hidden before. */
+/** Already masked. */
 const isMask = /^\\*["'`]?\*{3}\\*["'`]?$/;
 const quoted = /\\*["'`]/y;
 /** A value without quotes. */
 const bare = /[^\s,;&"'`<>}\])]{1,4096}/iy;
 
-/** Values of these have words and signs of all kinds, up to the end of the line. */
+/** Values of these headers extend to the end of the line. */
 const headerName = /cookie|authorization/i;
 const headerValue = /[^\r\n"'`]{1,4096}/y;
 
-/** Where the value that begins here ends: a quoted one with its quote, however often it is quoted, another as `unquoted` says. */
+/** End of the value that starts here: the matching quote at any level of escaping, else as `unquoted` matches. */
 function valueEnd(text: string, start: number, unquoted: RegExp): number {
   quoted.lastIndex = start;
   const quote = quoted.exec(text)?.[0];
@@ -136,7 +136,7 @@ function valueEnd(text: string, start: number, unquoted: RegExp): number {
   return text.length;
 }
 
-/** A word that nobody has written: long, with letters of both sizes and digits, or hexadecimal. */
+/** A word that looks random: long, with both letter cases and digits, or hexadecimal. */
 function isRandom(word: string): boolean {
   if (uuid.test(word) || idPrefix.test(word)) return false;
   const digits = word.match(/\d/g)?.length ?? 0;
@@ -165,7 +165,7 @@ function isCard(text: string): boolean {
   return sum % 10 === 0;
 }
 
-/** In order and apart from one another; the longer of two that begin together comes first, and its words hold for both. */
+/** Sorts and merges ranges; of two with the same start the longer comes first, and its replacement holds for both. */
 function joined(ranges: readonly Range[]): Range[] {
   const ordered = ranges.toSorted((one, other) => one[0] - other[0] || other[1] - one[1]);
   const apart: Range[] = [];

@@ -1,6 +1,6 @@
-/** What an operator may write about bodies. */
-import type { Notice } from '../../../core/contract.ts';
-import { duration, size, z } from '../../../core/schema.ts';
+/** The settings of `bodies`. */
+import type { Notice } from '../../../core/contract/contract.ts';
+import { duration, size, z } from '../../../core/contract/schema.ts';
 
 const dayMs = 86_400_000;
 
@@ -64,7 +64,7 @@ export const bodiesSection = z
 export type BodiesConfig = z.output<typeof bodiesSection>;
 export type BodyRule = BodiesConfig['of'][number];
 
-/** Whoever keeps what everybody writes should know it. */
+/** A notice for settings that record the bodies of all requests. */
 export function noticesOf(bodies: BodiesConfig | undefined): Notice[] {
   const isForAll = bodies?.of.some(
     ({ accounts, keys, models, when, share }) =>

@@ -1,10 +1,10 @@
-/** The statements of kept bodies and of recordings. */
+/** SQL statements on recorded bodies and recordings. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { KeptBodies, KeptBody, Recording } from '../../../core/desk.ts';
-import type { Database } from '../../../core/vocabulary.ts';
-import { isUuid } from '../desk-sql.ts';
+import type { RecordedBody, Recording, RequestBodies } from '../../common/domain/admin/recorded-bodies.ts';
+import type { Database } from '../../common/domain/database.ts';
+import { isUuid } from '../queries-sql.ts';
 
-/** Announced when recordings have changed. */
+/** Topic of changes of recordings. */
 export const recordingsTopic = 'body recordings';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export class BodyStore {
     this.#recordings = sql`${sql.identifier(database.schema)}.body_recordings`;
   }
 
-  /** `rows`: a JSON array of rows by their columns' names. */
+  /** `rows`: a JSON array of objects by column name. */
   async insert(rows: string): Promise<void> {
     await this.#rows(
       sql`insert into ${this.#bodies} select * from jsonb_populate_recordset(null::${this.#bodies}, ${rows}::jsonb)
@@ -28,7 +28,7 @@ export class BodyStore {
     );
   }
 
-  async find(requestId: string, now: number): Promise<KeptBodies | undefined> {
+  async find(requestId: string, now: number): Promise<RequestBodies | undefined> {
     if (!isUuid(requestId)) return undefined;
     const [row] = await this.#rows(
       sql`select request_id::text as request_id, account_id::text as account_id,
@@ -41,14 +41,14 @@ export class BodyStore {
     return row === undefined ? undefined : bodiesOf(row);
   }
 
-  /** Those that are due, and those that came before `oldest`: a shorter retention holds for what was kept before it too. */
+  /** Deletes expired bodies, and those older than `oldest`: a shortened retention applies to existing bodies too. */
   async prune(now: number, oldest: number | undefined): Promise<void> {
     const older = oldest === undefined ? sql`` : sql`or received_at < ${instant(oldest)}::timestamptz`;
     await this.#rows(sql`delete from ${this.#bodies} where expires_at <= ${instant(now)}::timestamptz ${older}`);
     await this.#rows(sql`delete from ${this.#recordings} where until <= ${instant(now)}::timestamptz`);
   }
 
-  /** Resolves with how many rows went. */
+  /** Resolves with the number of deleted rows. */
   async forget({
     requestId,
     accountId,
@@ -87,7 +87,7 @@ export class BodyStore {
     );
   }
 
-  /** Whether it ran. */
+  /** Resolves with whether the recording was running. */
   async stopRecording(id: string): Promise<boolean> {
     if (!isUuid(id)) return false;
     const gone = await this.#change(
@@ -97,7 +97,7 @@ export class BodyStore {
     return gone.length > 0;
   }
 
-  /** A change of one recording, of which every process hears. */
+  /** Changes one recording and announces it to every process. */
   #change(id: string, statement: SQL): Promise<Row[]> {
     return this.#database.change(recordingsTopic, id, (orm) => this.#rows(statement, orm));
   }
@@ -109,7 +109,7 @@ export class BodyStore {
 
 const instant = (at: number): string => new Date(at).toISOString();
 
-function bodiesOf(row: Row): KeptBodies {
+function bodiesOf(row: Row): RequestBodies {
   return {
     requestId: String(row['request_id']),
     accountId: textOf(row['account_id']),
@@ -120,7 +120,7 @@ function bodiesOf(row: Row): KeptBodies {
   };
 }
 
-function bodyOf(row: Row, side: 'request' | 'answer'): KeptBody | undefined {
+function bodyOf(row: Row, side: 'request' | 'answer'): RecordedBody | undefined {
   const text = textOf(row[side]);
   if (text === undefined) return undefined;
   const [bytes, leftOut] = [Number(row[`${side}_bytes`]), Number(row[`${side}_left_out`])];

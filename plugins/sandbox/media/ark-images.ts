@@ -1,16 +1,17 @@
-/** Images as the protocol of Ark has them: sold by the picture, single ones may fail inside a 200. Pure. */
-import { readDirectives } from '../directives.ts';
+/** Images in the protocol of Ark: priced by image, single images may fail inside a 200. Pure. */
+import { table } from '../../../core/contract/table.ts';
 import { badRequest, type Fault } from '../fault.ts';
 import { type JsonObject, listOf, textOf } from '../json.ts';
-import type { Picture, PictureAsk, PictureDialect } from './dialect.ts';
+import { parseDirectives } from '../script/directives.ts';
+import type { ImageParams, Picture, PictureDialect } from './dialect.ts';
 import { chosen, pixelsIn, required } from './members.ts';
 
 const mostReferences = 14;
-const edges: Readonly<Record<string, number>> = { '1K': 1_024, '2K': 2_048, '4K': 4_096 };
+const edges: Readonly<Record<string, number>> = table({ '1K': 1_024, '2K': 2_048, '4K': 4_096 });
 
 export const arkPictures: PictureDialect = {
-  read(body): PictureAsk {
-    const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
+  decode(body): ImageParams {
+    const { text: prompt, directives } = parseDirectives(required(body, 'prompt'));
     if (body['n'] !== undefined) throw badRequest('The parameter `n` is not supported.', 'n', 'InvalidParameter');
     return {
       model: required(body, 'model'),
@@ -26,19 +27,19 @@ export const arkPictures: PictureDialect = {
 
   usage: (_, made) => ({ image: made }),
 
-  word(ask, pictures, created) {
-    const { width, height } = ask.size;
+  encode(params, pictures, created) {
+    const { width, height } = params.size;
     const made = pictures.filter(Boolean).length;
     const tokens = made * Math.floor((width * height) / 256);
     const usage = { generated_images: made, output_tokens: tokens, total_tokens: tokens };
     const data = pictures.map((picture) => entryOf(picture, `${width}x${height}`));
-    return { model: ask.model, created, data, ...(ask.directives.no_usage ? {} : { usage }) };
+    return { model: params.model, created, data, ...(params.directives.no_usage ? {} : { usage }) };
   },
 
-  moderated: (ask) => ({
+  moderated: (params) => ({
     status: 200,
     body: {
-      model: ask.model,
+      model: params.model,
       created: 0,
       data: [
         {
@@ -58,7 +59,7 @@ function entryOf(picture: Picture, size: string): object {
   return 'url' in picture ? { url: picture.url, size } : { b64_json: picture.base64, size };
 }
 
-function sizeIn(body: JsonObject): PictureAsk['size'] {
+function sizeIn(body: JsonObject): ImageParams['size'] {
   const size = chosen(body, 'size', '2K');
   const edge = edges[size.toUpperCase()];
   return edge === undefined ? pixelsIn(size, 'size') : { width: edge, height: edge };

@@ -1,4 +1,4 @@
-/** What the sandbox paints: two colours that run into one another, chosen by the prompt, and a bar that moves. Pure. */
+/** The sandbox's pictures: a gradient of two colours from the prompt, and a moving bar. Pure. */
 import { createHash } from 'node:crypto';
 
 export interface Size {
@@ -8,12 +8,12 @@ export interface Size {
 
 export type Colour = readonly [red: number, green: number, blue: number];
 
-/** Which picture it is: letters and digits that follow from what was asked. */
-export function seedOf(...words: readonly (string | number)[]): string {
-  return createHash('sha256').update(words.join('\n')).digest('hex').slice(0, 12);
+/** Identity of a picture: letters and digits derived from its parameters. */
+export function seedOf(...values: readonly (string | number)[]): string {
+  return createHash('sha256').update(values.join('\n')).digest('hex').slice(0, 12);
 }
 
-/** The same shape with `edge` pixels on the shorter side, at most four times as many on the other; both even. */
+/** The same aspect ratio with `edge` pixels on the shorter side and at most four times as many on the other; both even. */
 export function smaller({ width, height }: Size, edge: number): Size {
   const shape = Math.min(4, Math.max(1 / 4, width / height));
   const even = (pixels: number) => 2 * Math.round(pixels / 2);

@@ -1,65 +1,65 @@
-/** What a vendor protocol of images or videos must be able to say. Types alone. */
-import type { Usage } from '../../../core/usage.ts';
-import type { Directives } from '../directives.ts';
+/** Interfaces of the vendor protocols of images and videos. Types alone. */
+import type { Usage } from '../../common/domain/usage.ts';
 import type { Fault } from '../fault.ts';
 import type { JsonObject } from '../json.ts';
+import type { Directives } from '../script/directives.ts';
 import type { Size } from './canvas.ts';
 
-/** What a request asks to be painted. */
-export interface PictureAsk {
+/** Parameters of an image request. */
+export interface ImageParams {
   readonly model: string;
   /** Without directives. */
   readonly prompt: string;
   readonly count: number;
   readonly size: Size;
-  /** `low`, `medium`, `high`, where the protocol has them. */
+  /** `low`, `medium`, `high`, if the protocol has them. */
   readonly quality: string;
-  /** Images that are shown to the model. */
+  /** Number of reference images. */
   readonly references: number;
-  /** It is streamed, behind so many previews; absent: it is not. */
+  /** Number of previews in a stream; absent: not streamed. */
   readonly previews?: number;
-  /** The answer carries bytes; else addresses. */
+  /** The answer contains bytes; otherwise URLs. */
   readonly asBytes: boolean;
   readonly directives: Directives;
 }
 
-/** Where one picture is; undefined: it failed. */
+/** URL of one picture; undefined: it failed. */
 export type Picture = { readonly base64: string } | { readonly url: string } | undefined;
 
-export interface Wording {
+interface EncodedAnswer {
   readonly status: number;
   readonly body: object;
 }
 
-export interface Words {
+export interface ErrorEncoder {
   /** A refusal before anything ran. */
   fault(fault: Fault, id: string): { readonly body: string; readonly headers: Record<string, string> };
 }
 
 /** The events of a stream as their bytes; `created` in seconds. */
 export interface PictureStreaming {
-  preview(ask: PictureAsk, picture: Picture, index: number, created: number): string;
-  completed(ask: PictureAsk, picture: Picture, created: number): string;
+  preview(params: ImageParams, picture: Picture, index: number, created: number): string;
+  completed(params: ImageParams, picture: Picture, created: number): string;
   fault(fault: Fault): string;
-  usage(ask: PictureAsk): Usage;
-  /** Of a stream that ended before its picture. */
-  usageOfPreviews(ask: PictureAsk, previews: number): Usage;
+  usage(params: ImageParams): Usage;
+  /** Usage of a stream that ended before its picture. */
+  usageOfPreviews(params: ImageParams, previews: number): Usage;
 }
 
-export interface PictureDialect extends Words {
+export interface PictureDialect extends ErrorEncoder {
   readonly streaming?: PictureStreaming;
   /** Requests with references may come as forms with files. */
   readonly takesForms?: true;
   /** Throws a Fault for what this vendor would refuse. `edits`: the path for requests with references. */
-  read(body: JsonObject, edits: boolean): PictureAsk;
-  /** What is charged for so many pictures. */
-  usage(ask: PictureAsk, made: number): Usage;
+  decode(body: JsonObject, edits: boolean): ImageParams;
+  /** Usage of this number of pictures. */
+  usage(params: ImageParams, made: number): Usage;
   /** `created` in seconds. */
-  word(ask: PictureAsk, pictures: readonly Picture[], created: number): object;
-  moderated(ask: PictureAsk): Wording;
+  encode(params: ImageParams, pictures: readonly Picture[], created: number): object;
+  moderated(params: ImageParams): EncodedAnswer;
 }
 
-export interface VideoAsk {
+export interface VideoParams {
   readonly model: string;
   readonly prompt: string;
   readonly size: Size;
@@ -71,22 +71,22 @@ export interface VideoAsk {
 
 export type VideoState = 'queued' | 'running' | 'succeeded' | 'failed' | 'moderated' | 'cancelled' | 'expired';
 
-/** A video task as it is told. */
+/** A video task. */
 export interface VideoTask {
   readonly id: string;
-  readonly ask: VideoAsk;
+  readonly params: VideoParams;
   readonly createdAtMs: number;
 }
 
-export interface VideoDialect extends Words {
+export interface VideoDialect extends ErrorEncoder {
   readonly idPrefix: string;
-  read(body: JsonObject): VideoAsk;
-  usage(ask: VideoAsk): Usage;
+  decode(body: JsonObject): VideoParams;
+  usage(params: VideoParams): Usage;
   created(id: string): object;
-  /** `url` where it succeeded; `share` of the work that is done, 0 to 1. */
-  told(
+  /** `url` if it succeeded; `share` of the work that is done, 0 to 1. */
+  encodeTask(
     task: VideoTask,
     state: VideoState,
-    told: { readonly url: string; readonly share: number; readonly now: number },
-  ): Wording;
+    result: { readonly url: string; readonly share: number; readonly now: number },
+  ): EncodedAnswer;
 }

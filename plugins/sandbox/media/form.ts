@@ -1,10 +1,10 @@
-/** A form with files as the JSON that stands for it: `image` and `image[]` are what is shown, all else is text. */
+/** Converts a form with files into the equivalent JSON: `image` and `image[]` are references, all else is text. Pure. */
 import { badRequest } from '../fault.ts';
 import type { JsonObject } from '../json.ts';
 
 const numbers = new Set(['n', 'output_compression', 'partial_images']);
 
-/** Throws a 400 fault for what is no form, or where something that must be a file is none. */
+/** Throws a 400 fault for an invalid form, or for text in place of a file. */
 export async function formOf(bytes: Buffer, contentType: string): Promise<JsonObject> {
   const headers = { 'content-type': contentType };
   const form = await new Response(new Uint8Array(bytes), { headers }).formData().catch(() => {
@@ -21,7 +21,7 @@ export async function formOf(bytes: Buffer, contentType: string): Promise<JsonOb
   return { ...body, images };
 }
 
-/** The official API knows files by their content; the sandbox wants them to have one. */
+/** The official API identifies files by content; the sandbox requires a content type. */
 async function dataUrl(value: File | string, name: string): Promise<string> {
   if (typeof value === 'string' || value.size === 0)
     throw badRequest('Invalid image file.', name, 'invalid_image_file');

@@ -1,28 +1,34 @@
-/** Images as generateContent has them: one for each answer, as bytes, beside the prompt's tokens. Pure. */
-import { readDirectives } from '../directives.ts';
+/** Images in generateContent: one for each answer, as bytes, with the prompt's tokens in the usage. Pure. */
+import { table } from '../../../core/contract/table.ts';
 import { badRequest } from '../fault.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../json.ts';
-import { tokensOf, tokensPerMedium } from '../tokens.ts';
-import type { Picture, PictureAsk } from './dialect.ts';
+import { parseDirectives } from '../script/directives.ts';
+import { tokensOf, tokensPerMedium } from '../script/tokens.ts';
+import type { ImageParams, Picture } from './dialect.ts';
 import { chosen, sizeOf } from './members.ts';
 
 const ratios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'];
-const pixels: Readonly<Record<string, number>> = { '512': 262_144, '1K': 1_048_576, '2K': 4_194_304, '4K': 16_777_216 };
+const pixels: Readonly<Record<string, number>> = table({
+  '512': 262_144,
+  '1K': 1_048_576,
+  '2K': 4_194_304,
+  '4K': 16_777_216,
+});
 const tokensPerImage = 1_120;
 const tokensPerImageOf4k = 2_000;
 
-/** Whether a request wants a picture; all others want words. */
+/** Whether a request asks for an image; all others ask for text. */
 export function wantsPicture(body: JsonObject): boolean {
   return listOf(objectOf(body['generationConfig'])['responseModalities']).includes('IMAGE');
 }
 
-export function readGeminiPicture(body: JsonObject, model: string): PictureAsk {
+export function decodeGeminiImages(body: JsonObject, model: string): ImageParams {
   const parts = listOf(body['contents'])
     .flatMap((content) => listOf(objectOf(content)['parts']))
     .filter(isObject);
   const text = parts.map((part) => textOf(part['text']) ?? '').join('');
   if (text === '') throw badRequest('* GenerateContentRequest.contents: contents is not specified', 'contents');
-  const { text: prompt, directives } = readDirectives(text);
+  const { text: prompt, directives } = parseDirectives(text);
   const config = objectOf(objectOf(body['generationConfig'])['imageConfig']);
   const size = chosen(config, 'imageSize', '1K', Object.keys(pixels));
   return {
@@ -38,13 +44,13 @@ export function readGeminiPicture(body: JsonObject, model: string): PictureAsk {
 }
 
 export const geminiPictures = {
-  usage: (ask: PictureAsk, made: number) => {
-    const shown = ask.references * tokensPerMedium;
-    const { input, output } = tokensFor(ask);
+  usage: (params: ImageParams, made: number) => {
+    const shown = params.references * tokensPerMedium;
+    const { input, output } = tokensFor(params);
     return { input, ...(shown === 0 ? {} : { input_image: shown }), output_image: output, image: made };
   },
 
-  word(ask: PictureAsk, pictures: readonly Picture[]): object {
+  encode(params: ImageParams, pictures: readonly Picture[]): object {
     const shown = pictures.flatMap((picture) =>
       picture === undefined || 'url' in picture
         ? []
@@ -53,18 +59,18 @@ export const geminiPictures = {
     const parts = [{ text: 'Here it is.', thought: true }, ...shown];
     const reason = shown.length === 0 ? 'NO_IMAGE' : 'STOP';
     const candidate = { content: { role: 'model', parts }, finishReason: reason, index: 0 };
-    return answerOf(ask, candidate, shown.length > 0);
+    return answerOf(params, candidate, shown.length > 0);
   },
 
-  moderated: (ask: PictureAsk) => ({
+  moderated: (params: ImageParams) => ({
     status: 200,
-    body: answerOf(ask, { finishReason: 'IMAGE_SAFETY', index: 0 }, false),
+    body: answerOf(params, { finishReason: 'IMAGE_SAFETY', index: 0 }, false),
   }),
 };
 
-function answerOf(ask: PictureAsk, candidate: object, painted: boolean): object {
-  const shown = ask.references * tokensPerMedium;
-  const { input, output } = tokensFor(ask);
+function answerOf(params: ImageParams, candidate: object, painted: boolean): object {
+  const shown = params.references * tokensPerMedium;
+  const { input, output } = tokensFor(params);
   const usageMetadata = {
     promptTokenCount: input + shown,
     ...(painted ? { candidatesTokenCount: output } : {}),
@@ -75,10 +81,14 @@ function answerOf(ask: PictureAsk, candidate: object, painted: boolean): object 
     ],
     ...(painted ? { candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: output }] } : {}),
   };
-  return { candidates: [candidate], ...(ask.directives.no_usage ? {} : { usageMetadata }), modelVersion: ask.model };
+  return {
+    candidates: [candidate],
+    ...(params.directives.no_usage ? {} : { usageMetadata }),
+    modelVersion: params.model,
+  };
 }
 
-function tokensFor({ prompt, size }: PictureAsk): { input: number; output: number } {
+function tokensFor({ prompt, size }: ImageParams): { input: number; output: number } {
   const isLarge = size.width * size.height > pixels['2K']! * 2;
   return { input: Math.max(1, tokensOf(prompt.length)), output: isLarge ? tokensPerImageOf4k : tokensPerImage };
 }

@@ -1,10 +1,10 @@
-/** Addresses of what was made: they say themselves what lies there and until when, so nothing is kept. Pure. */
+/** URLs of generated media: each contains its parameters and expiry time, so nothing is stored. Pure. */
 
 import { type Size, smaller } from './canvas.ts';
 import { mp4Of } from './mp4.ts';
 import { pngOf } from './png.ts';
 
-/** As with the originals. */
+/** As at the original vendors. */
 const usualLifeMs = 86_400_000;
 const imageEdge = 256;
 const videoEdge = 96;
@@ -38,7 +38,7 @@ export function videoLink(
 
 const file = /^\/files\/([0-9a-f]{12})-([1-9]\d{0,4})x([1-9]\d{0,4})(?:-([1-9]\d?))?\.(png|mp4)$/;
 
-/** undefined: there is nothing; `expired`: no longer. */
+/** undefined: not found; `expired`: no longer available. */
 export function mediaAt(path: string, query: URLSearchParams, now: number): Media | 'expired' | undefined {
   const match = file.exec(path);
   if (match === null) return undefined;

@@ -10,7 +10,7 @@ export function required(body: JsonObject, field: string): string {
   return value;
 }
 
-/** A word of a list, or the usual one where nothing or `auto` is said. */
+/** A value of the list, or the default for nothing or `auto`. */
 export function chosen(body: JsonObject, field: string, usual: string, known?: readonly string[]): string {
   const value = textOf(body[field]);
   if (value === undefined || value === 'auto') return usual;

@@ -1,22 +1,23 @@
-/** Images as the protocol of OpenAI has them: sold by tokens, always as bytes. Pure. */
-import { formatFrame } from '../../../core/sse.ts';
-import type { Usage } from '../../../core/usage.ts';
-import { chatFault, wireFault } from '../chat-faults.ts';
-import { readDirectives } from '../directives.ts';
+/** Images in the protocol of OpenAI: priced by tokens, always as bytes. Pure. */
+
+import type { Usage } from '../../common/domain/usage.ts';
+import { formatFrame } from '../../common/kit/sse.ts';
 import { badRequest } from '../fault.ts';
 import { isObject, type JsonObject, listOf, textOf, wholeOf } from '../json.ts';
-import { tokensOf } from '../tokens.ts';
-import type { Picture, PictureAsk, PictureDialect, PictureStreaming } from './dialect.ts';
+import { chatFault, wireFault } from '../protocols/chat-faults.ts';
+import { parseDirectives } from '../script/directives.ts';
+import { tokensOf } from '../script/tokens.ts';
+import type { ImageParams, Picture, PictureDialect, PictureStreaming } from './dialect.ts';
 import { chosen, countIn, pixelsIn, required } from './members.ts';
 
 const mostImages = 10;
 const mostReferences = 16;
 const mostPreviews = 3;
 const previewTokens = 100;
-/** What the vendor chooses where the client leaves it the choice. */
+/** The vendor's choice if the client leaves it open. */
 const usualSize = '1024x1024';
 const usualQuality = 'medium';
-/** Tokens of one image that is shown. */
+/** Tokens of one reference image. */
 const referenceTokens = 194;
 
 /** Tokens of one image of 1024 × 1024. */
@@ -30,14 +31,14 @@ const usualPixels = 1024 * 1024;
 export const openaiPictures: PictureDialect = {
   takesForms: true,
 
-  read: readPicture,
-  usage: (ask, made) => ({ ...inputUsage(ask), output_image: outputTokens(ask), image: made }),
-  word: (ask, pictures, created) => ({
+  decode: decodeReference,
+  usage: (params, made) => ({ ...inputUsage(params), output_image: outputTokens(params), image: made }),
+  encode: (params, pictures, created) => ({
     created,
     background: 'opaque',
     data: pictures.map(entryOf),
-    ...looksOf(ask),
-    ...usageIn(ask),
+    ...looksOf(params),
+    ...usageIn(params),
   }),
 
   moderated: () => ({
@@ -57,8 +58,8 @@ export const openaiPictures: PictureDialect = {
   streaming: streaming(),
 };
 
-function readPicture(body: JsonObject, edits: boolean): PictureAsk {
-  const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
+function decodeReference(body: JsonObject, edits: boolean): ImageParams {
+  const { text: prompt, directives } = parseDirectives(required(body, 'prompt'));
   const count = countIn(body, 'n', mostImages);
   const size = pixelsIn(chosen(body, 'size', usualSize), 'size');
   const quality = chosen(body, 'quality', usualQuality, [...tokensByQuality.keys()]);
@@ -70,31 +71,32 @@ function readPicture(body: JsonObject, edits: boolean): PictureAsk {
 /** Previews are the picture itself. */
 function streaming(): PictureStreaming {
   return {
-    preview: (ask, picture, index, created) =>
-      eventOf(ask, 'partial_image', { ...headOf(picture, created), partial_image_index: index }),
-    completed: (ask, picture, created) => eventOf(ask, 'completed', { ...headOf(picture, created), ...usageIn(ask) }),
+    preview: (params, picture, index, created) =>
+      eventOf(params, 'partial_image', { ...headOf(picture, created), partial_image_index: index }),
+    completed: (params, picture, created) =>
+      eventOf(params, 'completed', { ...headOf(picture, created), ...usageIn(params) }),
     fault: (fault) => formatFrame(JSON.stringify({ type: 'error', error: wireFault(fault) }), 'error'),
-    usage: (ask) => ({ ...inputUsage(ask), output_image: outputTokens(ask), image: 1 }),
-    usageOfPreviews: (ask, previews) => ({ ...inputUsage(ask), output_image: previews * previewTokens }),
+    usage: (params) => ({ ...inputUsage(params), output_image: outputTokens(params), image: 1 }),
+    usageOfPreviews: (params, previews) => ({ ...inputUsage(params), output_image: previews * previewTokens }),
   };
 }
 
-function eventOf(ask: PictureAsk, kind: 'partial_image' | 'completed', members: object): string {
-  const type = `${ask.references > 0 ? 'image_edit' : 'image_generation'}.${kind}`;
-  return formatFrame(JSON.stringify({ type, ...members, background: 'opaque', ...looksOf(ask) }), type);
+function eventOf(params: ImageParams, kind: 'partial_image' | 'completed', members: object): string {
+  const type = `${params.references > 0 ? 'image_edit' : 'image_generation'}.${kind}`;
+  return formatFrame(JSON.stringify({ type, ...members, background: 'opaque', ...looksOf(params) }), type);
 }
 
 function headOf(picture: Picture, created: number): object {
   return { created_at: created, ...entryOf(picture) };
 }
 
-function looksOf({ quality, size }: PictureAsk): object {
+function looksOf({ quality, size }: ImageParams): object {
   return { output_format: 'png', quality, size: `${size.width}x${size.height}` };
 }
 
-function usageIn(ask: PictureAsk): { readonly usage?: object } {
-  if (ask.directives.no_usage) return {};
-  const [text, image, output] = [inputTokens(ask), ask.references * referenceTokens, outputTokens(ask)];
+function usageIn(params: ImageParams): { readonly usage?: object } {
+  if (params.directives.no_usage) return {};
+  const [text, image, output] = [inputTokens(params), params.references * referenceTokens, outputTokens(params)];
   return {
     usage: {
       input_tokens: text + image,
@@ -106,7 +108,7 @@ function usageIn(ask: PictureAsk): { readonly usage?: object } {
   };
 }
 
-function streamIn(body: JsonObject, count: number): Pick<PictureAsk, 'previews'> {
+function streamIn(body: JsonObject, count: number): Pick<ImageParams, 'previews'> {
   if (body['stream'] !== true) return {};
   if (count > 1) throw badRequest('Streaming is only supported with n=1.', 'n');
   const previews = body['partial_images'] ?? 0;
@@ -134,17 +136,17 @@ function referencesIn(body: JsonObject): number {
   return images.length;
 }
 
-function inputTokens({ prompt }: PictureAsk): number {
+function inputTokens({ prompt }: ImageParams): number {
   return Math.max(1, tokensOf(prompt.length));
 }
 
-function inputUsage(ask: PictureAsk): Usage {
-  const shown = ask.references * referenceTokens;
-  return { input: inputTokens(ask), ...(shown === 0 ? {} : { input_image: shown }) };
+function inputUsage(params: ImageParams): Usage {
+  const shown = params.references * referenceTokens;
+  return { input: inputTokens(params), ...(shown === 0 ? {} : { input_image: shown }) };
 }
 
 /** Of all images together, and their previews. */
-function outputTokens({ size, quality, count, previews = 0 }: PictureAsk): number {
+function outputTokens({ size, quality, count, previews = 0 }: ImageParams): number {
   const painted = count * Math.ceil((tokensByQuality.get(quality)! * size.width * size.height) / usualPixels);
   return painted + previews * previewTokens;
 }

@@ -1,11 +1,11 @@
-/** One picture as a stream: so many previews, then the picture; billed by what went out, and broken where ordered. */
+/** Streams one picture: previews, then the picture; billed by what was sent, interrupted as directed. */
 import type { ServerResponse } from 'node:http';
-import type { Usage } from '../../../core/usage.ts';
-import type { Directives } from '../directives.ts';
+import type { Usage } from '../../common/domain/usage.ts';
 import { orderedFault } from '../fault.ts';
-import { type Plan, play } from '../play.ts';
+import { type Plan, play } from '../paced-stream.ts';
 import type { Frame } from '../protocol.ts';
-import type { Picture, PictureAsk, PictureStreaming } from './dialect.ts';
+import type { Directives } from '../script/directives.ts';
+import type { ImageParams, Picture, PictureStreaming } from './dialect.ts';
 
 export interface Streamed {
   readonly usage: Usage;
@@ -16,19 +16,19 @@ export interface Streamed {
 export async function streamPicture(
   answer: ServerResponse,
   streaming: PictureStreaming,
-  { ask, picture, created }: { readonly ask: PictureAsk; readonly picture: Picture; readonly created: number },
+  { params, picture, created }: { readonly params: ImageParams; readonly picture: Picture; readonly created: number },
   usualDelayMs: number,
 ): Promise<Streamed> {
-  const { directives } = ask;
+  const { directives } = params;
   answer.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
   if (directives.first_error !== undefined) {
     answer.end(streaming.fault(orderedFault(directives.first_error)));
     return { usage: {}, outcome: 'cut' };
   }
-  const previews = Array.from({ length: ask.previews ?? 0 }, (_, index): Frame => {
-    return { bytes: streaming.preview(ask, picture, index, created), chunk: true, text: 1 };
+  const previews = Array.from({ length: params.previews ?? 0 }, (_, index): Frame => {
+    return { bytes: streaming.preview(params, picture, index, created), chunk: true, text: 1 };
   });
-  const end: Frame = { bytes: streaming.completed(ask, picture, created), ending: true };
+  const end: Frame = { bytes: streaming.completed(params, picture, created), ending: true };
   const plan: Plan = {
     chunkDelayMs: directives.chunk_delay ?? usualDelayMs,
     fate: fateOf(directives, previews.length),
@@ -38,7 +38,7 @@ export async function streamPicture(
   const { produced, outcome } = await play(answer, [...previews, end], plan);
   answer.end();
   const isWhole = outcome === 'complete';
-  return { usage: isWhole ? streaming.usage(ask) : streaming.usageOfPreviews(ask, produced.text), outcome };
+  return { usage: isWhole ? streaming.usage(params) : streaming.usageOfPreviews(params, produced.text), outcome };
 }
 
 function fateOf({ cut_after: cutAfter, stall, mid_error: midError }: Directives, previews: number): Plan['fate'] {

@@ -1,19 +1,20 @@
-/** Images as the protocol of xAI has them: sold by the picture, at addresses that expire. Pure. */
-import { readDirectives } from '../directives.ts';
+/** Images in the protocol of xAI: priced by image, at URLs that expire. Pure. */
+import { table } from '../../../core/contract/table.ts';
 import { badRequest, type Fault } from '../fault.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
-import type { Picture, PictureAsk, PictureDialect } from './dialect.ts';
+import { parseDirectives } from '../script/directives.ts';
+import type { ImageParams, Picture, PictureDialect } from './dialect.ts';
 import { chosen, countIn, required, sizeOf } from './members.ts';
 
 const mostImages = 10;
 const ratios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:20'.split(' ');
-const pixels: Readonly<Record<string, number>> = { '1k': 1_048_576, '2k': 4_194_304 };
+const pixels: Readonly<Record<string, number>> = table({ '1k': 1_048_576, '2k': 4_194_304 });
 /** Ten-thousand-millionths of a dollar. */
 const ticksPerImage = 200_000_000;
 
 export const xaiPictures: PictureDialect = {
-  read(body, edits): PictureAsk {
-    const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
+  decode(body, edits): ImageParams {
+    const { text: prompt, directives } = parseDirectives(required(body, 'prompt'));
     for (const field of ['size', 'mask']) {
       if (body[field] !== undefined) throw badRequest(`Argument not supported: ${field}`, field);
     }
@@ -33,16 +34,16 @@ export const xaiPictures: PictureDialect = {
 
   usage: (_, made) => ({ image: made }),
 
-  word: (ask, pictures) => ({
+  encode: (params, pictures) => ({
     data: pictures.map(entryOf),
-    ...(ask.directives.no_usage
+    ...(params.directives.no_usage
       ? {}
       : { usage: { cost_in_usd_ticks: pictures.filter(Boolean).length * ticksPerImage } }),
   }),
 
-  moderated: (ask) => ({
+  moderated: (params) => ({
     status: 200,
-    body: { data: Array.from({ length: ask.count }, () => entryOf(undefined)), usage: { cost_in_usd_ticks: 0 } },
+    body: { data: Array.from({ length: params.count }, () => entryOf(undefined)), usage: { cost_in_usd_ticks: 0 } },
   }),
 
   fault: xaiFault,

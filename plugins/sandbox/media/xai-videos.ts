@@ -1,13 +1,14 @@
-/** Videos as the protocol of xAI has them: 202 while it is not done, sold by the second. Pure. */
-import { readDirectives } from '../directives.ts';
+/** Videos in the protocol of xAI: 202 until they are done, priced by the second. Pure. */
+import { table } from '../../../core/contract/table.ts';
 import { badRequest } from '../fault.ts';
 import { isObject, type JsonObject, textOf, wholeOf } from '../json.ts';
-import type { VideoAsk, VideoDialect } from './dialect.ts';
+import { parseDirectives } from '../script/directives.ts';
+import type { VideoDialect, VideoParams } from './dialect.ts';
 import { chosen, required, sizeOf } from './members.ts';
 import { xaiFault } from './xai-images.ts';
 
 const ratios = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3'];
-const pixels: Readonly<Record<string, number>> = { '480p': 409_920, '720p': 921_600, '1080p': 2_073_600 };
+const pixels: Readonly<Record<string, number>> = table({ '480p': 409_920, '720p': 921_600, '1080p': 2_073_600 });
 const usualSeconds = 6;
 const mostSeconds = 15;
 /** Ten-thousand-millionths of a dollar for a second of 480p. */
@@ -16,8 +17,8 @@ const ticksPerSecond = 500_000_000;
 export const xaiVideos: VideoDialect = {
   idPrefix: '',
 
-  read(body): VideoAsk {
-    const { text: prompt, directives } = readDirectives(required(body, 'prompt'));
+  decode(body): VideoParams {
+    const { text: prompt, directives } = parseDirectives(required(body, 'prompt'));
     const ratio = chosen(body, 'aspect_ratio', '16:9', ratios);
     const resolution = chosen(body, 'resolution', '480p', Object.keys(pixels));
     const { image } = body;
@@ -31,18 +32,18 @@ export const xaiVideos: VideoDialect = {
 
   created: (id) => ({ request_id: id }),
 
-  told({ ask }, state, { url, share }) {
-    const end = { model: ask.model, usage: { cost_in_usd_ticks: ask.seconds * ticksPerSecond }, progress: 100 };
+  encodeTask({ params }, state, { url, share }) {
+    const end = { model: params.model, usage: { cost_in_usd_ticks: params.seconds * ticksPerSecond }, progress: 100 };
     switch (state) {
       case 'succeeded':
         return {
           status: 200,
-          body: { status: 'done', video: { url, duration: ask.seconds, respect_moderation: true }, ...end },
+          body: { status: 'done', video: { url, duration: params.seconds, respect_moderation: true }, ...end },
         };
       case 'moderated':
         return {
           status: 200,
-          body: { status: 'done', video: { url: '', duration: 0, respect_moderation: false }, model: ask.model },
+          body: { status: 'done', video: { url: '', duration: 0, respect_moderation: false }, model: params.model },
         };
       case 'failed':
         return {
@@ -50,12 +51,12 @@ export const xaiVideos: VideoDialect = {
           body: {
             status: 'failed',
             error: { code: 'internal_error', message: 'Generation failed.' },
-            model: ask.model,
+            model: params.model,
           },
         };
       case 'expired':
       case 'cancelled':
-        return { status: 200, body: { status: 'expired', model: ask.model } };
+        return { status: 200, body: { status: 'expired', model: params.model } };
       default:
         return { status: 202, body: { status: 'pending', progress: Math.floor(share * 99) } };
     }

@@ -1,14 +1,14 @@
 /** PGlite as the backend of the embedded server, kept in shape: the work that a whole Postgres leaves to its helper processes. */
 import type { PGlite } from '@electric-sql/pglite';
 import { Draft, readManifest } from './copy.ts';
-import { openDirectory, type Tell } from './opening.ts';
+import { openDirectory, type Report } from './opening.ts';
 import type { Backend } from './server.ts';
 
 /** Write-ahead log after which a checkpoint lets old log files go, and after which a new copy of the directory is due. */
 const checkpointAfterBytes = 64 * 2 ** 20;
 
 export interface EmbeddedBackend extends Backend {
-  /** What clients are told on arrival. */
+  /** Parameters sent to clients when they connect. */
   readonly settings: Readonly<Record<string, string>>;
   /** One step of upkeep: a checkpoint or one table's vacuum, if one is due. false: nothing was. */
   upkeep(): Promise<boolean>;
@@ -16,12 +16,14 @@ export interface EmbeddedBackend extends Backend {
   copyDue(anything: boolean): Promise<boolean>;
   /** Makes a new last good copy. `pause` runs work while no client does. */
   copy(pause: (work: () => Promise<void>) => Promise<void>): Promise<void>;
+  /** Calls `listener` when a file cannot be written: what is asked of the backend from then on may never return. */
+  onWriteFailure(listener: () => void): void;
   close(): Promise<void>;
 }
 
 /** Opens the database in `directory`; `opening.ts` says how. Each commit is safe on disk before it is acknowledged. */
-export async function openBackend(directory: string, tell: Tell = () => undefined): Promise<EmbeddedBackend> {
-  const { pglite, close } = await openDirectory(directory, tell);
+export async function openBackend(directory: string, tell: Report = () => undefined): Promise<EmbeddedBackend> {
+  const { pglite, onWriteFailure, close } = await openDirectory(directory, tell);
   const { rows } = await pglite.query<{ version: string }>("select current_setting('server_version') as version");
   return {
     settings: {
@@ -38,6 +40,7 @@ export async function openBackend(directory: string, tell: Tell = () => undefine
     upkeep: async () => (await checkpoint(pglite)) || (await vacuum(pglite)),
     copyDue: (anything) => copyDue(pglite, directory, anything),
     copy: (pause) => copy(pglite, directory, pause),
+    onWriteFailure,
     close,
   };
 }

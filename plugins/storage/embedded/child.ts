@@ -1,10 +1,11 @@
 /** The process of the embedded database: lock, backend, server; it ends when the gateway that started it does. */
-import { mkdirSync, rmSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, rmSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
+import { unwritableSentence } from '../../../core/contract/unwritable.ts';
 import type { EmbeddedBackend } from './backend.ts';
 import { lockDirectory, readOwner } from './lock.ts';
-import type { FromChild, ToChild } from './messages.ts';
+import type { FromChild, Open, ToChild } from './messages.ts';
 import type { EmbeddedServer } from './server.ts';
 
 const upkeepIntervalMs = 30_000;
@@ -16,7 +17,6 @@ const niceness = 5;
 /** About the bytes of code that a function has run when V8 compiles it anew, better: by default 13 million. */
 const optimizedAfterBytes = 400_000_000;
 
-const [directory, address, waitMs, holdTimeoutMs] = process.argv.slice(2) as [string, string, string, string];
 let copy: () => Promise<void> = async () => undefined;
 /** Until the server listens there is nothing to close: the kernel takes the lock back. */
 let stop: () => Promise<void> = async () => undefined;
@@ -26,9 +26,10 @@ let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('disconnect', () => void end(0));
 process.on('message', (message: ToChild) => {
-  if (message.kind === 'close') void end(0);
+  if (message.kind === 'open') open(message);
+  else if (message.kind === 'close') void end(0);
   else if (message.kind === 'copy') void makeCopy();
-  else tell({ kind: 'pong' });
+  else send({ kind: 'pong' });
 });
 // A start runs much of the database's code, and little of it often: compiling that twice would cost more than all the rest
 // of the start. Under load the same functions get there within seconds.
@@ -37,32 +38,48 @@ setFlagsFromString(`--wasm-tiering-budget=${optimizedAfterBytes}`);
 // Who was started nicer than that may not become less so.
 setPriority(Math.max(niceness, getPriority()));
 process.umask(0o077);
-run().catch((error: Error) => {
-  tell({ kind: 'failed', reason: error.message });
-  void end(1);
-});
+// Most of a start is the same for every directory.
+const parts = Promise.all([import('./backend.ts'), import('./server.ts')]);
+parts.catch(() => undefined); // It is waited for once there is a directory.
 
-async function run(): Promise<void> {
-  mkdirSync(directory, { recursive: true });
-  const lock = await lockDirectory(directory, Number(waitMs));
+function open(message: Open): void {
+  run(message).catch((error: Error) => {
+    send({ kind: 'failed', reason: error.message });
+    void end(1);
+  });
+}
+
+/** Before anything else: what SQLite and the database say of a read-only directory does not name the cause. */
+function makeWritable(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true });
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Error(unwritableSentence(error, path) ?? (error as Error).message, { cause: error });
+  }
+}
+
+async function run({ directory, address, waitMs, holdTimeoutMs }: Open): Promise<void> {
+  makeWritable(directory);
+  const lock = await lockDirectory(directory, waitMs);
   if (lock === undefined) {
-    tell({ kind: 'held', owner: readOwner(directory) });
+    send({ kind: 'held', owner: readOwner(directory) });
     return end(0);
   }
-  // Late, because a process that does not get the lock has no use for it.
-  const [{ openBackend }, { EmbeddedServer: Server }] = await Promise.all([
-    import('./backend.ts'),
-    import('./server.ts'),
-  ]);
-  const backend = await openBackend(directory, (text) => tell({ kind: 'notice', text }));
+  const [{ openBackend }, { EmbeddedServer: Server }] = await parts;
+  const backend = await openBackend(directory, (text) => send({ kind: 'notice', text }));
   const server = new Server({
     backend,
     settings: backend.settings,
-    holdTimeoutMs: Number(holdTimeoutMs),
+    holdTimeoutMs,
     onBroken(error) {
-      tell({ kind: 'failed', reason: error.message });
+      send({ kind: 'failed', reason: error.message });
       process.exit(1); // At once: the backend may be inside a call that never returns. Its log brings it back.
     },
+  });
+  backend.onWriteFailure(() => {
+    send({ kind: 'failed', reason: `a file in ${directory} cannot be written` });
+    process.exit(1);
   });
   rmSync(address, { force: true });
   await server.listen(address);
@@ -72,7 +89,7 @@ async function run(): Promise<void> {
   };
   copy = () => backend.copy((work) => server.whenFree(work));
   lock.publish(address);
-  tell({ kind: 'ready' });
+  send({ kind: 'ready' });
   let round = 0;
   setInterval(() => void upkeep(server, backend, ++round), upkeepIntervalMs);
 }
@@ -80,19 +97,19 @@ async function run(): Promise<void> {
 async function makeCopy(): Promise<void> {
   try {
     await copy();
-    tell({ kind: 'copied', failure: undefined });
+    send({ kind: 'copied', failure: undefined });
   } catch (error) {
-    tell({ kind: 'copied', failure: (error as Error).message });
+    send({ kind: 'copied', failure: (error as Error).message });
   }
 }
 
 /** Step by step, so that clients have their turn in between. */
 async function upkeep(server: EmbeddedServer, backend: EmbeddedBackend, round: number): Promise<void> {
   try {
-    if (await server.whenFree(() => backend.copyDue(round % copyRounds === 0))) tell({ kind: 'copy-due' });
+    if (await server.whenFree(() => backend.copyDue(round % copyRounds === 0))) send({ kind: 'copy-due' });
     for (let step = 0; step < maxUpkeepSteps; step += 1) if (!(await server.whenFree(backend.upkeep))) return;
   } catch (error) {
-    tell({ kind: 'notice', text: `upkeep of the embedded database failed: ${(error as Error).message}` });
+    send({ kind: 'notice', text: `upkeep of the embedded database failed: ${(error as Error).message}` });
   }
 }
 
@@ -104,6 +121,6 @@ async function end(code: number): Promise<void> {
   process.exit(code);
 }
 
-function tell(message: FromChild): void {
+function send(message: FromChild): void {
   if (process.connected) process.send?.(message);
 }

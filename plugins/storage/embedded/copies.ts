@@ -1,5 +1,5 @@
-/** The gateway's side of copying: everybody who counts on a copy is told before it is made and once it is safe. */
-import type { Log } from '../../../core/contract.ts';
+/** The gateway's side of copying: calls its listeners before a copy is made and once it is durable. */
+import type { Log } from '../../../core/contract/host-tools.ts';
 
 /** Called before a copy is made; what it returns is called once that copy is safe. */
 export type BeginCopy = () => () => void;
@@ -24,7 +24,7 @@ export class Copies {
   make(): Promise<void> {
     if (this.#running === undefined) {
       const finished = Promise.withResolvers<void>();
-      // It may fail with nobody waiting.
+      // It may fail while no caller waits.
       finished.promise.catch(() => undefined);
       this.#running = { finished, done: [...this.#listeners].map((begin) => begin()) };
       this.#order();

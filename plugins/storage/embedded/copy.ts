@@ -99,7 +99,7 @@ export class Draft {
     await this.#sync();
   }
 
-  /** Copies the rest. Only while nothing is written, right after a checkpoint whose log begins in the file `log`. */
+  /** Copies the rest. Call it only while nothing is written, right after a checkpoint. The checkpoint's log begins in the file `log`. */
   async finish(lsn: string, log: string): Promise<void> {
     for (const _ of this.#steps());
     const { live, draft } = this.#paths;

@@ -1,4 +1,4 @@
-/** PGlite's files with the fsync that PGlite leaves out: what it is told to make safe is safe when it goes on. */
+/** PGlite's files with the fsync that PGlite omits: a sync returns when the bytes are on the disk. */
 import { fdatasyncSync, fsyncSync } from 'node:fs';
 import { PGlite } from '@electric-sql/pglite';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
@@ -41,12 +41,21 @@ export function startParameters(): string[] {
 /** The directory at `path`, to be given to PGlite. */
 export class SafeFiles extends NodeFS {
   #onSafe: ((point: LogPoint) => void) | undefined;
+  #onWriteFailure: () => void = () => undefined;
   #written: LogPoint = { name: '', bytes: 0 };
 
-  /** `onSafe` is told of each further step of the write-ahead log. Before, whole log files may be put in place at once. */
+  /** Calls `onSafe` after each further sync of the write-ahead log. Before this call, whole log files may be put in place at once. */
   follow(onSafe: (point: LogPoint) => void): void {
     this.#written = { name: '', bytes: 0 };
     this.#onSafe = onSafe;
+  }
+
+  /**
+   * Called when a file could not be written or made safe; temporary ones do not count. A whole Postgres then ends, or at least the
+   * process that wrote: here that would be part of this process, and what is left never gives a right answer again.
+   */
+  onWriteFailure(listener: () => void): void {
+    this.#onWriteFailure = listener;
   }
 
   override async init(pglite: PGlite, options: EmscriptenOptions) {
@@ -58,21 +67,28 @@ export class SafeFiles extends NodeFS {
   #complete({ NODEFS: { stream_ops: operations }, FS }: Module): void {
     const { write } = operations;
     operations.write = (stream, data, offset, length, position) => {
-      const bytes = write(stream, data, offset, length, position);
+      const bytes = this.#orFail(stream, () => write(stream, data, offset, length, position));
       if (isLog(stream)) this.#noteWritten(stream.node.name, position + bytes);
       return bytes;
     };
     operations.fsync = (stream) => {
       try {
-        if (FS.isDir(stream.node.mode)) fsyncSync(stream.nfd);
-        else fdatasyncSync(stream.nfd);
+        this.#orFail(stream, () => (FS.isDir(stream.node.mode) ? fsyncSync : fdatasyncSync)(stream.nfd));
       } catch {
-        // Postgres then stops at once rather than believe a second try.
         throw new FS.ErrnoError(inputOutputError);
       }
       if (stream.node.name === this.#written.name) this.#onSafe?.(this.#written);
       return 0;
     };
+  }
+
+  #orFail<T>(stream: Stream, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (stream.node.parent.name !== 'pgsql_tmp') this.#onWriteFailure();
+      throw error;
+    }
   }
 
   #noteWritten(name: string, bytes: number): void {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Log } from '../../../core/contract.ts';
+import type { Log } from '../../../core/contract/host-tools.ts';
 import { type BeginCopy, Copies } from './copies.ts';
 import { type Owner, readOwner } from './lock.ts';
 import type { FromChild, ToChild } from './messages.ts';
@@ -48,6 +48,43 @@ class HeldError extends Error {
 }
 
 const keepers = new Map<string, Keeper>();
+
+/** A started process that has no directory yet. */
+let ready: ChildProcess | undefined;
+
+/** Starts the process that the first database is opened by, while this one is still busy loading. It touches no file. */
+export function warmUpEmbedded(): void {
+  if (ready !== undefined || keepers.size > 0) return;
+  ready = forkChild().on('error', () => undefined);
+  setHolding(ready, false);
+}
+
+function takeChild(): ChildProcess {
+  const child = ready;
+  ready = undefined;
+  if (child?.connected !== true) return forkChild();
+  setHolding(child, true);
+  return child;
+}
+
+function forkChild(): ChildProcess {
+  const script = fileURLToPath(new URL('./child.ts', import.meta.url));
+  const { NODE_COMPILE_CACHE: compiled } = process.env;
+  // Nothing else of the gateway's environment: it is full of keys. Type stripping alone runs the script, without a loader.
+  return fork(script, {
+    env: { TMPDIR: tmpdir(), ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled }) },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+}
+
+/** Whether it keeps this process from ending; it ends by itself when this one has. */
+function setHolding(child: ChildProcess, holds: boolean): void {
+  for (const part of [child, child.channel, child.stderr as Socket]) {
+    if (holds) part?.ref();
+    else part?.unref();
+  }
+}
 
 /**
  * The embedded database of `directory`. Serving, its process is started by the first user in this process and ends with
@@ -146,15 +183,10 @@ class Keeper {
 
   /** Resolves when the process is ready, rejects when it cannot be. */
   #start(waitMs: number): Promise<void> {
-    const script = fileURLToPath(new URL('./child.ts', import.meta.url));
-    // Nothing of the gateway's environment: it is full of keys. Type stripping alone runs the script, without a loader.
-    const child = fork(script, [this.#directory, this.address, String(waitMs), String(holdTimeoutMs)], {
-      env: { TMPDIR: tmpdir() },
-      execArgv: ['--disable-warning=ExperimentalWarning'],
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    });
+    const child = takeChild();
     this.#child = child;
     this.#errorText = '';
+    this.#send({ kind: 'open', directory: this.#directory, address: this.address, waitMs, holdTimeoutMs });
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#errorText = (this.#errorText + text).slice(-2_000);
     });
@@ -163,14 +195,11 @@ class Keeper {
       child.on('message', (message: FromChild) => {
         if (message.kind === 'held') failure = new HeldError(this.#directory, message.owner);
         if (message.kind === 'failed') failure = new Error(`The embedded database failed: ${message.reason}`);
-        if (message.kind === 'notice') this.#log.warn({}, message.text);
-        if (message.kind === 'pong') this.#pings = 0;
-        if (message.kind === 'copy-due') void this.#copies.make().catch(() => undefined);
-        if (message.kind === 'copied') this.#copies.end(message.failure);
         if (message.kind === 'ready') {
           this.#ready(child);
           resolve();
         }
+        this.#hear(message);
       });
       child.on('error', reject);
       child.on('close', (code, signal) => {
@@ -183,13 +212,18 @@ class Keeper {
     });
   }
 
+  #hear(message: FromChild): void {
+    if (message.kind === 'notice') this.#log.warn({}, message.text);
+    if (message.kind === 'pong') this.#pings = 0;
+    if (message.kind === 'copy-due') void this.#copies.make().catch(() => undefined);
+    if (message.kind === 'copied') this.#copies.end(message.failure);
+  }
+
   #ready(child: ChildProcess): void {
     this.#alive = true;
     this.#pings = 0;
-    // A process that forgets to release it may end all the same; the child then ends by itself.
-    child.unref();
-    child.channel?.unref();
-    (child.stderr as Socket).unref();
+    // A process that forgets to release it may end all the same.
+    setHolding(child, false);
   }
 
   #fell(reason: Error): void {

@@ -18,12 +18,12 @@ export interface Owner {
 }
 
 export interface DirectoryLock {
-  /** Tells other processes where the server listens. */
+  /** Writes the server's address for other processes. */
   publish(address: string): void;
   release(): void;
 }
 
-/** What `postgres.lock` says; undefined when there is none. Whoever it names may be dead. */
+/** The content of `postgres.lock`; undefined without the file. The process that it names may be dead. */
 export function readOwner(directory: string): Owner | undefined {
   try {
     return JSON.parse(readFileSync(ownerFile(directory), 'utf8')) as Owner;
@@ -73,7 +73,7 @@ function ownerFile(directory: string): string {
   return join(directory, 'postgres.lock');
 }
 
-/** By way of a second file, so that nobody reads half of it. */
+/** Writes a second file and renames it, so that no reader sees half of it. */
 function writeOwner(directory: string, address: string): void {
   const owner: Owner = { pid: process.pid, gatewayPid: process.ppid, address };
   const draft = `${ownerFile(directory)}.new`;

@@ -1,7 +1,19 @@
 /** What the gateway and the process of its embedded database tell one another. */
 import type { Owner } from './lock.ts';
 
-export type ToChild = { readonly kind: 'close' | 'ping' | 'copy' };
+export type ToChild = Open | { readonly kind: 'close' | 'ping' | 'copy' };
+
+/** The first message. Until then the process only gets ready. */
+export interface Open {
+  readonly kind: 'open';
+  readonly directory: string;
+  /** Where the server is to listen. */
+  readonly address: string;
+  /** How long the directory's owner is waited for. */
+  readonly waitMs: number;
+  /** Longest silence of a client inside a transaction. */
+  readonly holdTimeoutMs: number;
+}
 
 export type FromChild =
   | { readonly kind: 'ready' | 'pong' }

@@ -4,16 +4,19 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { brokenPath, dataFolder, pathsOf, readManifest, tidyCopies } from './copy.ts';
 import { type LogPoint, SafeFiles, startParameters } from './disk.ts';
+import { unpackFresh } from './fresh.ts';
 import { keepBehind, MarkWriter, markPath, reaches, readMark, removeMark } from './mark.ts';
 import { copyTree, syncPath, syncTree } from './tree.ts';
 
 export interface Opened {
   readonly pglite: PGlite;
+  /** Calls `listener` when a file cannot be written: what is asked of the database from then on may never return. */
+  onWriteFailure(listener: () => void): void;
   close(): Promise<void>;
 }
 
-/** Told what was done to the directory, for the operator's log. */
-export type Tell = (text: string) => void;
+/** Receives what was done to the directory, for the operator's log. */
+export type Report = (text: string) => void;
 
 /**
  * Opens `<directory>/postgres`, made anew when there is none and no copy either, or its first making was broken off.
@@ -22,7 +25,7 @@ export type Tell = (text: string) => void;
  * since, as far as it is there. If acknowledged commits are missing after that, it is not opened: the error says how to go
  * on without them.
  */
-export async function openDirectory(directory: string, tell: Tell): Promise<Opened> {
+export async function openDirectory(directory: string, tell: Report): Promise<Opened> {
   checkWritable(directory);
   const { live, copy } = pathsOf(directory);
   const incomplete = join(directory, 'postgres.incomplete');
@@ -43,6 +46,7 @@ async function makeNew(directory: string, incomplete: string): Promise<Opened> {
   removeMark(directory);
   writeFileSync(incomplete, '');
   mkdirSync(live, { mode: 0o700 });
+  unpackFresh(live);
   const opened = await open(directory);
   await opened.pglite.exec('checkpoint');
   // Its first files are made by another program, which syncs nothing.
@@ -53,7 +57,7 @@ async function makeNew(directory: string, incomplete: string): Promise<Opened> {
   return opened;
 }
 
-async function openOrRestore(directory: string, tell: Tell): Promise<Opened> {
+async function openOrRestore(directory: string, tell: Report): Promise<Opened> {
   const { live, copy } = pathsOf(directory);
   try {
     return await openChecked(directory);
@@ -106,6 +110,7 @@ async function open(directory: string): Promise<Opened & { beginMark(): void }> 
   });
   return {
     pglite,
+    onWriteFailure: (listener) => files.onWriteFailure(listener),
     // Only once it is known to be whole: before, the steps of its recovery would hide what is missing.
     beginMark: () => {
       const begun = new MarkWriter(directory);

@@ -12,7 +12,7 @@ export interface Backend {
 
 export interface ServerOptions {
   readonly backend: Backend;
-  /** Told to each client on arrival: `server_version` and such. */
+  /** Parameters sent to each client when it connects, such as `server_version`. */
   readonly settings: Readonly<Record<string, string>>;
   /** Longest silence of a client inside a transaction, or between a Flush and its Sync, while the others wait. */
   readonly holdTimeoutMs: number;
@@ -113,6 +113,9 @@ export class EmbeddedServer {
       if (scanner.copyIn || scanner.errors > 2) this.#fail(new Error('the backend lost its place'));
       session.write(Buffer.from(bytes));
     });
+    for (const other of this.#sessions)
+      if (other.listens && other !== session)
+        for (const notification of scanner.notifications) other.write(notification);
     if (group.synced && scanner.status === undefined) throw new Error('the backend gave no answer');
     session.open = scanner.status === undefined;
     if (scanner.status !== undefined) session.status = scanner.status;

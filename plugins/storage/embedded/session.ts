@@ -1,4 +1,4 @@
-/** One client of the embedded server: collects its messages into groups that must run with nobody in between. */
+/** One client of the embedded server: collects its messages into groups that no other client may interrupt. */
 import type { Socket } from 'node:net';
 import {
   closedName,
@@ -25,12 +25,13 @@ const maxStatements = 10_000;
 /** A client that reads slower than this gets no further group run. */
 const maxUnreadBytes = 16 * 2 ** 20;
 
-/** COPY wants data that comes after its own group: the one backend would wait for it and nobody else could send a thing. */
+/** COPY needs data that follows its own group: the only backend would wait for it and block all other clients. */
 const copyIn = /(?:^|;)\s*copy\b[^;]*\bfrom\s+stdin\b/i;
+const listen = /^\s*listen\b/i;
 const copyRefused =
   "do $$begin raise exception 'COPY FROM STDIN is not available in the embedded database' using errcode = '0A000'; end$$";
 
-/** What is left of a COPY that was refused, and a password that nobody asked for. */
+/** Remaining messages of a refused COPY, and unrequested passwords. */
 const ignored = new Set(['d', 'c', 'f', 'p']);
 
 /** Messages that end with a Sync, a simple Query or a Flush. */
@@ -50,8 +51,10 @@ export interface SessionOptions {
 export class Session {
   /** Of the last ReadyForQuery. */
   status: Status = 'I';
-  /** Messages have run whose Sync has not come yet: unnamed statement and portal are still needed. */
+  /** Messages have run and their Sync has not arrived: the unnamed statement and portal are still needed. */
   open = false;
+  /** It gets the notifications of all channels. */
+  listens = false;
   readonly #socket: Socket;
   readonly #options: SessionOptions;
   readonly #reader = new MessageReader();
@@ -80,7 +83,7 @@ export class Session {
     return this.#groups.length > 0 && this.#socket.writableLength < maxUnreadBytes;
   }
 
-  /** Nobody else may run anything before this client goes on. */
+  /** No other client may run a statement before this one continues. */
   get holds(): boolean {
     return this.open || this.status !== 'I';
   }
@@ -149,6 +152,7 @@ export class Session {
         this.#statements.delete(closedName(message) ?? '');
         return message.bytes;
       case 'Q':
+        this.listens ||= listen.test(statementText(message));
         return copyIn.test(statementText(message)) ? query(copyRefused) : message.bytes;
       case 'B':
       case 'D':

@@ -9,7 +9,7 @@ const gssCode = 80877104;
 const maxStartupBytes = 10_000;
 export const maxMessageBytes = 64 * 2 ** 20;
 
-export type Opening = 'startup' | 'encryption' | 'cancel';
+type Opening = 'startup' | 'encryption' | 'cancel';
 
 /** One whole frontend message with its header. `kind` is the type byte as a letter, or what an opening packet asks for. */
 export interface Message {
@@ -151,7 +151,7 @@ export function welcome(settings: Readonly<Record<string, string>>, processId: n
   ]);
 }
 
-/** Tells the client why its connection ends. `code` is a SQLSTATE. */
+/** An ErrorResponse that ends the connection. `code` is a SQLSTATE. */
 export function fatal(code: string, message: string): Buffer {
   const fields = { S: 'FATAL', V: 'FATAL', C: code, M: message };
   return frame('E', ...Object.entries(fields).map(([field, value]) => field + value), Buffer.alloc(1));
@@ -167,6 +167,9 @@ export class AnswerScanner {
   errors = 0;
   /** The backend waits for COPY data, which it would look for beyond the end of the group. */
   copyIn = false;
+  /** Whole NotificationResponse messages: the one backend has them for every client that listens. */
+  readonly notifications: Buffer[] = [];
+  #notification: Buffer[] = [];
   #header = Buffer.alloc(5);
   #headerBytes = 0;
   #bodyBytes = 0;
@@ -177,6 +180,7 @@ export class AnswerScanner {
       if (this.#headerBytes === 5) {
         if (this.#header[0] === 0x5a) this.status = String.fromCharCode(chunk[at]!) as Status;
         const taken = Math.min(this.#bodyBytes, chunk.length - at);
+        if (this.#header[0] === 0x41) this.#collect(chunk.subarray(at, at + taken));
         at += taken;
         this.#bodyBytes -= taken;
         if (this.#bodyBytes === 0) this.#headerBytes = 0;
@@ -185,6 +189,15 @@ export class AnswerScanner {
       this.#header[this.#headerBytes++] = chunk[at++]!;
       if (this.#headerBytes === 5) this.#note();
     }
+  }
+
+  /** Part of a notification, or the last of it. The bytes are valid during the call alone. */
+  #collect(part: Uint8Array): void {
+    if (this.#notification.length === 0) this.#notification.push(Buffer.from(this.#header));
+    this.#notification.push(Buffer.from(part));
+    if (part.length < this.#bodyBytes) return;
+    this.notifications.push(Buffer.concat(this.#notification));
+    this.#notification = [];
   }
 
   #note(): void {

@@ -1,16 +1,22 @@
-/** `ark-images`: `/images/generations` of Ark; one picture for each call, single ones may fail inside a 200. Pure. */
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
-import type { Traits } from '../../../core/traits.ts';
+/** `ark-images`: `/images/generations` of Ark; one image per call, and single images may fail inside a 200. Pure. */
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
+import type { Traits } from '../../common/domain/traits.ts';
 import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
 import { failed, failedTask, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 
 const mostReferences = 14;
 const roles = new Set(['image']);
-const extrasTaken = new Set(['seed', 'guidance_scale', 'optimize_prompt', 'optimize_prompt_options', 'output_format']);
-/** Of either edge to the other. */
+const supportedExtras = new Set([
+  'seed',
+  'guidance_scale',
+  'optimize_prompt',
+  'optimize_prompt_options',
+  'output_format',
+]);
+/** Longest allowed ratio of the two edges. */
 const longestShape = 16;
 const longestEdge = 16_384;
 
@@ -18,14 +24,14 @@ export const arkImages: Adapter = {
   protocol: 'ark-images',
   kind: 'image',
   needsBytes: false,
-  // It has no number of pictures: a "set" is one work in several parts, and as many as the model thinks right.
+  // The protocol has no image count: a "set" is one work in several images, and the model decides how many.
   mostPerCall: 1,
 
   create(order, target): VendorRequest {
     refuseRoles(order, roles);
     if (order.references.length > mostReferences)
       throw unsupported(`The model takes at most ${mostReferences} images.`, fieldOf(order, 'references'));
-    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const { extras, dropped } = pickExtras(order, supportedExtras);
     const size = sizeOf(order, target.traits);
     const images = order.references.map(addressOf);
     const body: JsonObject = {
@@ -38,7 +44,7 @@ export const arkImages: Adapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = [...dropped, ...leftOut(order, 'quality')];
+    const unread = [...dropped, ...droppedMembers(order, 'quality')];
     return { method: 'POST', path: '/images/generations', body, dropped: unread };
   },
 
@@ -49,7 +55,7 @@ export const arkImages: Adapter = {
     const entries = listOf(json['data']).filter(isObject);
     const files = entries.flatMap((entry) => fileOf(entry, json)).slice(0, order.count);
     if (files.length === 0) return failedFor(json, entries);
-    // Sold by the picture; its tokens are for information. What did not come is not charged.
+    // Priced per image; the tokens are informational. Images that failed are not charged.
     const made = { usage: { image: files.length }, estimated: false, media: mediaOf(entries, order) };
     return { state: 'done', files, made };
   },
@@ -60,7 +66,7 @@ export const arkImages: Adapter = {
   },
 };
 
-/** Without a ratio the resolution's name leaves the shape to the model; undefined leaves both. */
+/** Without a ratio only the resolution is sent, and the model chooses the shape; undefined leaves it both. */
 function sizeOf(order: Order, traits: Traits): string | undefined {
   if (order.size !== undefined) return checkedSize(order, order.size, traits);
   const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits);
@@ -71,10 +77,10 @@ function sizeOf(order: Order, traits: Traits): string | undefined {
   return sizeText(pixelsFor(order.ratio, imagePixels[resolution ?? '1k']!, longestEdge));
 }
 
-/** Published are 2560x1440 as the least of 2k and 4096x4096 as the most of 4k. */
+/** The published minimum of 2k is 2560x1440, the maximum of 4k is 4096x4096. */
 const leastShare = 0.87;
 
-/** Where it is known what the model makes, a size must lie between the smallest and the largest of it. */
+/** Where the model's sizes are known, a size must lie between the smallest and the largest. */
 function checkedSize(order: Order, size: NonNullable<Order['size']>, { resolutions }: Traits): string {
   const made = (resolutions ?? []).flatMap((resolution) => imagePixels[resolution] ?? []);
   const pixels = size.width * size.height;
@@ -93,7 +99,7 @@ function fileOf(entry: JsonObject, json: JsonObject): MadeFile[] {
   return base64 === undefined ? [] : [{ base64, ...typed }];
 }
 
-/** Every picture failed, each with a reason of its own; rules count before other reasons. */
+/** Every image failed, each with its own reason; content rules take precedence over other reasons. */
 function failedFor(json: JsonObject, entries: readonly JsonObject[]): Step {
   const reasons = [json, ...entries].map((holder) => objectOf(holder['error'])).filter((error) => error !== undefined);
   if (reasons.length === 0) {
@@ -103,9 +109,9 @@ function failedFor(json: JsonObject, entries: readonly JsonObject[]): Step {
   return failedTask(reasons.find(isModeration) ?? reasons[0]);
 }
 
-/** What the vendor says that it made; the client's choice where it says nothing. */
+/** The size that the vendor reports; the client's choice where it reports none. */
 function mediaOf(entries: readonly JsonObject[], order: Order): string[] {
-  const told = entries.map((entry) => textOf(entry['size'])?.toLowerCase()).filter((size) => size !== undefined);
-  if (told.length > 0) return [...new Set(told)];
+  const reported = entries.map((entry) => textOf(entry['size'])?.toLowerCase()).filter((size) => size !== undefined);
+  if (reported.length > 0) return [...new Set(reported)];
   return order.size === undefined ? [] : [sizeText(order.size)];
 }

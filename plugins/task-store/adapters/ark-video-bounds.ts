@@ -1,18 +1,19 @@
-/** The most that a video of Ark's can cost: tokens = width × height × (24 × seconds + 1) / 1024. Pure. */
-import { readCount } from '../../../core/usage.ts';
+/** Upper bound of an Ark video's cost: tokens = width × height × (24 × seconds + 1) / 1024. Pure. */
+import { table } from '../../../core/contract/table.ts';
+import { readCount } from '../../common/domain/usage.ts';
 import type { Order } from '../contract.ts';
 
-/** Larger than any shape of the resolution; published are 864x480, 1504x640 and 2176x928 as the largest. */
-const mostPixels: Readonly<Record<string, number>> = { '480p': 430_000, '720p': 970_000, '1080p': 2_100_000 };
+/** At least the largest shape of the resolution; the largest published are 864x480, 1504x640 and 2176x928. */
+const mostPixels: Readonly<Record<string, number>> = table({ '480p': 430_000, '720p': 970_000, '1080p': 2_100_000 });
 const framesPerSecond = 24;
-/** Where the model decides. */
+/** Upper bound where the model chooses the duration. */
 const longestChoice = 15;
-/** Of each video that is shown: its seconds count too. */
+/** Seconds of each reference video: they are charged too. */
 const secondsPerVideo = 15;
 
 /**
- * Prompts may end with options of the older form (`--dur 10 --rs 1080p --frames 121`), which the vendor obeys; the larger
- * word counts.
+ * Prompts may end with options of the older form (`--dur 10 --rs 1080p --frames 121`), which the vendor obeys; the
+ * larger value counts.
  */
 export function secondsAtMost(order: Order): number {
   const { prompt, seconds } = order;

@@ -1,16 +1,16 @@
-/** `ark-videos`: `/contents/generations/tasks` of Ark; charged by tokens that follow from pixels and seconds. Pure. */
-import { type JsonObject, objectOf, textOf } from '../../../core/json.ts';
-import { notAnAnswer } from '../../../core/refusals.ts';
-import { readCount, type Usage } from '../../../core/usage.ts';
+/** `ark-videos`: `/contents/generations/tasks` of Ark; charged by tokens, which follow from pixels and seconds. Pure. */
+import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
+import { readCount, type Usage } from '../../common/domain/usage.ts';
+import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorRequest } from '../contract.ts';
 import { secondsAtMost, tokensAtMost } from './ark-video-bounds.ts';
 import { ratioAmong, resolutionAmong } from './geometry.ts';
 import { failed, failedTask, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { leftOut, pickExtras, unsupported } from './refuse.ts';
+import { droppedMembers, pickExtras, unsupported } from './refuse.ts';
 
 const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
-const extrasTaken = new Set([
+const supportedExtras = new Set([
   'seed',
   'frames',
   'camera_fixed',
@@ -29,7 +29,7 @@ export const arkVideos: Adapter = {
   mostPerCall: 1,
 
   create(order, target): VendorRequest {
-    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const { extras, dropped } = pickExtras(order, supportedExtras);
     const ratio = ratioAmong(order, ratios);
     const resolution = resolutionAmong(order, ['480p', '720p', '1080p'], target.traits);
     const text = order.prompt === '' ? [] : [{ type: 'text', text: order.prompt }];
@@ -43,7 +43,7 @@ export const arkVideos: Adapter = {
       ...(order.watermark === undefined ? {} : { watermark: order.watermark }),
       ...extras,
     };
-    const unread = [...dropped, ...leftOut(order, 'quality')];
+    const unread = [...dropped, ...droppedMembers(order, 'quality')];
     return { method: 'POST', path, body, dropped: unread };
   },
 
@@ -57,7 +57,7 @@ export const arkVideos: Adapter = {
 
   tasks: {
     poll: (vendorId) => ({ method: 'GET', path: taskPath(vendorId) }),
-    /** Refused by the vendor once the task runs. */
+    /** The vendor refuses this once the task runs. */
     cancel: (vendorId) => ({ method: 'DELETE', path: taskPath(vendorId) }),
 
     readPolled(answer, order, vendorId): Step {
@@ -84,7 +84,7 @@ export const arkVideos: Adapter = {
 };
 
 const itemTypes = { video: 'video_url', audio: 'audio_url' } as const;
-const roleWords = {
+const roleNames = {
   image: 'reference_image',
   first_frame: 'first_frame',
   last_frame: 'last_frame',
@@ -96,13 +96,13 @@ function itemOf(reference: Reference): JsonObject {
   const { role } = reference;
   if (role === 'mask') throw unsupported('The model does not take a mask.', reference.field);
   const type = role === 'video' || role === 'audio' ? itemTypes[role] : 'image_url';
-  return { type, [type]: { url: addressOf(reference) }, role: roleWords[role] };
+  return { type, [type]: { url: addressOf(reference) }, role: roleNames[role] };
 }
 
 function doneWith(json: JsonObject, order: Order): Step {
   const content = objectOf(json['content']);
   const url = textOf(content?.['video_url']);
-  // It has run: asking again may tell more.
+  // The task has run: a later poll may return the video.
   if (url === undefined) throw notAnAnswer('a finished task without a video', false);
   const lastFrame = textOf(content?.['last_frame_url']);
   const video: MadeFile = { url, mediaType: 'video/mp4' };

@@ -1,25 +1,25 @@
-/** `gemini-images`: generateContent that answers with pictures; one for each call, at once, as bytes. Pure. */
-import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json.ts';
-import { mediaTypeOfName } from '../../../core/media-types.ts';
-import { readCount, type Usage } from '../../../core/usage.ts';
-import type { Target } from '../../../core/vocabulary.ts';
+/** `gemini-images`: generateContent with images in the response; one per call, returned at once, as bytes. Pure. */
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../core/json/json.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
+import { readCount, type Usage } from '../../common/domain/usage.ts';
+import { mediaTypeOfName } from '../../common/kit/media-types.ts';
 import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
-import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
+import { ratioAmong, requestedResolution, resolutionAmong } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
-import { leftOut, pickExtras, refuseRoles } from './refuse.ts';
+import { droppedMembers, pickExtras, refuseRoles } from './refuse.ts';
 import { promptTokensAtMost } from './token-bounds.ts';
 
 const roles = new Set(['image']);
-const extrasTaken = new Set(['seed']);
+const supportedExtras = new Set(['seed']);
 const ratios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'];
 
-/** Published are 1,120 for 1K and 2K, 1,290 for the older model, 2,000 for 4K. */
+/** Published: 1,120 for 1K and 2K, 1,290 for the older model, 2,000 for 4K. */
 const tokensPerImage = 1_500;
 const tokensPerImageOf4k = 2_500;
-/** Thoughts, drafts among them, and words beside the picture. */
-const wordsPerImage = 8_192;
+/** Thoughts (including drafts) and text beside the image. */
+const textTokensPerImage = 8_192;
 
-/** Ends that are about rules, and ends without a picture; see `finishReason` and `blockReason` of the protocol. */
+/** Finish reasons for content rules and for a missing image; see `finishReason` and `blockReason` of the protocol. */
 const forbidden = /SAFETY|PROHIBITED|RECITATION|BLOCKLIST|SPII/;
 const ending = 'STOP';
 
@@ -30,28 +30,31 @@ export const geminiImages: Adapter = {
   needsBytes: true,
   mostPerCall: 1,
 
-  create: wordRequest,
+  create: encodeRequest,
   readCreated,
   bounds,
 };
 
-function wordRequest(order: Order, target: Target): VendorRequest {
+function encodeRequest(order: Order, target: Target): VendorRequest {
   refuseRoles(order, roles);
-  const { extras, dropped } = pickExtras(order, extrasTaken);
+  const { extras, dropped } = pickExtras(order, supportedExtras);
   const shown = order.references.map(partOf);
   const generationConfig = { responseModalities: ['TEXT', 'IMAGE'], ...imageConfigFor(order, target), ...extras };
   const body = { contents: [{ role: 'user', parts: [...shown, { text: order.prompt }] }], generationConfig };
-  const unread = [...dropped, ...leftOut(order, 'quality', 'watermark')];
+  const unread = [...dropped, ...droppedMembers(order, 'quality', 'watermark')];
   return { method: 'POST', path: `/models/${encodeURIComponent(target.model)}:generateContent`, body, dropped: unread };
 }
 
-/** By now the gateway has fetched what stood at an address; before, as when an order is only checked, the address stands there. */
+/**
+ * When the request is sent, the gateway has fetched every address; when an order is only checked, the address is still
+ * here.
+ */
 function partOf({ source }: Reference): JsonObject {
   if ('base64' in source) return { inlineData: { mimeType: source.mediaType, data: source.base64 } };
   return { fileData: { mimeType: mediaTypeOfName(source.url) ?? 'image/jpeg', fileUri: source.url } };
 }
 
-/** Nothing where all is left to the model: older models know neither the first resolution's name nor an empty object. */
+/** Empty where the model chooses everything: older models accept neither the first resolution's name nor an empty object. */
 function imageConfigFor(order: Order, { traits }: Target): JsonObject {
   const aspectRatio = ratioAmong(order, ratios);
   const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits);
@@ -77,14 +80,14 @@ function readCreated(answer: VendorAnswer, order: Order): Step {
 function bounds(order: Order): Bounds {
   return {
     inputTokens: order.count * promptTokensAtMost(order),
-    outputTokens: order.count * (imageTokensAtMost(order) + wordsPerImage),
+    outputTokens: order.count * (imageTokensAtMost(order) + textTokensPerImage),
     images: order.count,
     seconds: 0,
     media: mediaOf(order),
   };
 }
 
-/** Drafts that it thought of are not shown. */
+/** Drafts from the model's thoughts are left out. */
 function filesOf(candidate: JsonObject): MadeFile[] {
   return listOf(objectOf(candidate['content'])?.['parts']).flatMap((part) => {
     if (!isObject(part) || part['thought'] === true) return [];
@@ -104,7 +107,7 @@ function failedFor(json: JsonObject, candidates: readonly JsonObject[]): Step {
   return failed(reason === ending || reason === 'NO_IMAGE' ? 'no_image' : 'generation_failed');
 }
 
-/** Totals with their parts by modality. Thoughts stand beside the candidates' tokens. */
+/** Totals with their details by modality. Thought tokens are counted apart from the candidates' tokens. */
 function tokensOf(usage: JsonObject | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
   const prompt = readCount(usage['promptTokenCount']);
@@ -131,13 +134,13 @@ function modality(details: unknown, name: string): number {
   return sum;
 }
 
-/** By resolution alone; the first is what it makes by itself. */
+/** By resolution alone; the first is the vendor's default. */
 function mediaOf(order: Order): string[] {
-  return [wishedResolution(order) ?? '1k'];
+  return [requestedResolution(order) ?? '1k'];
 }
 
 function imageTokensAtMost(order: Order): number {
-  return wishedResolution(order) === '4k' ? tokensPerImageOf4k : tokensPerImage;
+  return requestedResolution(order) === '4k' ? tokensPerImageOf4k : tokensPerImage;
 }
 
 function estimatedTokens(order: Order): Usage {

@@ -1,21 +1,21 @@
-/** Sizes, ratios and resolutions: how what a client wants becomes what a vendor takes. Pure. */
-import type { Traits } from '../../../core/traits.ts';
+/** Sizes, ratios and resolutions: converts what a client asks for to what a vendor accepts. Pure. */
+import type { Traits } from '../../common/domain/traits.ts';
 import type { Order } from '../contract.ts';
 import { fieldOf, unsupported } from './refuse.ts';
 
 export type Resolution = NonNullable<Order['resolution']>;
 
-/** Pixels of a picture of each resolution; 1k is a megapixel (1024 × 1024), each further one four times as much. */
+/** Pixels of an image per resolution; 1k is a megapixel (1024 × 1024), each further one has four times as many. */
 export const imagePixels: { readonly [R in Resolution]?: number } = {
   '1k': 1_048_576,
   '2k': 4_194_304,
   '4k': 16_777_216,
 };
 
-/** A named shape may differ from a wanted one by this factor and still stand for it. */
+/** A named shape may stand for a requested shape that differs by at most this factor. */
 const nearEnough = 1.15;
 
-/** `16:9` → 1.78. undefined for what is no ratio. */
+/** `16:9` → 1.78; undefined for text that is no ratio. */
 export function shapeOf(ratio: string): number | undefined {
   const match = /^(\d{1,5}(?:\.\d{1,2})?):(\d{1,5}(?:\.\d{1,2})?)$/.exec(ratio);
   const shape = match === null ? Number.NaN : Number(match[1]) / Number(match[2]);
@@ -23,8 +23,8 @@ export function shapeOf(ratio: string): number | undefined {
 }
 
 /**
- * The ratio that a vendor with these has for the order; undefined: the vendor chooses. A ratio that the client named must be
- * among them; a size in pixels takes the nearest of them, unless none is near.
+ * The vendor's ratio for the order; undefined: the vendor chooses. A ratio named by the client must be in the list; a
+ * size in pixels takes the nearest, unless none is near enough.
  */
 export function ratioAmong(order: Order, ratios: readonly string[]): string | undefined {
   const { ratio, size } = order;
@@ -47,12 +47,13 @@ function nearestRatio(order: Order, wanted: number, ratios: readonly string[]): 
 }
 
 /**
- * The resolution for an order among those that the vendor (or, by its traits, the model) makes, smallest first. A size in
- * pixels needs the smallest that is as large; a smaller wish than the smallest gets that. undefined: nothing was asked for.
+ * The resolution for an order among those of the vendor (or of the model, by its traits), smallest first. A size in
+ * pixels takes the smallest resolution that is at least as large; a request below the smallest gets the smallest.
+ * undefined: the order names none.
  */
 export function resolutionAmong(order: Order, known: readonly Resolution[], traits: Traits): Resolution | undefined {
   const made = traits.resolutions ?? known;
-  const wanted = wishedResolution(order);
+  const wanted = requestedResolution(order);
   if (wanted === undefined) return traits.resolutions === undefined ? undefined : made[0];
   const found = made.find((resolution) => ranks[resolution] >= ranks[wanted]);
   if (found !== undefined) return found;
@@ -60,16 +61,16 @@ export function resolutionAmong(order: Order, known: readonly Resolution[], trai
   throw unsupported(`The model makes nothing that large; it makes ${made.join(', ')}.`, fieldOf(order, member));
 }
 
-/** The resolution that the client named, itself or by pixels. */
-export function wishedResolution({ resolution, size }: Order): Resolution | undefined {
+/** The resolution that the client asked for, by name or by pixels. */
+export function requestedResolution({ resolution, size }: Order): Resolution | undefined {
   return resolution ?? (size === undefined ? undefined : resolutionOf(size));
 }
 
 const ranks: Readonly<Record<Resolution, number>> = { '480p': 1, '720p': 2, '1080p': 3, '1k': 4, '2k': 5, '4k': 6 };
 
-/** Vendors round: what is at most a sixteenth larger still counts as of that resolution. */
+/** Vendors round: up to a sixteenth more pixels still count as the resolution. */
 const roundedUp = 1.0625;
-/** Usual sizes of the first resolution that are half a megapixel larger, as 1536 × 1024. */
+/** Usual sizes of the first resolution that are half a megapixel larger, such as 1536 × 1024. */
 const largestOf1k = 1_600_000;
 
 function resolutionOf({ width, height }: { readonly width: number; readonly height: number }): Resolution {
@@ -78,7 +79,7 @@ function resolutionOf({ width, height }: { readonly width: number; readonly heig
   return pixels <= imagePixels['2k']! * roundedUp ? '2k' : '4k';
 }
 
-/** Width and height of about so many pixels, never more, in this shape; both multiples of 16. */
+/** Width and height with about this many pixels, never more, in this shape; both multiples of 16. */
 export function pixelsFor(
   ratio: string,
   pixels: number,
@@ -89,7 +90,7 @@ export function pixelsFor(
   return { width: stepped(width), height: stepped(width / shape) };
 }
 
-/** Down to the grid, but for what is on it save for the last bits of a division. */
+/** Rounds down to the grid, with tolerance for the rounding error of a division. */
 function stepped(edge: number): number {
   return Math.floor((edge + 1e-6) / 16) * 16;
 }

@@ -1,16 +1,17 @@
 /** The stream of `openai-images`: previews (`….partial_image`), then the image with its usage (`….completed`). Pure. */
-import type { JsonObject } from '../../../core/json.ts';
-import { objectOf, textOf } from '../../../core/json.ts';
-import { errorIn } from '../../../core/refusals.ts';
+
+import type { JsonObject } from '../../../core/json/json.ts';
+import { objectOf, textOf } from '../../../core/json/json.ts';
+import { errorIn } from '../../common/kit/error-body.ts';
 import type { Adapter, Streaming, VendorRequest } from '../contract.ts';
 import { failed, isModeration } from './outcome.ts';
 
-/** Of each preview: https://platform.openai.com/docs/guides/image-generation#streaming */
+/** Per preview: https://platform.openai.com/docs/guides/image-generation#streaming */
 export const previewTokens = 100;
 
 type Words = Pick<Adapter, 'create' | 'readCreated'>;
 
-/** The stream's end says what a whole answer says, but for the list. */
+/** The stream's last event has the members of a whole answer, without the list. */
 export function streamingOf({ create, readCreated }: Words): Streaming {
   return {
     create(order, target): VendorRequest {
@@ -35,7 +36,7 @@ function wholeOf({ b64_json: base64, url, ...rest }: JsonObject): JsonObject {
   return { ...rest, data: [{ b64_json: base64, url }] };
 }
 
-/** It is never a vendor's task. */
+/** These vendors never create a task of their own. */
 function endOf(step: ReturnType<Adapter['readCreated']>): ReturnType<Streaming['read']> {
   return step.state === 'done' || step.state === 'failed' ? step : undefined;
 }

@@ -1,4 +1,4 @@
-/** Every vendor protocol that makes images or videos, by its name under a provider's `speaks`. */
+/** All vendor protocols for images and videos, by their names under a provider's `speaks`. */
 import type { Adapter } from '../contract.ts';
 import { arkImages } from './ark-images.ts';
 import { arkVideos } from './ark-videos.ts';

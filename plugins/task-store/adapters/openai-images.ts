@@ -1,40 +1,49 @@
-/** `openai-images`: `/images/generations`, and with references `/images/edits` as a form or in JSON; answered at once, always as bytes. Pure. */
-import { isObject, type JsonObject, objectOf, textOf } from '../../../core/json.ts';
-import { extensionOf } from '../../../core/media-types.ts';
-import type { Traits } from '../../../core/traits.ts';
-import { readCount, type Usage } from '../../../core/usage.ts';
-import type { Target } from '../../../core/vocabulary.ts';
+/**
+ * `openai-images`: `/images/generations`, and with references `/images/edits` as a form or in JSON; returned at once,
+ * always as bytes. Pure.
+ */
+
+import { table } from '../../../core/contract/table.ts';
+import { isObject, type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
+import type { Traits } from '../../common/domain/traits.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
+import { readCount, type Usage } from '../../common/domain/usage.ts';
+import { extensionOf } from '../../common/kit/media-types.ts';
 import type { Adapter, Bounds, MadeFile, Order, Reference, Step, VendorAnswer, VendorRequest } from '../contract.ts';
-import type { FormMember } from '../multipart.ts';
+import type { FormMember } from '../orders/multipart.ts';
 import { imagePixels, pixelsFor, resolutionAmong, shapeOf, sizeText } from './geometry.ts';
 import { previewTokens, streamingOf } from './image-previews.ts';
 import { failed, isModeration, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, leftOut, pickExtras, refuseRoles, unsupported } from './refuse.ts';
+import { droppedMembers, fieldOf, pickExtras, refuseRoles, unsupported } from './refuse.ts';
 import { imageTokensAtMost, promptTokensAtMost } from './token-bounds.ts';
 
-/** The JSON form of edits takes no more. */
+/** Limit of the JSON form of edits. */
 const mostReferences = 16;
 const roles = new Set(['image', 'mask']);
-const extrasTaken = new Set(['background', 'output_format', 'output_compression', 'moderation', 'user']);
-const editExtrasTaken = new Set([...extrasTaken, 'mask', 'input_fidelity']);
+const supportedExtras = new Set(['background', 'output_format', 'output_compression', 'moderation', 'user']);
+const supportedEditExtras = new Set([...supportedExtras, 'mask', 'input_fidelity']);
 
-/** What the protocol says of sizes in pixels: multiples of 16, at most 3840 × 2160 in all, no longer than three to one. */
+/** The protocol's limits on sizes: multiples of 16, at most 3840 × 2160 pixels, a ratio of at most 3:1. */
 const step = 16;
 const longestEdge = 3_840;
 const mostPixels = 3_840 * 2_160;
 const longestShape = 3;
-/** Sizes that every model of the protocol has, by ratio. */
-const usualSizes: Readonly<Record<string, string>> = { '1:1': '1024x1024', '3:2': '1536x1024', '2:3': '1024x1536' };
+/** Sizes that every model of the protocol accepts, by ratio. */
+const usualSizes: Readonly<Record<string, string>> = table({
+  '1:1': '1024x1024',
+  '3:2': '1536x1024',
+  '2:3': '1024x1536',
+});
 
 export const openaiImages: Adapter = {
   protocol: 'openai-images',
   kind: 'image',
   needsBytes: false,
   mostPerCall: 10,
-  create: wordRequest,
+  create: encodeRequest,
   readCreated,
-  streams: streamingOf({ create: wordRequest, readCreated }),
+  streams: streamingOf({ create: encodeRequest, readCreated }),
 
   bounds(order): Bounds {
     return {
@@ -62,13 +71,13 @@ function readCreated(answer: VendorAnswer, order: Order): Step {
   return { state: 'done', files, made: { usage, estimated: counted === undefined, media: mediaOf(json, order) } };
 }
 
-function wordRequest(order: Order, target: Target): VendorRequest {
+function encodeRequest(order: Order, target: Target): VendorRequest {
   refuseRoles(order, roles);
   const shown = order.references;
   if (shown.filter(({ role }) => role === 'image').length > mostReferences)
     throw unsupported(`The model takes at most ${mostReferences} images.`, fieldOf(order, 'references'));
   const edits = shown.length > 0;
-  const { extras, dropped } = pickExtras(order, edits ? editExtrasTaken : extrasTaken);
+  const { extras, dropped } = pickExtras(order, edits ? supportedEditExtras : supportedExtras);
   const size = sizeOf(order, target.traits);
   const members: JsonObject = {
     model: target.model,
@@ -78,7 +87,7 @@ function wordRequest(order: Order, target: Target): VendorRequest {
     ...(order.quality === undefined ? {} : { quality: order.quality }),
     ...extras,
   };
-  const common = { method: 'POST', dropped: [...dropped, ...leftOut(order, 'watermark')] } as const;
+  const common = { method: 'POST', dropped: [...dropped, ...droppedMembers(order, 'watermark')] } as const;
   if (!edits) return { ...common, path: '/images/generations', body: members };
   const path = '/images/edits';
   const form = formOf(members, shown);
@@ -87,11 +96,14 @@ function wordRequest(order: Order, target: Target): VendorRequest {
     : { ...common, path, form };
 }
 
-/** Vendors of this protocol all know the form with files; undefined: something is not here, or is no text. */
+/**
+ * The form with files, which all vendors of this protocol accept; undefined: some reference is an address, or a member
+ * is no text.
+ */
 function formOf(members: JsonObject, shown: readonly Reference[]): FormMember[] | undefined {
   const form: FormMember[] = [];
   for (const [name, value] of Object.entries(members)) {
-    // A mask that stands among the members is worded by the client, in JSON.
+    // A mask among the members came as JSON from the client.
     if (typeof value === 'object' || name === 'mask') return undefined;
     form.push({ name, text: String(value) });
   }
@@ -104,7 +116,7 @@ function formOf(members: JsonObject, shown: readonly Reference[]): FormMember[] 
   return form;
 }
 
-/** The JSON form, which takes addresses as they are. */
+/** The JSON form, which accepts addresses. */
 function addressed(shown: readonly Reference[]): JsonObject {
   const named = (role: Reference['role']) =>
     shown.filter((each) => each.role === role).map((reference) => ({ image_url: addressOf(reference) }));
@@ -112,7 +124,7 @@ function addressed(shown: readonly Reference[]): JsonObject {
   return { images: named('image'), ...(mask === undefined ? {} : { mask }) };
 }
 
-/** undefined: the vendor chooses. The first resolution is what it makes by itself. */
+/** undefined: the vendor chooses. The first resolution is the vendor's default. */
 function sizeOf(order: Order, traits: Traits): string | undefined {
   if (order.size !== undefined) return checkedSize(order, order.size);
   const resolution = resolutionAmong(order, ['1k', '2k', '4k'], traits) ?? '1k';
@@ -138,7 +150,7 @@ function checkedSize(order: Order, size: NonNullable<Order['size']>): string {
   throw unsupported(`The model does not make ${sizeText(size)}: ${rules}.`, fieldOf(order, 'size'));
 }
 
-/** One that failed stands in the list without a picture. */
+/** A failed image is an entry of the list without image data. */
 function fileOf(entry: unknown, json: JsonObject): MadeFile[] {
   if (!isObject(entry)) return [];
   const format = textOf(json['output_format']);
@@ -150,12 +162,12 @@ function fileOf(entry: unknown, json: JsonObject): MadeFile[] {
   return url === undefined ? [] : [{ url, ...typed }];
 }
 
-/** Only where nothing is left to the vendor is it known beforehand what is made. */
+/** The media are known beforehand only if the client chose both size and quality. */
 function statedMedia({ size, quality }: Order): Pick<Bounds, 'media'> {
   return size === undefined || quality === undefined ? {} : { media: [sizeText(size), quality] };
 }
 
-/** What the vendor says that it made; the client's choice where it says nothing. */
+/** The size and quality that the vendor reports; the client's choice where it reports none. */
 function mediaOf(json: JsonObject, order: Order): string[] {
   const stated = order.size === undefined ? undefined : sizeText(order.size);
   const words = [
@@ -168,7 +180,7 @@ function mediaOf(json: JsonObject, order: Order): string[] {
 
 /**
  * `input_tokens` and `output_tokens` are totals (`prompt_tokens` and `completion_tokens` with vendors that imitate the
- * protocol); the details say which of them are what. Parts never exceed their total.
+ * protocol); the details divide them by kind. A detail never exceeds its total.
  */
 function tokensOf(usage: JsonObject | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
@@ -191,7 +203,7 @@ function tokensOf(usage: JsonObject | undefined): Usage | undefined {
   };
 }
 
-/** Without the vendor's count, as of models that are sold by the image. */
+/** For vendors that report no tokens, such as those of models priced per image. */
 function estimatedTokens(order: Order, images: number): Usage {
   return { input: promptTokensAtMost(order), output_image: images * imageTokensAtMost(order) };
 }

@@ -1,14 +1,16 @@
-/** How vendors' refusals of a thing end a task, and how their errors are sorted. Pure. */
-import { type JsonObject, objectOf, textOf } from '../../../core/json.ts';
-import { classify, errorIn, notAnAnswer } from '../../../core/refusals.ts';
-import { scrubText } from '../../../core/scrub.ts';
+/** How vendors' refusals end a task, and how their errors are classified. Pure. */
+
+import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
+import { errorIn } from '../../common/kit/error-body.ts';
+import { scrubText } from '../../common/kit/scrub.ts';
+import { classify, notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import type { Step, VendorAnswer } from '../contract.ts';
 
 type Failed = Extract<Step, { state: 'failed' }>;
 
 const maxMessageLength = 500;
 
-/** What clients are told of the ends that need no vendor's words. */
+/** Messages to clients for ends that do not quote the vendor. */
 const sentences = {
   content_policy: 'The prompt, a reference or the result is not allowed by the content rules of the model.',
   no_image: 'The model made no image of this prompt.',
@@ -21,19 +23,19 @@ export function failed(code: keyof typeof sentences): Failed {
   return { state: 'failed', code, message: sentences[code] };
 }
 
-/** Codes, types and beginnings of messages by which vendors say that their rules forbid it. */
+/** Codes, types and message prefixes by which vendors report a content rule. */
 const moderationCode = /moderation|content_policy|SensitiveContent|safety|PROHIBITED_CONTENT/i;
 const moderationMessage =
   /^(?:your request was rejected|(?:the )?(?:generated|prompt|input|output|request|content|image|video)\b.{0,80}\b(?:moderation|safety|sensitive|usage guidelines|content policy)|content violates|usage guidelines)/i;
 
-/** Whether an error's own words say that a rule forbids the prompt, a reference or the result. */
+/** Whether an error says that a content rule forbids the prompt, a reference or the result. */
 export function isModeration(error: JsonObject): boolean {
   const words = [error['code'], error['type'], error['status']];
   if (words.some((word) => typeof word === 'string' && moderationCode.test(word))) return true;
   return moderationMessage.test(textOf(error['message']) ?? textOf(error['error']) ?? '');
 }
 
-/** A task of the vendor's own that came to a bad end, by its error object. */
+/** A failed task of the vendor, by its error object. */
 export function failedTask(error: JsonObject | undefined): Failed {
   if (error === undefined) return failed('generation_failed');
   if (isModeration(error)) return failed('content_policy');
@@ -42,15 +44,15 @@ export function failedTask(error: JsonObject | undefined): Failed {
   return { state: 'failed', code: 'invalid_input', message: scrubText(message.slice(0, maxMessageLength)) };
 }
 
-/** Words about what the client sent are for the client; others may tell of the vendor's inside. */
+/** Messages about the client's input may be shown to the client; others may reveal the vendor's internals. */
 function isClients(error: JsonObject): boolean {
   const code = textOf(error['code']) ?? textOf(error['type']) ?? '';
   return /^(?:invalid|missing|unsupported|bad_request)/i.test(code);
 }
 
 /**
- * The answer's object. An error status that is about content ends the task as failed; every other one is thrown, and so is
- * what is no JSON object: by it the vendor may have begun.
+ * The answer's object. An error status about content ends the task as failed; any other error status is thrown, and so
+ * is a body that is no JSON object: the vendor may have started the work.
  */
 export function readObject(answer: VendorAnswer): { readonly json: JsonObject } | { readonly failed: Failed } {
   const json = objectOf(answer.json);
@@ -58,13 +60,15 @@ export function readObject(answer: VendorAnswer): { readonly json: JsonObject } 
     if (json === undefined) throw notAnAnswer('the body is no JSON object', true);
     return { json };
   }
-  if (answer.status < 500 && json !== undefined && isModeration(errorIn(json)))
-    return { failed: failed('content_policy') };
-  const body = json === undefined ? '' : JSON.stringify(json);
-  throw classify(answer.status, { ...answer.headers }, Buffer.from(body), answer.atMs ?? 0);
+  const body = answer.bytes ?? Buffer.from(answer.json === undefined ? '' : JSON.stringify(answer.json));
+  const refusal = classify(answer.status, { ...answer.headers }, body, answer.atMs ?? 0);
+  const { message, code } = refusal.error;
+  const error = json === undefined ? { message, code } : errorIn(json);
+  if (answer.status < 500 && isModeration(error)) return { failed: failed('content_policy') };
+  throw refusal;
 }
 
-/** A 2xx that is none of the protocol's answers: the vendor may have begun, and may charge. */
+/** A 2xx that does not match the protocol: the vendor may have started the work and may charge for it. */
 export function unreadable(what: string): Error {
   return notAnAnswer(what, true);
 }

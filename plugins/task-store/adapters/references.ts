@@ -1,4 +1,4 @@
-/** What a client shows a model, as vendors' protocols carry it. Pure. */
+/** References as vendors' protocols carry them. Pure. */
 import type { Reference } from '../contract.ts';
 
 /** An address, or the bytes as a data URL. */

@@ -1,12 +1,12 @@
-/** How many tokens an order may take, before the vendor tells: upper bounds. Pure. */
+/** Upper bounds of the tokens that an order may use, before the vendor reports them. Pure. */
 import type { Order } from '../contract.ts';
 import { imagePixels } from './geometry.ts';
 
-/** As everywhere in the gateway: a text is taken as one token for each two bytes, above what texts of any language need. */
+/** The gateway's general estimate: one token per two bytes, more than text of any language needs. */
 const promptBytesPerToken = 2;
-/** What vendors add around a prompt. */
+/** Tokens that vendors add around a prompt. */
 const framing = 32;
-/** One image that is shown to the model with all its details: published are up to 6,240 and a base. */
+/** One reference image at full detail: published are up to 6,240 and a base. */
 const referenceTokens = 8_000;
 
 export function promptTokensAtMost({ prompt, references }: Order): number {
@@ -14,9 +14,9 @@ export function promptTokensAtMost({ prompt, references }: Order): number {
 }
 
 /**
- * Tokens of one image of a megapixel (1024 × 1024) by quality, above what is published
- * (https://platform.openai.com/docs/guides/image-generation#calculating-costs) and what list prices of newer models come to:
- * 272, 1,767 and 7,033. Others, and what the vendor chooses itself, count as twice the dearest.
+ * Tokens of one image of a megapixel (1024 × 1024) by quality: above the published counts
+ * (https://platform.openai.com/docs/guides/image-generation#calculating-costs) and above what list prices of newer
+ * models imply (272, 1,767 and 7,033). Other qualities, and those that the vendor chooses, count as twice the dearest.
  */
 const tokensPerMegapixel = new Map([
   ['low', 400],
@@ -24,19 +24,19 @@ const tokensPerMegapixel = new Map([
   ['high', 7_500],
 ]);
 const otherTokensPerMegapixel = 15_000;
-/** Words that models write beside an image and that are counted with it. */
-const wordsPerImage = 500;
+/** Text that models write beside an image, which is charged with it. */
+const textTokensPerImage = 500;
 const megapixel = 1024 * 1024;
-/** The largest of the usual sizes (1536 × 1024), where the client names none in pixels. */
+/** The largest usual size (1536 × 1024), for orders that name no pixels. */
 const usualMegapixels = 1.5;
-/** No vendor makes larger ones; a size beyond it is the vendor's to refuse. */
+/** No vendor makes larger images; the vendor refuses larger sizes. */
 const mostMegapixels = 16;
 
-/** Of one image, for vendors that count by quality and area. Small ones are charged nearly as a megapixel. */
+/** Per image, for vendors that count by quality and area. Small images are charged nearly as a megapixel. */
 export function imageTokensAtMost(order: Order): number {
   const known = order.quality === undefined ? undefined : tokensPerMegapixel.get(order.quality);
   const megapixels = Math.min(Math.max(1, megapixelsOf(order)), mostMegapixels);
-  return Math.ceil((known ?? otherTokensPerMegapixel) * megapixels) + wordsPerImage;
+  return Math.ceil((known ?? otherTokensPerMegapixel) * megapixels) + textTokensPerImage;
 }
 
 function megapixelsOf({ size, resolution }: Order): number {

@@ -1,13 +1,16 @@
-/** `xai-images`: `/images/generations`, and with references `/images/edits`, both JSON; answered at once, at addresses that expire. Pure. */
-import { isObject, type JsonObject, listOf, textOf } from '../../../core/json.ts';
+/**
+ * `xai-images`: `/images/generations`, and with references `/images/edits`, both JSON; returned at once, at addresses
+ * that expire. Pure.
+ */
+import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
 import type { Adapter, Bounds, MadeFile, Order, Step, VendorRequest } from '../contract.ts';
-import { ratioAmong, resolutionAmong, wishedResolution } from './geometry.ts';
+import { ratioAmong, requestedResolution, resolutionAmong } from './geometry.ts';
 import { failed, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { leftOut, pickExtras, refuseRoles } from './refuse.ts';
+import { droppedMembers, pickExtras, refuseRoles } from './refuse.ts';
 
 const roles = new Set(['image']);
-const extrasTaken = new Set(['output_format', 'user']);
+const supportedExtras = new Set(['output_format', 'user']);
 const ratios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:20'.split(' ');
 
 export const xaiImages: Adapter = {
@@ -18,7 +21,7 @@ export const xaiImages: Adapter = {
 
   create(order, target): VendorRequest {
     refuseRoles(order, roles);
-    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const { extras, dropped } = pickExtras(order, supportedExtras);
     const ratio = ratioAmong(order, ratios);
     const resolution = resolutionAmong(order, ['1k', '2k'], target.traits);
     const body: JsonObject = {
@@ -29,11 +32,11 @@ export const xaiImages: Adapter = {
       ...(resolution === undefined ? {} : { resolution }),
       ...(order.quality === undefined ? {} : { quality: order.quality }),
       response_format: 'url',
-      ...shown(order),
+      ...imageMembers(order),
       ...extras,
     };
     const path = order.references.length > 0 ? '/images/edits' : '/images/generations';
-    return { method: 'POST', path, body, dropped: [...dropped, ...leftOut(order, 'watermark')] };
+    return { method: 'POST', path, body, dropped: [...dropped, ...droppedMembers(order, 'watermark')] };
   },
 
   readCreated(answer, order): Step {
@@ -44,7 +47,7 @@ export const xaiImages: Adapter = {
     const allowed = listOf(data).filter(isObject).filter(isAllowed);
     const files = allowed.flatMap(fileOf).slice(0, order.count);
     if (files.length === 0) return failed(allowed.length < data.length ? 'content_policy' : 'no_image');
-    // It tells a sum of money alone, which is between it and the gateway.
+    // The vendor reports only its own price, which clients do not see.
     return {
       state: 'done',
       files,
@@ -57,19 +60,19 @@ export const xaiImages: Adapter = {
   },
 };
 
-/** One stands alone, several in a list. */
-function shown({ references }: Order): JsonObject {
+/** One reference is an object, several are a list. */
+function imageMembers({ references }: Order): JsonObject {
   const images = references.map((reference) => ({ type: 'image_url', url: addressOf(reference) }));
   if (images.length === 0) return {};
   return images.length === 1 ? { image: images[0] } : { images };
 }
 
-/** By resolution alone; the first is what it makes by itself. */
+/** By resolution alone; the first is the vendor's default. */
 function mediaOf(order: Order): string[] {
-  return [wishedResolution(order) ?? '1k'];
+  return [requestedResolution(order) ?? '1k'];
 }
 
-/** Filtered pictures stand in the list, with or without an address. */
+/** Filtered images are entries of the list, with or without an address. */
 function isAllowed(entry: JsonObject): boolean {
   return entry['respect_moderation'] !== false;
 }

@@ -1,19 +1,22 @@
-/** `xai-videos`: `/videos/generations` begins a task, `/videos/{id}` tells of it; 202, with or without a body, is not yet. Pure. */
-import { type JsonObject, objectOf, textOf } from '../../../core/json.ts';
-import { notAnAnswer } from '../../../core/refusals.ts';
+/**
+ * `xai-videos`: `/videos/generations` starts a task, `/videos/{id}` returns it; a 202, with or without a body, means
+ * pending. Pure.
+ */
+import { type JsonObject, objectOf, textOf } from '../../../core/json/json.ts';
+import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
 import type { Adapter, Bounds, Order, Step, VendorAnswer, VendorRequest } from '../contract.ts';
 import { ratioAmong, resolutionAmong } from './geometry.ts';
 import { failed, failedTask, readObject, unreadable } from './outcome.ts';
 import { addressOf } from './references.ts';
-import { fieldOf, leftOut, pickExtras, unsupported } from './refuse.ts';
+import { droppedMembers, fieldOf, pickExtras, unsupported } from './refuse.ts';
 
 const ratios = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3'];
-/** Longer wishes are shortened to it. */
+/** Longer durations are shortened to this. */
 const mostSeconds = 15;
 const mostReferences = 7;
-/** Said, so that it is known what is charged. */
+/** Sent explicitly, so that the charged resolution is known. */
 const usualResolution = '480p';
-const extrasTaken = new Set(['user']);
+const supportedExtras = new Set(['user']);
 
 export const xaiVideos: Adapter = {
   protocol: 'xai-videos',
@@ -24,7 +27,7 @@ export const xaiVideos: Adapter = {
   create(order, target): VendorRequest {
     const needsImage = target.traits.needs_image === true;
     if (needsImage) checkTextAndImage(order);
-    const { extras, dropped } = pickExtras(order, extrasTaken);
+    const { extras, dropped } = pickExtras(order, supportedExtras);
     const ratio = isLeftToImage(order, needsImage) ? undefined : ratioAmong(order, ratios);
     const resolution = resolutionAmong(order, ['480p', '720p', '1080p'], target.traits) ?? usualResolution;
     const body: JsonObject = {
@@ -33,7 +36,7 @@ export const xaiVideos: Adapter = {
       ...(order.seconds === undefined ? {} : { duration: Math.min(order.seconds, mostSeconds) }),
       ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
       resolution,
-      ...shown(order, needsImage),
+      ...imageMembers(order, needsImage),
       ...(order.generateAudio === undefined || needsImage ? {} : { generate_audio: order.generateAudio }),
       ...extras,
     };
@@ -71,12 +74,12 @@ export const xaiVideos: Adapter = {
   },
 };
 
-/** A shape that the vendor has no name for: where a picture is always shown, the video keeps the picture's. */
+/** A shape without a name at the vendor: models that always need an image keep the image's shape. */
 function isLeftToImage({ ratio }: Order, needsImage: boolean): boolean {
   return needsImage && ratio !== undefined && !ratios.includes(ratio);
 }
 
-/** One text and one image; what else may be shown is ignored by such models. */
+/** One text and one image; such models ignore other references. */
 function checkTextAndImage(order: Order): void {
   if (order.prompt === '') throw unsupported('The model needs a text.', fieldOf(order, 'prompt'));
   const images = order.references.filter(isPicture);
@@ -91,8 +94,8 @@ function isPicture({ role }: { readonly role: string }): boolean {
   return role === 'image' || role === 'first_frame';
 }
 
-/** One picture is where the video begins; several are shown to take things from. */
-function shown(order: Order, onlyImage: boolean): JsonObject {
+/** One image is the first frame; several are references. */
+function imageMembers(order: Order, onlyImage: boolean): JsonObject {
   const of = (...roles: string[]) => order.references.filter(({ role }) => roles.includes(role)).map(urlOf);
   const pictures = of('image', 'first_frame');
   if (onlyImage) return { image: pictures[0] };
@@ -114,39 +117,42 @@ function urlOf(reference: Order['references'][number]): JsonObject {
   return { url: addressOf(reference) };
 }
 
-/** Ignored by the interface's word are audio, watermarks, and references that are no images. */
+/** Per its documentation the vendor ignores audio, watermarks and references that are no images. */
 function unread(order: Order, onlyImage: boolean): string[] {
   const isLong = order.seconds !== undefined && order.seconds > mostSeconds;
   const names = [
     ...(isLong ? [fieldOf(order, 'seconds')] : []),
     ...(isLeftToImage(order, onlyImage) ? [fieldOf(order, 'ratio')] : []),
-    ...leftOut(order, 'watermark', 'quality'),
+    ...droppedMembers(order, 'watermark', 'quality'),
   ];
   if (!onlyImage) return names;
-  names.push(...leftOut(order, 'generateAudio'));
+  names.push(...droppedMembers(order, 'generateAudio'));
   return [...names, ...order.references.filter((reference) => !isPicture(reference)).map(({ field }) => field)];
 }
 
-/** Also every state that is not known. */
+/** Unknown states count as running. */
 function runningAs(answer: VendorAnswer, vendorId: string): Step {
   const progress = objectOf(answer.json)?.['progress'];
-  const told =
+  const reported =
     typeof progress === 'number' && progress >= 0 && progress <= 100 ? { progress: Math.floor(progress) } : {};
-  return { state: 'running', vendorId, ...told };
+  return { state: 'running', vendorId, ...reported };
 }
 
 function doneWith(video: JsonObject | undefined, order: Order): Step {
   if (video?.['respect_moderation'] === false) return failed('content_policy');
   const url = textOf(video?.['url']);
-  // It has run: asking again may tell more.
+  // The task has run: a later poll may return the video.
   if (url === undefined) throw notAnAnswer('a finished task without a video', false);
-  const told = video?.['duration'];
-  const known = typeof told === 'number' && told > 0 && Number.isFinite(told);
-  const second = Math.min(known ? Math.ceil(told) : xaiVideos.bounds(order).seconds, xaiVideos.bounds(order).seconds);
+  const reported = video?.['duration'];
+  const isReported = typeof reported === 'number' && reported > 0 && Number.isFinite(reported);
+  const second = Math.min(
+    isReported ? Math.ceil(reported) : xaiVideos.bounds(order).seconds,
+    xaiVideos.bounds(order).seconds,
+  );
   return {
     state: 'done',
     files: [{ url, mediaType: 'video/mp4' }],
-    made: { usage: { second }, estimated: !known, media: mediaOf(order) },
+    made: { usage: { second }, estimated: !isReported, media: mediaOf(order) },
   };
 }
 

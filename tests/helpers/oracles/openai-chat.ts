@@ -75,7 +75,7 @@ function completionUnderstood({ choices, usage }: OpenAI.ChatCompletion): Unders
   return draft.finish(stopOf(choice.finish_reason), choice.finish_reason, usageUnderstood(usage));
 }
 
-export function toolUnderstood(call: OpenAI.ChatCompletionMessageToolCall): Understood['tools'][number] {
+function toolUnderstood(call: OpenAI.ChatCompletionMessageToolCall): Understood['tools'][number] {
   return call.type === 'custom'
     ? { id: call.id, name: call.custom.name, arguments: call.custom.input }
     : { id: call.id, name: call.function.name, arguments: parsedArguments(call.function.arguments) };

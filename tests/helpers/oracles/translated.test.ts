@@ -1,11 +1,11 @@
 /** Every stream that a vendor has answered, translated to each other protocol: all of its clients understand it, and the same. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FrameReader, parseFrame } from '../../../core/sse.ts';
-import type { ReplyContext } from '../../../plugins/protocol-convert/codec.ts';
-import type { JsonObject } from '../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import { FrameReader, parseFrame } from '../../../plugins/common/kit/sse.ts';
+import type { ReplyContext } from '../../../plugins/protocol-convert/canonical/codec.ts';
+import { ReplyEvents } from '../../../plugins/protocol-convert/canonical/events.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { ReplyEvents } from '../../../plugins/protocol-convert/reply-events.ts';
 import { type Oracle, streamOracles, type Telling, type Understood } from '../oracles.ts';
 import { type Family, families, type Recording, recordings } from '../recordings.ts';
 
@@ -86,6 +86,7 @@ function contextOf({ name }: Recording, to: Family): ReplyContext {
     request: requests[to],
     query: new URLSearchParams('alt=sse'),
     createdAt: 1_700_000_000,
+    now: () => 1_700_000_009,
     seal: (keepsake) => `gw1.${Buffer.from(keepsake).toString('base64url')}`,
     usage: () => ({ usage: { input: 1_000, cache_read: 200, output: 40, reasoning: 10 }, estimated: false }),
   };

@@ -54,7 +54,7 @@ export interface Understood {
 }
 
 /** The answer breaks a rule of its protocol that its clients rely on. */
-export class IllegalAnswer extends Error {}
+class IllegalAnswer extends Error {}
 
 /** Throws IllegalAnswer unless the rule is kept. */
 export function rule(isKept: boolean, sentence: string): asserts isKept {

@@ -7,7 +7,7 @@ import auth from '../../../plugins/auth/index.ts';
 import { makeKey } from '../../../plugins/auth/key.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { closeEmbedded, openEmbedded } from './embedded.ts';
-import { openGate, type Sent } from './gate.ts';
+import { openGate, type Sent } from './setup.ts';
 
 after(closeEmbedded);
 
@@ -16,7 +16,7 @@ const strayKey = () => makeKey({ bytes: randomBytes, fraction: Math.random });
 
 /** Waits, at most two seconds, for what happens beside the requests. */
 async function eventually(happened: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 400 && !happened(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let tries = 0; tries < 6_000 && !happened(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
   assert.ok(happened(), 'did not happen within two seconds');
 }
 

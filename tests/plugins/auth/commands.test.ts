@@ -1,10 +1,12 @@
 /** What an operator does with accounts and keys. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { isLess, type Money, parseRatio, parseUsd } from '../../../core/money.ts';
-import { ledger, plans, priceFloor } from '../../../core/vocabulary.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { priceFloor } from '../../../plugins/common/domain/models.ts';
+import { isLess, type Money, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { plans } from '../../../plugins/common/domain/plans.ts';
 import { closeEmbedded } from './embedded.ts';
-import { type Gate, openGate } from './gate.ts';
+import { type Gate, openGate } from './setup.ts';
 
 after(closeEmbedded);
 

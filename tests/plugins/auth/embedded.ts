@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import { drizzle } from 'drizzle-orm/pglite';
-import type { Database, Orm } from '../../../core/vocabulary.ts';
+import type { Database, Orm } from '../../../plugins/common/domain/database.ts';
 import { openInProcess } from '../../helpers/template.ts';
 
 export interface EmbeddedDatabase extends Database {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Random } from '../../../core/contract.ts';
+import type { Random } from '../../../core/contract/host-tools.ts';
 import { networkOf } from '../../../plugins/auth/failures.ts';
 import { displayPrefix, hashKey, isWellFormed, makeKey } from '../../../plugins/auth/key.ts';
 

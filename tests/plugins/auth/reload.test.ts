@@ -1,11 +1,11 @@
 /** Who may come in, changed while the gateway serves. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Endpoint } from '../../../core/contract.ts';
+import type { Endpoint } from '../../../core/contract/contract.ts';
 import auth from '../../../plugins/auth/index.ts';
 import { prepare } from '../../helpers/fakes.ts';
 import { closeEmbedded } from './embedded.ts';
-import { openGate } from './gate.ts';
+import { openGate } from './setup.ts';
 
 after(closeEmbedded);
 

@@ -1,11 +1,9 @@
 /** The audit finds each kind of damage, and the operator's commands say what they did. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type SQL, sql } from 'drizzle-orm';
-import type { GatewayError } from '../../../core/errors.ts';
-import { type Account, type Accounts, accounts } from '../../../core/vocabulary.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type Account, type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
 import { answer, closeEngine, enter, newCall, newWorld, usd, type World } from './world.ts';
 
 after(closeEngine);
@@ -26,11 +24,13 @@ async function busyWorld(): Promise<World> {
 
 /** Does what the guards forbid, then puts them back. */
 async function plant(world: World, ...statements: SQL[]): Promise<void> {
-  const ledger = world.table('ledger');
-  await world.rows(sql`alter table ${ledger} disable trigger immutable`);
+  const guarded = ['ledger', 'calls'].map(world.table);
+  for (const table of guarded) await world.rows(sql`alter table ${table} disable trigger immutable`);
   for (const statement of statements) await world.rows(statement);
-  await world.rows(sql`alter table ${ledger} enable trigger immutable`);
+  for (const table of guarded) await world.rows(sql`alter table ${table} enable trigger immutable`);
 }
+
+const because = (reason: RegExp) => (error: Error) => reason.test(String(error.cause ?? error));
 
 const damages: { name: string; rules: string[]; plant: (world: World) => Promise<void> }[] = [
   {
@@ -45,12 +45,12 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
   },
   {
     name: 'a row whose sides do not add up',
-    rules: ['M1', 'M1', 'M4', 'M9'],
+    rules: ['M1', 'M1', 'M4'],
     plant: (world) =>
       plant(
         world,
         sql`alter table ${world.table('ledger')} drop constraint ledger_balanced`,
-        sql`update ${world.table('ledger')} set revenue = revenue + 1 where seq = (select min(seq) from ${world.table('ledger')} where kind = 'SETTLE')`,
+        sql`update ${world.table('ledger')} set revenue = revenue + 1 where seq = (select min(seq) from ${world.table('ledger')} where kind = 'CHARGE')`,
       ),
   },
   {
@@ -76,66 +76,82 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
     plant: async (world) => void (await world.rows(sql`drop trigger immutable on ${world.table('grants')}`)),
   },
   {
-    name: 'an end without its hold',
-    rules: ['M1', 'M1', 'M1', 'M1', 'M3', 'M3', 'P1'],
+    name: 'a charge that is gone',
+    rules: ['M1', 'M1', 'M1', 'M1', 'M4'],
     plant: (world) =>
       plant(
         world,
-        sql`delete from ${world.table('ledger')} where kind = 'HOLD' and seq = (select min(seq) from ${world.table('ledger')} where kind = 'HOLD')`,
+        sql`delete from ${world.table('ledger')} where seq = (select min(seq) from ${world.table('ledger')} where kind = 'CHARGE')`,
       ),
   },
   {
-    name: 'two ends of one request',
+    name: 'two charges of one call',
+    rules: ['M4'],
+    plant: (world) =>
+      plant(
+        world,
+        sql`drop index ${world.table('ledger_request')}`,
+        sql`insert into ${world.table('ledger')} (account_id, kind, request_id, amount, balance_after, created_at)
+            select account_id, 'CHARGE', request_id, 0, (select balance from ${world.table('balances')}), now()
+            from ${world.table('ledger')} where kind = 'CHARGE' limit 1`,
+      ),
+  },
+  {
+    name: 'a call that ended and still has money set aside',
     rules: ['M3'],
     plant: (world) =>
       plant(
         world,
-        sql`drop index ${world.table('ledger_end')}`,
-        sql`insert into ${world.table('ledger')} (account_id, kind, request_id, amount, balance_after, created_at)
-            select account_id, 'VOID', request_id, 0, (select balance from ${world.table('balances')}), now()
-            from ${world.table('ledger')} where kind = 'SETTLE' limit 1`,
+        sql`insert into ${world.table('deposits')} (request_id, account_id, held, terms, created_at)
+            select id, account_id, 5, '{}', now() from ${world.table('calls')} limit 1`,
+        sql`update ${world.table('balances')} set balance = balance - 5, held = held + 5`,
       ),
   },
   {
-    name: 'an end that leaves money set aside',
-    rules: ['M1', 'M1', 'M3', 'M4', 'M9', 'P1'],
+    name: 'money that is set aside for nothing',
+    rules: ['M3'],
+    plant: (world) => plant(world, sql`update ${world.table('balances')} set balance = balance - 5, held = held + 5`),
+  },
+  {
+    name: 'an authorization that no money is set aside for',
+    rules: ['M3'],
     plant: (world) =>
       plant(
         world,
-        sql`update ${world.table('ledger')} set held = held + 1, revenue = revenue - 1
-            where kind = 'SETTLE' and seq = (select min(seq) from ${world.table('ledger')} where kind = 'SETTLE')`,
+        sql`insert into ${world.table('deposits')} (request_id, account_id, held, terms, created_at)
+            values (gen_random_uuid(), 'alice', 5, '{}', now())`,
       ),
   },
   ...[
-    sql`jsonb_set(detail, '{ratio}', '"8/5"')`,
-    sql`jsonb_set(detail, '{usage,output}', '11')`,
-    sql`jsonb_set(detail, '{price,input}', '"3000000000"')`,
-    sql`jsonb_set(detail, '{usage,output}', '-10')`,
-    sql`detail - 'price'`,
+    sql`ratio = '8/5'`,
+    sql`classes = jsonb_set(classes, '{output}', '11')`,
+    sql`price = jsonb_set(price::jsonb, '{input}', '"3000000000"')::json`,
+    sql`classes = jsonb_set(classes, '{output}', '-10')`,
+    sql`price = null`,
   ].map((formula, index) => ({
     name: `a charge whose formula comes to another amount, or to none (${index + 1})`,
     rules: ['M9'],
     plant: (world: World) =>
       plant(
         world,
-        sql`update ${world.table('ledger')} set detail = ${formula}
-            where seq = (select min(seq) from ${world.table('ledger')} where kind = 'SETTLE')`,
+        sql`update ${world.table('calls')} set ${formula}
+            where id = (select id from ${world.table('calls')} order by cost limit 1)`,
       ),
   })),
   {
-    name: 'a usage row that is gone',
+    name: 'a call that is gone',
     rules: ['M4', 'M4'],
-    plant: (world) => plant(world, sql`delete from ${world.table('usage')}`),
+    plant: (world) => plant(world, sql`delete from ${world.table('calls')}`),
   },
   {
-    name: 'a usage row that tells another cost',
-    rules: ['M4', 'M4'],
-    plant: (world) => plant(world, sql`update ${world.table('usage')} set cost = cost + 1`),
+    name: 'a call that tells another cost',
+    rules: ['M4', 'M4', 'M9', 'M9'],
+    plant: (world) => plant(world, sql`update ${world.table('calls')} set cost = cost + 1`),
   },
   {
     name: 'a charge without an attempt',
     rules: ['M5', 'M5'],
-    plant: (world) => plant(world, sql`delete from ${world.table('attempts')}`),
+    plant: (world) => plant(world, sql`update ${world.table('calls')} set attempts = '[]'`),
   },
   {
     name: 'a grant that was never credited',
@@ -146,14 +162,6 @@ const damages: { name: string; rules: string[]; plant: (world: World) => Promise
         sql`insert into ${world.table('grants')} (account_id, kind, amount, reason, reference, created_at)
             values ('alice', 'top-up', 5, 'test', 'planted', now())`,
       ),
-  },
-  {
-    name: 'an open hold that no journal knows of',
-    rules: ['M3'],
-    plant: async (world) => {
-      const directory = join(world.directory, 'journal', world.host.schema);
-      rmSync(join(directory, '0000000000000001.journal'));
-    },
   },
 ];
 
@@ -174,34 +182,47 @@ test('the audit finds each kind of damage, and nothing else', async (t) => {
   }
 });
 
-test('ledger and grants cannot be changed, deleted or emptied', async () => {
+test('ledger, calls and grants cannot be changed, deleted or emptied', async () => {
   const world = await busyWorld();
-  for (const table of ['ledger', 'grants'].map(world.table)) {
+  for (const [name, column] of [
+    ['ledger', 'amount'],
+    ['calls', 'cost'],
+    ['grants', 'amount'],
+  ] as const) {
+    const table = world.table(name);
     for (const statement of [
-      sql`update ${table} set amount = 1`,
+      sql`update ${table} set ${sql.identifier(column)} = 1`,
       sql`delete from ${table}`,
       sql`truncate ${table} cascade`,
     ]) {
-      await assert.rejects(world.rows(statement), (error: Error) => /immutable/.test(String(error.cause ?? error)));
+      await assert.rejects(world.rows(statement), because(/immutable/));
     }
   }
   await world.stop();
 });
 
-test('the database refuses a row whose sides do not add up, a second end and a negative charge', async () => {
+test('the database refuses a row whose sides do not add up, a second charge or end of a call, and a negative cost', async () => {
   const world = await busyWorld();
-  const ledger = world.table('ledger');
-  const insert = (kind: string, held: number, revenue: number) =>
-    world.rows(sql`insert into ${ledger} (account_id, kind, request_id, amount, held, revenue, balance_after, created_at)
-      select account_id, ${kind}, request_id, ${-held - revenue}::bigint, ${held}::bigint, ${revenue}::bigint, 0, now()
-      from ${ledger} where kind = 'SETTLE' limit 1`);
-  for (const kind of ['SETTLE', 'VOID', 'EXPIRE', 'HOLD']) await assert.rejects(insert(kind, 0, 0), kind);
+  const [ledger, calls] = [world.table('ledger'), world.table('calls')];
+  const insert = (kind: string, request: SQL, amount: number, revenue: number) =>
+    world.rows(sql`insert into ${ledger} (account_id, kind, request_id, amount, revenue, balance_after, created_at)
+      values ('alice', ${kind}, ${request}, ${amount}::bigint, ${revenue}::bigint, 0, now())`);
+  const [charged, other] = [sql`(select id from ${calls} limit 1)`, sql`gen_random_uuid()`];
+  await insert('CHARGE', other, -1, 1);
+  await assert.rejects(insert('CHARGE', charged, -1, 1), 'a second charge');
+  await assert.rejects(insert('CHARGE', other, -1, 0), 'sides');
+  await assert.rejects(insert('CHARGE', sql`null`, -1, 1), 'a charge of no call');
+  for (const kind of ['HOLD', 'EXTEND', 'SETTLE', 'VOID', 'LAPSE', 'CREDIT'])
+    await assert.rejects(insert(kind, other, 0, 0), kind);
   await assert.rejects(
     world.rows(
       sql`insert into ${ledger} (account_id, kind, amount, balance_after, created_at) values ('a', 'CREDIT', 1, 1, now())`,
     ),
   );
-  await assert.rejects(world.rows(sql`update ${world.table('usage')} set cost = -1`));
+  await assert.rejects(world.rows(sql`insert into ${calls} select * from ${calls} limit 1`), 'a second end');
+  await world.rows(sql`alter table ${calls} disable trigger immutable`);
+  await assert.rejects(world.rows(sql`update ${calls} set cost = -1`), because(/calls_cost_check/));
+  await assert.rejects(world.rows(sql`update ${calls} set settled = false`), because(/calls_settled/));
   await world.stop();
 });
 
@@ -226,22 +247,22 @@ test('commands credit an account, show its rows with their formula, and audit, w
   const world = await newWorld({ schema: served.host.schema, directory: served.directory, idle: true });
   world.host.provide(accounts, accountsOf(['alice']));
   const credited = await run(world, 'accounts credit', { name: 'alice', usd: '2.5', reason: 'a gift' });
-  assert.deepEqual(credited.json, { account: 'alice', credited: '2.50', balance: '3.4919' });
+  assert.deepEqual(credited.json, { account: 'alice', credited: '2.50', balance: '3.4949' });
   const shown = await run(world, 'ledger', { account: 'alice', limit: '3' });
-  const { rows } = shown.json as { rows: { kind: string; amount: string; balance_after: string; formula: string }[] };
+  const { rows } = shown.json as { rows: { kind: string; change: string; balance_after: string; formula: string }[] };
   assert.deepEqual(
-    rows.map(({ kind, amount, balance_after }) => [kind, amount, balance_after]),
+    rows.map(({ kind, change, balance_after }) => [kind, change, balance_after]),
     [
-      ['CREDIT', '2.50', '3.4919'],
-      ['HOLD', '-0.003', '0.9919'],
-      ['SETTLE', '0.00', '0.9949'],
+      ['CREDIT', '2.50', '3.4949'],
+      ['CHARGE', '-0.003', '0.9949'],
+      ['CHARGE', '-0.0021', '0.9979'],
     ],
   );
   assert.equal(rows[0]!.formula, 'a gift');
-  assert.equal(rows[2]!.formula, '(1000 input × 2.00 + 100 output × 10.00) / 1M = 0.003 USD (v1)');
-  assert.match(shown.text, /SETTLE .* 0\.9949 /);
+  assert.equal(rows[1]!.formula, '(1000 input × 2.00 + 100 output × 10.00) / 1M = 0.003 USD (v1)');
+  assert.match(shown.text, /CHARGE .* 0\.9949 /);
   const audited = await run(world, 'audit', {});
-  assert.deepEqual([audited.exitCode, audited.text], [0, 'All invariants hold: 1 accounts, 7 ledger rows.']);
+  assert.deepEqual([audited.exitCode, audited.text], [0, 'All invariants hold: 1 accounts, 4 ledger rows.']);
   await plant(world, sql`update ${world.table('balances')} set balance = 0`);
   const wrong = await run(world, 'audit', {});
   assert.equal(wrong.exitCode, 1);

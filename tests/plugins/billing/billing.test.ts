@@ -3,19 +3,14 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import type { GatewayError } from '../../../core/errors.ts';
-import { parseRatio, parseUsd } from '../../../core/money.ts';
-import { flatBook } from '../../../core/prices.ts';
-import {
-  attempts,
-  type Call,
-  ledger,
-  type Model,
-  type PlanTerms,
-  plan,
-  priceRatio,
-  usageReport,
-} from '../../../core/vocabulary.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { attempts, type Call, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import type { Model } from '../../../plugins/common/domain/models.ts';
+import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
+import { priceRatio } from '../../../plugins/common/domain/price-ratio.ts';
+import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import { answer, closeEngine, enter, newCall, newWorld, report, send, usd } from './world.ts';
 
 after(closeEngine);
@@ -28,7 +23,7 @@ async function refusal(promise: Promise<unknown>): Promise<GatewayError> {
   );
 }
 
-test('a call is held, settled for its usage, and leaves two ledger rows, one usage row and one attempt', async () => {
+test('a call is held, charged for its usage, and leaves one ledger row and one of its own with its attempt', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -39,20 +34,43 @@ test('a call is held, settled for its usage, and leaves two ledger rows, one usa
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('0.9977'));
   const rows = await world.rows(
-    sql`select kind, amount::text, held::text, revenue::text, balance_after::text from ${world.table('ledger')} order by seq`,
+    sql`select kind, amount::text, revenue::text, balance_after::text, request_id from ${world.table('ledger')} order by seq`,
   );
   assert.deepEqual(rows, [
-    { kind: 'CREDIT', amount: '1000000000', held: '0', revenue: '0', balance_after: '1000000000' },
-    { kind: 'HOLD', amount: '-3000000', held: '3000000', revenue: '0', balance_after: '997000000' },
-    { kind: 'SETTLE', amount: '700000', held: '-3000000', revenue: '2300000', balance_after: '997700000' },
+    { kind: 'CREDIT', amount: '1000000000', revenue: '0', balance_after: '1000000000', request_id: null },
+    { kind: 'CHARGE', amount: '-2300000', revenue: '2300000', balance_after: '997700000', request_id: exchange.id },
   ]);
-  const used = await world.rows(
-    sql`select classes, cost::text, estimated, provider, target_model, price_version, ratio from ${world.table('usage')}`,
+  const calls = await world.rows<{ attempts: unknown[] }>(
+    sql`select id, account_id, key_id, model, settled, reason, classes, estimated_input::text, held::text, cost::text, absorbed::text,
+          estimated, terminal, provider, target_model, price, price_version, ratio, attempts from ${world.table('calls')}`,
   );
-  const target = { provider: 'vendor', target_model: 'vendor-model', price_version: 'v1', ratio: '1/1' };
-  assert.deepEqual(used, [{ classes: { input: 900, output: 50 }, cost: '2300000', estimated: false, ...target }]);
-  const tried = await world.rows(sql`select number, result, status from ${world.table('attempts')}`);
-  assert.deepEqual(tried, [{ number: 1, result: 'answered', status: 200 }]);
+  const { attempts: tried, ...kept } = calls[0]!;
+  assert.deepEqual(kept, {
+    ...{
+      id: exchange.id,
+      account_id: 'alice',
+      key_id: 'key-1',
+      model: 'test-model',
+      settled: true,
+      reason: 'answered',
+    },
+    ...{
+      classes: { input: 900, output: 50 },
+      estimated_input: '1000',
+      held: '3000000',
+      cost: '2300000',
+      absorbed: '0',
+    },
+    ...{ estimated: false, terminal: true, provider: 'vendor', target_model: 'vendor-model' },
+    ...{ price: { input: '2000000000', output: '10000000000' }, price_version: 'v1', ratio: '1/1' },
+  });
+  assert.deepEqual(tried, [
+    {
+      ...{ number: 1, provider: 'vendor', model: 'vendor-model', credential: 'vendor#1', protocol: 'chat' },
+      ...{ result: 'answered', status: 200, durationMs: 5, startedAt: 1_800_000_000_000, bearer: 'client' },
+    },
+  ]);
+  assert.equal(calls.length, 1);
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
 });
@@ -120,22 +138,22 @@ test('rows keep the plan that a call was made on, of one that a crash cut off to
   await answer(none, { input: 1_000, output: 100 });
   await setImmediate();
   const again = await world.crash();
-  const rows = await again.rows<{ plan: string | null; told: string | null }>(
-    sql`select plan, detail->>'plan' as told from ${again.table('usage')} as usage
-        join ${again.table('ledger')} as ledger on ledger.request_id = usage.request_id and kind = 'SETTLE' order by plan`,
+  const rows = await again.rows<{ plan: string | null; charge: string }>(
+    sql`select plan, kind as charge from ${again.table('calls')} as calls
+        join ${again.table('ledger')} as ledger on request_id = id order by plan`,
   );
   assert.deepEqual(
-    rows.map((row) => [row.plan, row.told]),
+    rows.map(({ plan: on, charge }) => [on, charge]),
     [
-      ['free', 'free'],
-      ['pro', 'pro'],
-      [null, null],
+      ['free', 'CHARGE'],
+      ['pro', 'CHARGE'],
+      [null, 'CHARGE'],
     ],
   );
   await again.stop();
 });
 
-test('the plan’s multiplier counts where nobody states a ratio', async () => {
+test('the plan’s multiplier applies where no ratio is set', async () => {
   const world = await newWorld();
   await world.credit('1');
   const terms: PlanTerms = { name: 'saver', limits: {}, models: undefined, multiplier: parseRatio('1.6') };
@@ -161,7 +179,7 @@ test('a free model serves an empty account and still leaves its rows, at 0', asy
   await enter(world, exchange);
   await answer(exchange, { input: 900, output: 50 });
   await world.stop();
-  const rows = await world.rows(sql`select cost::text, classes from ${world.table('usage')}`);
+  const rows = await world.rows(sql`select cost::text, classes from ${world.table('calls')}`);
   assert.deepEqual(rows, [{ cost: '0', classes: { input: 900, output: 50 } }]);
   assert.equal((await world.audit()).ok, true);
 });
@@ -180,7 +198,7 @@ test('the hold is bounded by the plugin’s cap, and counts every choice', async
 });
 
 test('where holds cover whole answers, none costs more than was set aside for it, and none is let in that could', async () => {
-  const section = { hold: { output_tokens: 4_096, whole_answers: 'bound' } };
+  const section = { hold: { output_tokens: 4_096, non_streaming: 'max' } };
   const world = await newWorld({ section });
   await world.credit('0.112');
   // At 10 USD per million: 10,000 tokens are 0.1 USD; the prompt is 0.002.
@@ -231,7 +249,8 @@ test('double charge on retry: three attempts of one call are charged once, and e
   await answer(exchange, { input: 1_000, output: 100 });
   await world.stop();
   assert.equal(await world.balance(), usd('0.997'));
-  const tried = await world.rows(sql`select number, result from ${world.table('attempts')} order by number`);
+  const tried = await world.rows(sql`select attempt->'number' as number, attempt->>'result' as result
+      from ${world.table('calls')}, json_array_elements(attempts) with ordinality as tried (attempt, place) order by place`);
   assert.deepEqual(
     tried,
     ['refused', 'unknown', 'answered'].map((result, index) => ({ number: index + 1, result })),
@@ -305,7 +324,7 @@ test('a credit that cannot be announced is a credit all the same', async () => {
 
 test('a reference credits once, ever; with another amount it is a conflict', async () => {
   const world = await newWorld();
-  const book = world.host.need(ledger);
+  const book = world.host.get(ledger);
   const grant = { kind: 'payment', reason: 'invoice 7', reference: 'invoice-7' };
   const balances = await Promise.all([1, 2, 3].map(() => book.credit('alice', usd('2'), grant)));
   assert.deepEqual(balances, [usd('2'), usd('2'), usd('2')]);
@@ -327,7 +346,7 @@ test('overflow to a credit: counts that cannot be true never become money', asyn
   }
   await world.stop();
   assert.equal(await world.balance(), usd('0.99'));
-  const rows = await world.rows(sql`select distinct cost::text, estimated from ${world.table('usage')}`);
+  const rows = await world.rows(sql`select distinct cost::text, estimated from ${world.table('calls')}`);
   assert.deepEqual(rows, [{ cost: '2000000', estimated: true }]);
 });
 
@@ -340,9 +359,7 @@ test('an absurd cost is charged as held, so that one answer cannot stop the ledg
   await answer(exchange, { input: 1_000, output: 900_000_000_000 });
   await world.stop();
   assert.equal(await world.balance(), usd('0.1'));
-  const rows = await world.rows<{ reason: string }>(
-    sql`select detail->>'reason' as reason from ${world.table('ledger')} where kind = 'SETTLE'`,
-  );
+  const rows = await world.rows<{ reason: string }>(sql`select reason from ${world.table('calls')}`);
   assert.deepEqual(rows, [{ reason: 'absurd' }]);
   assert.equal((await world.audit()).ok, true);
 });
@@ -398,7 +415,7 @@ test('shutdown loses rows: what ended last is in the database when stop returns'
     await answer(exchange, { input: 1_000, output: 100 });
   }
   await world.stop();
-  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('usage')}`);
+  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('calls')}`);
   assert.equal(row!.count, 30);
   assert.equal(calls[0]!.find(usageReport)?.terminal, report({}).terminal);
   assert.equal(await world.balance(), usd('0.91'));

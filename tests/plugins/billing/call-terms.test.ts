@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRatio, parseUsd } from '../../../core/money.ts';
-import { flatBook } from '../../../core/prices.ts';
-import { plan } from '../../../core/vocabulary.ts';
-import { type HoldRules, termsOf } from '../../../plugins/billing/call-terms.ts';
-import { boundOf, chargeFor } from '../../../plugins/billing/charge.ts';
+import { type HoldRules, termsOf } from '../../../plugins/billing/reservations/call-terms.ts';
+import { boundOf, chargeFor } from '../../../plugins/billing/reservations/charge.ts';
+import { parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { plan } from '../../../plugins/common/domain/plans.ts';
+import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import { newCall } from './world.ts';
 
 const price = {
@@ -32,7 +32,7 @@ function termsFor(call: object, entry: object, multiplier: string, rules: HoldRu
 }
 
 test('a hold that covers the whole answer covers every answer that the model and the client allow', () => {
-  const rules: HoldRules = { stepTokens: 4_096, wholeAnswers: 'bound' };
+  const rules: HoldRules = { stepTokens: 4_096, nonStreaming: 'max' };
   fc.assert(
     fc.property(
       asked,
@@ -64,7 +64,7 @@ test('several whole answers at once put an account no further below zero than on
       entries.filter((entry) => (entry.maxOutputTokens ?? entry.contextTokens) !== undefined),
       fc.integer({ min: 1, max: 10_000 }),
       (call, entry, stepTokens) => {
-        const terms = termsFor(call, entry, '1', { stepTokens, wholeAnswers: 'step' });
+        const terms = termsFor(call, entry, '1', { stepTokens, nonStreaming: 'estimate' });
         const longest = entry.maxOutputTokens ?? entry.contextTokens!;
         const each = Math.min(call.maxOutputTokens ?? longest, longest);
         const worst = chargeFor(terms, { input: call.inputTokens, reasoning: each * call.choices }, {}, []).cost;
@@ -85,8 +85,8 @@ test('streams hold one step for each answer at most, as does a whole one, and ne
       fc.boolean(),
       fc.integer({ min: 1, max: 10_000 }),
       (call, entry, stream, stepTokens) => {
-        const wholeAnswers = stream ? 'bound' : 'step';
-        const { outputTokens } = termsFor({ ...call, stream }, entry, '1', { stepTokens, wholeAnswers });
+        const nonStreaming = stream ? 'max' : 'estimate';
+        const { outputTokens } = termsFor({ ...call, stream }, entry, '1', { stepTokens, nonStreaming });
         if (stream || call.choices === 1) assert.ok(outputTokens <= stepTokens * call.choices);
         if (call.maxOutputTokens !== undefined) assert.ok(outputTokens <= call.maxOutputTokens * call.choices);
         assert.ok(outputTokens > 0);

@@ -4,10 +4,11 @@ import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import type { GatewayError } from '../../../core/errors.ts';
-import { money, zero } from '../../../core/money.ts';
-import { caller, type Deposit, deposit, deposits, type KeyCap } from '../../../core/vocabulary.ts';
-import { type CapShare, Caps, type KeySpend } from '../../../plugins/billing/caps.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type CapShare, Caps, type KeySpend } from '../../../plugins/billing/reservations/caps.ts';
+import { caller, type KeyCap } from '../../../plugins/common/domain/accounts.ts';
+import { type Authorization, authorization, authorizations } from '../../../plugins/common/domain/ledger.ts';
+import { money, zero } from '../../../plugins/common/domain/money.ts';
 import { type FakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
 import {
   answer,
@@ -119,7 +120,7 @@ test('no hold is let in by which a key exceeds its cap, and none is refused that
   );
 });
 
-test('a known key asks nobody, and all that come before it is known ask once', async () => {
+test('a known key needs no query, and all calls before it is known share one', async () => {
   const host = fakeHost();
   let asked = 0;
   const spentSince = async () => {
@@ -158,7 +159,7 @@ test('what other processes let in is known within seconds, and before a refusal'
   await caps.enter('key', cap, money(100n));
 });
 
-test('a key that nobody has called with for five seconds lets nobody in before it is asked what others have charged', async () => {
+test('a key unused for five seconds is read again before it admits a call', async () => {
   const host = fakeHost();
   let elsewhere = 0n;
   const spentSince = async () => ({ settled: money(elsewhere), ordered: zero });
@@ -185,7 +186,7 @@ test('while what a key has spent cannot be read it gets 503, and a known key goe
   away = true;
   host.advance(60_000);
   (await caps.enter('key', cap, money(1n))).end(zero, host.clock.now());
-  assert.match(host.lines.at(-1)!.message, /could not be read again/);
+  assert.match(host.lines.at(-1)!.message, /could not be refreshed/);
   assert.ok(!(caps.enter('key', cap, money(1n)) instanceof Promise), 'nobody else waits for the time being');
 });
 
@@ -246,7 +247,7 @@ test("a call beyond its key's cap is refused with 402 by name, and leaves no row
   await world.stop();
 });
 
-test('of 500 parallel calls of a key whose cap covers 50, exactly 50 are let in, whoever waits for what', async () => {
+test('of 500 parallel calls of a key with a cap for 50, exactly 50 are admitted in any order', async () => {
   const world = await newWorld();
   await world.credit('10');
   const cap = capOf('0.15');
@@ -258,7 +259,7 @@ test('of 500 parallel calls of a key whose cap covers 50, exactly 50 are let in,
     if (outcome.status === 'rejected') assert.equal((outcome.reason as GatewayError).code, 'key_cap_reached');
   for (const exchange of admitted) await answer(exchange, { input: 1_000, output: 100 });
   await world.tick('write the ledger');
-  const [spent] = await world.rows<{ cost: string }>(sql`select sum(cost)::text as cost from ${world.table('usage')}`);
+  const [spent] = await world.rows<{ cost: string }>(sql`select sum(cost)::text as cost from ${world.table('calls')}`);
   assert.equal(spent!.cost, cap.amount.toString());
   assert.equal((await refusal(enter(world, capped(cap)))).status, 402);
   await world.stop();
@@ -341,11 +342,11 @@ test('a running answer is extended up to the cap and no further', async () => {
   await world.stop();
 });
 
-async function offered(world: World, cap: KeyCap): Promise<Deposit> {
+async function offered(world: World, cap: KeyCap): Promise<Authorization> {
   const call = capped(cap);
-  const later = { ...call, endpoint: { ...call.endpoint, later: true } } as FakeExchange;
+  const later = { ...call, endpoint: { ...call.endpoint, deferred: true } } as FakeExchange;
   await world.part.handle!(later, async () => okAnswer);
-  return later.get(deposit);
+  return later.get(authorization);
 }
 
 test('orders count from their placing to their end, also those of an earlier process', async () => {
@@ -360,7 +361,7 @@ test('orders count from their placing to their end, also those of an earlier pro
   const next = await world.crash();
   assert.equal((await refusal(enter(next, capped(cap)))).code, 'key_cap_reached');
   const given = { report: undefined, reason: 'cancelled', attempts: [] };
-  await next.host.need(deposits).end('alice', placed.id, async () => given);
+  await next.host.get(authorizations).end('alice', placed.id, async () => given);
   next.host.advance(1_000);
   await enter(next, capped(cap));
   const charged = { report: report({ input: 500, output: 50 }), reason: 'answered', attempts: [attemptOf('answered')] };
@@ -372,7 +373,7 @@ test('orders count from their placing to their end, also those of an earlier pro
   await assert.rejects(failing, /no/);
   const last = await offered(next, capOf('1', 'ever'));
   await last.place(nothing);
-  await next.host.need(deposits).end('alice', last.id, async () => charged);
+  await next.host.get(authorizations).end('alice', last.id, async () => charged);
   next.host.advance(1_000);
   // One order and one call of 0.003 each run, 0.0015 are charged.
   assert.equal((await refusal(enter(next, capped(capOf('0.0104', 'ever'))))).code, 'key_cap_reached');

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import { one, parseRatio, parseUsd, timesRatio } from '../../../core/money.ts';
-import { flatBook, PriceVersion } from '../../../core/prices.ts';
-import { tokenClasses, type Usage } from '../../../core/usage.ts';
-import { caller, type Model, usageReport } from '../../../core/vocabulary.ts';
-import { boundOf, chargeFor } from '../../../plugins/billing/charge.ts';
-import type { Terms } from '../../../plugins/billing/hold.ts';
+import { boundOf, chargeFor } from '../../../plugins/billing/reservations/charge.ts';
+import type { Terms } from '../../../plugins/billing/reservations/terms.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { usageReport } from '../../../plugins/common/domain/calls.ts';
+import type { Model } from '../../../plugins/common/domain/models.ts';
+import { one, parseRatio, parseUsd, timesRatio } from '../../../plugins/common/domain/money.ts';
+import { flatBook, PriceVersion } from '../../../plugins/common/domain/prices.ts';
+import { tokenClasses, type Usage } from '../../../plugins/common/domain/usage.ts';
 import {
   answer,
   attemptOf,
@@ -50,7 +52,7 @@ interface Row {
 }
 
 function usageRows(world: World): Promise<Row[]> {
-  return world.rows<Row>(sql`select cost::text, tier, own_cost::text, price_version from ${world.table('usage')}`);
+  return world.rows<Row>(sql`select cost::text, tier, own_cost::text, price_version from ${world.table('calls')}`);
 }
 
 test('the tier is the estimated prompt’s at the hold and the true prompt’s at the settlement', async () => {
@@ -138,7 +140,7 @@ test('the request itself can have a price, and images are held by number and siz
   await world.stop();
 });
 
-test('a usage row keeps what the call cost the operator: at the target that served it, else the model’s', async () => {
+test('the row of a call keeps what it cost the operator: at the target that served it, else the model’s', async () => {
   const world = await newWorld();
   await world.credit('1');
   const half = flatBook({ input: parseUsd('1'), output: parseUsd('5') }, 'half');
@@ -197,7 +199,7 @@ test('a call that a crash cut off is charged by the tier and version of its hold
   await next.stop();
 });
 
-test('every charge in the ledger can be done again from its own row', async () => {
+test('every charge in the ledger can be done again from the row of its call', async () => {
   const world = await newWorld();
   await world.credit('1');
   const usages: Usage[] = [
@@ -214,25 +216,26 @@ test('every charge in the ledger can be done again from its own row', async () =
     await answer(exchange, usage);
   }
   await world.tick('write the ledger');
-  const rows = await world.rows<{ revenue: string; detail: Detail }>(
-    sql`select revenue::text, detail from ${world.table('ledger')} where kind = 'SETTLE' order by seq`,
+  const rows = await world.rows<{ charged: string } & Formula>(
+    sql`select coalesce(revenue, 0)::text as charged, classes, price, ratio from ${world.table('calls')} as calls
+        left join ${world.table('ledger')} as ledger on kind = 'CHARGE' and request_id = id`,
   );
   assert.equal(rows.length, 3);
-  for (const { revenue, detail } of rows) assert.equal(recomputed(detail), BigInt(revenue));
+  for (const { charged, ...formula } of rows) assert.equal(recomputed(formula), BigInt(charged));
   await world.stop();
 });
 
-interface Detail {
-  readonly usage: Record<string, number>;
+interface Formula {
+  readonly classes: Record<string, number>;
   readonly price: Record<string, string>;
   readonly ratio: string;
 }
 
 /** Without any of the gateway's own code. */
-function recomputed({ usage, price, ratio }: Detail): bigint {
+function recomputed({ classes, price, ratio }: Formula): bigint {
   const standIns: Record<string, string> = { cache_read: 'input', reasoning: 'output', web_search: 'call' };
   let millionths = 0n;
-  for (const [name, count] of Object.entries(usage)) {
+  for (const [name, count] of Object.entries(classes)) {
     const unit = BigInt(price[name] ?? price[standIns[name] ?? ''] ?? '0');
     millionths += BigInt(count) * unit * (tokenClasses.some((token) => token === name) ? 1n : 1_000_000n);
   }

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { claimJournal } from '../../../plugins/billing/claim.ts';
-import { type Files, nodeFiles } from '../../../plugins/billing/segments.ts';
-import type { Store } from '../../../plugins/billing/store.ts';
+import { claimJournal } from '../../../plugins/billing/journal/claim.ts';
+import { type Files, nodeFiles } from '../../../plugins/billing/journal/segments.ts';
+import type { Store } from '../../../plugins/billing/ledger/store.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { temporaryDirectory } from './world.ts';
 

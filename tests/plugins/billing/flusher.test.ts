@@ -1,10 +1,12 @@
 /** The way of the journal's text to the database: order, batches, the cursor, pauses after failures, and balances read anew. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Money, money } from '../../../core/money.ts';
-import { Backlog } from '../../../plugins/billing/backlog.ts';
-import { Flusher } from '../../../plugins/billing/flusher.ts';
-import { availableIn, Purses } from '../../../plugins/billing/purses.ts';
+import { Backlog, batchBytes } from '../../../plugins/billing/ledger/backlog.ts';
+import { Flusher } from '../../../plugins/billing/ledger/flusher.ts';
+import { availableIn, BalanceCache } from '../../../plugins/billing/reservations/balance-cache.ts';
+import type { CachedBalance } from '../../../plugins/billing/reservations/cached-balance.ts';
+import { type Money, money } from '../../../plugins/common/domain/money.ts';
+import { lookMs } from '../../../plugins/common/kit/pace.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
 function newFlusher() {
@@ -12,26 +14,26 @@ function newFlusher() {
   const state = {
     balance: 0n,
     fails: false,
-    applied: [] as { text: string; accountIds: readonly string[]; cursor: number }[],
+    applied: [] as { text: string; held: Record<string, Money>; cursor: number }[],
     balances: new Map<string, Money>(),
     readings: 0,
     duringReading: async () => {},
     duringBatch: async () => {},
   };
   const fundsOf = async () => ({ balance: money(state.balance) });
-  const purses = new Purses({ clock, limit: 10, idleMs: 1_000, fundsOf });
+  const purses = new BalanceCache({ clock, limit: 10, idleMs: 1_000, fundsOf });
   const slab = Buffer.alloc(1_000);
   const freed: Buffer[] = [];
   const backlog = new Backlog((free) => freed.push(free));
   const flusher = new Flusher({
     backlog,
-    purses,
+    balances: purses,
     clock,
     log,
     applied: 0,
-    apply: async (text, accountIds, cursor) => {
+    apply: async (text, accounts, cursor) => {
       if (state.fails) throw new Error('the database is down');
-      state.applied.push({ text, accountIds, cursor });
+      state.applied.push({ text, held: Object.fromEntries(accounts), cursor });
       await state.duringBatch();
       return state.balances;
     },
@@ -43,6 +45,12 @@ function newFlusher() {
       return new Map(accountIds.map((accountId) => [accountId, { balance: money(balance) }]));
     },
   });
+  /** As `Reservations` does: a hold moves the cached balance alone, an end is counted. */
+  const hold = (cached: CachedBalance, amount: bigint) => {
+    cached.posted = money(cached.posted - amount);
+  };
+  const end = (cached: CachedBalance, held: bigint, cost: bigint, sequence: number) =>
+    backlog.end(cached, money(held), money(cost), sequence);
   let used = 0;
   /** One line of a single word. */
   const write = (word: string, last: number) => {
@@ -50,36 +58,144 @@ function newFlusher() {
     used += slab.write(`${word}\n`, used);
     backlog.written(slab, from, used, last);
   };
-  return { flusher, backlog, freed, slab, write, purses, state, advance, lines };
+  /** One line with the end of a call in it. */
+  const writeEnd = (word: string, last: number) => {
+    backlog.endRecovered('carol', last);
+    write(word, last);
+  };
+  return { flusher, backlog, freed, slab, write, writeEnd, hold, end, purses, state, advance, lines };
 }
 
 test('lines go in order, many at once, and those that come meanwhile go next; the slab is free when all are there', async () => {
-  const { flusher, backlog, freed, slab, write, purses, state } = newFlusher();
+  const { flusher, backlog, freed, slab, write, hold, end, purses, state } = newFlusher();
   const [alice, bob] = [await purses.acquire('alice'), await purses.acquire('bob')];
-  backlog.post(alice, money(-3n));
-  backlog.post(alice, money(-2n));
-  write('one', 2);
-  backlog.post(bob, money(-1n));
-  write('two', 4);
+  hold(alice, 3n);
+  hold(alice, 2n);
+  end(alice, 3n, 1n, 1);
+  write('one', 3);
+  hold(bob, 1n);
+  end(bob, 1n, 1n, 4);
+  write('two', 5);
   state.duringBatch = async () => {
     state.duringBatch = async () => {};
-    backlog.post(alice, money(1n), 1);
-    write('three', 5);
-    assert.deepEqual([backlog.rows, backlog.oldestSequence, freed.length], [4, 1, 0]);
+    end(alice, 2n, 0n, 2);
+    write('three', 6);
+    assert.deepEqual([backlog.rows, backlog.oldestSequence, freed.length], [3, 1, 0]);
   };
   assert.equal(await flusher.drain(), true);
   assert.deepEqual(state.applied, [
-    { text: 'one\ntwo\n', accountIds: ['alice', 'bob'], cursor: 4 },
-    { text: 'three\n', accountIds: ['alice'], cursor: 5 },
+    { text: 'one\ntwo\n', held: { alice: 2n, bob: 0n }, cursor: 5 },
+    { text: 'three\n', held: { alice: 0n }, cursor: 6 },
   ]);
   assert.deepEqual([backlog.rows, backlog.bytes, backlog.oldestSequence], [0, 0, Number.POSITIVE_INFINITY]);
-  assert.deepEqual([flusher.appliedSequence, freed], [5, [slab]]);
+  assert.deepEqual([flusher.appliedSequence, freed], [6, [slab]]);
+});
+
+test('after a quiet time a line is written at once, under load one batch goes each beat with all that has come by then', async () => {
+  const { flusher, writeEnd, state, advance } = newFlusher();
+  assert.equal(flusher.advance(), undefined);
+  let last = 0;
+  const times: number[] = [];
+  for (let at = 0; at < 1_000; at += 10) {
+    writeEnd('one', ++last);
+    if (at % lookMs === 0) {
+      const before = state.applied.length;
+      // What comes while a batch is written waits for the next one.
+      state.duringBatch = async () => writeEnd('late', ++last);
+      await flusher.advance();
+      if (state.applied.length > before) times.push(at);
+    }
+    advance(10);
+  }
+  assert.deepEqual(times, [0, 250, 500, 750]);
+  assert.deepEqual(
+    state.applied.map(({ text }) => text.trim().split('\n').length),
+    [1, 26, 26, 26],
+  );
+});
+
+test('a hold moves no money: nothing is sent before the end of a call, or until there is as much as one batch takes', async () => {
+  const { flusher, backlog, write, writeEnd, hold, purses, state, advance } = newFlusher();
+  const alice = await purses.acquire('alice');
+  let last = 0;
+  for (let at = 0; at < 5_000; at += lookMs) {
+    if (at % 1_000 === 0) {
+      hold(alice, 3n);
+      write('hold', ++last);
+    }
+    assert.equal(flusher.advance(), undefined);
+    advance(lookMs);
+  }
+  assert.equal(availableIn(alice), -15n, 'what is held cannot be held again');
+  writeEnd('end', ++last);
+  await flusher.advance();
+  assert.deepEqual(state.applied, [{ text: 'end\n', held: { carol: 0n }, cursor: last }]);
+  const half = Buffer.alloc(batchBytes / 2, 'x');
+  backlog.written(half, 0, half.length - 1, ++last);
+  advance(1_000);
+  assert.equal(flusher.advance(), undefined);
+  backlog.written(half, half.length - 1, half.length, ++last);
+  const other = Buffer.alloc(batchBytes / 2, 'y');
+  backlog.written(other, 0, other.length, ++last);
+  await flusher.advance();
+  assert.deepEqual([flusher.appliedSequence, backlog.bytes, state.applied.length], [last, 0, 3]);
+  // Whoever wants to know a balance does not wait for the end of a call.
+  write('hold', ++last);
+  assert.equal(flusher.advance(), undefined);
+  assert.equal(await flusher.refresh('alice'), true);
+  assert.equal(flusher.appliedSequence, last);
+});
+
+test('a batch does not wait for its beat once it is full or asked for', async () => {
+  const { flusher, backlog, writeEnd, state } = newFlusher();
+  let last = 0;
+  const applies = async () => {
+    writeEnd('one', ++last);
+    const before = state.applied.length;
+    await flusher.advance();
+    return state.applied.length - before;
+  };
+  assert.equal(await applies(), 1);
+  assert.equal(await applies(), 0);
+  assert.equal(await flusher.drain(), true);
+  assert.deepEqual([backlog.rows, flusher.appliedSequence], [0, last]);
+  const large = Buffer.alloc(batchBytes, 'x');
+  backlog.written(large, 0, large.length, ++last);
+  assert.equal(await applies(), 2);
+});
+
+test('whenever all is asked for, all is applied, also while a batch ends that leaves something to the next', async () => {
+  for (let turns = 0; turns < 20; turns += 1) {
+    const { flusher, backlog, writeEnd, state } = newFlusher();
+    writeEnd('one', 1);
+    state.duringBatch = async () => {
+      state.duringBatch = async () => {};
+      writeEnd('two', 2);
+    };
+    void flusher.advance();
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    if (turns > 10) assert.equal(backlog.empty, false);
+    assert.equal(await flusher.drain(), true);
+    assert.equal(backlog.empty, true, `after ${turns} turns`);
+  }
+});
+
+test('a batch that failed is tried again without waiting for its beat', async () => {
+  const { flusher, writeEnd, state, advance } = newFlusher();
+  writeEnd('one', 1);
+  state.fails = true;
+  assert.equal(await flusher.advance(), false);
+  state.fails = false;
+  advance(lookMs);
+  assert.equal(await flusher.advance(), true);
+  assert.equal(flusher.appliedSequence, 1);
 });
 
 test('what is appended but not written waits, and counts', async () => {
-  const { flusher, backlog, purses, state, write } = newFlusher();
+  const { flusher, backlog, purses, state, write, hold, end } = newFlusher();
   const alice = await purses.acquire('alice');
-  backlog.post(alice, money(-3n));
+  hold(alice, 3n);
+  end(alice, 3n, 3n, 1);
   assert.equal(await flusher.drain(), true);
   assert.deepEqual([state.applied, backlog.rows], [[], 1]);
   write('one', 1);
@@ -87,53 +203,66 @@ test('what is appended but not written waits, and counts', async () => {
   assert.deepEqual([state.applied.length, backlog.rows], [1, 0]);
 });
 
-test('a balance that the database tells gets on top what it does not have yet', async () => {
-  const { flusher, backlog, write, purses, state } = newFlusher();
+test('charges that the database lacks are taken off the balance it returns, and what running calls hold', async () => {
+  const { flusher, write, hold, end, purses, state } = newFlusher();
   const alice = await purses.acquire('alice');
-  backlog.post(alice, money(-3n));
-  write('one', 1);
+  hold(alice, 5n);
+  end(alice, 5n, 3n, 1);
+  write('one', 2);
   state.balances = new Map([['alice', money(97n)]]);
   state.duringBatch = async () => {
     state.duringBatch = async () => {};
-    backlog.post(alice, money(-10n));
-    write('two', 2);
-    backlog.post(alice, money(-100n));
-    state.balances = new Map([['alice', money(87n)]]);
+    hold(alice, 12n);
+    end(alice, 12n, 10n, 3);
+    write('two', 4);
+    hold(alice, 100n);
+    end(alice, 100n, 100n, 5);
+    hold(alice, 7n);
   };
+  assert.equal(await flusher.advance(), true);
+  assert.equal(availableIn(alice), -20n);
+  state.balances = new Map([['alice', money(87n)]]);
   assert.equal(await flusher.drain(), true);
-  assert.equal(availableIn(alice), -13n);
+  assert.equal(availableIn(alice), -20n);
   assert.deepEqual([alice.rows, alice.appliedRows], [3, 2]);
-  write('three', 3);
+  write('three', 7);
   state.balances = new Map([['alice', money(-13n)]]);
   await flusher.drain();
+  assert.equal(availableIn(alice), -20n);
+  end(alice, 7n, 0n, 7);
+  write('four', 8);
+  await flusher.drain();
   assert.equal(availableIn(alice), -13n);
+  assert.deepEqual(
+    state.applied.map(({ held }) => held),
+    [{ alice: 0n }, { alice: 0n }, { alice: 7n }, { alice: 0n }],
+  );
   purses.release(alice);
   purses.sweep(0);
   assert.equal(purses.find('alice'), undefined);
 });
 
 test('a batch that failed is repeated as it was, whatever was written since', async () => {
-  const { flusher, backlog, write, state, advance } = newFlusher();
-  backlog.postEnd('carol', 1);
-  write('one', 1);
+  const { flusher, writeEnd, state, advance } = newFlusher();
+  writeEnd('one', 1);
   state.fails = true;
   assert.equal(await flusher.drain(), false);
-  write('two', 2);
+  writeEnd('two', 2);
   state.fails = false;
   advance(5_000);
   assert.equal(await flusher.drain(), true);
   assert.deepEqual(
-    state.applied.map(({ text, accountIds, cursor }) => [text, accountIds, cursor]),
+    state.applied.map(({ text, held, cursor }) => [text, held, cursor]),
     [
-      ['one\n', ['carol'], 1],
-      ['two\n', [], 2],
+      ['one\n', { carol: 0n }, 1],
+      ['two\n', { carol: 0n }, 2],
     ],
   );
 });
 
 test('after a failure it pauses, twice as long each time up to five seconds, and loses nothing', async () => {
-  const { flusher, write, state, advance, lines } = newFlusher();
-  write('one', 1);
+  const { flusher, writeEnd, state, advance, lines } = newFlusher();
+  writeEnd('one', 1);
   state.fails = true;
   const pauses: number[] = [];
   for (let waited = 0; pauses.length < 9; waited += 10) {
@@ -149,7 +278,7 @@ test('after a failure it pauses, twice as long each time up to five seconds, and
   state.fails = false;
   advance(5_000);
   assert.equal(await flusher.drain(), true);
-  assert.deepEqual(state.applied, [{ text: 'one\n', accountIds: [], cursor: 1 }]);
+  assert.deepEqual(state.applied, [{ text: 'one\n', held: { carol: 0n }, cursor: 1 }]);
 });
 
 test('an account’s balance is read anew once for all who ask, and again for news that come while it is read', async () => {

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { GatewayError } from '../../../core/errors.ts';
-import { cost, costBound, money } from '../../../core/money.ts';
-import { type Attempt, ledger, usageReport } from '../../../core/vocabulary.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { cost, costBound, money } from '../../../plugins/common/domain/money.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
+import { runsOf } from '../../helpers/histories.ts';
 import { closeEngine, enter, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
 
 after(closeEngine);
@@ -126,7 +128,7 @@ const endStep = (index: number, how: 'answered' | 'refused' | 'unknown' | 'cut' 
 
 const creditStep = (account: number, amount: bigint): Step =>
   async function crediting(history) {
-    const book = history.world.host.need(ledger);
+    const book = history.world.host.get(ledger);
     const grant = { kind: 'top-up', reason: 'test', reference: `credit-${++history.references}` };
     const credit = () => book.credit(accounts[account]!, money(amount), grant);
     for (let tries = 1; tries < 5; tries += 1) await credit().catch(() => undefined);
@@ -216,6 +218,6 @@ test('whatever happens in whatever order, the balances are the sums and the audi
         await history.world.stop();
       }
     }),
-    { numRuns: Number(process.env['HISTORY_RUNS'] ?? 25) },
+    { numRuns: runsOf(8, 25) },
   );
 });

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { money, one, oneTool } from '../../../core/money.ts';
-import { flatBook } from '../../../core/prices.ts';
-import { type Hold, newHold } from '../../../plugins/billing/hold.ts';
-import { OpenHolds } from '../../../plugins/billing/holds.ts';
+import { type Hold, newHold } from '../../../plugins/billing/reservations/hold.ts';
+import { OpenHolds } from '../../../plugins/billing/reservations/open-holds.ts';
+import { money, one, oneTool } from '../../../plugins/common/domain/money.ts';
+import { flatBook } from '../../../plugins/common/domain/prices.ts';
 
 function holdAt(sequence: number): Hold {
   const account = { id: `${sequence}`, accountId: 'alice', keyId: 'k' };
   const sizes = { inputTokens: 0, outputTokens: 0, allowance: oneTool };
   const priced = { prices: flatBook({}, 'v')[0]!, at: 0, context: {}, ratio: one, entry: undefined };
   const terms = { ...account, model: 'm', ...priced, ...sizes };
-  return Object.assign(newHold(terms, money(1n), undefined), { sequence });
+  return Object.assign(newHold(terms, money(1n), undefined, 0), { sequence });
 }
 
 function sequencesOf(open: OpenHolds): number[] {

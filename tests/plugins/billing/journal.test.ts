@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { GatewayError } from '../../../core/errors.ts';
-import { Journal } from '../../../plugins/billing/journal.ts';
-import { takeLock } from '../../../plugins/billing/lock.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { Journal } from '../../../plugins/billing/journal/journal.ts';
+import { takeLock } from '../../../plugins/billing/journal/lock.ts';
 import {
   decodeLine,
   decodePrice,
@@ -17,9 +17,9 @@ import {
   encodePrice,
   encodeRatio,
   type JournalRecord,
-} from '../../../plugins/billing/records.ts';
-import { replay } from '../../../plugins/billing/recovery.ts';
-import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/segments.ts';
+} from '../../../plugins/billing/journal/records.ts';
+import { replay } from '../../../plugins/billing/journal/recovery.ts';
+import { type Files, nodeFiles, scanSegment } from '../../../plugins/billing/journal/segments.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { diskFull, type Faults, failingFiles, lineOf, temporaryDirectory } from './world.ts';
 
@@ -319,8 +319,8 @@ test('one process alone holds the lock, until it lets go', () => {
 test('the lock of a killed process is free', async () => {
   const path = join(temporaryDirectory(), 'lock');
   const source = `
-    import { takeLock } from ${JSON.stringify(new URL('../../../plugins/billing/lock.ts', import.meta.url).href)};
-    takeLock(${JSON.stringify(path)});
+    import { takeLock } from ${JSON.stringify(new URL('../../../plugins/billing/journal/lock.ts', import.meta.url).href)};
+    globalThis.lock = takeLock(${JSON.stringify(path)}); // What nothing refers to may be collected, and is free then.
     process.stdout.write('taken');
     setInterval(() => {}, 1_000);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source]);

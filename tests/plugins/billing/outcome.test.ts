@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import type { Outcome } from '../../../core/contract.ts';
-import { type Attempt, ledger, type UsageReport, usageReport } from '../../../core/vocabulary.ts';
-import { judge } from '../../../plugins/billing/outcome.ts';
+import type { Outcome } from '../../../core/contract/contract.ts';
+import { judge } from '../../../plugins/billing/reservations/outcome.ts';
+import { type Attempt, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
 import { attemptOf, closeEngine, enter, meterOf, newCall, newWorld, report, send } from './world.ts';
 
 after(closeEngine);
@@ -143,21 +144,20 @@ test('every row of the outcome table costs what it says, and leaves one end, its
       await exchange.end({ kind: row.end });
       await world.tick('write the ledger');
       assert.equal(before - (await world.balance()), BigInt(row.expect.cost));
-      const ends = await world.rows(
-        sql`select kind, detail->>'reason' as reason, revenue::text as cost from ${world.table('ledger')}
-            where request_id = ${exchange.id} and kind <> 'HOLD'`,
+      const { estimated, kind, ...end } = row.expect;
+      const [known, ...others] = await world.rows<Record<string, unknown> & { attempts: { result: string }[] }>(
+        sql`select case when settled then 'SETTLE' else 'VOID' end as kind, reason, cost::text, estimated, attempts
+            from ${world.table('calls')} where id = ${exchange.id}`,
       );
-      const { estimated, ...end } = row.expect;
-      assert.deepEqual(ends, [end]);
-      const known = end.reason === 'unknown' ? 'in_vain' : end.kind;
-      assert.equal(await world.host.need(ledger).endOf(exchange.id), known);
-      const used = await world.rows(
-        sql`select cost::text, estimated from ${world.table('usage')} where request_id = ${exchange.id}`,
+      assert.deepEqual(others, []);
+      const { attempts: tried, ...call } = known!;
+      assert.deepEqual(call, { kind, ...end, estimated: estimated ?? false });
+      const charges = await world.rows(
+        sql`select kind, (-amount)::text as cost from ${world.table('ledger')} where request_id = ${exchange.id}`,
       );
-      assert.deepEqual(used, estimated === undefined ? [] : [{ cost: end.cost, estimated }]);
-      const tried = await world.rows<{ result: string }>(
-        sql`select result from ${world.table('attempts')} where request_id = ${exchange.id} order by number`,
-      );
+      assert.deepEqual(charges, end.cost === '0' ? [] : [{ kind: 'CHARGE', cost: end.cost }]);
+      const free = end.reason === 'unknown' ? 'in_vain' : 'free';
+      assert.equal(await world.host.get(ledger).endOf(exchange.id), kind === 'SETTLE' ? 'charged' : free);
       const sent = row.sent.filter((result) => result !== 'not_sent');
       assert.deepEqual(
         tried.map(({ result }) => result),

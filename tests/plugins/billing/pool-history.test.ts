@@ -4,12 +4,16 @@ import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import type { GatewayError } from '../../../core/errors.ts';
-import { cost, costBound, money } from '../../../core/money.ts';
-import { attempts, ledger, type PlanTerms, plan, pool, usageReport } from '../../../core/vocabulary.ts';
-import { calendarAnchors, periodAt } from '../../../plugins/billing/periods.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { calendarAnchors, periodAt } from '../../../plugins/billing/grants/periods.ts';
+import { attempts, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
+import { cost, costBound, money } from '../../../plugins/common/domain/money.ts';
+import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import type { FakeExchange } from '../../helpers/fakes.ts';
+import { runsOf } from '../../helpers/histories.ts';
 import { NaiveAccount } from './pool-oracle.ts';
+import { checkStatement } from './statement.ts';
 import { closeEngine, enter, meterOf, newCall, newWorld, price, report, send, type World } from './world.ts';
 
 after(closeEngine);
@@ -50,6 +54,7 @@ class History {
   readonly topUps: string[] = [];
   term: { id: string; startsAt: number; endsAt: number } | undefined;
   lapsed = 0;
+  checks = 0;
   references = 0;
 
   constructor(world: World) {
@@ -100,7 +105,7 @@ class History {
       sql`select (-ledger.amount)::text as amount, (extract(epoch from expires_at) * 1000)::bigint::text as expires,
             (extract(epoch from ledger.created_at) * 1000)::bigint::text as at
           from ${this.world.table('ledger')} as ledger join ${this.world.table('grants')} as grants on grants.id = grant_id
-          where ledger.kind = 'LAPSE' order by seq offset ${this.lapsed}::int`,
+          where ledger.kind = 'EXPIRE' order by seq offset ${this.lapsed}::int`,
     );
     for (const row of rows) {
       this.lapsed += 1;
@@ -116,6 +121,8 @@ class History {
     await this.flush();
     await this.noteLapses();
     assert.equal(await this.world.balance(), this.account.balance);
+    const { balance, held } = this.account;
+    await checkStatement(this.world, 'alice', balance + held, 1 + (this.checks++ % 5));
   }
 }
 
@@ -198,7 +205,7 @@ const creditStep = (amount: bigint, hours: number): Step =>
     const expiresAt = hours === 0 ? undefined : history.now + hours * hourMs + history.references;
     const give = () =>
       history.world.host
-        .need(ledger)
+        .get(ledger)
         .credit('alice', money(amount), { kind: 'top-up', reason: 'test', reference, expiresAt });
     await give();
     // The same event once more.
@@ -218,7 +225,7 @@ const debitStep = (amount: bigint): Step =>
     const reference = `debit-${++history.references}`;
     const take = () =>
       history.world.host
-        .need(pool)
+        .get(pool)
         .debit('alice', money(amount), { reason: 'test', reference })
         .then(
           () => true,
@@ -238,7 +245,7 @@ const buyStep = (days: number, cost: bigint): Step =>
     const reference = `buy-${++history.references}`;
     const endsAt = now + days * 24 * hourMs;
     const buy = () =>
-      history.world.host.need(pool).transact('alice', money(cost), async (posting) => {
+      history.world.host.get(pool).transact('alice', money(cost), async (posting) => {
         if (await posting.purchase(money(cost), { reason: 'pro', reference })) await posting.beginTerm(pro, endsAt);
       });
     const bought = await buy().then(
@@ -261,7 +268,7 @@ const refundStep = (index: number, amount: bigint): Step =>
     const reference = `refund-${++history.references}`;
     const refund = () =>
       history.world.host
-        .need(pool)
+        .get(pool)
         .refundRequest('alice', charge.id, money(amount), { reason: 'test', reference })
         .then(
           () => true,
@@ -279,14 +286,14 @@ const payoutStep = (index: number, amount: bigint): Step =>
     const of = history.topUps[index % Math.max(1, history.topUps.length)];
     if (of === undefined) return;
     history.giveDue(false);
-    const { grants } = await history.world.host.need(pool).view('alice');
+    const { grants } = await history.world.host.get(pool).view('alice');
     const left = grants.find((grant) => grant.reference === of)?.remaining ?? 0n;
     const inUse = history.account.wallet - history.account.held;
     const covered = left > 0n && amount <= left && amount <= inUse;
     const reference = `payout-${++history.references}`;
     const back = () =>
       history.world.host
-        .need(pool)
+        .get(pool)
         .refundCredit('alice', of, money(amount), { reason: 'test', reference })
         .then(
           () => true,
@@ -364,14 +371,14 @@ test('whatever is given, spent, bought, taken and refunded while time passes, ea
         await history.world.stop();
       }
     }),
-    { numRuns: Number(process.env['HISTORY_RUNS'] ?? 20), endOnFailure: true },
+    { numRuns: runsOf(6, 20), endOnFailure: true },
   );
 });
 
 /** Each grant's rest, and that they add up to what is there. */
 async function checkView(history: History): Promise<void> {
   history.giveDue(false);
-  const view = await history.world.host.need(pool).view('alice');
+  const view = await history.world.host.get(pool).view('alice');
   await history.noteLapses();
   const { account, now } = history;
   assert.deepEqual([view.balance, view.held, view.spendable], [account.balance, 0n, account.spendable(now)]);

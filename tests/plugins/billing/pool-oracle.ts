@@ -1,7 +1,7 @@
 /** A naive account: lots of money, a list of everything that was ever spent, and sums made of it anew each time. */
 
-import { periodAt, type WindowName } from '../../../plugins/billing/periods.ts';
-import type { WindowLimits } from '../../../plugins/billing/pots.ts';
+import type { WindowLimits } from '../../../plugins/billing/grants/balances.ts';
+import { periodAt, type WindowName } from '../../../plugins/billing/grants/periods.ts';
 
 export interface Lot {
   readonly reference: string;

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import type { GatewayError } from '../../../core/errors.ts';
-import { type Accounts, accounts, ledger, type PlanTerms, type Pool, plan, pool } from '../../../core/vocabulary.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
+import { ledger, type Pool, pool } from '../../../plugins/common/domain/ledger.ts';
+import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
 import { answer, closeEngine, enter, meterOf, newCall, newWorld, send, usd, type World } from './world.ts';
 
 after(closeEngine);
@@ -20,7 +22,7 @@ const pro: PlanTerms = {
 /** 0.003 USD of input and output, of which each call here uses all. */
 const onPlan = () => newCall({ facts: [[plan, pro]] });
 const usage = { input: 1_000, output: 100 };
-const till = (world: World): Pool => world.host.need(pool);
+const till = (world: World): Pool => world.host.get(pool);
 
 async function refusalOf(world: World, exchange = onPlan()): Promise<GatewayError> {
   return enter(world, exchange).then(
@@ -107,7 +109,7 @@ test('what expires first is spent first; a call that began before pays with it, 
   const expiresAt = world.host.clock.now() + hourMs;
   const give = { kind: 'promotion', reason: 'test', reference: 'spring' };
   await world.credit('1');
-  await world.host.need(ledger).credit('alice', usd('0.01'), { ...give, expiresAt });
+  await world.host.get(ledger).credit('alice', usd('0.01'), { ...give, expiresAt });
   const early = newCall();
   await enter(world, early);
   await world.tick('write the ledger');
@@ -119,19 +121,19 @@ test('what expires first is spent first; a call that began before pays with it, 
   world.host.advance(hourMs / 4);
   await Promise.all(Array.from({ length: 5 }, () => till(world).view('alice')));
   const rows = await world.rows<{ kind: string; amount: string }>(
-    sql`select kind, amount::text as amount from ${world.table('ledger')} where kind = 'LAPSE'`,
+    sql`select kind, amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE'`,
   );
-  assert.deepEqual(rows, [{ kind: 'LAPSE', amount: '-7000000' }]);
+  assert.deepEqual(rows, [{ kind: 'EXPIRE', amount: '-7000000' }]);
   assert.equal(await world.balance(), usd('1'));
   await world.stop();
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('a grant pays what was called while it ran, though the database could not be told before it had expired', async () => {
+test('a grant pays for calls made before its expiry, even if the database has their rows only afterwards', async () => {
   const world = await newWorld();
   const expiresAt = world.host.clock.now() + hourMs;
   await world.host
-    .need(ledger)
+    .get(ledger)
     .credit('alice', usd('0.01'), { kind: 'promotion', reason: 'test', reference: 'spring', expiresAt });
   assert.equal((await till(world).view('alice')).balance, usd('0.01'));
   const first = newCall();
@@ -152,7 +154,7 @@ test('a grant pays what was called while it ran, though the database could not b
   world.host.advance(hourMs);
   assert.equal((await till(world).view('alice')).balance, 0n);
   const rows = await world.rows<{ amount: string }>(
-    sql`select amount::text as amount from ${world.table('ledger')} where kind = 'LAPSE'`,
+    sql`select amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE'`,
   );
   assert.deepEqual(rows, [{ amount: '-1000000' }]);
   await world.stop();
@@ -165,10 +167,10 @@ test('what is set aside for days is paid by the grant that it counted on, and by
   const give = { kind: 'promotion', reason: 'test', expiresAt };
   const lapses = () =>
     world.rows<{ amount: string }>(
-      sql`select amount::text as amount from ${world.table('ledger')} where kind = 'LAPSE' order by seq`,
+      sql`select amount::text as amount from ${world.table('ledger')} where kind = 'EXPIRE' order by seq`,
     );
   for (const reference of ['spring', 'summer'])
-    await world.host.need(ledger).credit('alice', usd('0.004'), { ...give, reference });
+    await world.host.get(ledger).credit('alice', usd('0.004'), { ...give, reference });
   const long = newCall();
   await enter(world, long);
   await world.tick('write the ledger');
@@ -186,7 +188,7 @@ test('what is set aside for days is paid by the grant that it counted on, and by
   assert.deepEqual((await world.audit()).violations, []);
 });
 
-test('a debit counts on the grant that is due, though nobody has called since', async () => {
+test('a debit includes the grant that is due, even without a call since', async () => {
   const world = await newWorld();
   const daily: PlanTerms = { ...pro, grant: { amount: usd('1'), every: 'day' }, windows: undefined };
   const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
@@ -243,6 +245,28 @@ test('a plan that is due is not paid with what a running call has, though the da
   assert.deepEqual((await world.audit()).violations, []);
 });
 
+test('nothing is sold for money that a running call needs where its grant’s window lets no more of it be spent', async () => {
+  const world = await newWorld();
+  await world.credit('0.01');
+  const limited: PlanTerms = { ...pro, grant: { amount: usd('0.01'), every: 'day' }, windows: { day: usd('0.002') } };
+  const endsAt = world.host.clock.now() + 9 * 24 * hourMs;
+  await till(world).transact('alice', usd('0'), (posting) => posting.beginTerm(limited, endsAt));
+  const running = newCall({ call: { inputTokens: 3_500 } });
+  await enter(world, running);
+  // Of 0.02 USD the call has 0.008: the window lets 0.002 of them be the grant's, and the rest is not for sale.
+  const buy = (price: string) =>
+    till(world).transact('alice', usd(price), (posting) =>
+      posting.purchase(usd(price), { reason: 'test', reference: `sale ${price}` }),
+    );
+  await assert.rejects(buy('0.005'), { code: 'insufficient_balance' });
+  assert.equal(await buy('0.002'), true);
+  await answer(running, { input: 3_500, output: 100 });
+  await world.tick('write the ledger');
+  assert.equal(await world.balance(), usd('0.01'));
+  await world.stop();
+  assert.deepEqual((await world.audit()).violations, []);
+});
+
 test('a plan that is due and calls at once spend a balance once, and several who see to the plan buy it once', async () => {
   const world = await newWorld();
   const sold = await soldAgain(world, '0.991');
@@ -256,7 +280,9 @@ test('a plan that is due and calls at once spend a balance once, and several who
     sql`select min(balance_after)::text as balance from ${world.table('ledger')}`,
   );
   const admitted = calls.filter(({ status }) => status === 'fulfilled').length;
-  assert.deepEqual([row!.balance, sold(), admitted], ['0', 1, 2]);
+  const held = usd('0.003') * BigInt(admitted);
+  assert.deepEqual([row!.balance, sold(), admitted], [`${held}`, 1, 2]);
+  assert.equal(await world.balance(), 0n);
   await world.stop();
   assert.deepEqual((await world.audit()).violations, []);
 });
@@ -275,7 +301,8 @@ test('debits and calls at once spend a balance once', async () => {
   const [row] = await world.rows<{ balance: string }>(
     sql`select balance::text as balance from ${world.table('balances')}`,
   );
-  assert.equal(row!.balance, (await world.balance()).toString());
+  const held = usd('0.003') * BigInt(told.slice(0, 10).filter(({ status }) => status === 'fulfilled').length);
+  assert.equal(row!.balance, held.toString(), 'in the database is what running calls hold');
   await world.stop();
 });
 
@@ -341,19 +368,22 @@ test('an operator credits, debits and refunds on the command line, each once for
   ];
   for (const [name, values, words] of refused) await assert.rejects(run(name, values), words);
   const { text, json } = await run('ledger', {});
-  assert.match(text, /^balance 3\.00 USD, of which 3\.00 USD can be spent now/);
+  assert.match(
+    text,
+    /^balance 3\.00 USD, of which 0\.00 USD are set aside for running calls; 3\.00 USD can be spent now/,
+  );
   assert.match(text, /3\.00 of 10\.00 USD left of top-up \(test; bank 1\), does not expire/);
-  const { rows } = json as { rows: { kind: string; amount: string }[] };
+  const { rows } = json as { rows: { kind: string; change: string; balance_after: string }[] };
   assert.deepEqual(
-    rows.map(({ kind, amount }) => `${kind} ${amount}`),
-    ['PAYOUT -6.00', 'DEBIT -5.00', 'CREDIT 4.00', 'CREDIT 10.00'],
+    rows.map(({ kind, change, balance_after: after }) => `${kind} ${change} ${after}`),
+    ['PAYOUT -6.00 3.00', 'DEBIT -5.00 9.00', 'CREDIT 4.00 14.00', 'CREDIT 10.00 10.00'],
   );
   assert.deepEqual((await world.audit()).violations, []);
 });
 
 test('the audit finds a grant whose rest is wrong, a row that another grant paid, and a refund that is too high', async () => {
   const damages: [string[], (world: World) => Promise<unknown>][] = [
-    [['P1'], (world) => world.rows(sql`update ${world.table('balances')} set held = held + 1`)],
+    [['M1', 'M3'], (world) => world.rows(sql`update ${world.table('balances')} set held = held + 1`)],
     [['P2'], (world) => world.rows(sql`update ${world.table('pots')} set remaining = remaining + 1`)],
     [
       ['M2', 'P2', 'P3', 'P3'],
@@ -380,9 +410,7 @@ test('the audit finds a grant whose rest is wrong, a row that another grant paid
     const world = await newWorld();
     await call(world);
     await call(world);
-    const [row] = await world.rows<{ id: string }>(
-      sql`select request_id::text as id from ${world.table('usage')} limit 1`,
-    );
+    const [row] = await world.rows<{ id: string }>(sql`select id::text as id from ${world.table('calls')} limit 1`);
     await till(world).refundRequest('alice', row!.id, usd('0.001'), { reason: 'test', reference: 'back' });
     assert.deepEqual((await world.audit()).violations, []);
     await plant(world);

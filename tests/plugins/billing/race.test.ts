@@ -1,8 +1,8 @@
 /** Calls that wait for the same news of an account's money. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { GatewayError } from '../../../core/errors.ts';
-import { Entries } from '../../../plugins/billing/entries.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { Entries } from '../../../plugins/billing/ledger/entries.ts';
 import { closeEngine, enter, newCall, newWorld, usd } from './world.ts';
 
 after(closeEngine);

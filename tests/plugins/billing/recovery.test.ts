@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import type { GatewayError } from '../../../core/errors.ts';
-import { usageReport } from '../../../core/vocabulary.ts';
-import { applyBatch } from '../../../plugins/billing/batch.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { applyBatch } from '../../../plugins/billing/ledger/batch.ts';
+import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import {
   answer,
   closeEngine,
@@ -20,6 +20,15 @@ import {
 } from './world.ts';
 
 after(closeEngine);
+
+/** Some fields of every attempt. */
+async function attemptsIn(world: World, ...fields: string[]): Promise<Record<string, unknown>[]> {
+  const rows = await world.rows<{ attempts: Record<string, unknown>[] }>(
+    sql`select attempts from ${world.table('calls')} order by created_at, id`,
+  );
+  const tried = rows.flatMap((row) => row.attempts);
+  return tried.map((attempt) => Object.fromEntries(fields.map((field) => [field, attempt[field]])));
+}
 
 async function isRefused(world: World, status: number): Promise<void> {
   await assert.rejects(enter(world, newCall()), (error) => (error as GatewayError).status === status);
@@ -48,9 +57,9 @@ test('a crash in mid-stream charges the prompt and the output noted last, marked
   meterOf(exchange).observe(99);
   const next = await world.crash();
   assert.equal(await next.balance(), usd('0.9972'));
-  const used = await next.rows(sql`select classes, estimated, provider from ${next.table('usage')}`);
+  const used = await next.rows(sql`select classes, estimated, provider from ${next.table('calls')}`);
   assert.deepEqual(used, [{ classes: { input: 1_000, output: 80 }, estimated: true, provider: 'vendor' }]);
-  const tried = await next.rows(sql`select result from ${next.table('attempts')}`);
+  const tried = await attemptsIn(next, 'result');
   assert.deepEqual(tried, [{ result: 'unknown' }]);
   const again = await next.crash();
   assert.equal(await again.balance(), usd('0.9972'));
@@ -100,19 +109,28 @@ test('an answer lost after the commit changes nothing when the batch is repeated
 test('a repeated batch that also carries something new gives each row its right balance', async () => {
   const world = await newWorld();
   await world.credit('1');
-  const first = newCall();
-  await enter(world, first);
+  const [first, second] = [newCall(), newCall()];
+  for (const exchange of [first, second]) await enter(world, exchange);
+  await answer(first, { input: 500, output: 10 });
   world.faults.afterCommit = true;
   await world.tick('write the ledger');
-  await answer(first, { input: 500, output: 10 });
+  await answer(second, { input: 500, output: 20 });
   await enter(world, newCall());
   world.host.advance(50);
   await world.tick('write the ledger');
+  const rows = await world.rows(
+    sql`select amount::text, balance_after::text as balance from ${world.table('ledger')} order by seq`,
+  );
+  assert.deepEqual(rows, [
+    { amount: '1000000000', balance: '1000000000' },
+    { amount: '-1100000', balance: '998900000' },
+    { amount: '-1200000', balance: '997700000' },
+  ]);
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
 });
 
-test('an account whose charges have not reached the database is never forgotten', async () => {
+test('an account with charges that the database lacks is never evicted', async () => {
   const world = await newWorld();
   await world.credit('0.004');
   const exchange = newCall();
@@ -145,7 +163,7 @@ test('with the database down, calls go on from memory, money-in and unknown acco
   world.host.advance(5_000);
   await world.tick('write the ledger');
   await enter(world, newCall({ accountId: 'bob' }));
-  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('usage')}`);
+  const [row] = await world.rows<{ count: number }>(sql`select count(*)::int as count from ${world.table('calls')}`);
   assert.equal(row!.count, 10);
   assert.equal(await world.balance(), usd('0.967'));
   await world.stop();
@@ -161,7 +179,7 @@ test('fail-open on a database error: a spent account stays refused while the dat
 });
 
 test('a backlog that the database does not take stops admission at its bound', async () => {
-  const world = await newWorld({ section: { journal: { backlog: 6 } } });
+  const world = await newWorld({ section: { journal: { backlog: 3 } } });
   await world.credit('1');
   world.faults.refusals = Number.POSITIVE_INFINITY;
   for (let index = 0; index < 3; index += 1) {
@@ -194,21 +212,18 @@ test('disk full: admission stops with 503, what is in flight goes on and is char
   await world.tick('write the ledger');
   await world.tick('sync the journal');
   await isRefused(world, 503);
-  const before = await world.rows(sql`select kind from ${world.table('ledger')} where kind in ('SETTLE', 'VOID')`);
-  assert.deepEqual(before, [], 'what the journal does not have waits');
+  const ended = sql`select reason from ${world.table('calls')}`;
+  assert.deepEqual(await world.rows(ended), [], 'what the journal does not have waits');
   world.faults.disk = undefined;
   await world.tick('sync the journal');
   await world.tick('write the ledger');
   assert.equal(world.part.ready!(), true);
-  const ends = await world.rows(
-    sql`select kind, detail->>'reason' as reason from ${world.table('ledger')} where kind in ('SETTLE', 'VOID') order by kind`,
-  );
-  assert.equal(ends.length, 2);
+  assert.equal((await world.rows(ended)).length, 2);
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
 });
 
-test('an attempt whose departure could not be written did not leave, though the disk takes it later', async () => {
+test('an attempt whose record could not be written was not sent, even if the disk accepts it later', async () => {
   const world = await newWorld();
   await world.credit('1');
   const exchange = newCall();
@@ -221,7 +236,7 @@ test('an attempt whose departure could not be written did not leave, though the 
   await exchange.end({ kind: 'failed', status: 503 });
   await world.tick('write the ledger');
   assert.equal(await world.balance(), usd('1'));
-  const tried = await world.rows(sql`select number, result from ${world.table('attempts')}`);
+  const tried = await attemptsIn(world, 'number', 'result');
   assert.deepEqual(tried, [{ number: 1, result: 'refused' }]);
   assert.deepEqual((await world.audit()).violations, []);
   await world.stop();
@@ -239,24 +254,27 @@ test('a hold and its departure in one record, or in two: a crash charges both al
   assert.match(world.journalText(), new RegExp(`"kind":"SENT","id":"${later.id}"`));
   const next = await world.crash();
   assert.equal(await next.balance(), usd('0.996'));
-  const tried = await next.rows(sql`select number, provider, result from ${next.table('attempts')}`);
+  const tried = await attemptsIn(next, 'number', 'provider', 'result');
   const unknown = { number: 1, provider: 'vendor', result: 'unknown' };
   assert.deepEqual(tried, [unknown, unknown]);
   assert.deepEqual((await next.audit()).violations, []);
   await next.stop();
 });
 
-test('a batch that names an account whose balance is not locked fails as a whole, instead of leaving its rows out', async () => {
+test('a batch with an account that is not locked fails as a whole, instead of omitting its rows', async () => {
   const world = await newWorld();
   await world.credit('1');
-  await enter(world, newCall());
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 100 });
   await world.tick('sync the journal');
   const [cursor] = await world.rows<{ journal: string; owner: string }>(
     sql`select journal, owner from ${world.table('journal_cursor')}`,
   );
   const { orm, schema } = world.database;
-  await assert.rejects(applyBatch(orm, schema, world.journalText(), [], { ...cursor!, applied: 1 }));
+  await assert.rejects(applyBatch(orm, schema, world.journalText(), new Map(), { ...cursor!, applied: 1 }));
   assert.equal((await world.audit()).rows, 1);
+  assert.deepEqual(await world.rows(sql`select id from ${world.table('calls')}`), []);
   await world.stop();
   assert.deepEqual(
     (await world.audit()).violations.map(({ what }) => what),
@@ -274,9 +292,9 @@ test('what an upstream says cannot stop the ledger, though no text column can ho
   exchange.set(usageReport, report({ input: 1_000, output: 100 }, spoken));
   await exchange.end();
   await world.tick('write the ledger');
-  const used = await world.rows(sql`select upstream_id, finish from ${world.table('usage')}`);
+  const used = await world.rows(sql`select upstream_id, finish from ${world.table('calls')}`);
   assert.deepEqual(used, [{ upstream_id: 'id\ufffd', finish: '"\\u0000"\n' }]);
-  const tried = await world.rows(sql`select error from ${world.table('attempts')}`);
+  const tried = await attemptsIn(world, 'error');
   assert.deepEqual(tried, [{ error: 'NUL \ufffd and half \ufffd' }]);
   await world.stop();
 });
@@ -327,9 +345,9 @@ test('segments go once the database has all of them, and a restart goes on behin
       await answer(exchange, { input: 1_000, output: 100 });
       await world.tick('write the ledger');
     }
+    await world.tick('delete applied journal segments');
     world.host.advance(300_000);
-    await world.tick('write the ledger');
-    await world.tick('write the ledger');
+    await world.tick('delete applied journal segments');
     assert.ok(world.journalText().length < 3_000, `${world.journalText().length} bytes left`);
     world = await world.crash();
   }

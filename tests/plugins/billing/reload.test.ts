@@ -1,8 +1,8 @@
 /** How much is set aside, changed while the gateway serves: what is held stays held, and the books stay right. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { usageReport } from '../../../core/vocabulary.ts';
 import billing from '../../../plugins/billing/index.ts';
+import { usageReport } from '../../../plugins/common/domain/calls.ts';
 import { prepare } from '../../helpers/fakes.ts';
 import { closeEngine, enter, meterOf, newCall, newWorld, report, send, usd } from './world.ts';
 

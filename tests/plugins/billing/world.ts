@@ -7,32 +7,29 @@ import { type SQL, sql } from 'drizzle-orm';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import type { Fact, Part } from '../../../core/contract.ts';
-import { type Money, money, parseUsd } from '../../../core/money.ts';
-import { flatBook } from '../../../core/prices.ts';
-import type { Price } from '../../../core/usage.ts';
+import type { ContextKey, PluginInstance } from '../../../core/contract/contract.ts';
+import billing, { setUpBilling } from '../../../plugins/billing/index.ts';
+import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/journal/records.ts';
+import { type Files, nodeFiles } from '../../../plugins/billing/journal/segments.ts';
+import { beatMs } from '../../../plugins/billing/ledger/flusher.ts';
+import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
 import {
   type Attempt,
   attempts,
   type Call,
   call,
-  caller,
-  catalog,
-  type Database,
-  database,
-  ledger,
-  type Meter,
-  type Model,
-  meter,
-  model,
-  type Orm,
+  type SpendGuard,
+  spendGuard,
   type UsageReport,
   usageReport,
-} from '../../../core/vocabulary.ts';
-import billing, { setUpBilling } from '../../../plugins/billing/index.ts';
-import { encodeRecords, type JournalRecord, lineBytes, putLine } from '../../../plugins/billing/records.ts';
-import { type Files, nodeFiles } from '../../../plugins/billing/segments.ts';
-import { rowsOf } from '../../../plugins/billing/sql.ts';
+} from '../../../plugins/common/domain/calls.ts';
+import { type Database, database, type Orm } from '../../../plugins/common/domain/database.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { catalog, type Model, model } from '../../../plugins/common/domain/models.ts';
+import { type Money, money, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { flatBook } from '../../../plugins/common/domain/prices.ts';
+import type { Price } from '../../../plugins/common/domain/usage.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
 import { openInProcess } from '../../helpers/template.ts';
 
@@ -93,7 +90,7 @@ export interface Faults {
 
 export interface World {
   readonly host: FakeHost;
-  readonly part: Part;
+  readonly part: PluginInstance;
   readonly faults: Faults;
   readonly directory: string;
   readonly database: Database;
@@ -102,8 +99,15 @@ export interface World {
   stop(): Promise<void>;
   credit(usd: string, accountId?: string): Promise<Money>;
   balance(accountId?: string): Promise<Money>;
-  /** Runs the named interval's work once, after the journal had its turn. */
-  tick(name: 'sync the journal' | 'write the ledger' | 'note progress' | 'forget idle accounts'): Promise<void>;
+  /** Runs the named interval's work once, after the journal had its turn; the ledger's when a batch is due. */
+  tick(
+    name:
+      | 'sync the journal'
+      | 'write the ledger'
+      | 'note progress'
+      | 'forget idle accounts'
+      | 'delete applied journal segments',
+  ): Promise<void>;
   rows<Row>(statement: SQL): Promise<Row[]>;
   table(name: string): SQL;
   audit(): Promise<{ ok: boolean; violations: { rule: string; what: string; subject: string }[]; rows: number }>;
@@ -132,7 +136,7 @@ export interface CallOptions {
   accountId?: string;
   call?: Partial<Call>;
   model?: Partial<Model>;
-  facts?: [Fact<unknown>, unknown][];
+  facts?: [ContextKey<unknown>, unknown][];
 }
 
 /** A call by default of 1,000 input and 100 output tokens: a hold of 0.003 USD. */
@@ -186,8 +190,8 @@ export async function answer(exchange: FakeExchange, usage: UsageReport['usage']
   await exchange.end();
 }
 
-export function meterOf(exchange: FakeExchange): Meter {
-  return exchange.get(meter);
+export function meterOf(exchange: FakeExchange): SpendGuard {
+  return exchange.get(spendGuard);
 }
 
 export interface WorldOptions {
@@ -216,7 +220,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   const parse = (section: object) => (billing.config as unknown as { parse(value: object): never }).parse(section);
   const part = await setUpBilling(host, parse(options.section ?? {}), failingFiles(faults));
   if (options.idle !== true) await part.start!();
-  const book = host.need(ledger);
+  const book = host.get(ledger);
   const journal = join(directory, 'journal', schema);
   let references = 0;
   return {
@@ -238,6 +242,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
     balance: (accountId = 'alice') => book.balance(accountId),
     tick: async (name) => {
       await setImmediate();
+      if (name === 'write the ledger') host.advance(beatMs);
       await host.intervals.find((interval) => interval.name === name)!.work();
     },
     // The driver's own kind of array is no plain list of rows.

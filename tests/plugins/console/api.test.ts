@@ -1,12 +1,12 @@
 /** Every route of the API with every role, and what an answer may never hold: over services in memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseUsd } from '../../../core/money.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import type { Role } from '../../../plugins/console/actor.ts';
-import { access, mayAsk } from '../../../plugins/console/api/access.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
+import { access, mayAsk } from '../../../plugins/console/api/routing/access.ts';
 import { caller, everybody, type Told, type Who } from './caller.ts';
-import { type FakeConsole, fakeConsole } from './fake-desks.ts';
+import { type FakeConsole, fakeConsole } from './fake-console.ts';
 import { clientAccount } from './fakes/world.ts';
 
 /** What is written down here by hand, so that a slip in the table is seen: who is let in. */
@@ -27,13 +27,13 @@ function routesOf(hall: FakeConsole): string[] {
     .filter((route, index, all) => all.indexOf(route) === index);
 }
 
-test('every route that the app has stands in the table, and every line of the table is a route', () => {
+test('the table lists exactly the app’s routes', () => {
   const routes = routesOf(fakeConsole());
   assert.ok(routes.length > 60, `${routes.length} routes`);
   assert.deepEqual(routes.toSorted(), Object.keys(access).toSorted());
 });
 
-test('only what is meant to be is public, and what acts on others is for operators', () => {
+test('only intended routes are public, and routes that act on others are for operators', () => {
   const open = Object.keys(access).filter((route) => access[route] === 'public');
   assert.deepEqual(open.toSorted(), ['GET /info', 'POST /first-operator']);
   const admin = Object.keys(access).filter((route) => route.includes(' /admin/'));
@@ -58,18 +58,18 @@ for (const who of everybody) {
   });
 }
 
-test('an actor of a role that does not exist gets nothing', () => {
+test('an actor with an unknown role has no access', () => {
   const stranger = { kind: 'person', id: 'x', label: 'x', role: 'root' as Role } as const;
   for (const needed of ['any', 'read', 'act'] as const) assert.equal(mayAsk(needed, stranger), false);
 });
 
-test('what the table does not name is a 404 for operators too', async () => {
+test('a route outside the table is a 404 for operators too', async () => {
   const ask = caller(fakeConsole(), 'operator');
   for (const route of ['GET /admin', 'GET /admin/secrets', 'PUT /me', 'DELETE /keys', 'POST /usage'])
     assert.equal((await ask(route)).status, 404, route);
 });
 
-test('another’s key, request and task are the same 404 as what does not exist', async () => {
+test('another account’s key, request and task get the same 404 as unknown ids', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'client');
   const theirs = {
@@ -92,7 +92,7 @@ test('another’s key, request and task are the same 404 as what does not exist'
   assert.equal(hall.world.keys.find(({ id }) => id === theirs.key)!.revokedAt, undefined);
 });
 
-test('a client’s lists hold their own rows alone, whatever the query says', async () => {
+test('a client’s lists have only their own rows, whatever the query says', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'client');
   const other = hall.world.accounts[1]!.id;
@@ -107,7 +107,7 @@ test('a client’s lists hold their own rows alone, whatever the query says', as
   for (const { prompt } of (await ask('GET /tasks')).json.rows) assert.notEqual(prompt, 'A fox in a library');
 });
 
-test('a client is told neither who served a request, nor at which address, nor by which key, nor at which cost', async () => {
+test('a client sees neither provider, address, key nor own cost of a request', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'client');
   const charged = hall.world.charges.find(({ accountId }) => accountId === clientAccount)!.requestId;
@@ -141,7 +141,7 @@ test('a client is told neither who served a request, nor at which address, nor b
   assert.ok(forOperator.attempts[0].credential.includes('#'));
 });
 
-test('a key is told once, and never again by anything', async () => {
+test('a key is returned once, and by no other route', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'client');
   const made = (await ask('POST /keys', { name: 'laptop' })).json;
@@ -216,7 +216,7 @@ test('each change of an operator is in the audit log with its reason and its end
   assert.equal((await caller(hall, 'auditor')('GET /admin/audit.csv')).text.split('\r\n')[1]?.includes('debit'), true);
 });
 
-test('cells that a spreadsheet would run are quoted', async () => {
+test('cells that a spreadsheet would execute are quoted', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'operator');
   for (const reason of ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)'])
@@ -250,7 +250,7 @@ test('a list is paged to its end without a row twice', async () => {
   assert.equal((await ask('GET /admin/requests?from=yesterday')).json.error.field, 'from');
 });
 
-test('operators see how upstreams do: places, circuits and times, and null where nothing is known', async () => {
+test('operators see capacity, circuits and times of upstreams, and null for unknown figures', async () => {
   const { rows } = (await caller(fakeConsole(), 'operator')('GET /admin/upstreams')).json;
   const of = (name: string) => rows.find(({ provider }: { provider: string }) => provider === name);
   assert.deepEqual([of('openai').room, of('openai').targets], [null, []]);
@@ -270,7 +270,7 @@ test('operators see how upstreams do: places, circuits and times, and null where
   ]);
 });
 
-test('a gateway that lacks a service says so, and /me tells it before', async () => {
+test('a missing service is a 404 not_available, and missing in the features of /me', async () => {
   const hall = fakeConsole({ bare: true });
   const ask = caller(hall, 'operator');
   const { features } = (await ask('GET /me')).json;
@@ -289,7 +289,7 @@ test('a gateway that lacks a service says so, and /me tells it before', async ()
   assert.equal((await ask('GET /home')).status, 200);
 });
 
-test('an auditor reads the configuration without what opens doors', async () => {
+test('an auditor reads the configuration without secrets', async () => {
   const hall = fakeConsole();
   const operatorSees = (await caller(hall, 'operator')('GET /admin/config')).json.files[1];
   const auditorSees = (await caller(hall, 'auditor')('GET /admin/config')).json.files[1];
@@ -299,7 +299,7 @@ test('an auditor reads the configuration without what opens doors', async () => 
   assert.deepEqual([operatorSees.writable, auditorSees.writable], [true, false]);
 });
 
-test('names that are scripts come back as the text that they are, as JSON', async () => {
+test('names that contain scripts come back unchanged, as JSON', async () => {
   const ask = caller(fakeConsole(), 'client');
   const name = '<img src=x onerror=alert(1)>';
   await ask('POST /keys', { name });
@@ -332,7 +332,7 @@ test('changes need our header and origin, except with a token that no browser se
   assert.equal((await caller(hall, 'token')('POST /admin/upstreams/openai/wake', body)).status, 200);
 });
 
-test('whoever asks without end is told to wait, and nobody else is', async () => {
+test('too many requests of one caller get 429, and no other caller does', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'client');
   let refused: Told | undefined;
@@ -347,7 +347,7 @@ test('whoever asks without end is told to wait, and nobody else is', async () =>
   assert.equal((await ask('GET /info')).status, 200);
 });
 
-test('the document describes every route, who may ask for it, and how errors look', async () => {
+test('the API description has every route, its access and the shape of errors', async () => {
   const hall = fakeConsole();
   const document = (await caller(hall, 'token')('GET /openapi.json')).json;
   const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, item]) =>
@@ -359,7 +359,7 @@ test('the document describes every route, who may ask for it, and how errors loo
   assert.ok(document.paths['/keys'].post.responses.default);
 });
 
-test('a plan is bought once for each attempt, and a code gives what it holds', async () => {
+test('a plan is bought once per idempotency key, and a code gives its value', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'client');
   const once = { 'idempotency-key': 'buy-pro-once' };
@@ -379,7 +379,7 @@ test('a plan is bought once for each attempt, and a code gives what it holds', a
   assert.equal((await boss('GET /admin/audit')).text.includes(made.json.codes[0]), false);
 });
 
-test('a quote is the formula’s own words', async () => {
+test('a quote is the formula’s text', async () => {
   const ask = caller(fakeConsole(), 'auditor');
   const usage = { input: 1_000, output: 100 };
   const told = (await ask('POST /admin/prices/quote', { model: 'gpt-5.4-mini', usage, ratio: '2' })).json;

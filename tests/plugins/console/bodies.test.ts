@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { caller } from './caller.ts';
-import { fakeConsole } from './fake-desks.ts';
+import { fakeConsole } from './fake-console.ts';
 import { clientAccount } from './fakes/world.ts';
 
 const newest = (hall: ReturnType<typeof fakeConsole>, accountId?: string) =>
   hall.world.requests.slice(-20).find((row) => accountId === undefined || row.accountId === accountId)!.id;
 
-test('an operator is shown bodies, as text, kept by nobody on the way, and is written down before', async () => {
+test('an operator sees bodies as text, without caching, after an audit row is written', async () => {
   const hall = fakeConsole();
   const told = await caller(hall, 'operator')(`GET /admin/requests/${newest(hall)}/bodies`);
   assert.equal(told.status, 200, told.text);
@@ -20,7 +20,7 @@ test('an operator is shown bodies, as text, kept by nobody on the way, and is wr
   assert.deepEqual([row.action, row.subject, row.result], ['request.bodies', newest(hall), 'shown']);
 });
 
-test('of a request whose bodies were not kept there are none, and that somebody looked is written down too', async () => {
+test('a request without recorded bodies has none, and looking at it is audited too', async () => {
   const hall = fakeConsole();
   const ask = caller(hall, 'operator');
   const told = await ask('GET /admin/requests/unknown/bodies');
@@ -28,7 +28,7 @@ test('of a request whose bodies were not kept there are none, and that somebody 
   assert.equal((await ask('GET /admin/audit?action=request.bodies')).json.rows[0].result, 'none');
 });
 
-test('nobody but an operator comes by bodies, their own neither, and no row is written of those who tried', async () => {
+test('only operators see bodies, and refused attempts leave no row', async () => {
   const hall = fakeConsole();
   const own = newest(hall, clientAccount);
   for (const [who, status] of [

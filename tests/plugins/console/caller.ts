@@ -1,7 +1,7 @@
-/** Asks the API as somebody: nobody, a client, an auditor, an operator or a script with a token. */
+/** Calls the API without sign-in, as a client, an auditor, an operator, or with a token. */
 import type { Role } from '../../../plugins/console/actor.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
-import type { FakeConsole } from './fake-desks.ts';
+import type { FakeConsole } from './fake-console.ts';
 
 const environment = { origin: 'http://gateway.test', address: '203.0.113.7' };
 

@@ -32,7 +32,7 @@ after(async () => {
   provider.close();
 });
 
-test('who is not invited cannot sign up, and an invitation is for one address, once', async () => {
+test('sign-up needs an invitation, which is for one address, once', async () => {
   const visitor = house.browser();
   const who = { email: 'ivy@example.test', password: 'the password of ivy', name: 'Ivy' };
   const refused = await visitor.ask('/auth/sign-up/email', { body: who });
@@ -53,7 +53,7 @@ test('who is not invited cannot sign up, and an invitation is for one address, o
   assert.equal(again.json?.token ?? null, null);
 });
 
-test('where mail is sent, an address is confirmed before anybody signs in by it', async () => {
+test('with mail, an address is confirmed before its first sign-in', async () => {
   await boss.ask('/admin/invitations', { body: { email: 'vera@example.test' } });
   const invite = new URL(await linkIn('vera@example.test')).searchParams.get('invite')!;
   const who = { email: 'vera@example.test', password: 'the password of vera', name: 'Vera', invite };
@@ -103,7 +103,7 @@ test('a provider that vouches for an invited person lets them in, without a pass
   assert.deepEqual([me.status, me.json?.person?.email, me.json?.role], [200, 'pat@example.test', 'client']);
 });
 
-test('a provider that does not vouch for the address does not become somebody who has it', async () => {
+test('an address that the provider has not verified does not sign in its person', async () => {
   const browser = await throughProvider({ sub: '3', email: operator.email, email_verified: false, name: 'Mallory' });
   assert.equal((await browser.ask('/me')).status, 401);
 });
@@ -181,7 +181,7 @@ function listen(server: TcpServer): Promise<number> {
   });
 }
 
-/** Leaves for the provider and comes back as whoever it vouches for. */
+/** Follows the redirects to the provider and back as the person that it vouches for. */
 async function throughProvider(claims: Record<string, unknown>): Promise<Browser> {
   const browser = house.browser();
   const begun = await browser.ask('/auth/sign-in/social', {

@@ -2,15 +2,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { databaseUrl } from '../../helpers/database.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { fillDirectory } from '../../helpers/template.ts';
 import { Browser } from './browser.ts';
 
 export const operator = { email: 'oscar@example.test', password: 'a long enough password', name: 'Oscar' };
 
 export interface TestConsole extends TestGateway {
-  /** What the gateway printed for whoever stands at the terminal. */
+  /** What the gateway printed to the terminal. */
   readonly printed: string;
   browser(): Browser;
   stop(): Promise<void>;
@@ -19,7 +17,6 @@ export interface TestConsole extends TestGateway {
 /** `section`: lines of the console's section. */
 export async function startConsole(section = 'sign_up: open', more = ''): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
   const yaml = `
 gateway: house
 listen: \${PORT}
@@ -34,7 +31,6 @@ ${more}`;
 /** The whole demo gateway, with the sandbox in place of every vendor. `more`: further lines of its file. */
 export async function startDemo(file = 'demo', more = '', port = 0): Promise<TestConsole> {
   const directory = await mkdtemp(join(tmpdir(), 'console-'));
-  if (databaseUrl === undefined) await fillDirectory(directory);
   return startOn(`include: config/${file}.yaml\n${more}`, directory, originIn(more), port);
 }
 
@@ -44,7 +40,7 @@ const originIn = (lines: string) => /^ *origin: (\S+)$/m.exec(lines)?.[1];
 async function startOn(yaml: string, directory: string, page: string | undefined, port = 0): Promise<TestConsole> {
   const printed: string[] = [];
   const write = process.stdout.write;
-  // The greeting goes to whoever stands at the terminal, not into the log.
+  // The greeting is printed to the terminal, not to the log.
   process.stdout.write = ((text: string) => {
     printed.push(String(text));
     return true;

@@ -1,9 +1,9 @@
 /** Lists as CSV and for one account: tasks and ledger, a client's own and everybody's. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { taskDesk } from '../../../core/desk.ts';
+import { taskAdmin } from '../../../plugins/common/domain/admin/tasks.ts';
 import { caller } from './caller.ts';
-import { fakeConsole } from './fake-desks.ts';
+import { fakeConsole } from './fake-console.ts';
 import { fakeTasks } from './fakes/trade.ts';
 import { clientAccount } from './fakes/world.ts';
 
@@ -42,7 +42,7 @@ test('a prompt that a spreadsheet would run is quoted', async () => {
   const hall = fakeConsole();
   const desk = fakeTasks(hall.world, clientAccount);
   const evil = ['=HYPERLINK("http://evil.example")', '+1+2', '-2+3', '@SUM(A1)', '\t=1'];
-  hall.host.provide(taskDesk, {
+  hall.host.provide(taskAdmin, {
     ...desk,
     list: async (filter, page, host) => {
       const { rows, next } = await desk.list(filter, page, host);

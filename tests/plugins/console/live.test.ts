@@ -1,13 +1,13 @@
-/** The live socket: who may open it, and what it tells whom. On real sockets, with services in memory. */
+/** The live socket: access and messages by role. On real sockets, with services in memory. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
-import { parseUsd } from '../../../core/money.ts';
-import { pool } from '../../../core/vocabulary.ts';
+import { pool } from '../../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { Live, livePath } from '../../../plugins/console/live.ts';
-import { type FakeConsole, fakeConsole } from './fake-desks.ts';
+import { type FakeConsole, fakeConsole } from './fake-console.ts';
 import { addRequest, chance, clientAccount } from './fakes/world.ts';
 
 let server: Server;
@@ -63,14 +63,14 @@ const refusal = (headers: Record<string, string>) =>
     (error: Error) => error.message,
   );
 
-test('who is not signed in, and a page of another site, are refused', async () => {
+test('a socket without a sign-in or from another site is refused', async () => {
   assert.match(await refusal({ origin }), /401/);
   assert.match(await refusal({ origin: 'https://evil.example', cookie: 'fake=client' }), /403/);
   assert.match(await refusal({ cookie: 'fake=client' }), /403/);
   assert.match(await refusal({ origin: 'null', cookie: 'fake=client' }), /403/);
 });
 
-test('a client is told their own balance and tasks, once each until something changes', async () => {
+test('a client gets their own balance and tasks, once each until something changes', async () => {
   const page = await open({ origin, cookie: 'fake=client' });
   await tick();
   await tick();
@@ -91,7 +91,7 @@ test('a client is told their own balance and tasks, once each until something ch
   page.socket.close();
 });
 
-test('an operator is told of the whole gateway’s last minute; a token may look too', async () => {
+test('operators and tokens get the last minute of the whole gateway', async () => {
   const page = await open({ origin, cookie: 'fake=operator' });
   const script = await open({ authorization: 'Bearer fake-token' });
   addRequest(hall.world, hall.clock.now() - 10, chance(3));
@@ -109,13 +109,22 @@ test('an operator is told of the whole gateway’s last minute; a token may look
   script.socket.close();
 });
 
-test('who is blocked or signs out is put out at the next check', async () => {
+test('after blocking or signing out the socket is closed at the next check', async () => {
   const page = await open({ origin, cookie: 'fake=auditor' });
   const closed = new Promise<number>((resolve) => page.socket.once('close', resolve));
   await hall.people.setBlocked('person-auditor', true);
   await check();
   assert.equal(await closed, 4401);
   await hall.people.setBlocked('person-auditor', false);
+});
+
+test('a page that was open with more rights is closed at the next check once they are taken away', async () => {
+  const page = await open({ origin, cookie: 'fake=auditor' });
+  const closed = new Promise<number>((resolve) => page.socket.once('close', resolve));
+  await hall.people.setRole('person-auditor', 'client');
+  await check();
+  assert.equal(await closed, 4401);
+  await hall.people.setRole('person-auditor', 'auditor');
 });
 
 test('one person opens twenty pages, not more, and what is too long ends the socket', async () => {
@@ -128,7 +137,7 @@ test('one person opens twenty pages, not more, and what is too long ends the soc
   for (const { socket } of rest) socket.terminate();
 });
 
-test('who does not answer is dropped', async () => {
+test('a socket that answers no ping is closed', async () => {
   const page = await open({ origin, cookie: 'fake=client' });
   const closed = new Promise<void>((resolve) => page.socket.once('close', () => resolve()));
   page.socket.pong = () => undefined;

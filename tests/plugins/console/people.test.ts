@@ -5,7 +5,8 @@ import { after, before, test } from 'node:test';
 import { base32 } from '@better-auth/utils/base32';
 import { createOTP } from '@better-auth/utils/otp';
 import { sql } from 'drizzle-orm';
-import { accounts, database } from '../../../core/vocabulary.ts';
+import { accounts } from '../../../plugins/common/domain/accounts.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
 import { clientOf, firstToken, operator, signIn, startConsole, type TestConsole } from './house.ts';
 
 let house: TestConsole;
@@ -14,7 +15,7 @@ before(async () => {
 });
 after(() => house.stop());
 
-test('the first start prints a link that makes one operator, once, whoever comes first', async () => {
+test('the first start prints a link that makes one operator, once', async () => {
   const token = firstToken(house);
   assert.equal((await house.browser().ask('/info')).json.firstOperatorMissing, true);
   const wrong = await house.browser().ask('/first-operator', { body: { token: 'x'.repeat(43), ...operator } });
@@ -33,7 +34,7 @@ test('the first start prints a link that makes one operator, once, whoever comes
   assert.equal((await browser.ask('/me')).json.role, 'operator');
 });
 
-test('the command makes another link, by which somebody becomes an operator', async () => {
+test('the command makes another link for an operator', async () => {
   const command = house.gateway.commands.find(({ name }) => name === 'console operator-link')!;
   const { json, text } = await command.run({});
   const { path } = json as { path: string };
@@ -50,7 +51,7 @@ test('the command makes another link, by which somebody becomes an operator', as
   assert.equal((await browser.ask('/me')).json.role, 'operator');
 });
 
-test('whoever signs up is a client, whatever they say they are', async () => {
+test('a sign-up makes a client, whatever role it names', async () => {
   const browser = house.browser();
   const body = {
     email: 'eve@example.test',
@@ -97,7 +98,7 @@ test('a crash between account and person leaves nothing behind', async () => {
   assert.equal((await browser.ask('/me')).json.account.id, made.id);
 });
 
-test('somebody whose sign-up was cut before the password was kept signs up again; nobody else makes room', async () => {
+test('an interrupted sign-up can be repeated, and removes no other person', async () => {
   const store = house.gateway.find(database)!;
   const people = sql`${sql.identifier(store.schema)}.console_people`;
   const cut = (email: string, createdAt: Date) =>
@@ -114,7 +115,7 @@ test('somebody whose sign-up was cut before the password was kept signs up again
   assert.equal((await signUp('now@example.test')).status, 422);
 });
 
-test('an account that an operator named like a mail address is nobody’s by that', async () => {
+test('an account named like a mail address does not belong to that address', async () => {
   const owned = await house.gateway.find(accounts)!.create('owned@example.test', 'free');
   const browser = await clientOf(house, 'owned@example.test');
   assert.notEqual((await browser.ask('/me')).json.account.id, owned.id);
@@ -131,11 +132,12 @@ test('the session cookie is for the server alone, is new at each sign-in, and en
   assert.notEqual(again.cookieHeader(), planted);
   const old = again.cookieHeader();
   assert.equal((await again.ask('/auth/sign-out', { body: {} })).status, 200);
-  assert.equal(again.cookies.size, 0);
+  // What is left says that this account was here, and opens nothing.
+  assert.ok([...again.cookies.keys()].every((name) => name.includes('.device_')));
   assert.equal((await house.browser().ask('/me', { headers: { cookie: old } })).status, 401);
 });
 
-test('who changes a password, and who is given a new one, is signed out everywhere else', async () => {
+test('changing or resetting a password ends all other sessions', async () => {
   const email = 'change@example.test';
   const one = await clientOf(house, email);
   const other = house.browser();
@@ -162,7 +164,7 @@ test('who changes a password, and who is given a new one, is signed out everywhe
   assert.equal((await signIn(house.browser(), { email, password: 'a third password' })).status, 200);
 });
 
-test('sessions are listed and ended by what opens none', async () => {
+test('sessions are listed and ended by values that open none', async () => {
   const email = 'sessions@example.test';
   const one = await clientOf(house, email);
   const other = house.browser();
@@ -192,7 +194,7 @@ test('guessing one account’s password is slowed down, and a right one is forgo
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
 });
 
-test('a blocked person is out at once and stays out', async () => {
+test('blocking ends sessions at once and prevents new ones', async () => {
   const email = 'blocked@example.test';
   const browser = await clientOf(house, email);
   const boss = house.browser();
@@ -207,7 +209,7 @@ test('a blocked person is out at once and stays out', async () => {
   assert.equal((await boss.ask(`/admin/people/${own}`, { method: 'PATCH', body })).status, 409);
 });
 
-test('who reads the database finds neither sessions nor passwords nor tokens that open anything', async () => {
+test('the database has no usable session, password or token', async () => {
   const browser = await clientOf(house, 'reader@example.test');
   const boss = house.browser();
   await signIn(boss, await theOperator());
@@ -271,7 +273,7 @@ test('a second factor is asked for once it is set, and backup codes work once', 
   }
 });
 
-test('the audit log tells how operators came in, and what people changed about how they do', async () => {
+test('the audit log has operators’ sign-ins, and changes of sign-in methods', async () => {
   const boss = house.browser();
   await signIn(boss, await theOperator());
   const { rows } = (await boss.ask('/admin/audit?limit=500')).json as {

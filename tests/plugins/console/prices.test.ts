@@ -1,13 +1,13 @@
-/** Prices in time as the console tells them: which versions were, which holds, which will, and when that changes. */
+/** Versions of prices in the console: past, current and future ones, and the next change. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { one, parseUsd } from '../../../core/money.ts';
-import { type PriceBook, PriceVersion, versionAt } from '../../../core/prices.ts';
-import { nextChange, versionsOf } from '../../../plugins/console/api/price-sheet.ts';
-import { priceDesk } from '../../../plugins/console/desks.ts';
+import { cost, formatUsd, one, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { type PriceBook, PriceVersion, priceFor, versionAt } from '../../../plugins/common/domain/prices.ts';
+import { nextChange, sheetOf, versionsOf } from '../../../plugins/console/api/price-sheet.ts';
+import { priceQueries } from '../../../plugins/console/services.ts';
 import { caller } from './caller.ts';
-import { fakeConsole } from './fake-desks.ts';
+import { fakeConsole } from './fake-console.ts';
 
 function version(name: string, from?: number, until?: number): PriceVersion {
   const times = { ...(from === undefined ? {} : { from }), ...(until === undefined ? {} : { until }) };
@@ -32,6 +32,58 @@ test('a version was, holds or will hold; one that an offer covers for a while ho
   );
 });
 
+const sizes = (otherwise: string | undefined, ...amounts: string[]) => ({
+  entries: amounts.map((amount, index) => ({ words: [`size${index}`], amount: parseUsd(amount) })),
+  otherwise: otherwise === undefined ? undefined : parseUsd(otherwise),
+});
+
+test('images and seconds of video have the price that is charged where no size is asked for, its unit and its range', () => {
+  const ratio = parseRatio('1.2');
+  const linesOf = (options: Partial<ConstructorParameters<typeof PriceVersion>[0]>) =>
+    sheetOf([new PriceVersion({ name: 'list', base: {}, ...options })], 0, ratio)!.lines.map((line) => {
+      const range = line.range === null ? '' : ` (${line.range.least} to ${line.range.most})`;
+      return `${line.class}: ${line.yours} per ${line.per}${range}`;
+    });
+  const search = { base: { web_search: parseUsd('0.014') }, image: sizes('0.134', '0.24') };
+  assert.deepEqual(linesOf(search), ['image: 0.1608 per image (0.1608 to 0.288)', 'web_search: 0.0168 per call']);
+  const video = { base: { request: parseUsd('0.002') }, second: sizes('0.05', '0.05', '0.07') };
+  assert.deepEqual(linesOf(video), ['second: 0.06 per second (0.06 to 0.084)', 'request: 0.0024 per request']);
+  assert.deepEqual(linesOf({ base: { image: parseUsd('0.07') } }), ['image: 0.084 per image']);
+  assert.deepEqual(linesOf({ base: { input: parseUsd('2') } }), ['input: 2.40 per million']);
+});
+
+test('whatever a table of sizes holds, the price on the list is what one piece without a size is charged', () => {
+  const amount = fc.integer({ min: 0, max: 2_000_000_000 }).map((nano) => formatUsd(BigInt(nano)));
+  const tables = fc.record({
+    otherwise: fc.option(amount, { nil: undefined }),
+    amounts: fc.array(amount, { minLength: 1, maxLength: 8 }),
+  });
+  fc.assert(
+    fc.property(
+      tables,
+      fc.constantFrom('image', 'second'),
+      fc.constantFrom('1', '1.2', '0.35'),
+      (table, kind, text) => {
+        const ratio = parseRatio(text);
+        const book = [new PriceVersion({ name: 'list', base: {}, [kind]: sizes(table.otherwise, ...table.amounts) })];
+        const charge = (media: readonly string[]) => {
+          const usage = { [kind]: 1 };
+          return cost(usage, priceFor(book, 0, usage, { media })!.price, ratio);
+        };
+        const [line] = sheetOf(book, 0, ratio)!.lines;
+        assert.deepEqual([line!.class, line!.per, line!.yours], [kind, kind, formatUsd(charge([]))]);
+        const each = [charge([]), ...table.amounts.map((_, index) => charge([`size${index}`]))];
+        for (const amount of each) {
+          assert.ok(
+            amount >= parseUsd(line!.range?.least ?? line!.yours) &&
+              amount <= parseUsd(line!.range?.most ?? line!.yours),
+          );
+        }
+      },
+    ),
+  );
+});
+
 test('the next change is the moment at which another version comes into force, of either book', () => {
   const book = [version('list'), version('offer', 1_000, 2_000)];
   assert.equal(nextChange([book], 500), 1_000);
@@ -41,7 +93,7 @@ test('the next change is the moment at which another version comes into force, o
   assert.equal(nextChange([[version('over', 0, 10)]], 5), 10, 'from then on it is not sold');
 });
 
-test('whatever a book holds, one version at most is in force, and no change comes before the next that is told', () => {
+test('at most one version of any price book is in force, and none changes before the announced time', () => {
   const moment = fc.integer({ min: 0, max: 50 });
   const books = fc.uniqueArray(fc.record({ from: moment, lasts: fc.option(fc.integer({ min: 1, max: 20 })) }), {
     maxLength: 6,
@@ -65,7 +117,7 @@ test('whatever a book holds, one version at most is in force, and no change come
   );
 });
 
-test('operators and auditors are told every version with its lines, and the list says when it changes', async () => {
+test('operators and auditors get every version with its lines, and the time of the next change', async () => {
   const ask = caller(fakeConsole(), 'auditor');
   const row = (await ask('GET /admin/prices')).json.rows[0];
   assert.equal(row.prices.version, '2026-09');
@@ -87,12 +139,12 @@ test('operators and auditors are told every version with its lines, and the list
   assert.equal(json.cost.length, 1);
 });
 
-test("what accounts pay is told with the model's own ratio, in the list and of each version", async () => {
+test("the list and each version include the model's own ratio", async () => {
   const hall = fakeConsole();
-  const desk = hall.find(priceDesk)!;
+  const desk = hall.find(priceQueries)!;
   const [model] = desk.list();
   const dearer = { ...desk, list: () => [{ ...model!, multiplier: '1.7' }] };
-  const find = ((service) => (service === priceDesk ? dearer : hall.find(service))) as typeof hall.find;
+  const find = ((service) => (service === priceQueries ? dearer : hall.find(service))) as typeof hall.find;
   const ask = caller({ ...hall, find }, 'operator');
   const { prices } = (await ask('GET /admin/prices')).json.rows[0];
   assert.equal(prices.ratio, '1.7');
@@ -103,7 +155,7 @@ test("what accounts pay is told with the model's own ratio, in the list and of e
   assert.equal(json.cost[0].sheet.ratio, '1', 'the own cost is not multiplied');
 });
 
-test('a model that is not there is named, and a client is told no own cost', async () => {
+test('an unknown model is named, and a client sees no own cost', async () => {
   const hall = fakeConsole();
   const missing = await caller(hall, 'operator')('GET /admin/prices/versions?model=nothing');
   assert.deepEqual([missing.status, missing.json.error.field], [404, 'model']);

@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => house.stop());
 
-test('name and sign-up are taken up at once, and whoever is signed in stays it', async () => {
+test('name and sign-up policy change at once, and sessions continue', async () => {
   const boss = await operatorOf(house);
   assert.equal((await boss.ask('/info')).json.gateway, 'Before');
   const file = join(house.directory, 'gateway.yaml');

@@ -1,5 +1,5 @@
 /**
- * The console for whoever builds its pages: API and built files over the fakes, at `PORT` (8099).
+ * The console for work on its pages: API and built files over the fakes, at `PORT` (8099).
  * `--role client|auditor|operator` (operator) says who is signed in; `?as=client` in any address changes it for a browser.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import type { Role } from '../../../plugins/console/actor.ts';
 import { createApi } from '../../../plugins/console/api/index.ts';
-import { fakeConsole } from './fake-desks.ts';
+import { fakeConsole } from './fake-console.ts';
 import { addRequest, chance } from './fakes/world.ts';
 
 const { values } = parseArgs({ options: { role: { type: 'string', default: 'operator' }, live: { type: 'boolean' } } });

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { Answer } from '../../../core/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
 import { Files } from '../../../plugins/console/files.ts';
 import { isOrigin, originOf } from '../../../plugins/console/origin.ts';
 import { createSite, refuseLarge } from '../../../plugins/console/site.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
-import { fakeConsole } from './fake-desks.ts';
+import { fakeConsole } from './fake-console.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pages-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -25,14 +25,14 @@ writeFileSync(join(folder, 'dist/assets/app-1a2b.js.gz'), 'gzip');
 const nowhere = () => assert.fail('nothing is sent to an upstream');
 
 function siteOf(origin = '', pages = 'dist/') {
-  const hall = fakeConsole({ role: 'operator' });
+  const services = fakeConsole({ role: 'operator' });
   const files = new Files({
     folder: pathToFileURL(join(folder, pages)),
     mediaOrigins: ['https://files.example'],
-    clock: hall.clock,
-    random: hall.host.random,
+    clock: services.clock,
+    random: services.host.random,
   });
-  const site = createSite({ hall, signIn: async () => new Response('sign-in'), files, origin });
+  const site = createSite({ services, signIn: async () => new Response('sign-in'), files, origin });
   return (path: string, request: object = {}) =>
     site(
       fakeExchange({
@@ -96,7 +96,7 @@ test('assets are kept for good, and come compressed as the browser can read them
   assert.equal(await bodyOf(await site('/console/assets/app-1a2b.js', { method: 'HEAD' })), '');
 });
 
-test('no path leads out of the folder, or round the table of roles', async () => {
+test('no path leaves the folder or bypasses the table of roles', async () => {
   const site = siteOf();
   for (const path of [
     '/console/../secret.txt',
@@ -123,7 +123,7 @@ test('pages that are not built say how to build them', async () => {
   assert.match(await bodyOf(answer), /npm/);
 });
 
-test('every answer keeps others off it', async () => {
+test('every answer has the security headers', async () => {
   const site = siteOf('https://gateway.example');
   for (const path of [
     '/console/',
@@ -147,20 +147,20 @@ test('/console leads to /console/', async () => {
   assert.deepEqual([answer.status, answer.headers['location']], [308, '/console/']);
 });
 
-test('the API is asked with the client’s address, whatever the client says of it', async () => {
-  const hall = fakeConsole({ role: 'operator' });
+test('the API gets the connection’s address, whatever the client claims', async () => {
+  const services = fakeConsole({ role: 'operator' });
   const files = new Files({
     folder: pathToFileURL(folder),
     mediaOrigins: [],
-    clock: hall.clock,
-    random: hall.host.random,
+    clock: services.clock,
+    random: services.host.random,
   });
   let seen: Headers | undefined;
   const signIn = async (request: Request) => {
     seen = request.headers;
     return new Response();
   };
-  const site = createSite({ hall, signIn, files, origin: '' });
+  const site = createSite({ services, signIn, files, origin: '' });
   await site(
     fakeExchange({
       request: {
@@ -174,7 +174,7 @@ test('the API is asked with the client’s address, whatever the client says of 
   assert.equal(seen?.get('x-console-address'), '198.51.100.4');
 });
 
-test('large bodies are refused before they are read, and what does not say how large it is', () => {
+test('large bodies, and bodies without a length, are refused before they are read', () => {
   const ask = (path: string, headers: Record<string, string>) =>
     refuseLarge(fakeExchange({ request: { path, headers } }))?.status;
   assert.equal(ask('/console/api/keys', { 'content-length': '65536' }), undefined);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { Devices, SignInAttempts } from '../../../plugins/console/people/devices.ts';
 import { Throttle } from '../../../plugins/console/people/throttle.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
@@ -34,7 +35,7 @@ test('within a window no more than allowed pass, whenever they come', () => {
   );
 });
 
-test('who must wait is told how long, and after that it is enough', () => {
+test('a refusal says how long to wait, and that wait is enough', () => {
   const host = fakeHost();
   const throttle = new Throttle(host.clock);
   assert.equal(throttle.take('who', 1, 1_000), 0);
@@ -43,6 +44,37 @@ test('who must wait is told how long, and after that it is enough', () => {
   assert.equal(waitMs, 700);
   host.advance(waitMs);
   assert.equal(throttle.take('who', 1, 1_000), 0);
+});
+
+test('attempts from one address lock the account for that address alone; a known device never waits for others', () => {
+  const host = fakeHost();
+  const attempts = new SignInAttempts(new Throttle(host.clock), 10, 1_000);
+  const from = (address: string, isKnown = false) => attempts.take({ email: 'owner@example.test', address, isKnown });
+  for (let attempt = 0; attempt < 10; attempt++) assert.equal(from('192.0.2.1'), 0);
+  assert.ok(from('192.0.2.1') > 0);
+  assert.equal(from('192.0.2.2'), 0);
+  // Many addresses together come to the account's own bound.
+  let passed = 0;
+  for (let address = 0; address < 300; address++) passed += from(`198.51.100.${address}`) === 0 ? 1 : 0;
+  assert.ok(passed < 100, `${passed}`);
+  assert.ok(from('192.0.2.3') > 0);
+  assert.equal(from('192.0.2.1', true), 0);
+  for (let attempt = 0; attempt < 9; attempt++) assert.equal(from('192.0.2.4', true), 0);
+  assert.ok(from('192.0.2.5', true) > 0);
+  host.advance(1_000);
+  assert.equal(from('192.0.2.1'), 0);
+});
+
+test('the cookie of a device is good for its account and secret alone', () => {
+  const names = { prefix: 'gw', secure: true };
+  const devices = new Devices(names, 'secret');
+  const { name, value, options } = devices.cookieFor('Owner@example.test');
+  assert.ok(options.secure && options.httpOnly && name.startsWith('__Secure-gw.'));
+  assert.ok(devices.knows('owner@example.test', `a=b; ${name}=${value}`));
+  assert.ok(!devices.knows('other@example.test', `${name}=${value}`));
+  assert.ok(!devices.knows('owner@example.test', `${name}=${value.slice(1)}`));
+  assert.ok(!devices.knows('owner@example.test', null));
+  assert.ok(!new Devices(names, 'another').knows('owner@example.test', `${name}=${value}`));
 });
 
 test('a flood of names keeps no more than a bound of them', () => {

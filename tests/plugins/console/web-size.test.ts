@@ -43,7 +43,7 @@ test('the first load of the first page is at most 300 KB', { skip: !existsSync(m
   assert.ok(charts !== undefined && !files.has(charts.file), 'charts are fetched when they are shown');
 });
 
-test('the page has no inline script and no style but with the mark of a nonce', {
+test('the page has no inline script, and no style without a nonce', {
   skip: !existsSync(manifestFile) && 'not built',
 }, () => {
   const page = readFileSync(new URL('index.html', dist), 'utf8');

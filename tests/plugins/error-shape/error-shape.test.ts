@@ -1,9 +1,9 @@
 /** The gateway's own error shape: a code for every kind, a body as configured, headers as they were. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renderError } from '../../../core/answers.ts';
-import { type ErrorKind, errorStatus, GatewayError, UpstreamRefusal } from '../../../core/errors.ts';
-import { errorShape } from '../../../core/vocabulary.ts';
+import { type ErrorKind, errorStatus, GatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { renderError } from '../../../core/http/answers.ts';
+import { errorShape } from '../../../plugins/common/domain/error-shape.ts';
 import { codeOf } from '../../../plugins/error-shape/codes.ts';
 import plugin from '../../../plugins/error-shape/index.ts';
 import { fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
@@ -88,7 +88,7 @@ test('the body is as configured: more members, more text, nothing of a message t
   const exchange = fakeExchange({ id: 'request-7' });
   const expected = { err: 'E-FORBIDDEN', text: 'Not {CODE} "you" $& é [request-7]' };
   assert.deepEqual(bodyOf(part.renderError!(error, exchange)!), expected);
-  assert.deepEqual(host.need(errorShape).members(error, 'request-7'), expected);
+  assert.deepEqual(host.get(errorShape).members(error, 'request-7'), expected);
 });
 
 test('a placeholder that does not exist is a mistake in the configuration', async () => {

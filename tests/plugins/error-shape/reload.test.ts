@@ -1,15 +1,15 @@
 /** The error shape, changed while the gateway serves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../core/errors.ts';
-import { errorShape } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { errorShape } from '../../../plugins/common/domain/error-shape.ts';
 import plugin from '../../../plugins/error-shape/index.ts';
 import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
 
 test('errors are worded anew once the shape is taken up, and not by one that cannot be', async () => {
   const host = fakeHost();
   const part = await setUp(plugin, host);
-  const service = host.need(errorShape);
+  const service = host.get(errorShape);
   const error = new GatewayError('rate_limited', 'Slower.');
   const both = () => [JSON.parse(part.renderError!(error, undefined)!.body as string), service.members(error, '')];
   const before = { code: 'RATE_LIMITED', message: 'Slower.' };

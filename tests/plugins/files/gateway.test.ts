@@ -4,10 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { accounts, database, type Files, files, type KeptFile } from '../../../core/vocabulary.ts';
+import { accounts } from '../../../plugins/common/domain/accounts.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { type Files, files, type KeptFile } from '../../../plugins/common/domain/stored-files.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { startBucket, type TestBucket } from '../../helpers/s3.ts';
-import { mp4, never, owner, png } from './rooms.ts';
+import { mp4, never, owner, png } from './setup.ts';
 
 const yaml = (section = '{}') =>
   `gateway: files\nlisten: \${PORT}\nplugins: [storage, request-log, auth, files]\nfiles: ${section}\n`;
@@ -88,7 +90,7 @@ test('unknown, foreign, removed, expired and changed addresses are the same 404'
   const gone = await keeper.keep(png, 'image', owner('gone'), never);
   const goneAddress = keeper.address(gone.id);
   assert.equal((await get(goneAddress)).status, 200);
-  await keeper.removeOfTask('account-1', 'gone');
+  await keeper.removeFilesOfTask('account-1', 'gone');
   const never128 = `file_${'0'.repeat(32)}`;
   const addresses = [
     goneAddress,
@@ -153,7 +155,7 @@ test('a file whose bytes have vanished is the same 404, and is told to the opera
   const told = (await answer.json()) as { error: { code: string } };
   assert.deepEqual([answer.status, told.error.code], [404, 'file_not_found']);
   assert.ok(gateway.lines.some((line) => line.includes('missing in the store')));
-  await keeper.removeOfTask('account-1', 'vanished');
+  await keeper.removeFilesOfTask('account-1', 'vanished');
 });
 
 test('addresses and files survive a restart', async () => {

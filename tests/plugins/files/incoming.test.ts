@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { GatewayError } from '../../../core/errors.ts';
-import { Turns } from '../../../plugins/files/turns.ts';
-import { mp4, never, openRooms, owner, png, withVendor } from './rooms.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { Semaphore } from '../../../plugins/files/semaphore.ts';
+import { mp4, never, openRooms, owner, png, withVendor } from './setup.ts';
 
 const open = { fetch: { allow_private: true } };
 
@@ -158,12 +158,12 @@ test('a server that is silent is left after the time for all tries, and a work t
   ));
 
 test('not more than the allowed number is fetched at once, and who waits may leave', async () => {
-  const turns = new Turns(2);
-  const [one, two] = await Promise.all([turns.take(never), turns.take(never)]);
+  const turns = new Semaphore(2);
+  const [one, two] = await Promise.all([turns.acquire(never), turns.acquire(never)]);
   const controller = new AbortController();
-  const left = assert.rejects(turns.take(controller.signal), /gone/);
+  const left = assert.rejects(turns.acquire(controller.signal), /gone/);
   let entered = false;
-  const third = turns.take(never).then((turn) => {
+  const third = turns.acquire(never).then((turn) => {
     entered = true;
     return turn;
   });
@@ -173,6 +173,6 @@ test('not more than the allowed number is fetched at once, and who waits may lea
   one();
   (await third)();
   two();
-  const again = await Promise.all([turns.take(never), turns.take(never)]);
+  const again = await Promise.all([turns.acquire(never), turns.acquire(never)]);
   for (const turn of again) turn();
 });

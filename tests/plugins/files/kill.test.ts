@@ -9,14 +9,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import { systemClock } from '../../../core/clock.ts';
-import { database, files } from '../../../core/vocabulary.ts';
+import { systemClock } from '../../../core/gateway/system.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { files } from '../../../plugins/common/domain/stored-files.ts';
 import { openDisk } from '../../../plugins/files/disk.ts';
 import { FileRows } from '../../../plugins/files/rows.ts';
 import { dropSchema } from '../../end-to-end/house.ts';
 import { databaseUrl } from '../../helpers/database.ts';
 import { startGateway } from '../../helpers/gateway.ts';
-import { mp4 } from './rooms.ts';
+import { mp4 } from './setup.ts';
 
 /** The victim and its successor share the data directory and, on a server, the schema. */
 const schema = `killed_${randomBytes(6).toString('hex')}`;
@@ -31,7 +32,7 @@ after(() => dropSchema(schema));
 
 /** Ids that were told before the process was killed, while it went on keeping. */
 async function killAfter(count: number, file: string, directory: string): Promise<string[]> {
-  const script = new URL('./victim.ts', import.meta.url).pathname;
+  const script = new URL('./killed-process.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, [script, file, directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -50,7 +51,7 @@ const idsOnDisk = async (directory: string) => {
   return found.filter((entry) => entry.isFile()).map(({ name }) => name);
 };
 
-test('after kill -9 every file that was told is there whole, and no bytes lie there that no row knows of', async () => {
+test('after kill -9 every file that was told is there whole, and no bytes lie there that no row knows of', async (context) => {
   const directory = await mkdtemp(join(tmpdir(), 'killed-'));
   try {
     const file = join(directory, 'victim.yaml');
@@ -58,6 +59,7 @@ test('after kill -9 every file that was told is there whole, and no bytes lie th
     const told = await killAfter(20, file, directory);
     assert.ok(told.length >= 20);
     const gateway = await startGateway(yaml, { directory });
+    context.after(() => gateway.stop());
     try {
       const keeper = gateway.gateway.find(files)!;
       for (const id of told) assert.ok(mp4.equals((await keeper.read('account-1', id))!), id);

@@ -9,7 +9,7 @@ function loadsClient(s3: object): boolean {
     const { registerHooks } = await import('node:module');
     let found = false;
     registerHooks({ resolve(name, context, next) { found ||= name.startsWith('@aws-sdk/'); return next(name, context); } });
-    const { openStore } = await import('./plugins/files/store.ts');
+    const { openStore } = await import('./plugins/files/index.ts');
     const { configSchema } = await import('./plugins/files/config.ts');
     (await openStore('/nonexistent', configSchema.parse({ s3: ${JSON.stringify(s3)} }))).close();
     console.log(found);`;

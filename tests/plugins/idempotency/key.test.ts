@@ -1,7 +1,7 @@
 /** What makes two keyed requests the same. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ClientRequest } from '../../../core/contract.ts';
+import type { ClientRequest } from '../../../core/contract/message.ts';
 import { readKey } from '../../../plugins/idempotency/key.ts';
 
 function fingerprint(body: string, headers: Record<string, string> = {}, query = ''): string {

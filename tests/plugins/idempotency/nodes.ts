@@ -1,12 +1,12 @@
 /** Processes that share one database of keyed calls, each with a connection and a memory of its own. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { GatewayError } from '../../../core/errors.ts';
-import type { Database } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Database } from '../../../plugins/common/domain/database.ts';
 import { Calls } from '../../../plugins/idempotency/calls.ts';
 import type { KeyedCall } from '../../../plugins/idempotency/key.ts';
 import { CallRows } from '../../../plugins/idempotency/rows.ts';
-import { type Told, toldAnswer } from '../../../plugins/idempotency/told.ts';
+import { type StoredAnswer, storedAnswer } from '../../../plugins/idempotency/stored-answer.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 
 export interface Node {
@@ -50,7 +50,7 @@ export async function openShop(): Promise<Shop> {
         clock,
         log,
         mayBeCharged: async (id) => ends.get(id) ?? false,
-        safe: async () => {
+        durable: async () => {
           if (faults.diskFull) throw new Error('the journal cannot be written');
         },
       });
@@ -93,15 +93,15 @@ export function callOf(keyHash: string, fingerprint = 'one body', accountId = 'a
   return { accountId, keyHash, fingerprint, requestId: randomUUID() };
 }
 
-export function toldOf(text: string): Told {
-  return toldAnswer(200, { 'content-type': 'application/json' }, Buffer.from(text));
+export function toldOf(text: string): StoredAnswer {
+  return storedAnswer(200, { 'content-type': 'application/json' }, Buffer.from(text));
 }
 
 /** `run`, the answer's text, or the code of the refusal. */
 export async function enter(node: Node, call: KeyedCall): Promise<string> {
   try {
     const earlier = await node.calls.enter(call);
-    return earlier === undefined ? 'run' : Buffer.from(earlier.told.body).toString();
+    return earlier === undefined ? 'run' : Buffer.from(earlier.answer.body).toString();
   } catch (error) {
     if (error instanceof GatewayError) return error.code ?? error.kind;
     throw error;

@@ -1,9 +1,13 @@
 /** A process that lives, but was silent for longer than a lease: what its keyed calls came to decides whether others run them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Answer, Next, Part } from '../../../core/contract.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { type Attempt, attempts, call, caller, database, type Ledger, ledger } from '../../../core/vocabulary.ts';
+import type { Next, PluginInstance } from '../../../core/contract/contract.ts';
+import { type ErrorDetails, GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { type Attempt, attempts, call } from '../../../plugins/common/domain/calls.ts';
+import { database, markUndecided } from '../../../plugins/common/domain/database.ts';
+import { type Ledger, ledger } from '../../../plugins/common/domain/ledger.ts';
 import { setUpIdempotency } from '../../../plugins/idempotency/index.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer } from '../../helpers/fakes.ts';
 import { newKey, openShop, type Shop } from './nodes.ts';
@@ -16,8 +20,8 @@ before(async () => {
 });
 after(() => shop.close());
 
-/** A process whose ledger says the same of every request. */
-async function processOf(end: End): Promise<{ host: FakeHost; part: Part }> {
+/** A process with a ledger that gives the same answer for every request. */
+async function processOf(end: End): Promise<{ host: FakeHost; part: PluginInstance }> {
   const host = fakeHost();
   const { rows } = await shop.node();
   host.provide(database, shop.database);
@@ -40,15 +44,15 @@ function callUnder(key: string): FakeExchange {
 }
 
 /** `answered`, or how it was refused. */
-async function outcomeOf(part: Part, exchange: FakeExchange, next: Next): Promise<string> {
+async function outcomeOf(part: PluginInstance, exchange: FakeExchange, next: Next): Promise<string> {
   return (part.handle!(exchange, next) as Promise<Answer>).then(
     () => 'answered',
     (error: unknown) => (error instanceof GatewayError ? (error.code ?? error.kind) : String(error)),
   );
 }
 
-/** A call that breaks off at the vendor; its process has not told the database, and then says nothing for a while. */
-async function breakOff(part: Part, key: string): Promise<void> {
+/** A call that breaks off at the vendor; its process has not updated the database, and then is silent for a while. */
+async function breakOff(part: PluginInstance, key: string): Promise<void> {
   const exchange = callUnder(key);
   const outcome = await outcomeOf(part, exchange, () => {
     exchange.set(attempts, [{ number: 1, result: 'unknown' } as Attempt]);
@@ -75,9 +79,26 @@ test('double run on another node: what ran in vain is not run again while its pr
 });
 
 test('what came to nothing and never ran is run by another node, once its process is silent', async () => {
-  const [silent, other] = [await processOf('VOID'), await processOf('VOID')];
+  const [silent, other] = [await processOf('free'), await processOf('free')];
   const key = newKey();
   assert.equal(await outcomeOf(silent.part, callUnder(key), async () => okAnswer), 'answered');
   await shop.lapse();
   assert.equal(await outcomeOf(other.part, callUnder(key), async () => okAnswer), 'answered');
+});
+
+test('a failure after which nobody knows whether it was done keeps its key, and is told again; one that came to nothing does not', async () => {
+  const { part } = await processOf('in_vain');
+  const fails = async (key: string, details: ErrorDetails, next?: Next) => {
+    const exchange = callUnder(key);
+    const told = new GatewayError('overloaded', 'The database is away.', details);
+    const outcome = await outcomeOf(part, exchange, next ?? (() => Promise.reject(told)));
+    await exchange.end({ status: 503 });
+    return outcome;
+  };
+  const lost = markUndecided(new Error('the connection was lost at the commit'));
+  const [unknown, nothing] = [newKey(), newKey()];
+  assert.equal(await fails(unknown, { code: 'order_unknown', cause: lost }), 'order_unknown');
+  assert.equal(await fails(nothing, { code: 'away', retryAfterMs: 1_000 }), 'away');
+  assert.equal(await fails(unknown, {}, async () => okAnswer), 'order_unknown');
+  assert.equal(await fails(nothing, {}, async () => okAnswer), 'answered');
 });

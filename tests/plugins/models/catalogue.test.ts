@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { priceFor } from '../../../core/prices.ts';
-import { type Catalog, catalog } from '../../../core/vocabulary.ts';
+import { type Catalog, catalog } from '../../../plugins/common/domain/models.ts';
+import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import routePlugin from '../../../plugins/route/index.ts';
@@ -36,7 +36,7 @@ async function shipped(providerSections: Record<string, ProviderSection>): Promi
   const keyed = Object.entries(providerSections).map(([name, section]) => [name, { ...section, keys: 'test' }]);
   await setUp(providersPlugin, host, Object.fromEntries(keyed));
   await setUp(modelsPlugin, host, models);
-  return host.need(catalog);
+  return host.get(catalog);
 }
 
 test('the catalogue has the forty models of the interface, each of its kind', async () => {

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { cost, parseRatio } from '../../../core/money.ts';
-import { type PriceContext, priceFor } from '../../../core/prices.ts';
-import type { Usage } from '../../../core/usage.ts';
-import { catalog } from '../../../core/vocabulary.ts';
+import { catalog } from '../../../plugins/common/domain/models.ts';
+import { cost, parseRatio } from '../../../plugins/common/domain/money.ts';
+import { type PriceContext, priceFor } from '../../../plugins/common/domain/prices.ts';
+import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import { fakeHost, orderEndpoints, setUp } from '../../helpers/fakes.ts';
@@ -280,7 +280,7 @@ await setUp(modelsPlugin, host, read('models.yaml').models);
 
 for (const { what, model, usage, context, at = '2026-12-09T12:00:00Z', ratio = '1', sum } of vectors) {
   test(`${model}: ${what}`, () => {
-    const priced = priceFor(host.need(catalog).find(model)!.prices!, Date.parse(at), usage, context);
+    const priced = priceFor(host.get(catalog).find(model)!.prices!, Date.parse(at), usage, context);
     assert.equal(cost(usage, priced!.price, parseRatio(ratio)), oracle(sum, ratio));
   });
 }

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Answer, Endpoint, Exchange, Part } from '../../../core/contract.ts';
-import { toGatewayError } from '../../../core/errors.ts';
+import type { Endpoint, Exchange, PluginInstance } from '../../../core/contract/contract.ts';
+import { toGatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import { type FakeHost, fakeExchange, fakeHost, orderEndpoints, setUp } from '../../helpers/fakes.ts';
@@ -35,14 +36,14 @@ export const models = {
 export async function start(
   section: unknown = models,
   endpoints = orderEndpoints,
-): Promise<{ host: FakeHost; part: Part }> {
+): Promise<{ host: FakeHost; part: PluginInstance }> {
   const host = fakeHost({ endpoints: () => endpoints });
   await setUp(providersPlugin, host, vendors);
   return { host, part: await setUp(modelsPlugin, host, section) };
 }
 
 /** What the core does with an endpoint that answers by itself. */
-export async function ask(part: Part, path: string, headers: Record<string, string> = {}): Promise<Answer> {
+export async function ask(part: PluginInstance, path: string, headers: Record<string, string> = {}): Promise<Answer> {
   const url = new URL(path, 'http://gateway.example');
   const [endpoint, wildcard] = route(part, decodeURIComponent(url.pathname));
   const request = { method: 'GET', path: url.pathname, query: url.searchParams, headers, params: { '*': wildcard } };
@@ -54,7 +55,7 @@ export async function ask(part: Part, path: string, headers: Record<string, stri
   }
 }
 
-function route(part: Part, path: string): [Endpoint, string | undefined] {
+function route(part: PluginInstance, path: string): [Endpoint, string | undefined] {
   for (const endpoint of part.endpoints!) {
     if (endpoint.path === path) return [endpoint, undefined];
     const prefix = endpoint.path.slice(0, -1);
@@ -87,7 +88,7 @@ export async function collect<T>(pages: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** Serves the endpoints on a loopback port; resolves with the address and what stops it. */
-export async function serve(part: Part): Promise<{ origin: string; stop: () => void }> {
+export async function serve(part: PluginInstance): Promise<{ origin: string; stop: () => void }> {
   const server = createServer(async (incoming, outgoing) => {
     const answer = await ask(part, incoming.url!, incoming.headers as Record<string, string>);
     outgoing.writeHead(answer.status, answer.headers).end(answer.body);

@@ -4,15 +4,15 @@ import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { ApiError, GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
-import type { Part } from '../../../core/contract.ts';
-import { catalog } from '../../../core/vocabulary.ts';
+import type { PluginInstance } from '../../../core/contract/contract.ts';
+import { catalog } from '../../../plugins/common/domain/models.ts';
 import { orderEndpoints } from '../../helpers/fakes.ts';
 import { ask, collect, json, models, serve, start } from './helpers.ts';
 
 const large = 'acme/large:latest';
 const offered = [large, 'small', 'painter'];
 const anthropicVersion = { 'anthropic-version': '2023-06-01' };
-let part: Part;
+let part: PluginInstance;
 let origin: string;
 let stop: () => void;
 
@@ -39,7 +39,7 @@ test('models of a kind that no endpoint of the gateway takes are not on offer, a
   const film = { owned_by: 'acme', kind: 'video', targets: ['acme'], price: { second: 0.1 } };
   const { host, part } = await start(
     { ...models, film },
-    orderEndpoints.filter(({ takes }) => takes !== 'video'),
+    orderEndpoints.filter(({ modelKind: takes }) => takes !== 'video'),
   );
   const { data = [] } = json(await ask(part, '/v1/models'));
   assert.deepEqual(
@@ -48,8 +48,8 @@ test('models of a kind that no endpoint of the gateway takes are not on offer, a
   );
   assert.equal((await ask(part, '/v1/models/film')).status, 404);
   assert.deepEqual(
-    host.need(catalog).list(),
-    [large, 'small', 'unpriced', 'painter'].map((id) => host.need(catalog).find(id)),
+    host.get(catalog).list(),
+    [large, 'small', 'unpriced', 'painter'].map((id) => host.get(catalog).find(id)),
   );
   const told = part.notices!().map(({ text }) => text);
   assert.ok(told.includes('models that no endpoint of this gateway takes are not listed: film'), told.join('\n'));

@@ -1,23 +1,17 @@
 /** The models plugin: who may call what, prices, the catalogue service, what `check` is told. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part } from '../../../core/contract.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { priceFor } from '../../../core/prices.ts';
-import {
-  type Call,
-  type Caller,
-  call,
-  caller,
-  catalog,
-  model,
-  type PlanTerms,
-  plan,
-} from '../../../core/vocabulary.ts';
+import type { PluginInstance } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { type Caller, caller } from '../../../plugins/common/domain/accounts.ts';
+import { type Call, call } from '../../../plugins/common/domain/calls.ts';
+import { catalog, model } from '../../../plugins/common/domain/models.ts';
+import { type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
+import { priceFor } from '../../../plugins/common/domain/prices.ts';
 import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
 import { models, start } from './helpers.ts';
 
-async function send(part: Part, wanted: Partial<Call>, who?: Partial<Caller>, terms?: Partial<PlanTerms>) {
+async function send(part: PluginInstance, wanted: Partial<Call>, who?: Partial<Caller>, terms?: Partial<PlanTerms>) {
   const exchange = fakeExchange({ facts: [[call, { protocol: 'chat', ...wanted }]] });
   if (who !== undefined) exchange.set(caller, who as Caller);
   if (terms !== undefined) exchange.set(plan, terms as PlanTerms);
@@ -99,7 +93,7 @@ test('a key or a plan that does not allow the model is a 403 that names it', asy
 test('the catalogue has prices in whole nano-USD, exact, with a version that names their content', async () => {
   const section = (price: unknown) => ({ m: { owned_by: 'acme', targets: ['acme'], price } });
   const priced = async (price: unknown) => {
-    const { prices } = (await start(section(price))).host.need(catalog).find('m')!;
+    const { prices } = (await start(section(price))).host.get(catalog).find('m')!;
     return priceFor(prices!, 0, {})!;
   };
   const one = await priced({ input: 0.0028, output: '3.75', cache_read: 0.075 });
@@ -113,11 +107,11 @@ test('the catalogue has prices in whole nano-USD, exact, with a version that nam
 
 test('a price that would leave out what the model always uses is refused', async () => {
   const section = (price: unknown, kind = 'chat') => ({ m: { owned_by: 'acme', targets: ['acme'], price, kind } });
-  await refuses(section({ input: 1 }), /names output/);
-  await refuses(section({ output: 1 }), /names input/);
-  await refuses(section({}), /names input/);
-  await refuses(section({ input: 1 }, 'image'), /names image/);
-  await refuses(section({ image: 1 }, 'video'), /names second/);
+  await refuses(section({ input: 1 }), /must name output/);
+  await refuses(section({ output: 1 }), /must name input/);
+  await refuses(section({}), /must name input/);
+  await refuses(section({ input: 1 }, 'image'), /must name image/);
+  await refuses(section({ image: 1 }, 'video'), /must name second/);
   await refuses(section({ input: -1, output: 1 }), /below zero/);
   await refuses(section({ input: 1, output: 1, outptu: 1 }), /outptu/);
   await refuses(section('gratis'), /free/);
@@ -141,7 +135,6 @@ test('the operator is told what is not sold, not served or not checked', async (
     { level: 'warning', text: 'models without a price are not sold: unpriced' },
     { level: 'warning', text: 'models without any usable target are left out: orphan' },
     { level: 'info', text: 'models with an example price; check it before you sell them: painter' },
-    { level: 'info', text: 'targets name providers that are not configured or have no key: idle' },
   ]);
   assert.deepEqual((await start({ small: models.small })).part.notices!(), []);
 });
@@ -149,7 +142,7 @@ test('the operator is told what is not sold, not served or not checked', async (
 test('it runs on endpoints that state a call; its own need no body', async () => {
   const { part } = await start();
   const endpoint = { method: 'POST', path: '/x', operation: 'x' } as const;
-  assert.equal(part.applies!({ ...endpoint, states: [call] }), true);
+  assert.equal(part.applies!({ ...endpoint, setsOnOpen: [call] }), true);
   assert.equal(part.applies!(endpoint), false);
   for (const own of part.endpoints!) {
     assert.deepEqual([own.method, own.operation, own.body], ['GET', 'models', 'none']);

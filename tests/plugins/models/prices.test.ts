@@ -5,20 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parse } from 'yaml';
-import type { CommandResult, Part } from '../../../core/contract.ts';
-import { cost, formatUsd, money, parseRatio, parseUsd } from '../../../core/money.ts';
-import { priceFor } from '../../../core/prices.ts';
-import type { Usage } from '../../../core/usage.ts';
-import {
-  type Account,
-  accounts,
-  type Call,
-  call,
-  catalog,
-  multipliers,
-  type PlanOffer,
-  plans,
-} from '../../../core/vocabulary.ts';
+import type { CommandResult } from '../../../core/contract/commands.ts';
+import type { PluginInstance } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { loadYaml } from '../../../core/gateway/yaml.ts';
+import { type Account, accounts } from '../../../plugins/common/domain/accounts.ts';
+import { type Call, call } from '../../../plugins/common/domain/calls.ts';
+import { catalog } from '../../../plugins/common/domain/models.ts';
+import { cost, formatUsd, money, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { type PlanOffer, plans } from '../../../plugins/common/domain/plans.ts';
+import { multipliers } from '../../../plugins/common/domain/price-ratio.ts';
+import { priceFor } from '../../../plugins/common/domain/prices.ts';
+import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import { fakeExchange, fakeHost, okAnswer, orderEndpoints, setUp } from '../../helpers/fakes.ts';
@@ -37,7 +35,7 @@ async function start(models: Record<string, object>, offers: Partial<PlanOffer>[
     models: undefined,
     multiplier: undefined,
     price: money(0n),
-    lastsMs: undefined,
+    durationMs: undefined,
     renew: false,
     ...offer,
   }));
@@ -62,7 +60,7 @@ async function amount(
   at = Date.parse('2027-01-15T08:00Z'),
 ): Promise<string> {
   const { host } = await start({ m: { price } });
-  const priced = priceFor(host.need(catalog).find('m')!.prices!, at, usage, context);
+  const priced = priceFor(host.get(catalog).find('m')!.prices!, at, usage, context);
   return priced === undefined ? 'none' : formatUsd(cost(usage, priced.price));
 }
 
@@ -70,7 +68,11 @@ async function refuses(price: unknown, pattern: RegExp): Promise<void> {
   await assert.rejects(start({ m: { price } }), pattern);
 }
 
-async function run(part: Part, name: string, values: Record<string, string | boolean> = {}): Promise<CommandResult> {
+async function run(
+  part: PluginInstance,
+  name: string,
+  values: Record<string, string | boolean> = {},
+): Promise<CommandResult> {
   return part.commands!.find((command) => command.name === name)!.run(values);
 }
 
@@ -105,7 +107,7 @@ test('levels, services, hours and tables are read exactly', async () => {
   );
   const image = { image: { '1K': 0.02, 'high 4k': 0.3, default: 0.05 } };
   const { host } = await start({ m: { kind: 'image', price: image } });
-  const book = host.need(catalog).find('m')!.prices!;
+  const book = host.get(catalog).find('m')!.prices!;
   const drawn = (...media: string[]) => formatUsd(priceFor(book, 0, { image: 1 }, { media })!.price.image!);
   assert.deepEqual([drawn('1k'), drawn('4k', 'high'), drawn('2k')], ['0.02', '0.30', '0.05']);
 });
@@ -121,7 +123,7 @@ test('versions hold in their time, and outside of all of them the model is not s
     ['none', '5.00', '4.00', '4.00', '5.00'],
   );
   const { host } = await start({ m: { price } });
-  const [, promo] = host.need(catalog).find('m')!.prices!;
+  const [, promo] = host.get(catalog).find('m')!.prices!;
   assert.match(promo!.name, /^promo-[0-9a-f]{12}$/);
   const { part } = await start({ m: { price: [{ ...price[0], valid_from: '2028-01-01' }] } });
   const asked: Call = {
@@ -133,10 +135,9 @@ test('versions hold in their time, and outside of all of them the model is not s
     maxOutputTokens: 1,
     choices: 1,
   };
-  await assert.rejects(
-    part.handle!(fakeExchange({ facts: [[call, asked]] }), async () => okAnswer),
-    { code: 'model_not_priced' },
-  );
+  await assert.rejects(async () => part.handle!(fakeExchange({ facts: [[call, asked]] }), async () => okAnswer), {
+    code: 'model_not_priced',
+  });
 });
 
 test('prices that make no sense are refused where they are written', async () => {
@@ -158,7 +159,7 @@ test('prices that make no sense are refused where they are written', async () =>
   await refuses({ ...base, valid_from: 'soon' }, /must be a date/);
   await refuses({ ...base, valid_from: '2027-01-02', valid_until: '2027-01-01' }, /ends before it begins/);
   await refuses([base, base], /begins when another version does/);
-  await refuses([base, { input: 1, valid_from: '2027-01-01' }], /names output/);
+  await refuses([base, { input: 1, valid_from: '2027-01-01' }], /must name output/);
   await refuses(
     { ...base, above: { '200k': { input: 2 } }, service: { flex: { input: 1 } } },
     /flex has no prices above 200k/,
@@ -170,17 +171,31 @@ test('a service without a price is refused before anything is held, one with a p
   const asked = (tier: string): Call => ({
     ...{ protocol: 'chat', model: 'm', stream: false, billable: true, inputTokens: 1, maxOutputTokens: 1, choices: 1 },
     services: { tier },
+    serviceFields: { tier: 'service_tier' },
   });
-  const ask = (tier: string) => part.handle!(fakeExchange({ facts: [[call, asked(tier)]] }), async () => okAnswer);
+  const ask = async (tier: string) =>
+    part.handle!(fakeExchange({ facts: [[call, asked(tier)]] }), async () => okAnswer);
   assert.equal(await ask('flex'), okAnswer);
-  await assert.rejects(ask('priority'), { code: 'service_not_priced', status: 400 });
+  await assert.rejects(ask('priority'), {
+    ...{ code: 'service_not_priced', status: 400, field: 'service_tier' },
+    message:
+      'The field "service_tier" asks for the service tier `priority`, which has no price for the model `m`. ' +
+      'It is sold in `flex` and the standard tier.',
+  });
+  const plain = (await start({ m: { price: { input: 1, output: 1 } } })).part;
+  const region = { ...asked('x'), services: { region: 'us' }, serviceFields: { region: 'inference_geo' } };
+  await assert.rejects(
+    async () => plain.handle!(fakeExchange({ facts: [[call, region]] }), async () => okAnswer),
+    ({ field, message }: GatewayError) =>
+      field === 'inference_geo' && /`us`.*`m`\. It is sold in the standard tier alone\.$/.test(message),
+  );
   const counting = { ...asked('priority'), billable: false };
   assert.equal(await part.handle!(fakeExchange({ facts: [[call, counting]] }), async () => okAnswer), okAnswer);
   const free = (await start({ m: { price: 'free' } })).part;
   assert.equal(await free.handle!(fakeExchange({ facts: [[call, asked('fast')]] }), async () => okAnswer), okAnswer);
 });
 
-const faults = (part: Part) => part.problems!().map(({ path, message }) => `${path.join('.')}: ${message}`);
+const faults = (part: PluginInstance) => part.problems!().map(({ path, message }) => `${path.join('.')}: ${message}`);
 
 test('a sale below cost is a configuration error, unless said otherwise', async () => {
   const price = { input: 2, output: 4, web_search: 0.01 };
@@ -284,8 +299,8 @@ test('a plan that brings more than its price, and an account with a ratio, are t
     { price: parseUsd('19'), grant, multiplier: parseRatio('1.1') },
     { price: parseUsd('19'), grant, models: new Set(['wide']) },
     // Thirty days from the first of February on see two months begin.
-    { price: parseUsd('21'), grant, lastsMs: 30 * dayMs },
-    { price: parseUsd('30'), grant: { amount: parseUsd('1'), every: 'day' }, lastsMs: 40 * dayMs },
+    { price: parseUsd('21'), grant, durationMs: 30 * dayMs },
+    { price: parseUsd('30'), grant: { amount: parseUsd('1'), every: 'day' }, durationMs: 40 * dayMs },
     { grant },
     { price: parseUsd('5'), multiplier: parseRatio('1') },
   ];
@@ -450,6 +465,36 @@ test('an import keeps what earlier ones have written, also of models that the li
   const { small: _gone, ...others } = catalogue;
   await run((await start(others)).part, 'prices import', { file: list, to });
   assert.deepEqual(Object.keys(written()), ['filmer', 'ranges'], 'a model that is no more on offer leaves the file');
+});
+
+test('the words of a list stay in their place in the file that is written, and ask for nothing of the environment', async () => {
+  const { part } = await start(catalogue);
+  const to = join(directory, 'crafted.yaml');
+  for (const source of [
+    'a\nmodels: { free: { price: free } }',
+    "x'\n\nplugins: []\n#",
+    '${VENDOR_KEY}',
+    '$${VENDOR_KEY:-${VENDOR_KEY}}',
+    '*anchor &anchor !!tag',
+    '... \n--- \nplugins: []',
+    '\u2028plugins: []\u0000',
+    '#'.repeat(100_000),
+  ]) {
+    const list =
+      listFile(`{"small": {"mode": "chat", "source": ${JSON.stringify(source)}, "input_cost_per_token": 1e-07,
+      "output_cost_per_token": 2e-07}}`);
+    await run(part, 'prices import', { file: list, to, models: 'small', write: true });
+    const { values, problems } = loadYaml(to, { VENDOR_KEY: 'a-key-of-a-vendor' });
+    assert.deepEqual(problems, []);
+    assert.deepEqual(Object.keys(values), ['models']);
+    const models = values['models'] as Record<string, { price_source: string }>;
+    assert.deepEqual(Object.keys(models), ['small']);
+    const { price_source: written } = models['small']!;
+    assert.match(written, /^imported: /);
+    assert.doesNotMatch(written, /a-key-of-a-vendor|[\u0000\n\u2028]/);
+    assert.ok(written.length < 600);
+    rmSync(to);
+  }
 });
 
 test('prices import gives nothing away: zeros are no price, and what it cannot read is told by its name', async () => {

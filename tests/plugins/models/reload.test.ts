@@ -1,7 +1,8 @@
 /** A catalogue that changes while the gateway serves, by its own section and by the providers'. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Call, call, catalog, model, priceFloor } from '../../../core/vocabulary.ts';
+import { type Call, call } from '../../../plugins/common/domain/calls.ts';
+import { catalog, model, priceFloor } from '../../../plugins/common/domain/models.ts';
 import modelsPlugin from '../../../plugins/models/index.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import { fakeExchange, fakeHost, okAnswer, orderEndpoints, prepare, setUp } from '../../helpers/fakes.ts';
@@ -21,7 +22,7 @@ async function open() {
   const host = fakeHost({ endpoints: () => orderEndpoints });
   const providers = await setUp(providersPlugin, host, vendors);
   const part = await setUp(modelsPlugin, host, models);
-  return { host, providers, part, offered: host.need(catalog) };
+  return { host, providers, part, offered: host.get(catalog) };
 }
 
 test('models, prices and the list change together; the catalogue stays the same object', async () => {
@@ -34,14 +35,14 @@ test('models, prices and the list change together; the catalogue stays the same 
   });
   assert.equal(offered.find('fresh'), undefined);
   commit();
-  assert.equal(host.need(catalog), offered);
+  assert.equal(host.get(catalog), offered);
   assert.deepEqual(
     offered.list().map(({ id }) => id),
     ['small', 'fresh'],
   );
   assert.equal((await ask(part, '/v1/models/painter')).status, 404);
   assert.equal((await ask(part, '/v1/models/fresh')).status, 200);
-  assert.equal(host.need(priceFloor).losses({ numerator: 1n, denominator: 2n }).length, 1);
+  assert.equal(host.get(priceFloor).losses({ numerator: 1n, denominator: 2n }).length, 1);
   const charged = [];
   for (const handle of [old, part.handle!]) {
     const exchange = fakeExchange({ facts: [[call, chatCall]] });

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cost, parseRatio, type Ratio } from '../../../core/money.ts';
-import { model, multipliers, type PlanTerms, plan, plans, priceRatio } from '../../../core/vocabulary.ts';
+import { catalog, type Model, model } from '../../../plugins/common/domain/models.ts';
+import { cost, formatRatio, parseRatio, type Ratio } from '../../../plugins/common/domain/money.ts';
+import { type PlanTerms, plan, plans } from '../../../plugins/common/domain/plans.ts';
+import { multipliers, priceRatio } from '../../../plugins/common/domain/price-ratio.ts';
 import plugin from '../../../plugins/multiplier/index.ts';
-import { written } from '../../../plugins/multiplier/ratio.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 
 const terms = (name: string, multiplier?: string): PlanTerms => ({
@@ -38,7 +39,7 @@ async function ratioFor(section: object, offer: PlanTerms | undefined, id = 'm')
 
 const equal = (one: Ratio, other: string) => {
   const { numerator, denominator } = parseRatio(other);
-  assert.equal(one.numerator * denominator, numerator * one.denominator, `${written(one)} is not ${other}`);
+  assert.equal(one.numerator * denominator, numerator * one.denominator, `${formatRatio(one)} is not ${other}`);
 };
 
 test("the plan's ratio, or the default's 2 where the plan states none", async () => {
@@ -54,7 +55,7 @@ test("a model's ratio multiplies the plan's, exactly", async () => {
   equal(await ratioFor(section, terms('saver', '1.6'), 'half-price'), '0.8');
   equal(await ratioFor(section, terms('saver', '1.6'), 'other'), '1.6');
   const fine = await ratioFor({ models: { m: '0.333333' }, minimum: '0.1' }, terms('p', '1.000001'));
-  assert.equal(written(fine), '0.333333333333');
+  assert.equal(formatRatio(fine), '0.333333333333');
 });
 
 test('whoever would be sold to below the minimum is named, and the gateway does not start', async () => {
@@ -71,11 +72,31 @@ test('whoever would be sold to below the minimum is named, and the gateway does 
   assert.deepEqual(await faults({ models: { m: '0.625' } }, terms('saver', '1.6')), []);
 });
 
+test("a model's own ratio counts for the minimum, and stands in one place", async () => {
+  const host = hostWith(terms('saver', '1.6'));
+  const listed = ['cheap', 'dear', 'plain'].map((id) => ({ id }) as Model);
+  const ratios = [parseRatio('0.5'), parseRatio('1.25'), undefined];
+  const models = listed.map((entry, index) => ({ ...entry, ...(ratios[index] && { multiplier: ratios[index] }) }));
+  host.provide(catalog, { find: (id) => models.find((entry) => entry.id === id), list: () => models });
+  const part = await setUp(plugin, host, { models: { dear: '2', plain: '3' } });
+  assert.deepEqual(part.problems!(), [
+    {
+      path: ['models', 'dear'],
+      message: 'the model has a multiplier of its own, 1.25: write 2.5, their product, there and remove this one',
+    },
+    {
+      path: ['minimum'],
+      message:
+        'plan "saver" with the model "cheap" comes to 0.8, below the minimum of 1: raise it, or lower the minimum',
+    },
+  ]);
+});
+
 test('others are told how low the price of a model goes', async () => {
   const host = hostWith(terms('payg'), terms('saver', '1.6'));
   await setUp(plugin, host, { models: { m: '1.5' } });
-  equal(host.need(multipliers).lowest('m'), '2.4');
-  equal(host.need(multipliers).lowest('other'), '1.6');
+  equal(host.get(multipliers).lowest('m'), '2.4');
+  equal(host.get(multipliers).lowest('other'), '1.6');
 });
 
 test('plans without a multiplier and models that are not there are told of', async () => {
@@ -83,6 +104,7 @@ test('plans without a multiplier and models that are not there are told of', asy
   const texts = part.notices!().map(({ text }) => text);
   assert.deepEqual(texts, [
     'plans that state no multiplier are sold at 2: payg',
+    "multiplier.models is the former place of a model's ratio: write it as models.NAME.multiplier (gone)",
     'multiplier.models names what is no model here: gone',
   ]);
 });

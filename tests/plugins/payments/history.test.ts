@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { FakeStripe, SignedEvent } from '../../helpers/fake-stripe.ts';
+import { runsOf } from '../../helpers/histories.ts';
 import { openTill, type Till } from './till.ts';
 
 const dayMs = 24 * 3_600_000;
@@ -146,6 +147,6 @@ test('whatever is told, in whatever order, each account has in the end what it p
         await till.close();
       }
     }),
-    { numRuns: Number(process.env['HISTORY_RUNS'] ?? 12) },
+    { numRuns: runsOf(4, 12) },
   );
 });

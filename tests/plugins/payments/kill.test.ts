@@ -10,11 +10,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { boot, type Gateway } from '../../../core/boot.ts';
-import { payments } from '../../../core/desk.ts';
-import { createLog } from '../../../core/log.ts';
-import { parseUsd as usd } from '../../../core/money.ts';
-import { accounts, database, ledger } from '../../../core/vocabulary.ts';
+import { boot, type Gateway } from '../../../core/gateway/boot.ts';
+import { createLog } from '../../../core/gateway/log.ts';
+import { accounts } from '../../../plugins/common/domain/accounts.ts';
+import { payments } from '../../../plugins/common/domain/admin/ledger.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
 import { databaseUrl } from '../../helpers/database.ts';
 import { type SignedEvent, secretKey, startFakeStripe, webhookSecret } from '../../helpers/fake-stripe.ts';
 import { fillDirectory } from '../../helpers/template.ts';
@@ -28,7 +30,7 @@ async function freePort(): Promise<number> {
 }
 
 test('a gateway that is killed between event and credit credits once when it is back', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async (t) => {
   const stripe = await startFakeStripe(() => Date.now());
   t.after(() => stripe.close());
@@ -62,7 +64,7 @@ payments: { secret_key: ${secretKey}, webhook_secret: ${webhookSecret}, api_base
     }
   }
   async function serve(): Promise<ChildProcess> {
-    const child = spawn(process.execPath, ['core/main.ts', 'serve', file], {
+    const child = spawn(process.execPath, ['core/process/main.ts', 'serve', file], {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'ignore', 'inherit'],
     });

@@ -1,10 +1,10 @@
 /** Payments: credited once by the payment service's own word, whatever comes, is lost, is forged, or breaks in between. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { payments } from '../../../core/desk.ts';
-import type { GatewayError } from '../../../core/errors.ts';
-import { parseUsd as usd } from '../../../core/money.ts';
-import type { Posting } from '../../../core/vocabulary.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { payments } from '../../../plugins/common/domain/admin/ledger.ts';
+import type { Posting } from '../../../plugins/common/domain/ledger.ts';
+import { parseUsd as usd } from '../../../plugins/common/domain/money.ts';
 import plugin from '../../../plugins/payments/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { openTill, type Till } from './till.ts';

@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import type { Endpoint, Part } from '../../../core/contract.ts';
-import { type Payments, payments } from '../../../core/desk.ts';
-import type { GatewayError } from '../../../core/errors.ts';
-import { money, parseUsd } from '../../../core/money.ts';
-import { database, type Ledger, ledger, type Pool, pool } from '../../../core/vocabulary.ts';
+import type { Endpoint, PluginInstance } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
 import billing from '../../../plugins/billing/index.ts';
+import { type Payments, payments } from '../../../plugins/common/domain/admin/ledger.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { type Ledger, ledger, type Pool, pool } from '../../../plugins/common/domain/ledger.ts';
+import { money, parseUsd } from '../../../plugins/common/domain/money.ts';
 import paymentsPlugin from '../../../plugins/payments/index.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import {
@@ -30,7 +31,7 @@ export interface Till {
   readonly host: FakeHost;
   readonly database: TestDatabase;
   readonly stripe: FakeStripe;
-  readonly part: Part;
+  readonly part: PluginInstance;
   readonly desk: Payments;
   readonly pool: Pool;
   balance(accountId?: string): Promise<bigint>;
@@ -69,7 +70,7 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
   if (of !== undefined) host.advance(of.host.clock.now() - host.clock.now());
   host.provide(database, store);
   const accounting = await setUp(billing, host);
-  const [book, purse] = [host.need(ledger), host.need(pool)];
+  const [book, purse] = [host.get(ledger), host.get(pool)];
   host.provide(ledger, options.ledger?.(book) ?? book);
   host.provide(pool, options.pool?.(purse) ?? purse);
   const stripe = of?.stripe ?? (await startFakeStripe(() => host.clock.now()));
@@ -82,7 +83,7 @@ export async function openTill(of?: Till, options: TillOptions = {}): Promise<Ti
   });
   await part.start!();
   const [endpoint] = part.endpoints as [Endpoint];
-  const desk = host.need(payments);
+  const desk = host.get(payments);
   return {
     host,
     database: store,

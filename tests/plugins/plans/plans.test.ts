@@ -1,8 +1,12 @@
 /** Plans: the caller's terms, and what is wrong with a configuration. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { z } from '../../../core/schema.ts';
-import { caller, plan, plans, priceRatio, shop } from '../../../core/vocabulary.ts';
+import type { Service } from '../../../core/contract/contract.ts';
+import { z } from '../../../core/contract/schema.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { catalog } from '../../../plugins/common/domain/models.ts';
+import { plan, plans, rateLimits, shop } from '../../../plugins/common/domain/plans.ts';
 import plansPlugin from '../../../plugins/plans/index.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 
@@ -16,7 +20,7 @@ const section = {
       windows: { '5h': 5, week: 15 },
       limits: { rpm: 600, tpm: '2M', concurrency: 50 },
     },
-    saver: { price: 30, lasts: '30d', multiplier: 1.6, models: ['one', 'two'] },
+    saver: { price: 30, duration: '30d', multiplier: 1.6, models: ['one', 'two'] },
   },
 };
 
@@ -55,7 +59,7 @@ test('at the end of a plan the default plan holds, without anybody ending it', a
 test('limits, models and multiplier become terms', async () => {
   const host = fakeHost();
   await setUp(plansPlugin, host, section);
-  const service = host.need(plans);
+  const service = host.get(plans);
   assert.deepEqual(service.terms('free').limits, { rpm: 20, tpm: 40_000, concurrency: 2 });
   assert.equal(service.terms('free').models, undefined);
   assert.equal(service.terms('free').multiplier, undefined);
@@ -70,45 +74,42 @@ test('limits, models and multiplier become terms', async () => {
 test('what a plan is sold for and brings is read exactly and kept with the plan', async () => {
   const host = fakeHost();
   await setUp(plansPlugin, host, section);
-  const pro = host.need(plans).offer('pro')!;
+  const pro = host.get(plans).offer('pro')!;
   assert.equal(pro.price, 20_000_000_000n);
   assert.deepEqual(pro.grant, { amount: 25_000_000_000n, every: 'month' });
   assert.deepEqual(pro.windows, { '5h': 5_000_000_000n, week: 15_000_000_000n });
-  assert.equal(host.need(plans).offer('saver')!.lastsMs, 30 * 86_400_000);
-  assert.deepEqual([pro.renew, host.need(plans).offer('gone')], [false, undefined]);
+  assert.equal(host.get(plans).offer('saver')!.durationMs, 30 * 86_400_000);
+  assert.deepEqual([pro.renew, host.get(plans).offer('gone')], [false, undefined]);
 });
 
-test('plans with a price that nobody sells are told to whoever checks the file', async () => {
-  const part = await setUp(plansPlugin, fakeHost({ mode: 'check' }), section);
-  assert.deepEqual(part.notices!(), [
-    { level: 'warning', text: 'plan "pro" has a price, but nobody can buy it: add "shop" to the list' },
-    { level: 'warning', text: 'plan "saver" has a price, but nobody can buy it: add "shop" to the list' },
-  ]);
+/** A host of a gateway whose plugins see to all that plans say, but for the service `without`. */
+function servingHost(without?: Service<unknown>) {
   const host = fakeHost({ mode: 'check' });
-  host.provide(shop, {} as never);
-  assert.deepEqual((await setUp(plansPlugin, host, section)).notices!(), []);
+  for (const service of [shop, rateLimits, ledger, catalog] as Service<unknown>[])
+    if (service !== without) host.provide(service, {});
+  return host;
+}
+
+test('what plans say although no plugin sees to it is one warning for all of those plans', async () => {
+  const said = async (without?: Service<unknown>) =>
+    (await setUp(plansPlugin, servingHost(without), section)).notices!();
+  assert.deepEqual(await said(), []);
+  const expected: [Service<unknown>, string][] = [
+    [shop, 'plans "pro" and "saver" have a price, but nobody can buy them: add "shop" to the list'],
+    [
+      rateLimits,
+      'plans "free" and "pro" have limits (rpm, tpm, concurrency), but they are not enforced: add "rate-limit" to the list',
+    ],
+    [ledger, 'plan "pro" has a grant, but no account gets it: add "billing" to the list'],
+    [catalog, 'plan "saver" names models, but all models may be called: add "models" to the list'],
+  ];
+  for (const [service, text] of expected) assert.deepEqual(await said(service), [{ level: 'warning', text }]);
 });
 
 test('a default plan with a price is told: every account is on it, and nobody pays', async () => {
-  const host = fakeHost({ mode: 'check' });
-  host.provide(shop, {} as never);
-  assert.deepEqual((await setUp(plansPlugin, host, { ...section, default: 'pro' })).notices!(), [
+  assert.deepEqual((await setUp(plansPlugin, servingHost(), { ...section, default: 'pro' })).notices!(), [
     { level: 'warning', text: 'plan "pro" has a price, but as the default plan every account is on it unpaid' },
   ]);
-});
-
-test("a plan's multiplier is the price ratio unless somebody has stated one", async () => {
-  const part = await setUp(plansPlugin, fakeHost(), section);
-  const send = async (name: string, stated?: { numerator: bigint; denominator: bigint }) => {
-    const exchange = fakeExchange({
-      facts: [[caller, from(name)], ...(stated ? [[priceRatio, stated] as [never, unknown]] : [])],
-    });
-    await part.handle!(exchange, async () => okAnswer);
-    return exchange.find(priceRatio);
-  };
-  assert.deepEqual(await send('saver'), { numerator: 16n, denominator: 10n });
-  assert.equal(await send('free'), undefined);
-  assert.deepEqual(await send('saver', { numerator: 3n, denominator: 1n }), { numerator: 3n, denominator: 1n });
 });
 
 test('a request without a caller has no plan', async () => {
@@ -129,7 +130,7 @@ test('a configuration that cannot be right is refused where it is wrong', async 
     [{ default: 'free', offers: { free: { windows: { fortnight: 5 } } } }, /windows/],
     [{ default: 'free', offers: { free: { windows: { week: 5 } } } }, /this plan has none: add/],
     [{ default: 'free', offers: { free: { multiplier: 0 } } }, /ratio/],
-    [{ default: 'free', offers: { free: { price: 1, lasts: '0s' } } }, /longer than nothing/],
+    [{ default: 'free', offers: { free: { price: 1, duration: '0s' } } }, /longer than nothing/],
     [{ default: 'free', offers: { free: { price: 1, renew: true } } }, /this one has none: add/],
     [
       { default: 'free', offers: { free: { renew: true, grant: { amount: 1, every: 'day' } } } },

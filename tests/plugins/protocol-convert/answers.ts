@@ -1,5 +1,5 @@
 /** Answers in the four protocols: an upstream's as body or stream, and what a client's says, read the same from both forms. */
-import type { Answer } from '../../../core/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
 import { streamAnswer, wholeAnswer } from './harness.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are read here as their clients read them, member by member.

@@ -1,15 +1,19 @@
 /** What a request tells of its conversation: the name that its client gave it, and how it began. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Call } from '../../../core/vocabulary.ts';
-import { leavesTraces, openingOf, ToldConversation } from '../../../plugins/protocol-convert/conversation.ts';
-import { type Opened, opened } from '../../../plugins/protocol-convert/protocol.ts';
+import type { Call } from '../../../plugins/common/domain/calls.ts';
+import { type Opened, opened } from '../../../plugins/protocol-convert/relay/protocol.ts';
+import {
+  openingOf,
+  RequestConversation,
+  requestHasSideEffects,
+} from '../../../plugins/protocol-convert/request/conversation.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
 
 function told(protocol: string, json: Opened['json']) {
   const request = { json, call: { protocol } as Call } as Opened;
   const exchange = fakeExchange({ facts: [[opened, request]] });
-  return { exchange, conversation: new ToldConversation(exchange, request) };
+  return { exchange, conversation: new RequestConversation(exchange, request) };
 }
 const nameIn = (protocol: string, json: Opened['json']) => told(protocol, json).conversation.name;
 
@@ -80,7 +84,7 @@ test('once the answer has begun nothing is told any more, and nothing of the pro
 
 test('what an upstream keeps, goes on with or acts on leaves traces; an answer alone leaves none', () => {
   const leaves = (protocol: string, json: Opened['json'], toolCalls?: number) =>
-    leavesTraces(json, { protocol, ...(toolCalls === undefined ? {} : { toolCalls }) } as Call);
+    requestHasSideEffects(json, { protocol, ...(toolCalls === undefined ? {} : { toolCalls }) } as Call);
   for (const protocol of ['chat', 'messages', 'gemini']) assert.equal(leaves(protocol, {}), false, protocol);
   assert.equal(leaves('chat', { store: false, tools: [{ type: 'function' }] }, 0), false);
   assert.equal(leaves('chat', { store: true }), true);
@@ -97,6 +101,6 @@ test('what an upstream keeps, goes on with or acts on leaves traces; an answer a
 });
 
 test('traces are asked of the request as it is opened', () => {
-  assert.equal(told('chat', { store: true }).conversation.leavesTraces(), true);
-  assert.equal(told('messages', {}).conversation.leavesTraces(), false);
+  assert.equal(told('chat', { store: true }).conversation.hasSideEffects(), true);
+  assert.equal(told('messages', {}).conversation.hasSideEffects(), false);
 });

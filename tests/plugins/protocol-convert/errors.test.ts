@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ErrorKind, errorStatus, GatewayError } from '../../../core/errors.ts';
+import { type ErrorKind, errorStatus, GatewayError } from '../../../core/contract/errors.ts';
 import { fakeExchange } from '../../helpers/fakes.ts';
 import { endpointFor } from './harness.ts';
 

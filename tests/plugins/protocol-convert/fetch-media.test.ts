@@ -3,10 +3,14 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP, type LookupFunction } from 'node:net';
 import { test } from 'node:test';
-import { GatewayError } from '../../../core/errors.ts';
-import { isPublicAddress } from '../../../core/public-address.ts';
-import type { MediaPart, Part, Prompt } from '../../../plugins/protocol-convert/canon.ts';
-import { defaultFetchOptions, type FetchOptions, fetchMedia } from '../../../plugins/protocol-convert/fetch-media.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { isPublicAddress } from '../../../plugins/common/kit/public-address.ts';
+import type { MediaPart, Part, Prompt } from '../../../plugins/protocol-convert/canonical/prompt.ts';
+import {
+  defaultFetchOptions,
+  type FetchOptions,
+  fetchMedia,
+} from '../../../plugins/protocol-convert/translate/fetch-media.ts';
 
 const png = Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR and more', 'latin1');
 const open: FetchOptions = { ...defaultFetchOptions, allowPrivate: true, timeoutMs: 5_000 };

@@ -125,43 +125,134 @@ test('the specification’s flat request is sent in the official shape, and what
   assert.deepEqual(body(sent.body), official);
 });
 
-test('a snake_case request is answered in the specification’s shape, with the same usage', async () => {
+test('the specification’s request is answered in its shape, with the same usage', async () => {
   const relayed = await relay({ path: whole, body: flat }, wholeAnswer(JSON.stringify(answer)));
   assert.deepEqual(body(await readBody(relayed.answer.body)), spec);
   assert.deepEqual(relayed.report!.usage, { cache_read: 4, input: 9, output: 7 });
 });
 
-test('an official request is sent and answered byte for byte, but for the gateway’s own members', async () => {
+test('an official request is sent and answered byte for byte, but for the model that it may name', async () => {
   const recorded = recording('gemini', 'google-gemini-2.5-flash-thinking-220f');
-  const request = ' {"contents" : [], "stream":false,"generationConfig":{"topK":1.0} , "model":"gem"}';
+  const request = ' {"contents" : [], "generationConfig":{"topK":1.0} , "model":"gem"}';
   const relayed = await relay({ path: whole, body: request }, wholeAnswer(recorded.response));
   assert.equal(
     Buffer.from(relayed.sent.body as Uint8Array).toString(),
-    ' {"contents" : [],"generationConfig":{"topK":1.0}}',
+    ' {"contents" : [], "generationConfig":{"topK":1.0}}',
   );
   assert.deepEqual(await readBody(relayed.answer.body), recorded.response);
 });
 
-test('a flat request that shows no case is answered officially', async () => {
-  const request = { contents: [], stream: false, temperature: 1, generationConfig: { topK: 2 } };
-  const relayed = await relay({ path: whole, body: request }, wholeAnswer(JSON.stringify(answer)));
-  assert.deepEqual(body(relayed.sent.body), { contents: [], generationConfig: { topK: 2, temperature: 1 } });
-  assert.deepEqual(body(await readBody(relayed.answer.body)), answer);
+/** Official requests in which single members are in snake_case, as the vendor's own examples and LiteLLM write them. */
+const mixed: readonly object[] = [
+  { contents: [], generation_config: { topK: 1, max_output_tokens: 5 } },
+  { contents: [], generationConfig: { topK: 1 }, tools: [{ function_declarations: [{ name: 'f' }] }] },
+  { contents: [], system_instruction: { parts: [{ text: 's' }] }, tool_config: { function_calling_config: {} } },
+  { contents: [{ parts: [{ inline_data: { mime_type: 'image/png', data: '' } }] }] },
+  { contents: [{ parts: [{ function_call: { name: 'f', args: { top_k: 1 } }, thought_signature: 'c2ln' }] }] },
+  { contents: [], cached_content: 'c', safety_settings: [], service_tier: 'flex', labels: { a_b: 'c' } },
+  { contents: [], generationConfig: { temperature: 1 }, temperature: 1, top_p: 0.5 },
+  { contents: [], generation_config: {}, temperature: 1 },
+  { contents: [], stream: null, temperature: null },
+  { contents: [] },
+];
+
+test('the case of members says nothing: an official request is relayed and answered byte for byte', async () => {
+  for (const request of mixed) {
+    const text = JSON.stringify(request, undefined, 1).replace(/\s*"stream": null,/, '');
+    const relayed = await relay({ path: whole, body: text }, wholeAnswer(JSON.stringify(answer)));
+    assert.equal(Buffer.from(relayed.sent.body as Uint8Array).toString(), text);
+    assert.equal((await readBody(relayed.answer.body)).toString(), JSON.stringify(answer), text);
+    const upstream = frames([answer]);
+    const streamed = await relay({ path: `${stream}?alt=sse`, body: text }, streamAnswer([upstream]));
+    assert.equal(Buffer.from(streamed.sent.body as Uint8Array).toString(), text);
+    assert.equal((await readBody(streamed.answer.body)).toString(), upstream, text);
+  }
 });
 
-test('one snake_case name is enough, wherever a member of the protocol stands; in users’ data it is none', async () => {
+test('a top-level stream, or settings outside of generationConfig, are the specification’s, in any case', async () => {
   const isSpec = async (request: object) => {
     const relayed = await relay({ path: whole, body: request }, wholeAnswer(JSON.stringify(answer)));
-    return 'model_version' in body(await readBody(relayed.answer.body));
+    const read = body(await readBody(relayed.answer.body));
+    assert.deepEqual(body(relayed.sent.body), { contents: [], ...expected(request) });
+    return read.model_version === 'gem-001' && read.created === 1_800_000_000 && !('modelVersion' in read);
   };
-  assert.equal(await isSpec({ contents: [], generation_config: { topK: 1 } }), true);
-  assert.equal(await isSpec({ contents: [], tools: [{ function_declarations: [] }], systemInstruction: {} }), true);
-  assert.equal(await isSpec({ contents: [{ parts: [{ inline_data: { data: '' } }] }] }), true);
-  assert.equal(await isSpec({ contents: [{ parts: [{ functionCall: { name: 'f', args: { top_k: 1 } } }] }] }), false);
-  assert.equal(
-    await isSpec({ contents: [], tools: [{ functionDeclarations: [{ parameters: { inline_data: 1 } }] }] }),
-    false,
-  );
+  const settings = { topP: 1, topK: 2, candidateCount: 1, maxOutputTokens: 3, stopSequences: [], temperature: 0 };
+  const expected = (request: object) => {
+    const {
+      stream: _stream,
+      contents: _contents,
+      generationConfig,
+      ...flatSettings
+    } = request as Record<string, object>;
+    const inner = Object.fromEntries(
+      Object.entries(flatSettings).map(([name, value]) => [name.replace(/_(.)/g, (_, c) => c.toUpperCase()), value]),
+    );
+    const config = { ...generationConfig, ...inner };
+    return Object.keys(config).length === 0 ? {} : { generationConfig: config };
+  };
+  assert.equal(await isSpec({ contents: [], stream: false }), true);
+  assert.equal(await isSpec({ contents: [], stream: false, generationConfig: { topK: 1 } }), true);
+  for (const [name, value] of Object.entries(settings)) {
+    assert.equal(await isSpec({ contents: [], [name]: value }), true, name);
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    assert.equal(await isSpec({ contents: [], [snake]: value }), true, snake);
+  }
+  assert.equal(await isSpec({ contents: [], response_modalities: ['TEXT'] }), true);
+});
+
+/** What LiteLLM sends for a `gemini/…` model with tools. */
+const liteLlm = {
+  contents: [{ role: 'user', parts: [{ text: 'Weather?' }] }],
+  system_instruction: { parts: [{ text: 'Use tools.' }] },
+  tools: [{ function_declarations: [{ name: 'look', parameters: { type: 'object', properties: {} } }] }],
+  toolConfig: { functionCallingConfig: { mode: 'ANY' } },
+  generationConfig: { temperature: 0, max_output_tokens: 9 },
+};
+
+const lookCalls: Readonly<Record<string, object>> = {
+  gemini: {
+    candidates: [{ content: { parts: [{ functionCall: { name: 'look', args: {} } }] }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+  },
+  chat: {
+    choices: [
+      {
+        message: { role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'look', arguments: '{}' } }] },
+        finish_reason: 'tool_calls',
+      },
+    ],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  },
+  messages: {
+    content: [{ type: 'tool_use', id: 'c', name: 'look', input: {} }],
+    stop_reason: 'tool_use',
+    usage: { input_tokens: 3, output_tokens: 2 },
+  },
+  responses: {
+    status: 'completed',
+    output: [{ type: 'function_call', call_id: 'c', name: 'look', arguments: '{}', status: 'completed' }],
+    usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+  },
+};
+
+test('a client that mixes cases reads its call and its usage from every family', async () => {
+  for (const [protocol, upstream] of Object.entries(lookCalls)) {
+    const asked = { path: whole, body: liteLlm, target: { protocol } };
+    const told = body(await readBody((await relay(asked, wholeAnswer(JSON.stringify(upstream)))).answer.body));
+    assert.equal(told.candidates[0].content.parts[0].functionCall.name, 'look', protocol);
+    const { promptTokenCount, candidatesTokenCount } = told.usageMetadata;
+    assert.deepEqual([promptTokenCount, candidatesTokenCount], [3, 2], protocol);
+  }
+});
+
+test('members that the provider does not take are taken out of an official request in either case', async () => {
+  const target = { upstream: { dropFields: { gemini: ['serviceTier', 'labels'] } } };
+  for (const name of ['serviceTier', 'service_tier']) {
+    const asked = { path: whole, body: { contents: [], [name]: 'flex', labels: {} }, target };
+    const { sent, answer: told } = await relay(asked, wholeAnswer(JSON.stringify(answer)));
+    assert.deepEqual(body(sent.body), { contents: [] });
+    assert.deepEqual(new Set(told.headers['x-gateway-dropped']?.split(', ')), new Set([name, 'labels']));
+  }
 });
 
 test('a blocked prompt and a candidate without content have what the specification requires', async () => {
@@ -242,12 +333,41 @@ test('a stream of lines that breaks ends with an error object on a line', async 
 });
 
 test('the model of a count is replaced inside its nested request', async () => {
-  const request = '{"generateContentRequest":{ "model":"models/gem", "contents":[]}}';
-  const { sent, report } = await relay(
-    { path: '/v1beta/models/gem:countTokens', body: request, target: { model: 'real' } },
-    wholeAnswer('{"totalTokens":4}'),
-  );
-  assert.match(sent.url, /\/models\/real:countTokens$/);
-  assert.equal(Buffer.from(sent.body as Uint8Array).toString(), request.replace('models/gem', 'models/real'));
-  assert.deepEqual(report!.usage, {});
+  for (const name of ['generateContentRequest', 'generate_content_request']) {
+    const request = `{"${name}":{ "model":"models/gem", "contents":[]}}`;
+    const { sent, report } = await relay(
+      { path: '/v1beta/models/gem:countTokens', body: request, target: { model: 'real' } },
+      wholeAnswer('{"totalTokens":4}'),
+    );
+    assert.match(sent.url, /\/models\/real:countTokens$/);
+    assert.equal(Buffer.from(sent.body as Uint8Array).toString(), request.replace('models/gem', 'models/real'));
+    assert.deepEqual(report!.usage, {});
+  }
+});
+
+/** The second turn of LiteLLM 1.106: it marks a call without a signature by a value in base64. */
+const signed = (thoughtSignature: string) => ({
+  ...liteLlm,
+  contents: [
+    ...liteLlm.contents,
+    {
+      role: 'model',
+      parts: [{ function_call: { name: 'look', args: { at: 'sky' }, id: 'call_1' }, thoughtSignature }],
+    },
+    { role: 'user', parts: [{ function_response: { name: 'look', response: { content: 'sunny' }, id: 'call_1' } }] },
+  ],
+  toolConfig: undefined,
+});
+
+test('a call that is marked as unsigned loses nothing, in either coding; one that another maker signed is named', async () => {
+  const values = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'];
+  for (const [protocol, upstream] of Object.entries(lookCalls).filter(([name]) => name !== 'gemini'))
+    for (const value of [...values, ...values.map((text) => Buffer.from(text).toString('base64')), 'b3RoZXI=']) {
+      const asked = { path: whole, body: signed(value), target: { protocol } };
+      const { answer: given, sent } = await relay(asked, wholeAnswer(JSON.stringify(upstream)));
+      const text = Buffer.from(sent.body as Uint8Array).toString();
+      assert.ok(text.includes('sky') && text.includes('sunny') && !text.includes(value), text);
+      const named = value === 'b3RoZXI=' ? 'contents[].parts[].thought' : undefined;
+      assert.equal(given.headers['x-gateway-dropped'], named, `${protocol} ${value}`);
+    }
 });

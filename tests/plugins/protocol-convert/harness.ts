@@ -1,7 +1,11 @@
 /** The plugin alone: opens a request on a fake exchange, answers for the upstream, reads the answer. */
-import type { Answer, Endpoint, UpstreamRequest } from '../../../core/contract.ts';
-import { upstreamRequest } from '../../../core/contract.ts';
-import { call, meter, type Target, target, type UsageReport, usageReport } from '../../../core/vocabulary.ts';
+
+import type { Endpoint, UpstreamRequest } from '../../../core/contract/contract.ts';
+import { upstreamRequest } from '../../../core/contract/contract.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { call, spendGuard, type UsageReport, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { type Model, model as sold } from '../../../plugins/common/domain/models.ts';
+import { type Target, target } from '../../../plugins/common/domain/upstreams.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { type FakeExchange, fakeExchange, fakeHost, setUp } from '../../helpers/fakes.ts';
 
@@ -15,6 +19,8 @@ export interface Asked {
   headers?: Record<string, string>;
   target?: Partial<Omit<Target, 'upstream'>> & { upstream?: Partial<Target['upstream']> };
   observe?: (outputTokens: number) => boolean;
+  /** The catalogue's entry of the model; absent: none is known. */
+  sold?: Model;
 }
 
 /** The endpoint of a path, with its wildcard. */
@@ -86,7 +92,8 @@ export async function relay(asked: Asked, upstream: Answer): Promise<Relayed> {
   const { exchange, endpoint } = open(asked);
   const { protocol, model } = exchange.get(call);
   exchange.set(target, targetFor(protocol, model, asked.target));
-  if (asked.observe !== undefined) exchange.set(meter, { observe: asked.observe });
+  if (asked.observe !== undefined) exchange.set(spendGuard, { observe: asked.observe });
+  if (asked.sold !== undefined) exchange.set(sold, asked.sold);
   const answer = await part.handle!(exchange, async () => upstream);
   return { exchange, endpoint, answer, sent: exchange.get(upstreamRequest), report: exchange.find(usageReport) };
 }

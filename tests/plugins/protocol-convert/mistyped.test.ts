@@ -1,15 +1,15 @@
 /** Members of the wrong type in requests that are translated: each is refused by its name, none is passed over in silence. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../core/errors.ts';
-import type { Codec } from '../../../plugins/protocol-convert/codec.ts';
-import type { JsonObject } from '../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../plugins/protocol-convert/losses.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import type { Codec } from '../../../plugins/protocol-convert/canonical/codec.ts';
+import { DroppedParameters } from '../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
 import { chatCodec } from '../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import { geminiCodec } from '../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { messagesCodec } from '../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { responsesCodec } from '../../../plugins/protocol-convert/protocols/responses/codec.ts';
-import { peekResponses } from '../../../plugins/protocol-convert/protocols/responses/peek.ts';
+import { preflightResponses } from '../../../plugins/protocol-convert/protocols/responses/preflight.ts';
 
 type Place = readonly [field: string, type: 'text' | 'flag' | 'object' | 'list'];
 interface Case {
@@ -104,7 +104,7 @@ const cases: Record<string, Case> = {
 };
 
 const decode = (codec: Codec, body: object) =>
-  codec.decodeRequest(body as JsonObject, { losses: new Losses(codec.spelling), open: () => undefined });
+  codec.decodeRequest(body as JsonObject, { dropped: new DroppedParameters(codec.spelling), open: () => undefined });
 
 /** The same body with this value at the place. */
 function withValue(body: object, field: string, value: unknown): object {
@@ -168,7 +168,7 @@ test('who asks nothing is not answered, and charged, for nothing', () => {
 test('whether an answer runs in the background and is kept is said in no other way than true and false', () => {
   const peek = (members: object) => {
     const json = { model: 'm', input: 'Hi', ...members };
-    return peekResponses({ json, bytes: Buffer.from(JSON.stringify(json)) } as never);
+    return preflightResponses({ json, bytes: Buffer.from(JSON.stringify(json)) } as never);
   };
   peek({ background: false, store: false });
   peek({ background: null, store: null });

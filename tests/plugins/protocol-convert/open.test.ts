@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ErrorKind, GatewayError } from '../../../core/errors.ts';
-import { call } from '../../../core/vocabulary.ts';
+import { type ErrorKind, GatewayError } from '../../../core/contract/errors.ts';
+import { call } from '../../../plugins/common/domain/calls.ts';
 import { endpoints, open } from './harness.ts';
 
 const chat = '/v1/chat/completions';
@@ -37,6 +37,12 @@ test('each address has the operation name that limits use', () => {
       'POST /v1beta/models/* generate-content',
       'POST /v1/models/* generate-content',
       'POST /v1alpha/models/* generate-content',
+      'GET /v1/chat/completions chat',
+      'GET /v1/chat/completions/:completion_id chat',
+      'POST /v1/chat/completions/:completion_id chat',
+      'DELETE /v1/chat/completions/:completion_id chat',
+      'GET /v1/chat/completions/:completion_id/messages chat',
+      'GET /api/hello hello',
       'GET /v1/responses/:response_id responses',
       'DELETE /v1/responses/:response_id responses',
       'GET /v1/responses/:response_id/input_items responses',

@@ -1,11 +1,13 @@
 /** Trying an upstream out: each protocol asked in its own words, whole and streamed, and what goes wrong told without secrets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Answer, UpstreamRequest } from '../../../core/contract.ts';
-import { probeDesk } from '../../../core/desk.ts';
-import { type GatewayError, UpstreamError } from '../../../core/errors.ts';
-import type { Traits } from '../../../core/traits.ts';
-import { catalog, type Model, type Provider, providers } from '../../../core/vocabulary.ts';
+import type { UpstreamRequest } from '../../../core/contract/contract.ts';
+import { type GatewayError, UpstreamError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { upstreamProbes } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { catalog, type Model } from '../../../plugins/common/domain/models.ts';
+import type { Traits } from '../../../plugins/common/domain/traits.ts';
+import { type Provider, providers } from '../../../plugins/common/domain/upstreams.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { families, recordings } from '../../helpers/recordings.ts';
@@ -51,14 +53,14 @@ const models = () => [model('small', 'chat'), model('painter', 'image'), model('
 host.provide(providers, {
   find: (name) => (name === 'vendor' ? provider : undefined),
   list: () => [provider],
-  takeKey: () => assert.fail('a trial takes nobody’s turn'),
-  keyNamed: (_, credential) =>
+  acquireKey: () => assert.fail('a trial takes nobody’s turn'),
+  findKey: (_, credential) =>
     credential === 'vendor#1' ? { key: { reveal: () => secret }, restsMs: 60_000, disabled: true } : undefined,
-  rest: () => assert.fail('no key rests for a trial'),
+  coolDown: () => assert.fail('no key rests for a trial'),
 });
 host.provide(catalog, { list: models, find: (id) => models().find((each) => each.id === id) });
 await setUp(protocolConvert, host);
-const desk = host.need(probeDesk);
+const desk = host.get(upstreamProbes);
 
 interface Asked {
   readonly protocol?: string;

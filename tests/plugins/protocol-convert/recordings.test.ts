@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Answer } from '../../../core/contract.ts';
-import { UpstreamRefusal } from '../../../core/errors.ts';
-import type { UsageReport } from '../../../core/vocabulary.ts';
+import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import type { UsageReport } from '../../../plugins/common/domain/calls.ts';
 import { assertMetered } from '../../helpers/metered.ts';
 import { families, type Recording, recordings } from '../../helpers/recordings.ts';
 import { behindTheEnd, errorsIn200, keyRefusedBy400, masked, reshaped } from '../../helpers/relay-rules.ts';

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { toGatewayError, UpstreamRefusal } from '../../../core/errors.ts';
-import { classify } from '../../../core/refusals.ts';
-import { retryAfterMs } from '../../../core/retry-after.ts';
-import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../core/scrub.ts';
+import { toGatewayError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { maskSecrets } from '../../../core/contract/secret.ts';
+import { retryAfterMs } from '../../../plugins/common/kit/retry-after.ts';
+import { maxScrubbedBytes, scrubBytes, scrubText } from '../../../plugins/common/kit/scrub.ts';
+import { classify } from '../../../plugins/common/kit/upstream-errors.ts';
 import { relay, wholeAnswer } from './harness.ts';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
@@ -44,12 +45,92 @@ for (const [status, kind, keyAtFault, mayRun, handsBodyOn] of table) {
   });
 }
 
-test('a body that is no JSON is never handed on', () => {
-  for (const status of [400, 404, 413, 429]) {
-    const refusal = refuse(status, '<html>nginx at 10.0.0.1</html>');
-    assert.equal(refusal.answer, undefined);
-    assert.ok(!refusal.error.message.includes('nginx'));
+const texts: readonly [what: string, body: string, message: string][] = [
+  ['nothing', '', 'The model refused the request.'],
+  ['null', 'null', 'The model refused the request.'],
+  ['a number', '7', 'The model refused the request.'],
+  ['a JSON string', '"Too\\nlong"', 'Too long'],
+  ['text', '  Too\u0000 long \n', 'Too long'],
+  ['a broken object', '{"error": "Too long', '{"error": "Too long'],
+  ['a list of entries', '[{"msg":"Too long"},{"message":"Too deep"}]', 'Too long; Too deep'],
+  ['an empty list', '[]', 'The model refused the request.'],
+  [
+    'a page',
+    '<html><head><title>400</title></head><body><p>Too &lt;long&gt;</p><hr>nginx/1.2</body></html>',
+    'Too <long>',
+  ],
+  [
+    'a page without a text',
+    '<html><head><title>Request too long</title></head><body></body></html>',
+    'Request too long',
+  ],
+  ['an address in a page', '<b>Refused at 10.0.0.1</b>', 'Refused at ***'],
+];
+for (const [what, body, message] of texts) {
+  test(`a refusal with ${what} keeps its status and says: ${message}`, () => {
+    for (const [status, kind] of [
+      [400, 'invalid_request'],
+      [404, 'not_found'],
+      [409, 'conflict'],
+      [422, 'unsupported'],
+    ] as const) {
+      const refusal = refuse(status, body);
+      assert.deepEqual([refusal.status, refusal.error.kind, refusal.error.message], [status, kind, message]);
+      assert.equal(refusal.answer, undefined);
+      assert.equal(refusal.mayRun, false);
+    }
+  });
+}
+
+test('of a list with one error the error is handed on as it is written', () => {
+  const error = '{"error": {"code":400,  "message":"Too long"}}';
+  assert.equal(refuse(400, ` [ ${error}\n]`).answer?.body.toString(), error);
+});
+
+test('every form of an error’s message is found', () => {
+  for (const body of [
+    { detail: 'Too long' },
+    { detail: [{ loc: ['body'], msg: 'Too long' }] },
+    { detail: { message: 'Too long' } },
+    { message: ['Too long'] },
+    { errors: [{ message: 'Too long' }] },
+    { error: 'Too long' },
+    { error: { detail: [{ msg: 'Too long' }] } },
+    { msg: 'Too long' },
+  ])
+    assert.equal(refuse(422, body).error.message, 'Too long', JSON.stringify(body));
+  const nested = { detail: [{ loc: ['body', 'messages', 0, 'role'], msg: 'Field required' }] };
+  assert.equal(refuse(422, nested).error.message, 'messages.0.role: Field required');
+});
+
+test('a text longer than an error is cut, one in JSON says nothing', () => {
+  const long = refuse(400, `Too long ${'x'.repeat(2 * maxScrubbedBytes)}`);
+  assert.match(long.error.message, /^Too long x+…$/);
+  assert.ok(long.error.message.length <= 1_000);
+  const json = refuse(413, { error: { message: 'x'.repeat(maxScrubbedBytes) } });
+  assert.deepEqual([json.status, json.error.message], [413, 'The model takes no request of this size.']);
+});
+
+test('any bytes are read as a refusal in little time', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+      const refusal = classify(400, {}, bytes, now);
+      assert.ok(refusal.keyAtFault || refusal.error.kind === 'invalid_request');
+      assert.ok(refusal.error.message.length > 0);
+    }),
+  );
+  const startedAt = performance.now();
+  for (const unit of ['<head>', '<!--', '<', '<hr', '<script', '<title>', '&amp']) {
+    const { error } = refuse(400, `<${unit.repeat(maxScrubbedBytes / unit.length - 1)}`);
+    assert.ok(error.message.length <= 1_000);
   }
+  assert.ok(performance.now() - startedAt < 3_000);
+});
+
+test('a vendor may say that a repetition does not help, but not that it does', () => {
+  assert.equal(refuse(409, {}, { 'x-should-retry': 'false' }).error.shouldRetry, false);
+  for (const word of ['true', 'perhaps'])
+    assert.equal(refuse(409, {}, { 'x-should-retry': word }).error.shouldRetry, undefined);
 });
 
 test('our key or account can be refused under other statuses too', () => {
@@ -113,6 +194,10 @@ test('what a client must not learn is masked, and JSON stays JSON', () => {
     'AIzaSyA1234567890abcdefg',
     'xai-' + 'aB3'.repeat(12),
     'org-H9rGLigVW0aTEjgfHIg3Ircj',
+    'org-a1',
+    'org-acme',
+    'org-my-company-2',
+    'org_x7',
     'proj_f4H0b30rYp2y52CGw64BafkL',
     'projects/348715329010',
     'https://api.vendor.example/v1?key=1',
@@ -126,6 +211,23 @@ test('what a client must not learn is masked, and JSON stays JSON', () => {
     assert.ok(!clean.includes(secret), secret);
     assert.match(JSON.parse(clean).message, /^before .*after\nline$/s);
   }
+});
+
+test('an organisation is masked wherever a vendor names it, in answers and in logs', () => {
+  for (const [text, clean] of [
+    ['Rate limit reached in organization org-x on tokens', 'Rate limit reached in organization *** on tokens'],
+    ["your organization's (1a2b3c4d-0000-4000-8000-1a2b3c4d5e6f) limit", "your organization's (***) limit"],
+    ['organization: acme42 is over its limit', 'organization: *** is over its limit'],
+  ] as const)
+    assert.equal(scrubText(text), clean);
+  assert.equal(maskSecrets('refused for org-x and org-Acme1'), 'refused for *** and ***');
+  for (const text of [
+    'Your organization must be verified',
+    'an org-level limit',
+    'the field org_id',
+    'your organization is over',
+  ])
+    assert.deepEqual([scrubText(text), maskSecrets(text)], [text, text]);
 });
 
 test('ordinary words, ids and versions stay, byte for byte the same object', () => {

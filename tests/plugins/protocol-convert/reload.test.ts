@@ -1,7 +1,7 @@
 /** What becomes of losses and media, changed while the gateway serves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { target } from '../../../core/vocabulary.ts';
+import { target } from '../../../plugins/common/domain/upstreams.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
 import { open, targetFor, wholeAnswer } from './harness.ts';
@@ -32,5 +32,5 @@ test('a loss is reported or refused as is said last; a chain that runs goes by w
   await assert.rejects(ask(part.handle!), { kind: 'invalid_request', field: 'logit_bias' });
   assert.match((await ask(old))!, /logit_bias/);
   await assert.rejects(prepare(protocolConvert, part, { on_loss: 'ignore' }));
-  assert.deepEqual(part.reloads, ['on_loss', 'media']);
+  assert.deepEqual(part.reloads, ['on_loss', 'media', 'translated_values']);
 });

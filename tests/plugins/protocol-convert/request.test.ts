@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { upstreamRequest } from '../../../core/contract.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { target } from '../../../core/vocabulary.ts';
+import { upstreamRequest } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { target } from '../../../plugins/common/domain/upstreams.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { type Asked, open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
@@ -43,7 +43,7 @@ test('with on_loss: refuse such a field is an error that names it', async () => 
   const { exchange } = open({ path: '/v1/chat/completions', body: { model: 'm', messages: [], seed: 1 } });
   exchange.set(target, targetFor('chat', 'm', { upstream: { dropFields: { chat: ['seed'] } } }));
   await assert.rejects(
-    part.handle!(exchange, async () => assert.fail('it must not be sent')),
+    async () => part.handle!(exchange, async () => assert.fail('it must not be sent')),
     (error) => error instanceof GatewayError && error.kind === 'invalid_request' && error.field === 'seed',
   );
 });
@@ -54,7 +54,7 @@ test('each protocol has its own address at the vendor', async () => {
     ['/v1/chat/completions', { model: 'm', messages }, '/chat/completions'],
     ['/v1/responses', { model: 'm', input: 'x' }, '/responses'],
     ['/v1/responses/compact', { model: 'm', input: 'x' }, '/responses/compact'],
-    ['/v1/messages?beta=true', { model: 'm', max_tokens: 1, messages }, '/v1/messages'],
+    ['/v1/messages?beta=true', { model: 'm', max_tokens: 1, messages }, '/v1/messages?beta=true'],
     ['/v1/messages/count_tokens', { model: 'm', messages }, '/v1/messages/count_tokens'],
     ['/v1beta/models/m:generateContent', { contents: [] }, '/models/m:generateContent'],
     ['/v1/models/m:countTokens', { contents: [] }, '/models/m:countTokens'],
@@ -168,7 +168,7 @@ test('only the exposed protocols have endpoints', async () => {
   const part = await setUp(protocolConvert, fakeHost(), { expose: ['messages'] });
   assert.deepEqual(
     part.endpoints!.map(({ operation }) => operation),
-    ['messages', 'count-tokens'],
+    ['messages', 'count-tokens', 'hello'],
   );
   assert.equal(part.applies!(part.endpoints![0]!), true);
   assert.equal(part.applies!({ method: 'POST', path: '/v1/tasks', operation: 'tasks' }), false);

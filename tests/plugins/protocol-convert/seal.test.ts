@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { systemRandom } from '../../../core/random.ts';
-import { isSealed, Sealer } from '../../../plugins/protocol-convert/seal.ts';
+import { systemRandom } from '../../../core/gateway/system.ts';
+import { isSealed } from '../../../plugins/protocol-convert/canonical/sealed-text.ts';
+import { Sealer } from '../../../plugins/protocol-convert/translate/seal.ts';
 
 const sealer = await Sealer.open('/nonexistent', 'a secret of the tests', systemRandom);
 
@@ -92,8 +93,8 @@ test('without a configured secret one is made, readable by the owner alone, and 
 test('openers that start at once, also in other processes, share one secret', () =>
   withDirectory(async (directory) => {
     const program = `
-      const { Sealer } = await import(${JSON.stringify(import.meta.resolve('../../../plugins/protocol-convert/seal.ts'))});
-      const { systemRandom } = await import(${JSON.stringify(import.meta.resolve('../../../core/random.ts'))});
+      const { Sealer } = await import(${JSON.stringify(import.meta.resolve('../../../plugins/protocol-convert/translate/seal.ts'))});
+      const { systemRandom } = await import(${JSON.stringify(import.meta.resolve('../../../core/gateway/system.ts'))});
       const sealers = await Promise.all(Array.from({ length: 10 }, () => Sealer.open(${JSON.stringify(directory)}, undefined, systemRandom)));
       console.log(JSON.stringify(sealers.map((sealer) => sealer.seal({ maker: 'm', value: 'v' }, 'a'))));
     `;

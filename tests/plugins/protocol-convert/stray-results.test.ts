@@ -1,8 +1,8 @@
 /** Results of tools that nothing called: other protocols have no place for them, so they are named as left out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part, Turn } from '../../../plugins/protocol-convert/canon.ts';
-import { hasStrayResult } from '../../../plugins/protocol-convert/wording/history.ts';
+import type { Part, Turn } from '../../../plugins/protocol-convert/canonical/prompt.ts';
+import { hasStrayResult } from '../../../plugins/protocol-convert/encoding/history.ts';
 import type { ProtocolName } from '../../matrix/scenario.ts';
 import { nameOf, pairs, sent } from '../../pitfalls/telling.ts';
 
@@ -37,11 +37,21 @@ const stray: Record<ProtocolName, { body: Record<string, unknown>; name: string 
     name: 'function_call_output',
   },
   messages: {
-    body: { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] }] },
+    body: {
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'x' },
+            { type: 'text', text: 'Hi' },
+          ],
+        },
+      ],
+    },
     name: 'messages.content.tool_result',
   },
   gemini: {
-    body: { contents: [{ role: 'user', parts: [{ functionResponse: { name: 'f', response: {} } }] }] },
+    body: { contents: [{ role: 'user', parts: [{ functionResponse: { name: 'f', response: {} } }, { text: 'Hi' }] }] },
     name: 'contents[].parts[].functionResponse',
   },
 };

@@ -1,7 +1,7 @@
 /** What a request costs beside its tokens: services and the vendor's own tools, as asked for and as granted, in each protocol. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { call } from '../../../core/vocabulary.ts';
+import { call } from '../../../plugins/common/domain/calls.ts';
 import { open, readBody, relay, streamAnswer, wholeAnswer } from './harness.ts';
 
 const chat = ['/v1/chat/completions', { model: 'm', messages: [] }] as const;
@@ -23,6 +23,20 @@ test('a service beyond the standard one is stated, whatever the protocol calls i
   assert.deepEqual(asked(messages, { speed: 'fast' }).services, { tier: 'fast' });
   const both = asked(messages, { speed: 'fast', inference_geo: 'us', service_tier: 'auto' });
   assert.deepEqual(both.services, { tier: 'fast', region: 'us' });
+});
+
+test('the member that asks for a service is named as the client wrote it', () => {
+  const fieldsOf = ([path, body]: readonly [string, object], more: object) =>
+    open({ path, body: { ...body, ...more } }).exchange.get(call).serviceFields;
+  assert.deepEqual(fieldsOf(chat, { service_tier: 'flex' }), { tier: 'service_tier' });
+  assert.deepEqual(fieldsOf(responses, { service_tier: 'flex' }), { tier: 'service_tier' });
+  assert.deepEqual(fieldsOf(messages, { speed: 'fast', inference_geo: 'us' }), {
+    tier: 'speed',
+    region: 'inference_geo',
+  });
+  assert.deepEqual(fieldsOf(gemini, { serviceTier: 'flex' }), { tier: 'serviceTier' });
+  assert.deepEqual(fieldsOf(gemini, { service_tier: 'flex' }), { tier: 'service_tier' });
+  assert.equal(fieldsOf(chat, { service_tier: 'auto' }), undefined);
 });
 
 test('the standard service and none are the same', () => {

@@ -40,7 +40,7 @@ const never = new AbortController().signal;
 /** Asks for a place; its outcome when there is one. */
 function ask(gate: Gate, signal: AbortSignal = never): { outcome: boolean | undefined } {
   const asked: { outcome: boolean | undefined } = { outcome: undefined };
-  void gate.enter(signal).then((entered) => {
+  void gate.acquire(signal).then((entered) => {
     asked.outcome = entered;
   });
   return asked;
@@ -48,26 +48,26 @@ function ask(gate: Gate, signal: AbortSignal = never): { outcome: boolean | unde
 
 test('as many pass as may; the others wait and pass in the order in which they came', async () => {
   const { gate } = stage();
-  assert.deepEqual([gate.tryEnter(), gate.tryEnter(), gate.tryEnter()], [true, true, false]);
+  assert.deepEqual([gate.tryAcquire(), gate.tryAcquire(), gate.tryAcquire()], [true, true, false]);
   const [first, second] = [ask(gate), ask(gate)];
   await turn();
   assert.deepEqual([gate.inFlight, gate.waiting, first.outcome], [2, 2, undefined]);
-  gate.leave();
+  gate.release();
   await turn();
   assert.deepEqual([first.outcome, second.outcome, gate.inFlight], [true, undefined, 2]);
-  gate.leave();
+  gate.release();
   await turn();
   assert.deepEqual([second.outcome, gate.inFlight, gate.waiting], [true, 2, 0]);
 });
 
 test('nobody who comes later passes who waits already', async () => {
   const { gate } = stage({ limit: 1 });
-  gate.tryEnter();
+  gate.tryAcquire();
   const waiting = ask(gate);
   gate.change({ limit: 1, queue: 3, waitMs: 10_000 });
-  assert.equal(gate.tryEnter(), false);
-  gate.leave();
-  assert.equal(gate.tryEnter(), false, 'the place went to who waited');
+  assert.equal(gate.tryAcquire(), false);
+  gate.release();
+  assert.equal(gate.tryAcquire(), false, 'the place went to who waited');
   await turn();
   assert.equal(waiting.outcome, true);
 });
@@ -75,8 +75,8 @@ test('nobody who comes later passes who waits already', async () => {
 test('a full queue turns away at once, and one that is allowed nobody does too', async () => {
   for (const queue of [0, 3]) {
     const { gate } = stage({ queue });
-    gate.tryEnter();
-    gate.tryEnter();
+    gate.tryAcquire();
+    gate.tryAcquire();
     const waiting = Array.from({ length: queue }, () => ask(gate));
     const late = ask(gate);
     await turn();
@@ -87,8 +87,8 @@ test('a full queue turns away at once, and one that is allowed nobody does too',
 
 test('who waits too long is turned away at the deadline, each at its own, by one alarm at a time', async () => {
   const { gate, advance, alarms } = stage();
-  gate.tryEnter();
-  gate.tryEnter();
+  gate.tryAcquire();
+  gate.tryAcquire();
   const first = ask(gate);
   advance(4_000);
   const second = ask(gate);
@@ -106,7 +106,7 @@ test('who waits too long is turned away at the deadline, each at its own, by one
 
 test('who leaves is out of the queue at once, and its place in it goes to the next', async () => {
   const { gate } = stage({ limit: 1, queue: 2 });
-  gate.tryEnter();
+  gate.tryAcquire();
   const client = new AbortController();
   const left = ask(gate, client.signal);
   const stays = ask(gate);
@@ -114,7 +114,7 @@ test('who leaves is out of the queue at once, and its place in it goes to the ne
   assert.equal(gate.waiting, 1);
   await turn();
   assert.equal(left.outcome, false);
-  gate.leave();
+  gate.release();
   await turn();
   assert.deepEqual([stays.outcome, gate.inFlight], [true, 1]);
   const gone = ask(gate, client.signal);
@@ -124,39 +124,39 @@ test('who leaves is out of the queue at once, and its place in it goes to the ne
 
 test('a changed bound holds at once: a higher one lets in, a lower one waits until enough have left', async () => {
   const { gate } = stage({ limit: 1 });
-  gate.tryEnter();
+  gate.tryAcquire();
   const waiting = [ask(gate), ask(gate)];
   gate.change({ limit: 3, queue: 3, waitMs: 10_000 });
   await turn();
   assert.deepEqual([waiting.map(({ outcome }) => outcome), gate.inFlight], [[true, true], 3]);
   gate.change({ limit: 1, queue: 3, waitMs: 10_000 });
   const later = ask(gate);
-  gate.leave();
-  gate.leave();
+  gate.release();
+  gate.release();
   await turn();
   assert.deepEqual([later.outcome, gate.inFlight], [undefined, 1]);
-  gate.leave();
+  gate.release();
   await turn();
   assert.deepEqual([later.outcome, gate.inFlight], [true, 1]);
 });
 
 test('a bound that is taken away lets everybody in and leaves no alarm behind', async () => {
   const { gate, alarms } = stage({ limit: 1 });
-  gate.tryEnter();
+  gate.tryAcquire();
   const waiting = [ask(gate), ask(gate)];
-  gate.open();
+  gate.removeLimit();
   await turn();
-  assert.deepEqual([waiting.map(({ outcome }) => outcome), alarms(), gate.tryEnter()], [[true, true], 0, true]);
+  assert.deepEqual([waiting.map(({ outcome }) => outcome), alarms(), gate.tryAcquire()], [[true, true], 0, true]);
 });
 
 test('when a place may be free is told by how often one came free, within bounds', async () => {
   const { gate, advance } = stage({ limit: 1, queue: 10 });
   assert.equal(gate.retryAfterMs, 1_000);
-  gate.tryEnter();
+  gate.tryAcquire();
   for (let round = 0; round < 20; round++) {
     ask(gate);
     advance(3_000);
-    gate.leave();
+    gate.release();
   }
   assert.equal(gate.retryAfterMs, 3_000);
   ask(gate);
@@ -202,17 +202,17 @@ test('whatever comes: never more in flight than the limit, no place lost, in ord
           const client = new AbortController();
           const entry = { number: asked.length, outcome: undefined as boolean | undefined, client };
           asked.push(entry);
-          void gate.enter(client.signal).then((passed) => {
+          void gate.acquire(client.signal).then((passed) => {
             entry.outcome = passed;
             if (!passed) return;
             inFlight += 1;
             entered.push(entry.number);
           });
         } else if (move.kind === 'try') {
-          if (gate.tryEnter()) inFlight += 1;
+          if (gate.tryAcquire()) inFlight += 1;
         } else if (move.kind === 'leave' && inFlight > 0) {
           inFlight -= 1;
-          gate.leave();
+          gate.release();
         } else if (move.kind === 'abort') asked[move.whom]?.client.abort();
         else if (move.kind === 'wait') advance(move.milliseconds);
         else if (move.kind === 'change') gate.change({ limit: move.limit, queue: move.queue, waitMs: 10_000 });
@@ -232,7 +232,7 @@ test('whatever comes: never more in flight than the limit, no place lost, in ord
       advance(20_000);
       await turn();
       assert.ok(asked.every(({ outcome }) => outcome !== undefined));
-      for (; inFlight > 0; inFlight--) gate.leave();
+      for (; inFlight > 0; inFlight--) gate.release();
       assert.deepEqual([gate.inFlight, gate.waiting, alarms()], [0, 0, 0]);
     }),
     { numRuns: 300 },

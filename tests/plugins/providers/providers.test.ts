@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { localUpstreams, type Providers, providers } from '../../../core/vocabulary.ts';
+import { localUpstreams, type Providers, providers } from '../../../plugins/common/domain/upstreams.ts';
 import plugin from '../../../plugins/providers/index.ts';
 import { type FakeHost, fakeHost, setUp } from '../../helpers/fakes.ts';
 
@@ -12,11 +12,11 @@ const speaks = { chat: 'https://vendor.example/v1/' };
 async function start(section: unknown): Promise<{ host: FakeHost; service: Providers; notices: readonly object[] }> {
   const host = fakeHost();
   const part = await setUp(plugin, host, section);
-  return { host, service: host.need(providers), notices: part.notices!() };
+  return { host, service: host.get(providers), notices: part.notices!() };
 }
 
 function taken(service: Providers, provider = 'a', model = 'm', except?: Set<string>): string | number {
-  const result = service.takeKey(provider, model, except);
+  const result = service.acquireKey(provider, model, except);
   return 'key' in result ? result.credential : result.retryAfterMs;
 }
 
@@ -34,7 +34,7 @@ test('keys are used in turn', async () => {
 
 test('a key that rests for one model serves the others', async () => {
   const { host, service } = await start({ a: { keys: ['one'], speaks } });
-  service.rest('a#1', 'm', 30_000, 'refused');
+  service.coolDown('a#1', 'm', 30_000, 'refused');
   assert.equal(taken(service, 'a', 'm'), 30_000);
   assert.equal(taken(service, 'a', 'other'), 'a#1');
   host.advance(29_999);
@@ -45,8 +45,8 @@ test('a key that rests for one model serves the others', async () => {
 
 test('a key that rests for all models serves none, and the operator is warned once', async () => {
   const { host, service } = await start({ a: { keys: ['one', 'two'], speaks } });
-  service.rest('a#1', undefined, 600_000, 'the upstream answered 401');
-  service.rest('a#1', undefined, 600_000, 'the upstream answered 401');
+  service.coolDown('a#1', undefined, 600_000, 'the upstream answered 401');
+  service.coolDown('a#1', undefined, 600_000, 'the upstream answered 401');
   assert.deepEqual([taken(service), taken(service, 'a', 'other')], ['a#2', 'a#2']);
   const warnings = host.lines.filter((line) => line.level === 'warn');
   assert.equal(warnings.length, 1);
@@ -55,15 +55,15 @@ test('a key that rests for all models serves none, and the operator is warned on
 
 test('when all keys rest, the wait is that of the first to wake', async () => {
   const { service } = await start({ a: { keys: ['one', 'two'], speaks } });
-  service.rest('a#1', 'm', 30_000, 'refused');
-  service.rest('a#2', undefined, 20_000, 'refused');
+  service.coolDown('a#1', 'm', 30_000, 'refused');
+  service.coolDown('a#2', undefined, 20_000, 'refused');
   assert.equal(taken(service), 20_000);
 });
 
 test('a rest is never shortened', async () => {
   const { service } = await start({ a: { keys: ['one'], speaks } });
-  service.rest('a#1', 'm', 30_000, 'refused');
-  service.rest('a#1', 'm', 1_000, 'refused');
+  service.coolDown('a#1', 'm', 30_000, 'refused');
+  service.coolDown('a#1', 'm', 1_000, 'refused');
   assert.equal(taken(service), 30_000);
 });
 
@@ -75,11 +75,11 @@ test('a credential that the caller excepts is not given, and does not count as r
 
 test('what is remembered of resting models stays bounded', async () => {
   const { host, service } = await start({ a: { keys: ['one'], speaks } });
-  for (let index = 0; index < 1_500; index++) service.rest('a#1', `model-${index}`, 60_000, 'refused');
+  for (let index = 0; index < 1_500; index++) service.coolDown('a#1', `model-${index}`, 60_000, 'refused');
   assert.equal(taken(service, 'a', 'model-1499'), 60_000);
   assert.equal(taken(service, 'a', 'model-0'), 'a#1', 'the oldest is forgotten');
   host.advance(60_000);
-  service.rest('a#1', 'last', 5_000, 'refused');
+  service.coolDown('a#1', 'last', 5_000, 'refused');
   assert.equal(taken(service, 'a', 'last'), 5_000);
 });
 
@@ -95,7 +95,7 @@ test('no sequence of rests gives a resting key, nor none while one is awake', ()
       const { host, service } = await start({ a: { keys: ['one', 'two', 'three'], speaks } });
       const until = new Map<string, number>();
       for (const { key, model, forMs, advance } of steps) {
-        service.rest(`a#${key}`, model, forMs, 'refused');
+        service.coolDown(`a#${key}`, model, forMs, 'refused');
         const now = host.clock.monotonic();
         for (const name of model === undefined ? ['m', 'n'] : [model]) {
           const slot = `${key}/${name}`;
@@ -124,8 +124,7 @@ test('a provider without a key is left out and told to the operator; empty entri
   );
   assert.equal(taken(service), 'a#1');
   assert.equal(service.find('b'), undefined);
-  assert.equal(notices.length, 2);
-  assert.match(JSON.stringify(notices), /provider \\"b\\" has no key.*provider \\"c\\" has no key/);
+  assert.deepEqual(notices, [{ level: 'warning', text: 'providers without a key are left out: b, c' }]);
 });
 
 test('a base URL loses its trailing slash; one inside the process is resolved when it is read', async () => {
@@ -222,7 +221,7 @@ test('answers whose client has left are aborted, or read on within bounds where 
 
 test('a key never shows itself: not as text, JSON, inspection or in a log line', async () => {
   const { host, service } = await start({ a: { keys: 'canary-key', speaks } });
-  const result = service.takeKey('a', 'm');
+  const result = service.acquireKey('a', 'm');
   assert.ok('key' in result);
   const { key } = result;
   assert.equal(key.reveal(), 'canary-key');
@@ -237,7 +236,7 @@ test('a key never shows itself: not as text, JSON, inspection or in a log line',
     JSON.stringify(service.list()),
     inspect(service, { depth: 9 }),
   ];
-  service.rest('a#1', undefined, 1_000, 'refused');
+  service.coolDown('a#1', undefined, 1_000, 'refused');
   shown.push(JSON.stringify(host.lines));
   for (const text of shown) assert.doesNotMatch(text, /canary/);
   assert.equal(inspect(key), '***');

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { upstreamDesk } from '../../../core/desk.ts';
-import { type Providers, providers } from '../../../core/vocabulary.ts';
+import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { type Providers, providers } from '../../../plugins/common/domain/upstreams.ts';
 import plugin from '../../../plugins/providers/index.ts';
 import { fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
 
@@ -12,10 +12,10 @@ const speaks = { chat: 'https://vendor.example/v1' };
 async function open(section: unknown) {
   const host = fakeHost();
   const part = await setUp(plugin, host, section);
-  return { host, part, service: host.need(providers) };
+  return { host, part, service: host.get(providers) };
 }
 
-const keyOf = (service: Providers, credential: string) => service.keyNamed('a', credential)?.key.reveal();
+const keyOf = (service: Providers, credential: string) => service.findKey('a', credential)?.key.reveal();
 
 test('the service stays the same object and speaks of the new vendors once they are taken up', async () => {
   const { host, part, service } = await open({ a: { keys: 'one', speaks } });
@@ -26,23 +26,23 @@ test('the service stays the same object and speaks of the new vendors once they 
   assert.deepEqual([service.find('a')?.name, service.find('b')], ['a', undefined]);
   assert.deepEqual(part.notices!(), []);
   commit();
-  assert.equal(host.need(providers), service);
+  assert.equal(host.get(providers), service);
   assert.deepEqual([service.find('a'), service.find('b')?.speaks['messages']], [undefined, 'https://other.example']);
-  assert.deepEqual(service.takeKey('a', 'm'), { retryAfterMs: 0 });
+  assert.deepEqual(service.acquireKey('a', 'm'), { retryAfterMs: 0 });
   assert.deepEqual(part.notices!(), [{ level: 'warning', text: 'provider "idle" has no key and is left out' }]);
 });
 
 test('keys that stay keep their names and rests, keys that come get names that nobody had', async () => {
   const { host, part, service } = await open({ a: { keys: ['one', 'two'], speaks } });
-  service.rest('a#2', undefined, 30_000, 'refused');
+  service.coolDown('a#2', undefined, 30_000, 'refused');
   const commit = await prepare(plugin, part, { a: { keys: ['two', 'three'], speaks } });
-  service.rest('a#2', 'm', 60_000, 'between the two');
+  service.coolDown('a#2', 'm', 60_000, 'between the two');
   commit();
   assert.deepEqual([keyOf(service, 'a#1'), keyOf(service, 'a#2'), keyOf(service, 'a#3')], [undefined, 'two', 'three']);
-  assert.equal(service.keyNamed('a', 'a#2', 'm')?.restsMs, 60_000);
+  assert.equal(service.findKey('a', 'a#2', 'm')?.restsMs, 60_000);
   host.advance(30_000);
-  assert.equal(service.keyNamed('a', 'a#2')?.restsMs, 0);
-  service.rest('a#1', undefined, 30_000, 'of a key that is gone');
+  assert.equal(service.findKey('a', 'a#2')?.restsMs, 0);
+  service.coolDown('a#1', undefined, 30_000, 'of a key that is gone');
   for (const section of [{ a: { keys: '', speaks } }, {}, { a: { keys: ['one'], speaks } }])
     (await prepare(plugin, part, section))();
   assert.deepEqual([keyOf(service, 'a#1'), keyOf(service, 'a#4')], [undefined, 'one']);
@@ -86,11 +86,11 @@ test('a bound on requests at once holds from the change on; who is under way or 
   });
   const { part, service, host } = await open(section(1));
   const { gate } = service.find('a')!;
-  assert.ok(gate!.tryEnter());
+  assert.ok(gate!.tryAcquire());
   const never = new AbortController().signal;
-  const waiting = [gate!.enter(never), gate!.enter(never)];
+  const waiting = [gate!.acquire(never), gate!.acquire(never)];
   const commit = await prepare(plugin, part, section(2));
-  const room = () => host.need(upstreamDesk).list()[0]!.room;
+  const room = () => host.get(upstreamAdmin).list()[0]!.room;
   assert.deepEqual(room(), { limit: 1, queue: 100, inFlight: 1, waiting: 2 }, 'nothing holds before the commit');
   commit();
   assert.equal(service.find('a')!.gate, gate);

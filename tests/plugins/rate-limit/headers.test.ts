@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { goDuration, limitHeaders, rfc3339 } from '../../../plugins/rate-limit/headers.ts';
-import type { Standing } from '../../../plugins/rate-limit/limiter.ts';
+import type { LimitStatus } from '../../../plugins/rate-limit/limiter.ts';
 
-const standings: Standing[] = [
+const standings: LimitStatus[] = [
   { dimension: 'rpm', limit: 20, remaining: 19, resetMs: 3_000 },
   { dimension: 'rpd', limit: 1_000, remaining: 500, resetMs: 43_200_000 },
   { dimension: 'tpm', limit: 40_000, remaining: 35_000, resetMs: 7_500 },

@@ -61,7 +61,7 @@ test('a refusal takes neither slot nor request', () => {
   for (let id = 0; id < 10; id++) {
     const verdict = limiter.take(`refused ${id}`, both);
     assert.equal(verdict.refusedBy?.dimension, 'concurrency');
-    assert.equal(verdict.standings[0]!.remaining, 2);
+    assert.equal(verdict.statuses[0]!.remaining, 2);
   }
   limiter.release('one', slot('a', 1));
   assert.equal(limiter.take('two', both).granted, true);

@@ -1,19 +1,14 @@
 /** Requests on their way through the limiter, by the plan of their account. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Answer, Endpoint } from '../../../core/contract.ts';
-import type { GatewayError } from '../../../core/errors.ts';
-import type { Usage } from '../../../core/usage.ts';
-import {
-  type Call,
-  call,
-  caller,
-  type Limits,
-  type PlanTerms,
-  plan,
-  story,
-  usageReport,
-} from '../../../core/vocabulary.ts';
+import type { Endpoint } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { type Call, call, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { type Limits, type PlanTerms, plan } from '../../../plugins/common/domain/plans.ts';
+import { timeline } from '../../../plugins/common/domain/timeline.ts';
+import type { Usage } from '../../../plugins/common/domain/usage.ts';
 import rateLimit from '../../../plugins/rate-limit/index.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, setUp, wordsIn } from '../../helpers/fakes.ts';
 
@@ -42,7 +37,7 @@ function request(options: Asked): FakeExchange {
   const terms: PlanTerms = { name: 'test', limits: options.limits, models: undefined, multiplier: undefined };
   const who = { accountId: options.account ?? 'account', keyId: key, plan: 'test', models: undefined };
   return fakeExchange({
-    endpoint: { operation: 'chat', states: [call] },
+    endpoint: { operation: 'chat', setsOnOpen: [call] },
     facts: [
       [caller, keyLimits === undefined ? who : { ...who, keyLimits }],
       [plan, terms],
@@ -234,15 +229,15 @@ test('an endpoint that was opened too late fails loudly instead of passing unlim
   const { part } = await limiterOf();
   const whole = request({ limits: { tpm: 10 } });
   const late = fakeExchange({
-    endpoint: { operation: 'chat', states: [call] },
+    endpoint: { operation: 'chat', setsOnOpen: [call] },
     facts: [
       [caller, whole.get(caller)],
       [plan, whole.get(plan)],
     ],
   });
   await assert.rejects(
-    part.handle!(late, async () => ({ status: 200, headers: {}, body: '' })),
-    /nobody has stated "call"/,
+    async () => part.handle!(late, async () => ({ status: 200, headers: {}, body: '' })),
+    /context value "call" is not set/,
   );
 });
 
@@ -302,15 +297,15 @@ test('of the limits of plan and key the scarcer one is told, and tokens come bac
 test('the story tells how much is left of plan and key', async () => {
   const { send, refusal } = await limiterOf();
   const asked = { limits: { rpm: 20 }, keyLimits: { rpm: 1, concurrency: 4 } };
-  const told = (exchange: FakeExchange) => wordsIn(exchange.get(story));
+  const told = (exchange: FakeExchange) => wordsIn(exchange.get(timeline));
   const first = request(asked);
-  first.set(story, []);
+  first.set(timeline, []);
   await send(first);
   assert.deepEqual(told(first), [
     'left of the plan: 19 of 20 requests per minute; of the key: 0 of 1 requests per minute, 3 of 4 at a time',
   ]);
   const second = request(asked);
-  second.set(story, []);
+  second.set(timeline, []);
   await refusal(second);
   assert.match(told(second)[0]!, /^refused by the limit on requests per minute; left of the plan: 19 of 20/);
 });

@@ -1,8 +1,9 @@
 /** Limits' own settings, changed while the gateway serves: the counters go on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Endpoint } from '../../../core/contract.ts';
-import { caller, plan } from '../../../core/vocabulary.ts';
+import type { Endpoint } from '../../../core/contract/contract.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { plan } from '../../../plugins/common/domain/plans.ts';
 import plugin from '../../../plugins/rate-limit/index.ts';
 import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { database } from '../../../core/vocabulary.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
 import plugin from '../../../plugins/request-log/index.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, prepare, setUp } from '../../helpers/fakes.ts';

@@ -4,10 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import { GatewayError } from '../../../core/errors.ts';
-import { attempts, call, caller, database, usageReport } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { caller } from '../../../plugins/common/domain/accounts.ts';
+import { attempts, call, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { lookMs } from '../../../plugins/common/kit/pace.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
-import { RowQueue } from '../../../plugins/request-log/queue.ts';
+import { beatMs, RowQueue } from '../../../plugins/request-log/queue.ts';
 import { openDatabase } from '../../helpers/database.ts';
 import { fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 
@@ -87,7 +90,7 @@ test('rows wait while the database is away, in order, and the oldest go when the
   const queue = new RowQueue(async (rows) => {
     if (away) throw new Error('away');
     written.push(...(JSON.parse(rows) as { row: number }[]).map(({ row }) => row));
-  }, host.log);
+  }, host);
   const rows = 60_000;
   const text = 'x'.repeat(2_000);
   for (let row = 0; row < rows; row++) queue.push(JSON.stringify({ row, text }));
@@ -113,7 +116,7 @@ test('whatever rows and stories hold, and whenever they are written, each comes 
       const queue = new RowQueue(async (json) => {
         if (failures.pop() === true) throw new Error('away');
         written.push(...(JSON.parse(json) as unknown[]));
-      }, fakeHost().log);
+      }, fakeHost());
       for (const { text, story, flush } of rows) {
         queue.push(JSON.stringify({ text }), story === null ? undefined : JSON.stringify(story));
         if (flush) void queue.flush().catch(() => {});
@@ -131,10 +134,77 @@ test('a row that is longer than a page is written too', async () => {
   const written: string[] = [];
   const queue = new RowQueue(
     async (json) => void written.push(...(JSON.parse(json) as { text: string }[]).map(({ text }) => text)),
-    fakeHost().log,
+    fakeHost(),
   );
   const texts = ['a', 'é'.repeat(300_000), 'b'];
   for (const text of texts) queue.push(JSON.stringify({ text }));
   await queue.flush();
   assert.deepEqual(written, texts);
+});
+
+test('after a quiet time a row is written at once, under load one batch each beat with all that has come by then', async () => {
+  const host = fakeHost();
+  const written: { at: number; rows: number }[] = [];
+  const begun = host.clock.now();
+  const push = () => queue.push('{"row":1}');
+  const queue: RowQueue = new RowQueue(async (rows) => {
+    written.push({ at: host.clock.now() - begun, rows: (JSON.parse(rows) as unknown[]).length });
+    // What comes while a batch is written waits for the next one.
+    push();
+  }, host);
+  assert.equal(queue.advance(), undefined);
+  for (let at = 0; at < 3 * beatMs; at += 10, host.advance(10)) {
+    push();
+    if (at % lookMs === 0) await queue.advance();
+  }
+  assert.deepEqual(written, [
+    { at: 0, rows: 1 },
+    { at: beatMs, rows: 51 },
+    { at: 2 * beatMs, rows: 51 },
+  ]);
+});
+
+test('a full page does not wait for the beat, unless the database is away', async () => {
+  const host = fakeHost();
+  let away = false;
+  let pages = 0;
+  const queue = new RowQueue(async () => {
+    if (away) throw new Error('away');
+    pages += 1;
+  }, host);
+  const pushPage = () => {
+    for (let row = 0; row < 4; row += 1) queue.push(JSON.stringify({ text: 'x'.repeat(80_000) }));
+  };
+  pushPage();
+  await queue.advance();
+  assert.ok(pages > 0);
+  const before = pages;
+  away = true;
+  pushPage();
+  await assert.rejects(async () => queue.advance(), /away/);
+  assert.equal(queue.advance(), undefined);
+  away = false;
+  host.advance(beatMs);
+  await queue.advance();
+  assert.ok(pages > before);
+});
+
+test('whenever all rows are asked for, all are written', async () => {
+  for (let turns = 0; turns < 20; turns += 1) {
+    let pushed = 1;
+    let rows = 0;
+    const queue: RowQueue = new RowQueue(async (json) => {
+      rows += (JSON.parse(json) as unknown[]).length;
+      if (pushed === 2) return;
+      pushed = 2;
+      queue.push('{"row":2}');
+    }, fakeHost());
+    queue.push('{"row":1}');
+    void queue.advance();
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    const wanted = pushed;
+    if (turns > 10) assert.equal(wanted, 2);
+    await queue.flush();
+    assert.ok(rows >= wanted, `after ${turns} turns`);
+  }
 });

@@ -1,7 +1,7 @@
 /** Requests of one session go where it was served before; processes that know nothing of each other choose alike. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { upstreamDesk } from '../../../core/desk.ts';
+import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
 import { bench, credentials, type GoOptions, modelWith, ok, refusal, unreachable } from './helpers.ts';
 
 const keys = ['one', 'two', 'three', 'four'];
@@ -77,7 +77,7 @@ test('a key that rests is replaced, and the session stays with the other one', a
   assert.notEqual(first, second);
   host.advance(6_000);
   assert.deepEqual(credentials(await go(onlyA, [ok], { session })), [second]);
-  await host.need(upstreamDesk).setDisabled('a', second, true);
+  await host.get(upstreamAdmin).setDisabled('a', second, true);
   const [third] = credentials(await go(onlyA, [ok], { session }));
   assert.notEqual(third, second);
 });

@@ -47,9 +47,9 @@ test('after its time one request tests it; the others are kept out until that on
   const breaker = new Breaker();
   fail(breaker, 0, 5);
   assert.equal(breaker.admit(1_999), undefined);
-  assert.deepEqual([breaker.state(2_000), breaker.lets(2_000)], ['half_open', true]);
+  assert.deepEqual([breaker.state(2_000), breaker.allows(2_000)], ['half_open', true]);
   assert.equal(breaker.admit(2_000), 'test');
-  assert.deepEqual([breaker.admit(2_000), breaker.lets(9_000)], [undefined, false]);
+  assert.deepEqual([breaker.admit(2_000), breaker.allows(9_000)], [undefined, false]);
   answer(breaker, 'test', 3_000);
   assert.deepEqual([breaker.state(3_000), breaker.admit(3_000), breaker.count], ['closed', 'plain', 1]);
 });
@@ -162,7 +162,7 @@ test('whatever comes: one test at a time, nobody else through an open circuit, a
         assert.ok(tests <= 1, `${tests} tests at once`);
         assert.ok(breaker.opensForMs(now) <= rules.maxOpenMs);
         assert.ok(breaker.failedOf <= breaker.count && breaker.count <= 32);
-        if (breaker.state(now) === 'half_open') assert.equal(breaker.lets(now), tests === 0);
+        if (breaker.state(now) === 'half_open') assert.equal(breaker.allows(now), tests === 0);
       }
       // Nothing is lost: when all has ended, a success in due time closes it.
       for (const pass of flying) breaker.dropped(pass);

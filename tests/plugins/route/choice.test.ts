@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Provider } from '../../../core/vocabulary.ts';
+import type { Provider } from '../../../plugins/common/domain/upstreams.ts';
 import type { Candidate } from '../../../plugins/route/candidates.ts';
-import { inOrder, type Wish } from '../../../plugins/route/choice.ts';
+import { type ChoiceInput, orderCandidates } from '../../../plugins/route/choice.ts';
 import { TargetHealth } from '../../../plugins/route/health.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { bench, credentials, modelWith, ok, unreachable } from './helpers.ts';
 
 const { random } = fakeHost();
-const wish: Wish = { choosing: 'fastest', streamed: true, session: undefined, place: undefined, random };
+const wish: ChoiceInput = { strategy: 'fastest', streamed: true, session: undefined, sessionTarget: undefined, random };
 
 function target(
   name: string,
@@ -21,14 +21,14 @@ function target(
   if (firstByteMs !== undefined) health.figures.noteAnswer(firstByteMs, true);
   health.inFlight = more.inFlight ?? 0;
   const provider = { name } as Provider;
-  return { provider, model: 'm', protocol: 'chat', traits: {}, weight: more.weight ?? 0, health };
+  return { provider, model: 'm', protocol: 'chat', traits: {}, headers: undefined, weight: more.weight ?? 0, health };
 }
 
 /** How often each comes first in a thousand requests. */
-function firsts(make: () => Candidate[], wanted: Wish = wish): Record<string, number> {
+function firsts(make: () => Candidate[], wanted: ChoiceInput = wish): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let round = 0; round < 1_000; round++) {
-    const { queue } = inOrder({ native: make(), foreign: [] }, wanted);
+    const { queue } = orderCandidates({ native: make(), foreign: [] }, wanted);
     const { name } = queue[0]!.provider;
     counts[name] = (counts[name] ?? 0) + 1;
   }
@@ -76,7 +76,7 @@ test('the others follow by their haste; without weight they are fallbacks in the
     target('middle', 200, { weight: 1 }),
   ];
   for (let round = 0; round < 100; round++) {
-    const names = inOrder({ native: group(), foreign: [] }, wish).queue.map(({ provider }) => provider.name);
+    const names = orderCandidates({ native: group(), foreign: [] }, wish).queue.map(({ provider }) => provider.name);
     assert.deepEqual(names.slice(3), ['last', 'final']);
     assert.deepEqual(
       names.slice(1, 3),
@@ -89,7 +89,7 @@ test('whatever the figures: nobody is lost, those that speak the protocol come f
   const figure = fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined });
   const some = fc.array(fc.record({ figure, weight: fc.nat(2), inFlight: fc.nat(3) }), { maxLength: 5 });
   fc.assert(
-    fc.property(some, some, fc.constantFrom('fastest', 'listed'), fc.nat(1_000), (ones, others, choosing, seed) => {
+    fc.property(some, some, fc.constantFrom('fastest', 'ordered'), fc.nat(1_000), (ones, others, choosing, seed) => {
       const order = () => {
         const make = (kind: string) => (each: (typeof ones)[number], index: number) =>
           target(`${kind}${index}`, each.figure, each);
@@ -100,7 +100,9 @@ test('whatever the figures: nobody is lost, those that speak the protocol come f
         };
         const chance = { ...random, fraction };
         const groups = { native: ones.map(make('n')), foreign: others.map(make('f')) };
-        return inOrder(groups, { ...wish, choosing, random: chance }).queue.map(({ provider }) => provider.name);
+        return orderCandidates(groups, { ...wish, strategy: choosing, random: chance }).queue.map(
+          ({ provider }) => provider.name,
+        );
       };
       const names = order();
       assert.deepEqual(names, order());
@@ -116,7 +118,7 @@ const vendors = {
 };
 
 test('the route may choose the fastest for all models, and a model may say otherwise', async () => {
-  const { go } = await bench({ choose: 'fastest' }, vendors);
+  const { go } = await bench({ strategy: 'fastest' }, vendors);
   const entry = modelWith('a', 'b');
   await go(entry, [{ ...ok, takesMs: 900 }], { stream: true });
   await go(entry, [{ ...ok, takesMs: 100 }], { stream: true });
@@ -127,12 +129,12 @@ test('the route may choose the fastest for all models, and a model may say other
   }
   assert.ok(seen.a > 0 && seen.b > 0, 'both are asked as long as both take the same time');
   for (let round = 0; round < 20; round++)
-    assert.deepEqual(credentials(await go({ ...entry, choose: 'listed' }, [ok])), ['a#1']);
+    assert.deepEqual(credentials(await go({ ...entry, strategy: 'ordered' }, [ok])), ['a#1']);
 });
 
 test('the slow one gets little traffic once it is known, the fast one comes back when it is slow', async () => {
   const { go } = await bench({}, vendors);
-  const entry = { ...modelWith('a', 'b'), choose: 'fastest' as const };
+  const entry = { ...modelWith('a', 'b'), strategy: 'fastest' as const };
   const takes: Record<string, number> = { a: 800, b: 100 };
   const share = async () => {
     let ofA = 0;
@@ -165,7 +167,7 @@ test('the slow one gets little traffic once it is known, the fast one comes back
 });
 
 test('one that fails goes on to the next, and an unreachable one does not look fast', async () => {
-  const { go } = await bench({ choose: 'fastest' }, vendors);
+  const { go } = await bench({ strategy: 'fastest' }, vendors);
   const entry = modelWith('a', 'b');
   let tried = 0;
   for (let round = 0; round < 60; round++) {

@@ -1,10 +1,10 @@
 /** Targets that fail are passed over, tried by one request, and taken up again; rests of keys stay what they are. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TargetView } from '../../../core/desk.ts';
-import { upstreamDesk } from '../../../core/desk.ts';
-import { GatewayError, UpstreamError } from '../../../core/errors.ts';
-import type { StoryNote } from '../../../core/vocabulary.ts';
+import { GatewayError, UpstreamError, type UpstreamRefusal } from '../../../core/contract/errors.ts';
+import type { TargetView } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
+import type { TimelineEvent } from '../../../plugins/common/domain/timeline.ts';
 import { wordsIn } from '../../helpers/fakes.ts';
 import { type Bench, bench, credentials, modelWith, ok, refusal, reset, type Trip, unreachable } from './helpers.ts';
 
@@ -17,7 +17,7 @@ const onlyA = modelWith('a');
 
 const circuitOf = ({ host }: Bench, provider = 'a'): TargetView =>
   host
-    .need(upstreamDesk)
+    .get(upstreamAdmin)
     .list()
     .find((view) => view.provider === provider)!.targets![0]!;
 const told = ({ error }: Trip) => error as GatewayError;
@@ -57,7 +57,7 @@ for (const [what, step, counts] of [
   ['a fault of the gateway', { error: new Error('a bug') }, false],
 ] as const) {
   test(`${what} ${counts ? 'counts' : 'does not count'} against the target`, async () => {
-    const house = await bench({ rest: { rate_limited: '1s', unauthorized: '1s' } }, single);
+    const house = await bench({ cooldown: { rate_limited: '1s', unauthorized: '1s' } }, single);
     for (let round = 0; round < 8; round++) {
       await house.go(onlyA, [step]);
       house.host.advance(1_000);
@@ -155,6 +155,39 @@ test('with all_open: refuse the client is told when the first time ends, and nob
   assert.deepEqual(credentials(await house.go(onlyA, [ok])), ['a#1']);
 });
 
+for (const [what, step, noRetry] of [
+  ['cannot be reached', unreachable, undefined],
+  ['resets', reset, false],
+  ['answers 500', refusal(500, { mayRun: true }), false],
+  ['answers 503', refusal(503), undefined],
+] as const) {
+  test(`when every target ${what} and all circuits are open, the error says for how long`, async () => {
+    const house = await bench({}, single);
+    assert.equal(told(await house.go(onlyA, [step])).retryAfterMs, undefined, 'the circuit is closed yet');
+    for (let round = 0; round < 3; round++) await house.go(onlyA, [step]);
+    const opening = told(await house.go(onlyA, [step]));
+    const { opensForMs } = circuitOf(house);
+    assert.ok(opensForMs > 0);
+    assert.deepEqual([opening.retryAfterMs, opening.shouldRetry], [opensForMs, noRetry]);
+    // The last resort is asked, and fails too.
+    const again = told(await house.go(onlyA, [step]));
+    assert.deepEqual([again.retryAfterMs, again.shouldRetry], [circuitOf(house).opensForMs, noRetry]);
+  });
+}
+
+test('while one target may answer, a failure of the others names no time', async () => {
+  const house = await bench({}, single);
+  for (let round = 0; round < 5; round++) await house.go(onlyA, [unreachable]);
+  assert.equal(told(await house.go(both, [reset])).retryAfterMs, undefined);
+});
+
+test('a request that is refused as it is gets no time, whatever the circuits say', async () => {
+  const house = await bench({}, single);
+  for (let round = 0; round < 5; round++) await house.go(onlyA, [unreachable]);
+  const error = (await house.go(onlyA, [refusal(400)])).error as UpstreamRefusal;
+  assert.equal(error.error.retryAfterMs, undefined);
+});
+
 test('a rest that a vendor asked for is kept even when all else is passed over', async () => {
   const house = await bench({}, single);
   for (let round = 0; round < 5; round++) await house.go(modelWith('b'), [unreachable]);
@@ -173,7 +206,7 @@ test('a request that continues what a target keeps goes there whatever its circu
 test('an operator who wakes a provider closes its circuits', async () => {
   const house = await bench({}, single);
   await breakDown(house);
-  house.host.need(upstreamDesk).wake('a');
+  house.host.get(upstreamAdmin).clearCooldown('a');
   assert.equal(circuitOf(house).circuit, 'closed');
   assert.deepEqual(credentials(await house.go(both, [ok])), ['a#1']);
 });
@@ -202,7 +235,7 @@ test('the desk tells how targets and keys do', async () => {
 test('the story says who was passed over and why', async () => {
   const house = await bench({}, single);
   await breakDown(house);
-  const notes: StoryNote[] = [];
+  const notes: TimelineEvent[] = [];
   await house.go(both, [ok], { story: notes });
   const lines = wordsIn(notes);
   assert.match(lines[0]!, /^targets in this order: a\/a-m \(chat\), b\/b-m \(chat\); as listed$/);

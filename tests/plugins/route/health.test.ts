@@ -1,10 +1,10 @@
 /** What is remembered of targets and keys: moving figures, and limits on how many. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Figures, HealthBook } from '../../../plugins/route/health.ts';
+import { Figures, HealthRegistry } from '../../../plugins/route/health.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 
-const bookOf = () => new HealthBook(fakeHost().clock);
+const bookOf = () => new HealthRegistry(fakeHost().clock);
 const target = (provider: string, model: string) => ({ provider, model, weight: 0 });
 
 test('the first measurement counts whole, each further one an eighth', () => {

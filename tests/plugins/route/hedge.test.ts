@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Answer } from '../../../core/contract.ts';
-import { type Call, type Conversation, call, conversation, type Model, pinned } from '../../../core/vocabulary.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { type Call, type Conversation, call, conversation, pinned } from '../../../plugins/common/domain/calls.ts';
+import type { Model } from '../../../plugins/common/domain/models.ts';
 import { type RouteConfig, routeSchema } from '../../../plugins/route/config.ts';
 import { HedgeBudget, hedgeAfter } from '../../../plugins/route/hedge.ts';
-import { decide, together } from '../../../plugins/route/race.ts';
-import type { Racer } from '../../../plugins/route/racer.ts';
+import type { HedgedAttempt } from '../../../plugins/route/hedged-attempt.ts';
+import { chooseAttempt, combineFailures } from '../../../plugins/route/race.ts';
 import type { Failure } from '../../../plugins/route/verdict.ts';
 import { fakeExchange, okAnswer } from '../../helpers/fakes.ts';
 import { modelWith } from './helpers.ts';
@@ -60,7 +61,7 @@ const settings = (section: object): RouteConfig => routeSchema.parse(section);
 const traces = (leaves: boolean): Conversation => ({
   name: undefined,
   opening: () => undefined,
-  leavesTraces: () => leaves,
+  hasSideEffects: () => leaves,
 });
 const asked = (more: Partial<Call> = {}) =>
   ({ protocol: 'chat', model: 'm', stream: false, billable: true, ...more }) as Call;
@@ -114,18 +115,22 @@ const fails = (next: Failure['next'], isFault: boolean): Failure => ({ next, isF
 /** A racer that ends when it is told to, as the journey would have it. */
 function racer() {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const face = { state: 'running' as Racer['state'], outcome: undefined as Outcome | undefined, ended: promise };
+  const face = {
+    state: 'running' as HedgedAttempt['state'],
+    outcome: undefined as Outcome | undefined,
+    ended: promise,
+  };
   const end = (outcome: Outcome) => {
     face.state = 'next' in outcome ? 'failed' : 'answered';
     face.outcome = outcome;
     resolve();
   };
-  return { racer: face as unknown as Racer, end };
+  return { racer: face as unknown as HedgedAttempt, end };
 }
 
 async function course(ends: readonly (readonly ['first' | 'second', Outcome])[]): Promise<string> {
   const both = { first: racer(), second: racer() };
-  const chosen = decide(both.first.racer, both.second.racer);
+  const chosen = chooseAttempt(both.first.racer, both.second.racer);
   for (const [who, outcome] of ends) {
     both[who].end(outcome);
     await new Promise((resolve) => setImmediate(resolve));
@@ -184,7 +189,7 @@ test('of two that fail the later one counts, and nothing is tried on where eithe
     ]),
     'first',
   );
-  assert.equal(together(retried, unknown), unknown);
-  assert.equal(together(unknown, retried), unknown);
-  assert.equal(together(retried, fails('key', false)), retried);
+  assert.equal(combineFailures(retried, unknown), unknown);
+  assert.equal(combineFailures(unknown, retried), unknown);
+  assert.equal(combineFailures(retried, fails('key', false)), retried);
 });

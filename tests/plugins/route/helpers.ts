@@ -1,26 +1,22 @@
 /** A route plugin with providers of its own and an upstream that answers as a test scripts it. */
-import type { Answer, Exchange, Outcome } from '../../../core/contract.ts';
-import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
-import { flatBook } from '../../../core/prices.ts';
+
+import type { Exchange, Outcome } from '../../../core/contract/contract.ts';
+import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { type Caller, caller } from '../../../plugins/common/domain/accounts.ts';
 import {
   type Attempt,
   attempts,
   type Call,
-  type Caller,
   call,
-  caller,
   conversation,
-  type Model,
-  type ModelTarget,
-  model,
   type Pinned,
   pinned,
-  providers,
-  type StoryNote,
-  story,
-  type Target,
-  target,
-} from '../../../core/vocabulary.ts';
+} from '../../../plugins/common/domain/calls.ts';
+import { type Model, type ModelTarget, model } from '../../../plugins/common/domain/models.ts';
+import { flatBook } from '../../../plugins/common/domain/prices.ts';
+import { type TimelineEvent, timeline } from '../../../plugins/common/domain/timeline.ts';
+import { type Target, target } from '../../../plugins/common/domain/upstreams.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import routePlugin from '../../../plugins/route/index.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
@@ -94,14 +90,14 @@ export interface GoOptions {
   /** How the answer ends. */
   readonly outcome?: Partial<Outcome>;
   /** Lines are told into it. */
-  readonly story?: StoryNote[];
+  readonly story?: TimelineEvent[];
   /** Told where each attempt goes. */
   readonly seen?: (provider: string) => void;
   /** The client's. */
   readonly controller?: AbortController;
 }
 
-export const vendors = {
+const vendors = {
   a: { keys: ['a-one', 'a-two'], speaks: { chat: 'https://a.example/v1' } },
   b: { keys: 'b-one', speaks: { chat: 'https://b.example/v1', messages: 'https://b.example' } },
   c: { keys: 'c-one', speaks: { messages: 'https://c.example' } },
@@ -123,7 +119,7 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
           [call, wanted],
           [model, entry],
           [pinned, options.pinned],
-          [story, options.story],
+          [timeline, options.story],
           [caller, { accountId: account } as Caller],
           [conversation, { name, opening: () => opening }],
         ],
@@ -158,4 +154,3 @@ export async function bench(section: unknown = {}, vendorSection: unknown = vend
 
 export const credentials = (trip: Trip) => trip.targets.map((entry) => entry.credential);
 export const results = (trip: Trip) => trip.attempts.map((entry) => entry.result);
-export { providers };

@@ -1,9 +1,9 @@
 /** Which target comes first: the listed order, the draw by weight, the client's protocol. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { upstreamDesk } from '../../../core/desk.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { call } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { call } from '../../../plugins/common/domain/calls.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import routePlugin from '../../../plugins/route/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
@@ -97,13 +97,13 @@ test('it runs on endpoints that state a call, and on no other', async () => {
   await setUp(providersPlugin, host, {});
   const part = await setUp(routePlugin, host);
   const endpoint = { method: 'POST', path: '/x', operation: 'x' } as const;
-  assert.equal(part.applies!({ ...endpoint, states: [call] }), true);
+  assert.equal(part.applies!({ ...endpoint, setsOnOpen: [call] }), true);
   assert.equal(part.applies!(endpoint), false);
 });
 
 test('what is out of use is as if it were not there: its share goes to the others, and without others it is 503', async () => {
   const { go, host } = await bench();
-  const desk = host.need(upstreamDesk);
+  const desk = host.get(upstreamAdmin);
   const entry = modelWith(weighted('a', 98), weighted('b', 1), 'c');
   await desk.setDisabled('a', undefined, true);
   for (let round = 0; round < 20; round++) assert.deepEqual(credentials(await go(entry, [ok])), ['b#1']);

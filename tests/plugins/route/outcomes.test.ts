@@ -1,8 +1,8 @@
 /** Every row of the outcome table: what may be tried again, what the client is told, what the attempt records. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../../core/errors.ts';
-import { providers } from '../../../core/vocabulary.ts';
+import { GatewayError, toGatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { providers } from '../../../plugins/common/domain/upstreams.ts';
 import { bench, credentials, modelWith, ok, refusal, reset, results, type Trip, unreachable } from './helpers.ts';
 
 const both = modelWith('a', 'b');
@@ -77,7 +77,7 @@ for (const status of [401, 402, 403]) {
     assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
     assert.deepEqual(results(trip), ['refused', 'answered']);
     assert.deepEqual(trip.attempts[0]!.status, status);
-    const other = host.need(providers).takeKey('a', 'another-model', new Set(['a#2']));
+    const other = host.get(providers).acquireKey('a', 'another-model', new Set(['a#2']));
     assert.equal('key' in other, status === 403, 'a 403 concerns the one model');
     assert.ok(
       host.lines.some((line) => line.level === (status === 403 ? 'info' : 'warn') && /a#1/.test(JSON.stringify(line))),
@@ -91,7 +91,7 @@ test('a refused key without another is a 502, never the upstream’s own 401', a
   const trip = await go(onlyB, [refusal(401, { keyAtFault: true })]);
   assert.deepEqual([told(trip).status, told(trip).shouldRetry], [502, false]);
   assert.doesNotMatch(told(trip).message, /key|401/);
-  const waiting = host.need(providers).takeKey('b', 'b-m');
+  const waiting = host.get(providers).acquireKey('b', 'b-m');
   assert.deepEqual(waiting, { retryAfterMs: 600_000 });
 });
 
@@ -99,7 +99,7 @@ test('a quota that is used up is the key’s fault, whatever its status', async 
   const { host, go } = await bench();
   const trip = await go(both, [refusal(429, { keyAtFault: true }), ok]);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
-  assert.deepEqual(host.need(providers).takeKey('a', 'another-model', new Set(['a#2'])), { retryAfterMs: 600_000 });
+  assert.deepEqual(host.get(providers).acquireKey('a', 'another-model', new Set(['a#2'])), { retryAfterMs: 600_000 });
 });
 
 test('after a 429 the key rests for that model as long as it was told, and another is tried', async () => {
@@ -107,10 +107,10 @@ test('after a 429 the key rests for that model as long as it was told, and anoth
   const trip = await go(both, [refusal(429, { retryAfterMs: 12_000 }), ok]);
   assert.deepEqual(credentials(trip), ['a#1', 'a#2']);
   assert.deepEqual(results(trip), ['refused', 'answered']);
-  const service = host.need(providers);
+  const service = host.get(providers);
   const onlyFirst = new Set(['a#2']);
-  assert.deepEqual(service.takeKey('a', 'a-m', onlyFirst), { retryAfterMs: 12_000 });
-  assert.ok('key' in service.takeKey('a', 'another-model', onlyFirst));
+  assert.deepEqual(service.acquireKey('a', 'a-m', onlyFirst), { retryAfterMs: 12_000 });
+  assert.ok('key' in service.acquireKey('a', 'another-model', onlyFirst));
 });
 
 test('when all are rate limited the client gets 429 with the shortest wait', async () => {
@@ -136,7 +136,7 @@ for (const status of [503, 529]) {
     const { host, go } = await bench();
     const last = await go(onlyB, [refusal(status, { retryAfterMs: 9_000 })]);
     assert.deepEqual([told(last).status, told(last).code, told(last).retryAfterMs], [503, 'upstream_busy', 9_000]);
-    assert.deepEqual(host.need(providers).takeKey('b', 'b-m'), { retryAfterMs: 9_000 });
+    assert.deepEqual(host.get(providers).acquireKey('b', 'b-m'), { retryAfterMs: 9_000 });
   });
 }
 
@@ -182,7 +182,7 @@ for (const status of [400, 404, 409, 413, 422]) {
     assert.ok(trip.error instanceof UpstreamRefusal);
     assert.equal(trip.error.answer!.body, `refused with ${status}`);
     assert.deepEqual(results(trip), ['refused']);
-    assert.ok('key' in host.need(providers).takeKey('a', 'a-m', new Set(['a#2'])), 'the key does not rest');
+    assert.ok('key' in host.get(providers).acquireKey('a', 'a-m', new Set(['a#2'])), 'the key does not rest');
   });
 }
 

@@ -1,9 +1,9 @@
 /** Requests that continue what one upstream keeps: that upstream, that key, or a refusal that clients understand. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { upstreamDesk } from '../../../core/desk.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { providers } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { providers } from '../../../plugins/common/domain/upstreams.ts';
 import { bench, credentials, modelWith, ok, refusal } from './helpers.ts';
 
 const vendors = {
@@ -33,7 +33,7 @@ test('a pinned request is tried nowhere else when its upstream refuses', async (
 
 test('a pinned request whose key rests is told when it wakes, and nothing is sent', async () => {
   const { go, host } = await bench({}, vendors);
-  host.need(providers).rest('a#2', 'a-m', 9_000, 'busy');
+  host.get(providers).coolDown('a#2', 'a-m', 9_000, 'busy');
   const trip = await go(modelWith('a', 'b'), [ok], options);
   assert.deepEqual(credentials(trip), []);
   assert.ok(trip.error instanceof GatewayError);
@@ -59,7 +59,7 @@ for (const [what, entry, pinned] of [
 test('a pinned request whose key or provider is out of use is a previous response that was not found', async () => {
   for (const credential of ['a#2', undefined]) {
     const { go, host } = await bench({}, vendors);
-    await host.need(upstreamDesk).setDisabled('a', credential, true);
+    await host.get(upstreamAdmin).setDisabled('a', credential, true);
     const trip = await go(modelWith('a', 'b'), [ok], options);
     assert.deepEqual(credentials(trip), []);
     assert.equal((trip.error as GatewayError).code, 'previous_response_not_found');

@@ -1,9 +1,10 @@
 /** How often and how long is tried again, changed while the gateway serves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { upstreamDesk } from '../../../core/desk.ts';
-import { UpstreamError } from '../../../core/errors.ts';
-import { attempts, type Call, call, model } from '../../../core/vocabulary.ts';
+import { UpstreamError } from '../../../core/contract/errors.ts';
+import { upstreamAdmin } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { attempts, type Call, call } from '../../../plugins/common/domain/calls.ts';
+import { model } from '../../../plugins/common/domain/models.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
 import plugin from '../../../plugins/route/index.ts';
 import { fakeExchange, fakeHost, prepare, setUp } from '../../helpers/fakes.ts';
@@ -50,7 +51,7 @@ test('what was learned of targets stays when the settings change; the new ones h
         [model, modelWith('a')],
       ],
     });
-    await assert.rejects(
+    await assert.rejects(async () =>
       part.handle!(exchange, async () => {
         throw new UpstreamError('connect', 'nobody there');
       }),
@@ -59,7 +60,7 @@ test('what was learned of targets stays when the settings change; the new ones h
     return exchange.get(attempts).length;
   };
   const [circuit, failed] = [() => target().circuit, () => target().failed];
-  const target = () => host.need(upstreamDesk).list()[0]!.targets![0]!;
+  const target = () => host.get(upstreamAdmin).list()[0]!.targets![0]!;
   for (let round = 0; round < 2; round++) await send();
   (await prepare(plugin, part, { breaker: { failures: 3, all_open: 'refuse' } }))();
   assert.deepEqual([circuit(), failed()], ['closed', 2]);

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { addText, newAsk } from '../../../plugins/sandbox/ask.ts';
 import { Bill } from '../../../plugins/sandbox/bill.ts';
 import { PromptCache } from '../../../plugins/sandbox/cache.ts';
-import { cutText, piecesOf, textOfLength, tokensOf } from '../../../plugins/sandbox/tokens.ts';
+import { addText, newModelRequest } from '../../../plugins/sandbox/script/model-request.ts';
+import { cutText, piecesOf, textOfLength, tokensOf } from '../../../plugins/sandbox/script/tokens.ts';
 import { openai, vendorFor } from './clients.ts';
 
 const entry = {
@@ -59,7 +59,7 @@ test('the bill is told and reset over HTTP, with the id that the caller sent', a
 
 test('a prefix is forgotten after its time and when too many came after it', () => {
   const ask = (text: string) => {
-    const one = newAsk('chat', 'm');
+    const one = newModelRequest('chat', 'm');
     addText(one, 'user', text);
     return one;
   };
@@ -80,7 +80,7 @@ test('every prompt token is counted in exactly one class', () => {
       fc.array(fc.integer({ min: 0, max: 6_000 }), { minLength: 1, maxLength: 5 }),
       fc.boolean(),
       (sizes, marks) => {
-        const ask = newAsk(marks ? 'messages' : 'chat', 'm');
+        const ask = newModelRequest(marks ? 'messages' : 'chat', 'm');
         ask.marksOnly = marks;
         for (const size of sizes) addText(ask, 'user', 'y'.repeat(size + 1), size % 2 === 0 ? '5m' : undefined);
         const counts = cache.count(ask, 0);

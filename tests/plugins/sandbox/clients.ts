@@ -29,7 +29,7 @@ export function google(vendor: { origin: string }, key = apiKey): GoogleGenAI {
 
 /** The newest entry of the bill, once nothing runs any more. */
 export async function lastEntry(vendor: RunningVendor): Promise<BillEntry> {
-  for (let tries = 0; vendor.bill().open > 0 && tries < 200; tries++) await pause(5);
+  for (let tries = 0; vendor.bill().open > 0 && tries < 6_000; tries++) await pause(5);
   return vendor.bill().recent.at(-1)!;
 }
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { ApiError } from '@google/genai';
 import OpenAI from 'openai';
-import { readDirectives } from '../../../plugins/sandbox/directives.ts';
+import { parseDirectives } from '../../../plugins/sandbox/script/directives.ts';
 import type { RunningVendor } from '../../../plugins/sandbox/vendor.ts';
 import { anthropic, google, lastEntry, openai, pause, vendorFor } from './clients.ts';
 
@@ -242,11 +242,11 @@ test('no_usage leaves the usage out, but not off the bill', async (context) => {
 });
 
 test('directives are taken out of the text, values are checked', () => {
-  assert.deepEqual(readDirectives('Hi [[sandbox: delay=2s stall]] there [[sandbox: tool=x]]'), {
+  assert.deepEqual(parseDirectives('Hi [[sandbox: delay=2s stall]] there [[sandbox: tool=x]]'), {
     text: 'Hi  there',
     directives: { delay: 2_000, stall: 1, tool: 'x' },
   });
   for (const wrong of ['status=200', 'delay=soon', 'tokens=0', 'html=no', 'chunks']) {
-    assert.throws(() => readDirectives(`[[sandbox: ${wrong}]]`), { name: 'Fault', status: 400 }, wrong);
+    assert.throws(() => parseDirectives(`[[sandbox: ${wrong}]]`), { name: 'Fault', status: 400 }, wrong);
   }
 });

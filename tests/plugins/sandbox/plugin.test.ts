@@ -1,14 +1,14 @@
 /** The sandbox as a plugin: it listens while the gateway serves, and others find it by name. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { localUpstreams } from '../../../core/vocabulary.ts';
+import { localUpstreams } from '../../../plugins/common/domain/upstreams.ts';
 import sandbox from '../../../plugins/sandbox/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 
 test('it is found by its name from start to stop', async () => {
   const host = fakeHost();
   const part = await setUp(sandbox, host, { key: 'inside', latency: { chunk: '1ms' } });
-  const upstreams = host.need(localUpstreams);
+  const upstreams = host.get(localUpstreams);
   assert.equal(upstreams.origin('sandbox'), undefined);
   await part.start!();
   const origin = upstreams.origin('sandbox')!;

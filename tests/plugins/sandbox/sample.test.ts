@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { sampleOf } from '../../../plugins/sandbox/sample.ts';
+import { sampleOf } from '../../../plugins/sandbox/script/sample.ts';
 
 test('references, branches, constants and unions are followed', () => {
   const schema = {

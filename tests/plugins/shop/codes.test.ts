@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import { pool } from '../../../core/vocabulary.ts';
+import { pool } from '../../../plugins/common/domain/ledger.ts';
 import { hashCode, makeCode, prefixOf, readCode } from '../../../plugins/shop/code.ts';
 import { testOnServer } from '../../helpers/database.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
@@ -93,7 +93,7 @@ test('codes give money that lasts, a plan, or days of a plan', async () => {
   ]);
   await redeem(stall, account, money[0]!.toLowerCase().replaceAll('-', ' '));
   await redeem(stall, account, forever[0]!);
-  const { grants } = await stall.host.need(pool).view(account.id);
+  const { grants } = await stall.host.get(pool).view(account.id);
   const now = stall.host.clock.now();
   const day = 24 * 3_600_000;
   assert.deepEqual(

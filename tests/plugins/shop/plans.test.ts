@@ -1,20 +1,21 @@
 /** Plans: bought, extended, replaced, renewed, ended, and the money that they bring. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { plans, pool, shop } from '../../../core/vocabulary.ts';
-import { sqlStore } from '../../../plugins/billing/store.ts';
-import { keepUp } from '../../../plugins/billing/terms.ts';
+import { applyDueTerms } from '../../../plugins/billing/grants/terms.ts';
+import { sqlStore } from '../../../plugins/billing/ledger/store.ts';
+import { pool } from '../../../plugins/common/domain/ledger.ts';
+import { plans, shop } from '../../../plugins/common/domain/plans.ts';
 import { endOf } from '../../../plugins/shop/sale.ts';
 import { buy, codeOf, makeCodes, openStall, redeem, type Stall, statuses, usd } from './stall.ts';
 
 const dayMs = 24 * 3_600_000;
 const isOfPlan = ({ kind }: { kind: string }) => kind === 'plan';
-const view = (stall: Stall, { id }: { id: string }) => stall.host.need(pool).view(id);
+const view = (stall: Stall, { id }: { id: string }) => stall.host.get(pool).view(id);
 
 /** What is due is given, as a call has it done that came at `came` on this plan. */
 function giveFor(stall: Stall, { id }: { id: string }, plan: string, came: number): Promise<number> {
-  const stated = { terms: stall.host.need(plans).terms(plan), at: came };
-  return sqlStore(stall.database).transact(id, stall.host.clock.now(), (entries) => keepUp(entries, stated));
+  const stated = { terms: stall.host.get(plans).terms(plan), at: came };
+  return sqlStore(stall.database).transact(id, stall.host.clock.now(), (entries) => applyDueTerms(entries, stated));
 }
 
 test('a plan is paid from the balance, brings its grant within its windows, and is the plan of the next call', async () => {
@@ -115,7 +116,7 @@ test('grants come for each period of the term, once, whoever asks first; the res
   const { rows } = (await first.command('ledger', { account: 'alice' })).json as { rows: { kind: string }[] };
   assert.deepEqual(
     rows.map(({ kind }) => kind),
-    ['LAPSE', 'CREDIT', 'PURCHASE', 'CREDIT', 'PURCHASE', 'CREDIT'],
+    ['EXPIRE', 'CREDIT', 'PURCHASE', 'CREDIT', 'PURCHASE', 'CREDIT'],
   );
   await first.audit();
 });
@@ -216,7 +217,7 @@ test('a term without "lasts" is as long as a period of its grant; a month ends o
     models: undefined,
     multiplier: undefined,
     price: usd('1'),
-    lastsMs: undefined,
+    durationMs: undefined,
     renew: false,
   };
   const from = Date.UTC(2027, 0, 31, 12);
@@ -226,7 +227,7 @@ test('a term without "lasts" is as long as a period of its grant; a month ends o
     [from + dayMs, from + 7 * dayMs, Date.UTC(2027, 1, 28, 12)],
   );
   assert.equal(endOf(offer, from), undefined);
-  assert.equal(endOf({ ...offer, lastsMs: 5 }, from), from + 5);
+  assert.equal(endOf({ ...offer, durationMs: 5 }, from), from + 5);
 });
 
 test('an operator gives a plan, extends it, and ends it by giving the free one', async () => {

@@ -4,34 +4,26 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
-import type { CommandResult, Part } from '../../../core/contract.ts';
-import type { GatewayError } from '../../../core/errors.ts';
-import { parseUsd } from '../../../core/money.ts';
-import {
-  type Account,
-  accounts,
-  type Caller,
-  caller,
-  database,
-  ledger,
-  type Posting,
-  plan,
-  plans,
-  pool,
-  shop,
-} from '../../../core/vocabulary.ts';
+import type { CommandResult } from '../../../core/contract/commands.ts';
+import type { PluginInstance } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
 import auth from '../../../plugins/auth/index.ts';
 import billing from '../../../plugins/billing/index.ts';
+import { type Account, accounts, type Caller, caller } from '../../../plugins/common/domain/accounts.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { ledger, type Posting, pool } from '../../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
+import { plan, plans, shop } from '../../../plugins/common/domain/plans.ts';
 import plansPlugin from '../../../plugins/plans/index.ts';
 import shopPlugin from '../../../plugins/shop/index.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
 import { type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
 
-export const offers = {
+const offers = {
   free: { price: 0 },
   pro: { price: 20, grant: { amount: 25, every: 'month' }, windows: { '5h': 5, week: 15 } },
   day: { price: 2, grant: { amount: 3, every: 'day' }, renew: true },
-  saver: { price: 30, lasts: '30d', multiplier: 1.6 },
+  saver: { price: 30, duration: '30d', multiplier: 1.6 },
 };
 
 const directories: string[] = [];
@@ -42,7 +34,7 @@ process.once('exit', () => {
 export interface Stall {
   readonly host: FakeHost;
   readonly database: TestDatabase;
-  readonly parts: readonly Part[];
+  readonly parts: readonly PluginInstance[];
   account(name: string, usd?: string): Promise<Account>;
   credit(account: Account, usd: string): Promise<bigint>;
   balance(account: Account): Promise<bigint>;
@@ -75,7 +67,7 @@ export async function openStall(of?: Stall | string): Promise<Stall> {
   };
   let references = 0;
   const credit: Stall['credit'] = (account, usd) =>
-    host.need(ledger).credit(account.id, parseUsd(usd), {
+    host.get(ledger).credit(account.id, parseUsd(usd), {
       kind: 'top-up',
       reason: 'test',
       reference: `${account.id}:${other === undefined ? 1 : 2}:${++references}`,
@@ -87,11 +79,11 @@ export async function openStall(of?: Stall | string): Promise<Stall> {
     credit,
     command,
     async account(name, usd) {
-      const account = await host.need(accounts).create(name, host.need(plans).default);
+      const account = await host.get(accounts).create(name, host.get(plans).default);
       if (usd !== undefined) await credit(account, usd);
       return account;
     },
-    balance: ({ id }) => host.need(ledger).balance(id),
+    balance: ({ id }) => host.get(ledger).balance(id),
     async planOf({ id }) {
       const rows = await store.orm.execute(
         sql`select plan, round(extract(epoch from plan_ends_at) * 1000)::bigint::text as ends
@@ -106,7 +98,7 @@ export async function openStall(of?: Stall | string): Promise<Stall> {
       await parts[1]!.handle!(exchange, async () => okAnswer);
       return exchange.get(plan).name;
     },
-    transact: ({ id }, work) => host.need(pool).transact(id, parseUsd('0'), work),
+    transact: ({ id }, work) => host.get(pool).transact(id, parseUsd('0'), work),
     async audit() {
       assert.deepEqual(((await command('audit')).json as { violations: unknown[] }).violations, []);
     },
@@ -114,10 +106,10 @@ export async function openStall(of?: Stall | string): Promise<Stall> {
 }
 
 export const buy = (stall: Stall, account: Account, name: string, reference: string) =>
-  stall.host.need(shop).buy(account.id, name, reference);
+  stall.host.get(shop).buy(account.id, name, reference);
 
 export const redeem = (stall: Stall, account: Pick<Account, 'id'>, code: string) =>
-  stall.host.need(shop).redeem(account.id, code);
+  stall.host.get(shop).redeem(account.id, code);
 
 /** Makes codes by the command and tells them. */
 export async function makeCodes(stall: Stall, values: Record<string, string | boolean>): Promise<string[]> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
-import type { Orm } from '../../../core/vocabulary.ts';
+import type { Orm } from '../../../plugins/common/domain/database.ts';
 import { databaseUrl, openDatabase, type TestDatabase } from '../../helpers/database.ts';
 
 /** Two processes on one schema, as far as the database can tell. */
@@ -44,7 +44,7 @@ test('an announcement is heard at once here and with the next poll elsewhere, on
   await close();
 });
 
-test('a change and its announcement are one: others hear of it with the next poll, and of one that failed nobody does', async () => {
+test('a change and its announcement are one transaction: other processes get it with the next poll, and a failed one is not delivered', async () => {
   const { one, other, close } = await openPair();
   const [here, there] = [heardBy(one), heardBy(other)];
   const table = sql`${sql.identifier(one.schema)}.things`;
@@ -101,7 +101,7 @@ test('what was announced before the start is not heard', async () => {
   await one.close();
 });
 
-test('announcing while polls run tells each announcement once', async () => {
+test('each announcement is delivered once, also while polls run', async () => {
   const { one, other, close } = await openPair();
   const [here, there] = [heardBy(one), heardBy(other)];
   const subjects = Array.from({ length: 300 }, (_, index) => `s${index}`);

@@ -142,7 +142,7 @@ test('a log that was damaged in the middle does not open as if it ended there', 
   await assert.rejects(openBackend(left), /lacks commits that were acknowledged/);
 });
 
-test('whoever counts on copies hears of one before it is made and once it is safe, in the process that serves', async (context) => {
+test('listeners of copies are called before a copy is made and once it is durable, in the serving process', async (context) => {
   const directory = await newDirectory(context);
   const host = fakeHost();
   const embedded = await useEmbedded(directory, 'serve', host.log);

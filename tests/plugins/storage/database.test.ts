@@ -122,7 +122,7 @@ test('transactions that move the same balance at the same time lose no update', 
     assert.deepEqual(await rowsOf(database, sql`select amount from ${table}`), [{ amount: 180n }]);
   }));
 
-test('a transaction in which a statement failed is not committed, even if nobody looked at the failure', () =>
+test('a transaction with a failed statement is not committed, even if the failure was ignored', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.careless`;
     await database.orm.execute(sql`create table ${table} (id int primary key)`);
@@ -134,7 +134,7 @@ test('a transaction in which a statement failed is not committed, even if nobody
     assert.deepEqual(await rowsOf(database, sql`select * from ${table}`), []);
   }));
 
-test('a statement that nobody waited for runs inside its transaction or not at all', () =>
+test('a statement that was not awaited runs inside its transaction or not at all', () =>
   withDatabase(async (database) => {
     const table = sql`${sql.identifier(database.schema)}.late`;
     await database.orm.execute(sql`create table ${table} (id int)`);

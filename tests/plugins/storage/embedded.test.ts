@@ -42,7 +42,7 @@ async function open(
   return { ...database, close, host };
 }
 
-/** A process of its own that inserts numbers; `committed` is what it was told is safe. */
+/** A process of its own that inserts numbers; `committed` holds the numbers whose commit was acknowledged. */
 async function startGateway(context: TestContext, directory: string, first = 0) {
   const child = spawn(process.execPath, [gatewayProcess, directory, String(first)], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -184,7 +184,7 @@ test('when the database process dies, statements fail soon, health says so, and 
     () => 'answered',
     () => 'failed',
   );
-  assert.ok(performance.now() - began < 2_000, outcome);
+  assert.ok(performance.now() - began < 5_000, outcome);
   await until('it is back', () =>
     ping(database).then(
       () => database.healthy(),
@@ -219,7 +219,7 @@ test('signals to the whole process group leave the database to its gateway', asy
 });
 
 test('what was committed is there after kill -9 of the gateway, of the database, or of both', {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async (context) => {
   const directory = await newDirectory(context);
   const committed = new Set<number>();

@@ -1,4 +1,4 @@
-/** A gateway's process with nothing but storage: inserts numbers one by one and tells each that was committed. */
+/** A gateway's process with nothing but storage: inserts numbers one by one and prints each committed one. */
 import { writeSync } from 'node:fs';
 import { sql } from 'drizzle-orm';
 import { openDatabase } from '../../../plugins/storage/database.ts';
@@ -18,7 +18,7 @@ const insertAll = async () => {
     await database.orm.transaction(async (transaction) => {
       await transaction.execute(sql`insert into test.numbers values (${value}, ${'x'.repeat(2_000)})`);
     });
-    writeSync(1, `${value}\n`); // Synchronous: what is told is told, whatever happens to this process.
+    writeSync(1, `${value}\n`); // Synchronous: it is printed even if this process dies next.
   }
 };
 await Promise.all([insertAll(), insertAll(), insertAll()]);

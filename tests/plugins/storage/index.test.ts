@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { database } from '../../../core/vocabulary.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
 import { describeUrl } from '../../../plugins/storage/connect.ts';
 import storage from '../../../plugins/storage/index.ts';
 import { databaseUrl, embeddedDirectory } from '../../helpers/database.ts';
@@ -14,7 +14,7 @@ const problemsOf = (section: unknown) =>
   schema.safeParse(section).error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
 
 /** What is not written. */
-const usual = { counters: 'memory', counters_within: 50 };
+const usual = { counters: 'memory', counters_within: 50, start_timeout: 60_000 };
 
 test('an empty section means an embedded database', () => {
   assert.deepEqual(schema.parse({}), { database: 'embedded', ...usual, pool: 10 });
@@ -28,6 +28,7 @@ test('a Postgres URL and a number as text are taken', () => {
     database: 'embedded',
     counters: cluster,
     counters_within: 1_000,
+    start_timeout: 60_000,
     pool: 10,
   });
 });
@@ -55,7 +56,7 @@ test('the part provides the service, is ready while statements work, and stops i
   const directory = databaseUrl === undefined ? await embeddedDirectory() : '/nonexistent';
   const host = fakeHost({ directory, schema: 'test_of_part' });
   const part = await setUp(storage, host, { database: databaseUrl ?? 'embedded' });
-  const service = host.need(database);
+  const service = host.get(database);
   assert.equal(service.schema, 'test_of_part');
   assert.equal(part.ready!(), true);
   await service.orm.execute(sql`drop schema test_of_part cascade`);
@@ -65,17 +66,24 @@ test('the part provides the service, is ready while statements work, and stops i
   assert.doesNotMatch(JSON.stringify(host.lines), new RegExp(password));
 });
 
-test('a server that cannot be reached fails the start soon', async () => {
-  const host = fakeHost();
+test('a server that cannot be reached fails a command soon and a start in its time, each with one sentence', async () => {
+  const database = 'postgres://nobody:secret@127.0.0.1:1/none';
   const began = performance.now();
-  await assert.rejects(setUp(storage, host, { database: 'postgres://nobody@127.0.0.1:1/none' }));
+  await assert.rejects(setUp(storage, fakeHost({ mode: 'command' }), { database }), {
+    message: 'The database postgres://127.0.0.1:1/none did not answer: the connection is refused.',
+  });
   assert.ok(performance.now() - began < 3_000);
+  await assert.rejects(setUp(storage, fakeHost(), { database, start_timeout: '5s' }), {
+    message:
+      'The database postgres://127.0.0.1:1/none did not answer within 5 s (storage.start_timeout): the connection is refused.',
+  });
+  assert.deepEqual(problemsOf({ start_timeout: '500ms' }), ['start_timeout must be from 1s to 1h']);
 });
 
 test('a dry run opens nothing and refuses statements', async () => {
   const host = fakeHost({ mode: 'check' });
   await setUp(storage, host, {});
-  const service = host.need(database);
+  const service = host.get(database);
   await service.migrate('any', new URL('file:///nonexistent/'));
   await service.announce('key', 'a');
   await assert.rejects(async () => service.orm.execute(sql`select 1`));

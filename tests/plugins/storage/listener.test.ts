@@ -1,6 +1,7 @@
 /** Announcements wake the other processes of one PostgreSQL at once; without notifications they are read a moment later. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
 
@@ -40,7 +41,7 @@ testOnServer(
   },
 );
 
-testOnServer('without a listener the next poll tells it', async () => {
+testOnServer('without a listener the next poll delivers it', async () => {
   const schema = `listen_${randomBytes(6).toString('hex')}`;
   const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
   assert.equal(await heard(hearer, () => speaker.announce('key', 'one'), 100), undefined);
@@ -48,6 +49,51 @@ testOnServer('without a listener the next poll tells it', async () => {
   hearer.onChange('key', (subject) => subjects.push(subject));
   await hearer.poll();
   assert.deepEqual(subjects, ['one']);
+  await speaker.orm.execute(sql`drop schema ${sql.identifier(schema)} cascade`);
+  await Promise.all([speaker.close(), hearer.close()]);
+});
+
+test('an announcement is heard by another connection without a poll, whatever the database', async () => {
+  const schema = `listen_${randomBytes(6).toString('hex')}`;
+  const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
+  await listen(hearer);
+  assert.equal(await heard(hearer, () => speaker.announce('key', 'one'), 5_000), 'one');
+  await speaker.orm.execute(sql`drop schema ${sql.identifier(schema)} cascade`);
+  await Promise.all([speaker.close(), hearer.close()]);
+});
+
+test('where notifications arrive changes are polled seldom, until one has come without', async () => {
+  const schema = `listen_${randomBytes(6).toString('hex')}`;
+  const [speaker, hearer] = [await openDatabase({ schema }), await openDatabase({ schema })];
+  const subjects: string[] = [];
+  hearer.onChange('key', (subject) => subjects.push(subject));
+  const write = (subject: string) =>
+    speaker.orm.execute(sql`insert into ${sql.identifier(schema)}.changes (topic, subject) values ('key', ${subject})`);
+  await listen(hearer);
+  assert.equal(await heard(hearer, () => speaker.announce('key', 'notified'), 5_000), 'notified');
+  await hearer.poll();
+  await write('silent');
+  hearer.host.advance(1_000);
+  await hearer.poll();
+  assert.deepEqual(subjects, ['notified']);
+  hearer.host.advance(1_000);
+  await hearer.poll();
+  assert.deepEqual(subjects, ['notified', 'silent']);
+  await write('doubted');
+  hearer.host.advance(250);
+  await hearer.poll();
+  assert.deepEqual(subjects, ['notified', 'silent', 'doubted']);
+  // Proved again.
+  const { promise, resolve } = Promise.withResolvers<void>();
+  hearer.onChange('key', () => resolve());
+  await listen(hearer);
+  await speaker.announce('key', 'again');
+  await promise;
+  await hearer.poll();
+  await write('late');
+  hearer.host.advance(1_000);
+  await hearer.poll();
+  assert.equal(subjects.at(-1), 'again');
   await speaker.orm.execute(sql`drop schema ${sql.identifier(schema)} cascade`);
   await Promise.all([speaker.close(), hearer.close()]);
 });

@@ -1,4 +1,4 @@
-/** A process that tries to take a data directory, tells how it went, and keeps what it got. */
+/** A process that tries to lock a data directory, prints the result, and keeps the lock. */
 import { lockDirectory } from '../../../plugins/storage/embedded/lock.ts';
 
 const lock = await lockDirectory(process.argv[2]!, 0);

@@ -1,4 +1,4 @@
-/** The lock of a data directory: one owner, whoever dies and however many want it. */
+/** The lock of a data directory: one owner, also after crashes and with concurrent takers. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -46,7 +46,7 @@ test('who waits gets the directory when its owner lets go', async (context) => {
   next!.release();
 });
 
-test('a lock whose owner was killed is taken by exactly one of many takers', async (context) => {
+test('the lock of a killed owner is taken by exactly one of many takers', async (context) => {
   const directory = newDirectory(context);
   const owner = startTaker(context, directory);
   assert.deepEqual(await once(owner, 'message'), ['taken', undefined]);
@@ -61,7 +61,7 @@ test('a lock whose owner was killed is taken by exactly one of many takers', asy
   assert.ok(takers.some(({ pid }) => pid === readOwner(directory)!.pid));
 });
 
-test('a lock file that names a living stranger, or is no lock file, keeps nobody out', async (context) => {
+test('a lock file that names another live process, or is no lock file, blocks no start', async (context) => {
   const directory = newDirectory(context);
   for (const text of [JSON.stringify({ pid: process.ppid, gatewayPid: 1, address: '' }), 'not json', '']) {
     writeFileSync(join(directory, 'postgres.lock'), text);

@@ -133,9 +133,9 @@ test('processes that migrate at the same time apply each file once', async (cont
   await Promise.all(others.map((other) => other.close()));
 });
 
-// An embedded database has one session at a time: nobody else can have a table.
+// An embedded database has one session at a time: no other session can lock a table.
 if (databaseUrl !== undefined) {
-  test('a migration gives way to whoever has its table, so that nobody waits behind it for long, and is applied afterwards', async (context) => {
+  test('a migration that finds its table locked does not block later statements for long, and is applied afterwards', async (context) => {
     const { database, migrate, rows } = await fixture(context);
     await migrate({ '001-things.sql': createThings });
     const things = sql`${sql.identifier(database.schema)}.things`;
@@ -159,14 +159,35 @@ if (databaseUrl !== undefined) {
       { id: 2, name: null },
     ]);
   });
+
+  test('a migration that is ended for a deadlock with a client is applied afterwards', async (context) => {
+    const { database, migrate, rows } = await fixture(context);
+    await migrate({ '001-things.sql': `${createThings} create table {schema}.others (id int);` });
+    const table = (name: string) => sql`${sql.identifier(database.schema)}.${sql.identifier(name)}`;
+    let migrated: Promise<unknown> | undefined;
+    await database.orm.transaction(async (transaction) => {
+      await transaction.execute(sql`select * from ${table('things')}`);
+      const text =
+        'alter table {schema}.others add column name text; alter table {schema}.things add column name text;';
+      migrated = migrate({ '002-more.sql': text });
+      await pause(300);
+      // Waits for the migration, which waits for this transaction.
+      await transaction.execute(sql`select * from ${table('others')}`);
+    });
+    await migrated;
+    assert.deepEqual(await rows(sql`select name from ${table('others')}`), []);
+  });
 }
 
-/** What was written before processes of two versions ever served from one schema. */
-const before = new Set(['002-pool.sql', '009-lease-asks.sql', '002-stories.sql']);
+/**
+ * What was written before processes of two versions ever served from one schema; and the one that turned holds and charges into
+ * movements, which an earlier version cannot write: all processes are stopped for it, as docker/README.md says.
+ */
+const exceptions = new Set(['002-pool.sql', '009-lease-asks.sql', '002-stories.sql', '013-movements.sql']);
 
 test('migrations only add, so that the version before goes on serving beside the one that brings them', () => {
   for (const path of globSync('plugins/*/migrations/*.sql')) {
-    if (before.has(basename(path))) continue;
+    if (exceptions.has(basename(path))) continue;
     // Bodies of functions are no change to a table.
     const text = readFileSync(path, 'utf8')
       .replaceAll(/\$body\$[\s\S]*?\$body\$/g, '')

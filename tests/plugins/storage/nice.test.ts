@@ -17,11 +17,11 @@ test('it runs as nice as it was started', { skip: !isLinux && 'needs setpriv, wh
   await writeFile(file, 'gateway: nice\nplugins: [storage]\n');
   const [command, ...words] = [
     ...(process.getuid?.() === 0 ? withoutRight : []),
-    ...['nice', '-n', '10', process.execPath, 'core/main.ts', 'migrate', '--config', file],
+    ...['nice', '-n', '10', process.execPath, 'core/process/main.ts', 'migrate', '--config', file],
   ];
   const environment = { ...process.env, DATA_DIR: directory, DATABASE_URL: '' };
   try {
-    const { stdout } = await promisify(execFile)(command!, words, { env: environment, timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(command!, words, { env: environment, timeout: 240_000 });
     assert.match(stdout, /storage/);
   } finally {
     await rm(directory, { recursive: true, force: true });

@@ -158,7 +158,7 @@ test('a network that swallows everything fails statements at their deadline, and
     message: 'The connection to the database was lost: it gave no answer in time.',
   });
   await assert.rejects(pool.run(select), { code: 'CONNECTION_LOST' });
-  assert.ok(performance.now() - began < 1_500);
+  assert.ok(performance.now() - began < 5_000);
   line.mode = 'open';
   assert.equal((await pool.run(select)).length, 1);
   await pool.close();
@@ -173,7 +173,7 @@ test('a server that takes connections and drops them fails statements instead of
   await pool.close();
 });
 
-test('who waits too long for a free connection is told so; the others have their turn in order', async () => {
+test('waiting too long for a free connection is an error; the others get connections in order', async () => {
   const pool = poolThroughLine({ waitMs: 150 });
   const order: number[] = [];
   let late: Promise<unknown> | undefined;

@@ -55,7 +55,7 @@ for (const share of [0, 0.5, 1]) {
   test(
     `every acknowledged commit outlives a power cut that lets ${share * 100} % of the unsynced sectors through`,
     {
-      timeout: 120_000,
+      timeout: 300_000,
     },
     () =>
       inWorkshop(async (path) => {
@@ -81,7 +81,7 @@ for (const share of [0, 0.5, 1]) {
 
 test(
   'a power cut in the middle of a new copy leaves the database whole and the copy before it',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   () =>
     inWorkshop(async (path) => {
       await fillDirectory(path('before'));

@@ -5,6 +5,8 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { setTypes } from '../../../plugins/storage/driver.ts';
 import { openDatabase } from '../../helpers/database.ts';
 
 const workers: Worker[] = [];
@@ -55,4 +57,22 @@ test('an error of the database arrives with its code, and rows with exact whole 
   const rows = (await orm.execute(sql`select 9007199254740993::int8 as value`)) as unknown as { value: bigint }[];
   assert.equal(rows[0]!.value, 9007199254740993n);
   await close();
+});
+
+test('a driver leaves to drizzle what drizzle itself would have it leave', () => {
+  const text = (type: number) => `value of ${type}`;
+  const theirs = { parsers: {}, serializers: {} } as Parameters<typeof setTypes>[0];
+  drizzle({ options: theirs } as never);
+  const ours = { parsers: {}, serializers: {} } as typeof theirs;
+  setTypes(ours);
+  for (const side of ['parsers', 'serializers'] as const) {
+    const types = Object.keys(theirs[side]).map(Number);
+    assert(types.length > 7);
+    for (const type of types)
+      assert.equal(
+        ours[side][type]?.(text(type) as never),
+        theirs[side][type]?.(text(type) as never),
+        `${side} ${type}`,
+      );
+  }
 });

@@ -57,7 +57,7 @@ test('messages are the same however their bytes are cut', () => {
   );
 });
 
-test('a request to cancel is told apart from a start', () => {
+test('a cancel request is distinguished from a startup message', () => {
   assert.deepEqual(
     readAll(opening(80_877_102, '12345678'), []).map(({ kind }) => kind),
     ['cancel'],
@@ -99,9 +99,13 @@ test('text without an end is refused', () => {
   assert.throws(() => statementText(message!), { name: 'ProtocolError' });
 });
 
-test('the state after an answer is known however the answer is cut', () => {
+test('the state after an answer and its notifications are known however the answer is cut', () => {
+  // Process 7, channel "c", payload "p".
+  const notification = Buffer.from('410000000c0000000763007000', 'hex');
   const answer = Buffer.concat([
     welcome({ server_version: '18' }, 7),
+    notification,
+    notification,
     fatal('25P03', 'ended'),
     Buffer.from('4700000007000000', 'hex'),
     Buffer.from('5a0000000554', 'hex'),
@@ -112,6 +116,7 @@ test('the state after an answer is known however the answer is cut', () => {
       const edges = [0, ...cuts.sort((a, b) => a - b), answer.length];
       for (const [index, edge] of edges.slice(1).entries()) scanner.push(answer.subarray(edges[index], edge));
       assert.deepEqual([scanner.status, scanner.errors, scanner.copyIn], ['T', 1, true]);
+      assert.deepEqual(scanner.notifications, [notification, notification]);
     }),
   );
 });

@@ -1,8 +1,8 @@
 /** Callbacks go to the public internet alone, and each account has a secret of its own. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GuardedClient, Unfetchable } from '../../../core/guarded-get.ts';
-import { callbackSecret } from '../../../plugins/task-store/callbacks.ts';
+import { GuardedClient, Unfetchable } from '../../../plugins/common/kit/guarded-fetch.ts';
+import { callbackSecret } from '../../../plugins/task-store/engine/callbacks.ts';
 
 const inside = [
   'http://127.0.0.1:8080/',

@@ -1,7 +1,8 @@
 /** Clients of a gateway that makes images and videos, and what they wait for. */
 import assert from 'node:assert/strict';
-import { parseUsd } from '../../../core/money.ts';
-import { accounts, ledger } from '../../../core/vocabulary.ts';
+import { accounts } from '../../../plugins/common/domain/accounts.ts';
+import { ledger } from '../../../plugins/common/domain/ledger.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import type { TestGateway } from '../../helpers/gateway.ts';
 
 export const png = Buffer.from(
@@ -11,7 +12,7 @@ export const png = Buffer.from(
 export const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom'), Buffer.alloc(64)]);
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into.
-export type Told = { status: number; headers: Headers; json: any };
+type Told = { status: number; headers: Headers; json: any };
 
 export interface Client {
   readonly accountId: string;
@@ -49,7 +50,7 @@ export async function clientOf(
     },
     balance,
     async hasPaid(before, due) {
-      for (let tries = 0; tries < 100 && before - (await balance()) !== due; tries += 1)
+      for (let tries = 0; tries < 3_000 && before - (await balance()) !== due; tries += 1)
         await new Promise((resolve) => setTimeout(resolve, 20));
       assert.equal(before - (await balance()), due);
     },
@@ -57,7 +58,7 @@ export async function clientOf(
 }
 
 export async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let tries = 0; tries < 2_000; tries += 1) {
     const found = await look();
     if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, 50));

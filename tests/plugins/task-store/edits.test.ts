@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI, { toFile } from 'openai';
-import { parseUsd } from '../../../core/money.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { type RunningVendor, startVendor } from '../../../plugins/sandbox/vendor.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
-import { type Client, clientOf, ended, png } from './clients.ts';
+import { type Client, clientOf, ended, mp4, png } from './clients.ts';
 
 let vendor: RunningVendor;
 let gateway: TestGateway;
@@ -116,6 +116,25 @@ test('who prefers a task is given one', async () => {
   assert.deepEqual(told.json, { code: 200, data: { id: told.json.data.id, status: 'submitted' } });
   const end = await ended(alice, `/v1/tasks/${told.json.data.id}`);
   assert.equal(end.data.status, 'completed');
+});
+
+test('a file that is no image is named as such', async () => {
+  const contents: readonly [name: string, bytes: Buffer, message: RegExp][] = [
+    ['a text', Buffer.from('This is a text and no image at all.'), /is not an image/],
+    ['a few bytes', Buffer.from('hi'), /is not an image/],
+    ['an address', Buffer.from('https://images.example.com/cat.png'), /is not an image/],
+    ['a film', mp4, /is not an image/],
+    ['nothing', Buffer.alloc(0), /is empty/],
+  ];
+  for (const field of ['image', 'mask'])
+    for (const [name, bytes, message] of contents) {
+      const form = formWith('openai', field === 'image' ? 0 : 1);
+      form.append(field, new Blob([new Uint8Array(bytes)], { type: 'image/png' }), 'cat.png');
+      const { status, json } = await alice.send('POST', '/v1/images/edits', form);
+      assert.deepEqual([status, json.error.param], [400, field === 'image' ? 'image[0]' : 'mask'], name);
+      assert.match(json.error.message, message, name);
+      assert.doesNotMatch(json.error.message, /URL|base64/, name);
+    }
 });
 
 test('what is no form, or wrong in it, is a 400 that names the field', async () => {

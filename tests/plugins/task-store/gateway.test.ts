@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { parseUsd } from '../../../core/money.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts';
 import { type Client, clientOf, ended, mp4, png, until } from './clients.ts';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { GatewayError } from '../../../core/errors.ts';
-import { Live } from '../../../plugins/task-store/live.ts';
-import { errorFrame } from '../../../plugins/task-store/shapes/index.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { Live } from '../../../plugins/task-store/engine/live.ts';
+import { errorFrame } from '../../../plugins/task-store/orders/shapes/index.ts';
 
 const megabyte = 2 ** 20;
 
@@ -63,7 +63,7 @@ test('who waits for a beginning is told when there will be none', async () => {
   setTimeout(() => ended.end(), 1);
   assert.equal(await ended.began(), false);
   const left = new Live();
-  setTimeout(() => left.leave(), 1);
+  setTimeout(() => left.disconnect(), 1);
   assert.equal(await left.began(), false);
   for await (const _ of left.frames()) assert.fail('a frame from nowhere');
 });

@@ -48,6 +48,47 @@ test('a video is ordered by a file, by an address and by words alone, and opened
   }
 });
 
+test('the official client deletes a video that it has downloaded', async () => {
+  const { id } = await official.videos.create(order);
+  await ended(alice, `/v1/videos/${id}`);
+  const before = await alice.balance();
+  const link = (await alice.send('GET', `/v1/contents/generations/tasks/${id}`)).json.content.video_url as string;
+  assert.equal((await fetch(link)).status, 200);
+  assert.deepEqual(await official.videos.delete(id), { id, object: 'video.deleted', deleted: true });
+  for (const call of [() => official.videos.retrieve(id), () => official.videos.downloadContent(id)])
+    await assert.rejects(call(), OpenAI.NotFoundError);
+  await assert.rejects(official.videos.delete(id), OpenAI.NotFoundError);
+  assert.equal((await fetch(link)).status, 404);
+  assert.equal(await alice.balance(), before);
+});
+
+test('a file that is no image is named as such', async () => {
+  const file = await toFile(Buffer.from('no image at all, but a text'), 'cat.png', { type: 'image/png' });
+  await assert.rejects(official.videos.create({ ...order, input_reference: file }), (error) => {
+    assert.ok(error instanceof OpenAI.BadRequestError, String(error));
+    assert.equal(error.param, 'input_reference');
+    assert.match(error.message, /is not an image/);
+    return true;
+  });
+});
+
+test('remixes, edits, extensions and characters are not found, and named as unsupported', async () => {
+  const { data } = await official.videos.list({ limit: 1 });
+  const file = await toFile(Buffer.from('film'), 'film.mp4');
+  for (const call of [
+    () => official.videos.remix(data[0]!.id, { prompt: 'Rain' }),
+    () => official.videos.edit({ prompt: 'Rain', video: file }),
+    () => official.videos.extend({ prompt: 'Rain', seconds: '4', video: file }),
+    () => official.videos.createCharacter({ name: 'Cat', video: file }),
+    () => official.videos.getCharacter('char_1'),
+  ])
+    await assert.rejects(call(), (error) => {
+      assert.ok(error instanceof OpenAI.NotFoundError, String(error));
+      assert.equal(error.code, 'unsupported');
+      return true;
+    });
+});
+
 test('what is kept of a video is the film alone; another variant is refused by its name', async () => {
   const { data } = await official.videos.list({ limit: 1 });
   for (const variant of ['thumbnail', 'spritesheet'] as const) {

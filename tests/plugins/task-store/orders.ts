@@ -1,8 +1,8 @@
 /** Orders, targets and tasks for tests of the task store's pure rooms. */
 import assert from 'node:assert/strict';
-import { GatewayError } from '../../../core/errors.ts';
-import type { Traits } from '../../../core/traits.ts';
-import type { Target } from '../../../core/vocabulary.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Traits } from '../../../plugins/common/domain/traits.ts';
+import type { Target } from '../../../plugins/common/domain/upstreams.ts';
 import type { Order, Reference, Shape, Submission, Task } from '../../../plugins/task-store/contract.ts';
 
 export const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==';

@@ -1,11 +1,11 @@
 /** Every recorded exchange with a vendor of images or videos, read as the queue would: what was made, or what is thrown. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpstreamRefusal } from '../../../core/errors.ts';
-import { type JsonObject, listOf, objectOf, tryParseBytes } from '../../../core/json.ts';
+import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { type JsonObject, listOf, objectOf, tryParseBytes } from '../../../core/json/json.ts';
 import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import type { Adapter, Bounds, Order, Step, VendorAnswer } from '../../../plugins/task-store/contract.ts';
-import { imageTask } from '../../../plugins/task-store/shapes/index.ts';
+import { imageTask } from '../../../plugins/task-store/orders/shapes/index.ts';
 import { mediaRecordings, type Recording, recording } from '../../helpers/recordings.ts';
 import { imageOrder, read, targetWith, videoOrder } from './orders.ts';
 

@@ -1,8 +1,8 @@
 /** The adapters against the sandbox over HTTP: what they read is what its bill says, and orders to fail are read as failures. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { UpstreamRefusal } from '../../../core/errors.ts';
-import { type Usage, usageClasses } from '../../../core/usage.ts';
+import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import { type Usage, usageClasses } from '../../../plugins/common/domain/usage.ts';
 import { type RunningVendor, startVendor, type VendorOptions } from '../../../plugins/sandbox/vendor.ts';
 import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import type {
@@ -13,7 +13,7 @@ import type {
   VendorAnswer,
   VendorRequest,
 } from '../../../plugins/task-store/contract.ts';
-import { openVendors } from '../../../plugins/task-store/vendor.ts';
+import { openVendors } from '../../../plugins/task-store/engine/vendor.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 import { imageOrder, shownBytes, targetWith, videoOrder } from './orders.ts';
 
@@ -50,7 +50,7 @@ async function sessionFor(context: TestContext, options: VendorOptions = {}): Pr
       now += milliseconds;
     },
     send: ({ protocol }, request) =>
-      vendors.ask(request, { ...targetWith(), baseUrl: vendor.origin + bases[protocol] }, 10_000, never),
+      vendors.call(request, { ...targetWith(), baseUrl: vendor.origin + bases[protocol] }, 10_000, never),
   };
 }
 

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import { money } from '../../../core/money.ts';
-import { rowsOf } from '../../../plugins/task-store/sql.ts';
+import { money } from '../../../plugins/common/domain/money.ts';
+import { rowsOf } from '../../../plugins/task-store/engine/sql.ts';
+import { runsOf } from '../../helpers/histories.ts';
 import {
   type House,
   imagePrice,
@@ -14,7 +15,7 @@ import {
   settleTurn,
   type VendorWorld,
   workOff,
-} from './house.ts';
+} from './setup.ts';
 
 const credited = 100_000_000_000n;
 /** Images of one call at most, as the house's adapter has it. */
@@ -32,10 +33,9 @@ interface Books {
 }
 
 async function booksOf({ database, balance }: Pick<House, 'database' | 'balance'>): Promise<Books> {
-  const ledger = sql`${sql.identifier(database.schema)}.ledger`;
   const [row] = await rowsOf<{ absorbed: string }>(
     database.orm,
-    sql`select coalesce(sum(absorbed), 0)::text as absorbed from ${ledger}`,
+    sql`select coalesce(sum(absorbed), 0)::text as absorbed from ${sql.identifier(database.schema)}.calls`,
   );
   return { charged: credited - (await balance()), absorbed: BigInt(row!.absorbed) };
 }
@@ -48,10 +48,12 @@ interface AttemptRow {
 }
 
 function attemptsOf({ database }: House): Promise<AttemptRow[]> {
-  const attempts = sql`${sql.identifier(database.schema)}.attempts`;
   return rowsOf<AttemptRow>(
     database.orm,
-    sql`select result, borne_by, absorbed::text as absorbed, estimated from ${attempts} order by number`,
+    sql`select attempt->>'result' as result, attempt->>'bearer' as borne_by, coalesce(attempt->>'absorbed', '0') as absorbed,
+          coalesce((attempt->>'estimated')::boolean, false) as estimated
+        from ${sql.identifier(database.schema)}.calls, json_array_elements(attempts) with ordinality as tried (attempt, place)
+        order by place`,
   );
 }
 
@@ -93,14 +95,19 @@ test('of two calls one does not get through and one is refused: the vendor has h
   await house.database.close();
 });
 
-test('the audit misses what a broken call may have cost when the ledger or the attempts alone have it', async () => {
+test('the audit misses what a broken call may have cost when its row or the attempts in it alone have it', async () => {
   const house = await houseOf(vendorOf(['breaks off', 'at once']));
   const node = house.node();
   await node.order('task_1', orderOf('p', 20));
   await workOff(house, node);
   assert.deepEqual(await house.violations(), []);
   const { orm, schema } = house.database;
-  await orm.execute(sql`delete from ${sql.identifier(schema)}.attempts where borne_by = 'operator'`);
+  const calls = sql`${sql.identifier(schema)}.calls`;
+  await orm.execute(sql`alter table ${calls} disable trigger immutable`);
+  await orm.execute(sql`
+    update ${calls} set attempts = (select json_agg(attempt) from json_array_elements(attempts) as attempt
+      where attempt->>'bearer' is distinct from 'operator')`);
+  await orm.execute(sql`alter table ${calls} enable trigger immutable`);
   const [violation, ...others] = (await house.violations()) as { rule: string; what: string }[];
   assert.deepEqual(others, []);
   assert.equal(violation!.rule, 'M10');
@@ -179,7 +186,7 @@ test('whatever becomes of the calls: never more is charged than was made, and ch
         assert.ok(charged + absorbed >= made + brokenOff, drawn.join());
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runsOf(12, 40) },
   );
   assert.deepEqual(await house.violations(), []);
   await house.database.close();

@@ -1,7 +1,7 @@
 /** How attempts are told apart in metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Attempt } from '../../../core/vocabulary.ts';
+import type { Attempt } from '../../../plugins/common/domain/calls.ts';
 import { attemptAttributes } from '../../../plugins/telemetry/attributes.ts';
 
 const attempt = { provider: 'p', model: 'm', result: 'unknown', status: undefined } as Attempt;

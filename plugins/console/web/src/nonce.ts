@@ -1,4 +1,4 @@
-/** The word by which this page's style elements prove that they are its own, under a strict content security policy. */
+/** The nonce of this page's style elements, under a strict content security policy. */
 export const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
 
 // The package that keeps the page from scrolling behind a dialog looks for it here:

@@ -37,8 +37,8 @@ const inside = createRoute({
   },
 });
 
-/** Where somebody begins: a client at home, an operator without an account at the first operator's page. */
-export function firstPage(me: Me): string {
+/** The first page: home for people with an account, else the first operator page. */
+function firstPage(me: Me): string {
   if (me.account !== null) return '/';
   return shown(operatorPages, me)[0]?.path ?? '/profile';
 }

@@ -1,4 +1,4 @@
-/** Colours, sizes and habits of every component, in one place. */
+/** Colours, sizes and defaults of every component, in one place. */
 import { createTheme, localStorageColorSchemeManager, type MantineColorsTuple } from '@mantine/core';
 
 const iris: MantineColorsTuple = [
@@ -13,7 +13,7 @@ const iris: MantineColorsTuple = [
   '#334fc0',
   '#2a43a6',
 ];
-/** Neutral with a breath of blue, so that cards and the page stay apart without a hard border. */
+/** Neutral with a little blue, so that cards stand out from the page without a hard border. */
 const dark: MantineColorsTuple = [
   '#d5d9e2',
   '#b3b9c7',

@@ -1,14 +1,14 @@
-/** Chat's words for the common tongue, put together. */
-import type { Codec } from '../../codec.ts';
-import type { Spelling } from '../../losses.ts';
-import { decodeRequest } from './decode-request.ts';
-import { ChatDecoder, decodeReply } from './decode-stream.ts';
-import { encodeReply } from './encode-reply.ts';
-import { encodeRequest } from './encode-request.ts';
-import { ChatEncoder } from './encode-stream.ts';
-import { withoutSeals } from './seals.ts';
+/** The chat codec between the wire format and the canonical format. */
+import type { Codec } from '../../canonical/codec.ts';
+import type { Spelling } from '../../canonical/dropped-parameters.ts';
+import { decodeRequest } from './decode/request.ts';
+import { ChatDecoder, decodeReply } from './decode/stream.ts';
+import { encodeReply } from './encode/reply.ts';
+import { encodeRequest } from './encode/request.ts';
+import { ChatEncoder } from './encode/stream.ts';
+import { withoutSeals } from './remove-seals.ts';
 
-/** How chat clients name what they ask for. */
+/** Client names of the canonical parameters. */
 const spelling: Spelling = {
   tools: 'tools',
   toolChoice: 'tool_choice',
@@ -36,9 +36,11 @@ const spelling: Spelling = {
   imageOptions: 'image_config',
   cacheMarks: 'prompt_cache_breakpoint',
   strictTools: 'tools.function.strict',
+  strictOutput: 'response_format.json_schema.strict',
   names: 'messages.name',
   detail: 'image_url.detail',
   reasoningHistory: 'reasoning_content',
+  documentNames: 'messages.content.file.filename',
   searchHistory: 'messages.annotations',
   image: 'image_url',
   document: 'file',
@@ -50,6 +52,7 @@ const spelling: Spelling = {
 
 export const chatCodec: Codec = {
   spelling,
+  conversation: 'messages',
   decodeRequest,
   needsBytes: ['document', 'audio'],
   encodeRequest,

@@ -1,9 +1,10 @@
-/** Words errors in the chat protocol, before an answer and inside a stream. Pure. */
-import type { Answer } from '../../../../core/contract.ts';
-import { envelope } from '../../../../core/error-envelope.ts';
-import type { GatewayError } from '../../../../core/errors.ts';
-import { formatFrame } from '../../../../core/sse.ts';
-import type { BrokenStream } from '../../protocol.ts';
+/** Renders errors in the chat protocol, before an answer and inside a stream. Pure. */
+
+import type { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Answer } from '../../../../core/contract/message.ts';
+import { envelope } from '../../../common/kit/error-envelope.ts';
+import { formatFrame } from '../../../common/kit/sse.ts';
+import type { BrokenStream } from '../../relay/protocol.ts';
 
 export function renderError(error: GatewayError): Answer {
   return {
@@ -13,9 +14,9 @@ export function renderError(error: GatewayError): Answer {
   };
 }
 
-/** An error object in place of a chunk, and no `[DONE]`: official SDKs throw on it, and show what stands in `error`. */
+/** An error object in place of a chunk, without `[DONE]`: official SDKs throw on it and show the content of `error`. */
 export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
-  const told = envelope(error);
-  const body = shape === undefined ? told : { error: { ...told.error, ...shape } };
+  const plain = envelope(error);
+  const body = shape === undefined ? plain : { error: { ...plain.error, ...shape } };
   return formatFrame(JSON.stringify({ ...body, ...shape, ...body }));
 }

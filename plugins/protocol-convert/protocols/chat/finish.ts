@@ -1,7 +1,7 @@
-/** Why answers end, from the words of chat servers and to chat's own. Pure. */
-import type { StopReason } from '../../reply.ts';
+/** Finish reasons of chat servers and of the chat protocol. Pure. */
+import type { StopReason } from '../../canonical/reply.ts';
 
-/** Official reasons, and what compatible servers say in their place. */
+/** Official reasons, and the reasons that compatible servers send instead. */
 const reasons: ReadonlyMap<string, StopReason> = new Map([
   ['stop', 'stop'],
   ['end_turn', 'stop'],
@@ -35,7 +35,7 @@ const reasons: ReadonlyMap<string, StopReason> = new Map([
   ['no_image', 'refusal'],
 ]);
 
-/** The model's call could not be read by its own server: nothing of it may be carried out. */
+/** The server could not parse the model's call: the client must not run any of it. */
 const malformed = new Set([
   'malformed_function_call',
   'unexpected_tool_call',
@@ -44,13 +44,13 @@ const malformed = new Set([
   'too_many_tool_calls',
 ]);
 
-/** In any letter case, also behind a prefix (`function_call_filter: MALFORMED_FUNCTION_CALL`). Unknown ones are a stop. */
+/** In any letter case, also after a prefix (`function_call_filter: MALFORMED_FUNCTION_CALL`). Unknown reasons mean a stop. */
 export function stopReasonOf(word: string): StopReason | 'malformed' {
   const plain = word.slice(word.lastIndexOf(' ') + 1).toLowerCase();
   return malformed.has(plain) ? 'malformed' : (reasons.get(plain) ?? 'stop');
 }
 
-/** Whether a server's `stop_reason` is the text that was hit, not a reason. */
+/** Whether a server's `stop_reason` is the matched stop sequence and not a reason. */
 export function isStopText(word: unknown): word is string {
   return typeof word === 'string' && word !== '' && !reasons.has(word.toLowerCase());
 }

@@ -1,10 +1,35 @@
-/** The chat-completions protocol, put together. */
-import type { Protocol } from '../../protocol.ts';
+/** The chat-completions protocol. */
+import type { Endpoint } from '../../../../core/contract/contract.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Protocol } from '../../relay/protocol.ts';
 import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
-import { peekChat } from './peek.ts';
+import { preflightChat } from './preflight.ts';
 import { relayRequest } from './relay-request.ts';
-import { ChatTap } from './tap.ts';
+import { ChatUsageMeter } from './usage-meter.ts';
+
+/** Stored chat completions are not supported: each of their endpoints returns an error in the protocol's format. */
+const storedCompletions = (
+  [
+    ['GET', ''],
+    ['GET', '/:completion_id'],
+    ['POST', '/:completion_id'],
+    ['DELETE', '/:completion_id'],
+    ['GET', '/:completion_id/messages'],
+  ] as const
+).map(
+  ([method, rest]): Endpoint => ({
+    method,
+    path: `/v1/chat/completions${rest}`,
+    operation: 'chat',
+    body: 'none',
+    renderError,
+    handle() {
+      const message = 'Chat completions are not stored here; responses are, at POST /v1/responses.';
+      throw new GatewayError('not_found', message, { code: 'unsupported' });
+    },
+  }),
+);
 
 export const chat: Protocol = {
   name: 'chat',
@@ -17,12 +42,13 @@ export const chat: Protocol = {
       path: '/v1/chat/completions',
       operation: 'chat',
       open(body) {
-        const call = peekChat(body);
+        const call = preflightChat(body);
         return { protocol: chat, call, json: body.json, prepare: (target) => relayRequest(body, call.stream, target) };
       },
     },
   ],
-  createTap: (call, options) => new ChatTap(call, options),
+  ownEndpoints: storedCompletions,
+  createUsageMeter: (call, options) => new ChatUsageMeter(call, options),
   renderError,
   streamError,
   codec: chatCodec,

@@ -1,25 +1,25 @@
-/** Log probabilities of tokens, to and from chat's words. Pure. */
-import type { TokenLogprob } from '../../canon.ts';
-import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
+/** Token log probabilities between chat and the canonical format. Pure. */
+import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
+import type { TokenLogprob } from '../../canonical/prompt.ts';
 
-/** Of a choice's `logprobs`; undefined where it tells none. */
-export function readLogprobs(value: unknown): readonly TokenLogprob[] | undefined {
+/** From a choice's `logprobs`; undefined if there are none. */
+export function decodeLogprobs(value: unknown): readonly TokenLogprob[] | undefined {
   const content = listOf(objectOf(value)?.['content']);
   if (content.length === 0) return undefined;
-  const read = content.map(readToken).filter((token) => token !== undefined);
+  const read = content.map(decodeToken).filter((token) => token !== undefined);
   return read.length > 0 ? read : undefined;
 }
 
-function readToken(value: unknown): TokenLogprob | undefined {
-  const plain = readPlain(value);
+function decodeToken(value: unknown): TokenLogprob | undefined {
+  const plain = decodePlain(value);
   if (plain === undefined) return undefined;
   const top = listOf((value as JsonObject)['top_logprobs'])
-    .map(readPlain)
+    .map(decodePlain)
     .filter((token) => token !== undefined);
   return top.length > 0 ? { ...plain, top } : plain;
 }
 
-function readPlain(value: unknown): Omit<TokenLogprob, 'top'> | undefined {
+function decodePlain(value: unknown): Omit<TokenLogprob, 'top'> | undefined {
   if (!isObject(value)) return undefined;
   const { token, logprob, bytes } = value;
   if (typeof token !== 'string' || typeof logprob !== 'number') return undefined;
@@ -27,13 +27,13 @@ function readPlain(value: unknown): Omit<TokenLogprob, 'top'> | undefined {
 }
 
 /** As a choice's `logprobs`. */
-export function wordLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
+export function encodeLogprobs(tokens: readonly TokenLogprob[]): JsonObject {
   return {
-    content: tokens.map((token) => ({ ...wordToken(token), top_logprobs: (token.top ?? []).map(wordToken) })),
+    content: tokens.map((token) => ({ ...encodeToken(token), top_logprobs: (token.top ?? []).map(encodeToken) })),
     refusal: null,
   };
 }
 
-function wordToken({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject {
+function encodeToken({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject {
   return { token, logprob, bytes: bytes ?? [...Buffer.from(token, 'utf8')] };
 }

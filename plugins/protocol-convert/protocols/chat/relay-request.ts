@@ -1,22 +1,24 @@
-/** Words a chat request for a chat upstream: bytes as they came, but for the alias, the dialect and the usage option. Pure. */
+/**
+ * Prepares a chat request for a chat upstream: the original bytes but for the alias, the dialect and the usage option. Pure.
+ */
 
-import { editBody, nestedEdits } from '../../../../core/body-edits.ts';
-import type { Changes, Edit } from '../../../../core/splice.ts';
-import type { Target } from '../../../../core/vocabulary.ts';
-import { isObject } from '../../json.ts';
-import type { Prepared, RequestBody } from '../../protocol.ts';
+import { isObject } from '../../../../core/json/json.ts';
+import type { Changes, Edit } from '../../../../core/json/splice.ts';
+import type { Target } from '../../../common/domain/upstreams.ts';
+import { editBody, nestedEdits } from '../../../common/kit/body-edits.ts';
+import type { Prepared, RequestBody } from '../../relay/protocol.ts';
 
 export function relayRequest(body: RequestBody, stream: boolean, target: Target): Prepared {
   const asked = body.json['stream_options'];
   const clientWantsUsage = isObject(asked) && asked['include_usage'] === true;
   const refused = target.upstream.dropFields['chat']?.includes('stream_options') ?? false;
   const add = stream && target.upstream.streamUsageOption && !clientWantsUsage && !refused;
-  const { body: edited, dropped } = editBody(body, target, add ? askForUsage(body) : {});
+  const { body: edited, dropped } = editBody(body, target, add ? requestUsage(body) : {});
   return { path: '/chat/completions', body: edited, dropped, ...(add ? { withholdUsage: true } : {}) };
 }
 
-/** Chat streams report usage only when asked. An option of a wrong type is left for the upstream to refuse. */
-function askForUsage(body: RequestBody): { changes?: Changes; edits?: readonly Edit[] } {
+/** Chat streams report usage only on request. An option of a wrong type is left for the upstream to refuse. */
+function requestUsage(body: RequestBody): { changes?: Changes; edits?: readonly Edit[] } {
   const options = body.json['stream_options'];
   if (options === undefined) return { changes: { insert: { stream_options: '{"include_usage":true}' } } };
   if (options === null) return { changes: { replace: { stream_options: '{"include_usage":true}' } } };

@@ -1,8 +1,8 @@
-/** Words usage as chat reports it: totals include what their details name. Pure. */
-import type { Usage } from '../../../../core/usage.ts';
-import type { JsonObject } from '../../json.ts';
+/** Encodes usage as chat reports it: totals include their details. Pure. */
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Usage } from '../../../common/domain/usage.ts';
 
-export function wordUsage(usage: Usage): JsonObject {
+export function encodeUsage(usage: Usage): JsonObject {
   const of = (name: keyof Usage) => usage[name] ?? 0;
   const cacheWrite = of('cache_write_5m') + of('cache_write_1h');
   const prompt = of('input') + of('cache_read') + cacheWrite + of('input_audio') + of('input_image');

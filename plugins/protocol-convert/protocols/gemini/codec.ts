@@ -1,13 +1,14 @@
-/** The generate-content protocol's words for the common tongue, put together. */
-import { readCount } from '../../../../core/usage.ts';
-import type { Codec } from '../../codec.ts';
-import type { Spelling } from '../../losses.ts';
-import { decodeRequest } from './decode-request.ts';
-import { decodeReply, GeminiDecoder } from './decode-stream.ts';
-import { encodeReply } from './encode-reply.ts';
-import { encodeRequest } from './encode-request.ts';
-import { GeminiEncoder } from './encode-stream.ts';
-import { slotMark, withoutSeals } from './signatures.ts';
+/** The generate-content codec between the wire format and the canonical format. */
+import { readCount } from '../../../common/domain/usage.ts';
+import type { Codec } from '../../canonical/codec.ts';
+import type { Spelling } from '../../canonical/dropped-parameters.ts';
+import { sealPrefixBase64 } from '../../canonical/sealed-text.ts';
+import { decodeRequest } from './decode/request.ts';
+import { decodeReply, GeminiDecoder } from './decode/stream.ts';
+import { encodeReply } from './encode/reply.ts';
+import { encodeRequest } from './encode/request.ts';
+import { GeminiEncoder } from './encode/stream.ts';
+import { withoutSeals } from './signatures.ts';
 
 const spelling: Spelling = {
   tools: 'tools',
@@ -30,6 +31,7 @@ const spelling: Spelling = {
   imageOptions: 'generationConfig.imageConfig',
   strictTools: 'toolConfig.functionCallingConfig.mode',
   reasoningHistory: 'contents[].parts[].thought',
+  documentNames: 'contents[].parts[].inlineData.displayName',
   image: 'contents[].parts[].inlineData',
   document: 'contents[].parts[].inlineData',
   audio: 'contents[].parts[].inlineData',
@@ -40,7 +42,8 @@ const spelling: Spelling = {
 
 export const geminiCodec: Codec = {
   spelling,
-  sealMark: slotMark,
+  sealMark: sealPrefixBase64,
+  conversation: 'contents',
   decodeRequest,
   needsBytes: ['image', 'document', 'audio', 'video'],
   encodeRequest,
@@ -50,7 +53,7 @@ export const geminiCodec: Codec = {
   encodeReply,
   withoutSeals,
   counting: {
-    /** The whole request in its wrapper: only so are the system's words and the tools counted too. */
+    /** The whole request in its wrapper: otherwise system texts and tools are not counted. */
     request: ({ path, body }) => {
       const model = decodeURIComponent(path.slice('/models/'.length, path.lastIndexOf(':')));
       const generateContentRequest = { model: `models/${model}`, ...body };

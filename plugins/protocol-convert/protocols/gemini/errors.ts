@@ -1,8 +1,10 @@
-/** Words errors in the generate-content protocol (google.rpc.Status), before an answer and inside a stream. Pure. */
-import type { Answer } from '../../../../core/contract.ts';
-import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
-import { formatFrame } from '../../../../core/sse.ts';
-import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
+/** Renders errors in the generate-content protocol (google.rpc.Status), before an answer and inside a stream. Pure. */
+
+import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
+import type { Answer } from '../../../../core/contract/message.ts';
+import { formatFrame } from '../../../common/kit/sse.ts';
+import type { BrokenStream } from '../../relay/protocol.ts';
+import type { ShapeMembers } from '../../request/shapes.ts';
 
 const statuses: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'INVALID_ARGUMENT',
@@ -38,7 +40,7 @@ function errorBody(error: GatewayError, shape?: ShapeMembers): string {
   return JSON.stringify({ ...body, ...shape, ...body });
 }
 
-/** The reason, the field and the waiting time, each in the type that official clients look for. */
+/** The reason, the field and the retry delay, each in the detail type that official clients read. */
 function detailsOf(error: GatewayError): object[] {
   const details: object[] = [];
   if (error.code !== undefined) {
@@ -60,7 +62,10 @@ export function renderError(error: GatewayError): Answer {
   return { status: error.status, headers: { 'content-type': 'application/json' }, body: errorBody(error) };
 }
 
-/** An error object in place of a chunk: official SDKs throw on it if its `code` is a status, so a shape stands beside it. */
+/**
+ * An error object in place of a chunk: official SDKs throw on it if its `code` is a status, so an error shape is added beside
+ * it.
+ */
 export function streamError(error: GatewayError, { shape }: Pick<BrokenStream, 'shape'>): string {
   return formatFrame(errorBody(error, shape));
 }

@@ -1,7 +1,7 @@
-/** Why an answer ended, between finish reasons and the common tongue. Pure. */
-import type { StopReason } from '../../reply.ts';
+/** Converts between finish reasons and the canonical format. Pure. */
+import type { StopReason } from '../../canonical/reply.ts';
 
-/** The model wrote a call that nobody can carry out: without other content there is no answer. */
+/** The model wrote a malformed call: without other content there is no answer. */
 const malformed = new Set([
   'MALFORMED_FUNCTION_CALL',
   'MALFORMED_RESPONSE',
@@ -26,18 +26,20 @@ export function isMalformed(reason: string | undefined): boolean {
   return reason !== undefined && malformed.has(reason);
 }
 
-/** Where nothing else was answered, this reason is no answer: the vendor broke it off. `OTHER` is told of internal errors. */
+/**
+ * Without other content, an answer with this reason is a failure: the vendor aborted it. `OTHER` stands for internal errors.
+ */
 export function isFailure(reason: string): boolean {
   return reason === 'OTHER' || malformed.has(reason);
 }
 
-/** Reasons that came after this was written count as a plain stop. */
+/** Unknown reasons count as a plain stop. */
 export function stopOf(reason: string): StopReason {
   if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION') return 'length';
   return refused.has(reason) || reason.startsWith('IMAGE_') ? 'refusal' : 'stop';
 }
 
-/** Calls end an answer with STOP: the protocol has no reason of its own for them. */
+/** An answer that ends with calls has the reason STOP: the protocol has no separate one. */
 export function finishOf(stop: StopReason): string {
   if (stop === 'length') return 'MAX_TOKENS';
   return stop === 'refusal' ? 'SAFETY' : 'STOP';

@@ -1,21 +1,22 @@
-/** The generate-content protocol, put together. */
-import type { Protocol, ProtocolEndpoint } from '../../protocol.ts';
-import { dialectOf } from './client-frames.ts';
+/** The generate-content protocol. */
+import type { Protocol, ProtocolEndpoint } from '../../relay/protocol.ts';
 import { geminiCodec } from './codec.ts';
+import { dialectOf } from './encode/client-frames.ts';
+import { JsonArrayReader } from './encode/json-array.ts';
 import { renderError, streamError } from './errors.ts';
-import { JsonArrayReader } from './json-array.ts';
-import { parsePath, peekGemini } from './peek.ts';
+import { parsePath, preflightGemini } from './preflight.ts';
 import { arrayAsSse, relayRequest, reshapeFor } from './relay.ts';
-import { GeminiTap } from './tap.ts';
+import { GeminiUsageMeter } from './usage-meter.ts';
 
 /** The method is a suffix of the last path segment, so one endpoint serves all three. */
 function endpoint(path: string): ProtocolEndpoint {
   return {
     path,
     operation: 'generate-content',
+    charges: ({ path }) => !path.endsWith(':countTokens'),
     open(body, exchange) {
       const { model, method } = parsePath(exchange.request.params['*']);
-      const call = peekGemini(body, model, method);
+      const call = preflightGemini(body, model, method);
       const dialect = dialectOf(body.json, exchange.request.query);
       const reshape =
         method === 'countTokens' ? undefined : reshapeFor(dialect, call, Math.floor(exchange.receivedAt / 1000));
@@ -37,7 +38,7 @@ export const gemini: Protocol = {
   passedHeaders: [],
   defaultHeaders: {},
   endpoints: ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'].map(endpoint),
-  createTap: (call) => new GeminiTap(call),
+  createUsageMeter: (call, options) => new GeminiUsageMeter(call, options),
   arrayStreams: { createReader: (onFrame) => new JsonArrayReader(onFrame), reshape: arrayAsSse },
   renderError,
   streamError,

@@ -1,8 +1,8 @@
-/** Probabilities of tokens, between `logprobsResult` and the common tongue. Pure. */
-import type { TokenLogprob } from '../../canon.ts';
-import { isObject, type JsonObject, listOf, objectOf } from '../../json.ts';
+/** Token log probabilities between `logprobsResult` and the canonical format. Pure. */
+import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
+import type { TokenLogprob } from '../../canonical/prompt.ts';
 
-/** undefined where the candidate tells none. */
+/** undefined if the candidate has none. */
 export function logprobsOf(result: unknown): TokenLogprob[] | undefined {
   const {
     chosenCandidates,

@@ -1,6 +1,8 @@
-/** Member names between the official lowerCamelCase and the specification's snake_case; what users wrote stays. Pure. */
+/**
+ * Converts member names between the official lowerCamelCase and the specification's snake_case; user data is unchanged. Pure.
+ */
 
-/** Members whose content is the user's or the model's own: schemas, arguments, results, labels. */
+/** Members with content from the user or the model: schemas, arguments, results, labels. */
 const opaque = new Set([
   'args',
   'response',
@@ -22,13 +24,13 @@ export function toSnake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The value with every member renamed, down to opaque ones, whose own name changes but nothing inside. */
+/** The value with every member renamed. Of an opaque member only the name changes, not its content. */
 export function rename(value: unknown, how: (name: string) => string): unknown {
   if (Array.isArray(value)) return value.map((element) => rename(element, how));
   if (typeof value !== 'object' || value === null) return value;
-  const renamed: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) {
-    renamed[name.startsWith('@') ? name : how(name)] = opaque.has(toCamel(name)) ? member : rename(member, how);
-  }
-  return renamed;
+  const members = Object.entries(value).map(([name, member]) => [
+    name.startsWith('@') ? name : how(name),
+    opaque.has(toCamel(name)) ? member : rename(member, how),
+  ]);
+  return Object.fromEntries(members);
 }

@@ -1,22 +1,27 @@
-/** Words a generate-content request for an upstream of that protocol, and its answer in the client's dialect. Pure. */
+/**
+ * Prepares a generate-content request for an upstream of that protocol, and converts its answer to the client's dialect.
+ * Pure.
+ */
 
-import { editBody, nestedEdits } from '../../../../core/body-edits.ts';
-import { formatFrame, keepAliveFrame } from '../../../../core/sse.ts';
-import type { Call, Target } from '../../../../core/vocabulary.ts';
-import { isObject, tryParse } from '../../json.ts';
-import type { Prepared, RequestBody, Reshape } from '../../protocol.ts';
-import { ClientFrames, type Dialect, streamTypeOf } from './client-frames.ts';
-import { isFlat, isSnake, officialRequest } from './flat-request.ts';
-import { payloadText } from './payload.ts';
-import type { Method } from './peek.ts';
+import { isObject, tryParse } from '../../../../core/json/json.ts';
+import type { Call } from '../../../common/domain/calls.ts';
+import type { Target } from '../../../common/domain/upstreams.ts';
+import { editBody, nestedEdits } from '../../../common/kit/body-edits.ts';
+import { formatFrame, keepAliveFrame } from '../../../common/kit/sse.ts';
+import type { Prepared, RequestBody, Reshape } from '../../relay/protocol.ts';
+import { isSpecRequest, officialRequest } from './decode/flat-request.ts';
+import { payloadText } from './decode/payload.ts';
+import { ClientFrames, type Dialect, streamTypeOf } from './encode/client-frames.ts';
+import { toSnake } from './names.ts';
+import type { Method } from './preflight.ts';
 
-/** Streams are always asked for as SSE. An official body stays as it came, but for the gateway's own members. */
+/** Streams are always requested as SSE. An official body, in either case, is unchanged but for the gateway's own members. */
 export function relayRequest(body: RequestBody, method: Method, call: Call, target: Target): Prepared {
   const upstreamMethod = call.stream ? 'streamGenerateContent' : method;
   const path = `/models/${encodeModel(target.model)}:${upstreamMethod}${call.stream ? '?alt=sse' : ''}`;
-  if (method !== 'countTokens' && (isSnake(body.json) || isFlat(body.json))) {
+  const unwanted = target.upstream.dropFields[target.protocol] ?? [];
+  if (method !== 'countTokens' && isSpecRequest(body.json)) {
     const official = officialRequest(body.json) as Record<string, unknown>;
-    const unwanted = target.upstream.dropFields[target.protocol] ?? [];
     const dropped = unwanted.filter((name) => Object.hasOwn(official, name));
     for (const name of dropped) delete official[name];
     return { path, body: Buffer.from(JSON.stringify(official)), dropped };
@@ -24,20 +29,22 @@ export function relayRequest(body: RequestBody, method: Method, call: Call, targ
   const edits =
     target.model === call.model
       ? []
-      : nestedEdits(body, 'generateContentRequest', {
-          replace: { model: JSON.stringify(`models/${target.model}`) },
-        });
-  return { path, ...editBody(body, target, { changes: { remove: new Set(['stream', 'model']) }, edits }) };
+      : ['generateContentRequest', 'generate_content_request'].flatMap((name) =>
+          nestedEdits(body, name, { replace: { model: JSON.stringify(`models/${target.model}`) } }),
+        );
+  const respelled = unwanted.map(toSnake).filter((name) => !unwanted.includes(name) && Object.hasOwn(body.json, name));
+  const edited = editBody(body, target, { changes: { remove: new Set(['stream', 'model', ...respelled]) }, edits });
+  return { path, body: edited.body, dropped: [...edited.dropped, ...respelled] };
 }
 
-/** Slashes divide the path; everything else that a name may hold is escaped. */
+/** Slashes separate path segments; every other character of a name is escaped. */
 export function encodeModel(model: string): string {
   return model.split('/').map(encodeURIComponent).join('/');
 }
 
-/** undefined when the client reads what the upstream sends. `createdAt` is Unix seconds. */
+/** undefined if the client reads the upstream's form. `createdAt` is Unix seconds. */
 export function reshapeFor(dialect: Dialect, call: Call, createdAt: number): Reshape | undefined {
-  if (!dialect.isSnake && (dialect.isSse || !call.stream)) return undefined;
+  if (!dialect.isSpec && (dialect.isSse || !call.stream)) return undefined;
   const frames = new ClientFrames(dialect, call.model, createdAt);
   return {
     streamType: streamTypeOf(dialect),
@@ -51,7 +58,7 @@ export function reshapeFor(dialect: Dialect, call: Call, createdAt: number): Res
   };
 }
 
-/** For a client of `alt=sse` whose upstream answers with an array all the same. */
+/** For a client of `alt=sse` when the upstream answers with an array in spite of it. */
 export const arrayAsSse: Reshape = {
   streamType: 'text/event-stream',
   whole: (json) => Buffer.from(JSON.stringify(json)),

@@ -1,16 +1,12 @@
-/** What stands in `thoughtSignature`: the vendor's own words upstream, sealed keepsakes in clients' hands. Pure. */
-import type { Keepsake } from '../../canon.ts';
-import type { OpenSeal } from '../../codec.ts';
-import { isObject, type JsonObject, listOf } from '../../json.ts';
+/** The content of `thoughtSignature`: the vendor's own signature upstream, sealed opaque states for clients. Pure. */
 
-/** Tells an upstream that the signature of this call was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
-export const lostSignature = 'skip_thought_signature_validator';
+import { isObject, type JsonObject, listOf, oneOrMany } from '../../../../core/json/json.ts';
+import type { OpenSeal } from '../../canonical/codec.ts';
+import type { OpaqueState } from '../../canonical/prompt.ts';
+import { isSealed, lostSignature, sealPrefixBase64 } from '../../canonical/sealed-text.ts';
 
-/** What every slot begins with that this gateway filled: base64 of a seal's own beginning, `gw1.`. */
-export const slotMark = 'Z3cxL';
-
-/** Whose keepsake an entry is: the part's own, that of reasoning before it, or of reasoning that shows nothing. */
-export type SlotKind = 'own' | 'reasoning' | 'redacted';
+/** Origin of an opaque state: the part itself, the reasoning before it, or redacted reasoning. */
+type SlotKind = 'own' | 'reasoning' | 'redacted';
 export interface SlotEntry<Content> {
   readonly kind: SlotKind;
   readonly content: Content;
@@ -20,18 +16,18 @@ const marks: Record<SlotKind, string> = { own: 'o', reasoning: 'r', redacted: 'x
 const kinds = new Map<string, SlotKind>(Object.entries(marks).map(([kind, mark]) => [mark, kind as SlotKind]));
 
 /**
- * One slot for all that a client must bring back with a part. In base64, as official clients read the member as bytes;
- * one seal and its mark on each line.
+ * One slot for all opaque state that a client must return with a part. In base64, as official clients read the member as
+ * bytes; one seal and its kind on each line.
  */
-export function wordSlot(entries: readonly SlotEntry<string>[]): string {
+export function encodeSlot(entries: readonly SlotEntry<string>[]): string {
   const lines = entries.map(({ kind, content }) => `${content} ${marks[kind]}`);
   return Buffer.from(lines.join('\n'), 'latin1').toString('base64');
 }
 
-/** The keepsakes of a slot that can still be opened; undefined for one that this gateway did not fill. */
-export function readSlot(slot: unknown, open: OpenSeal): SlotEntry<Keepsake>[] | undefined {
-  if (!isSealed(slot)) return undefined;
-  const entries: SlotEntry<Keepsake>[] = [];
+/** The opaque states of a slot that can still be opened; undefined for a slot that this gateway did not fill. */
+export function decodeSlot(slot: unknown, open: OpenSeal): SlotEntry<OpaqueState>[] | undefined {
+  if (!isSlot(slot)) return undefined;
+  const entries: SlotEntry<OpaqueState>[] = [];
   for (const line of Buffer.from(slot, 'base64').toString('latin1').split('\n')) {
     const [seal = '', mark = ''] = line.split(' ');
     const content = open(seal);
@@ -41,32 +37,40 @@ export function readSlot(slot: unknown, open: OpenSeal): SlotEntry<Keepsake>[] |
   return entries;
 }
 
-function isSealed(slot: unknown): slot is string {
-  return typeof slot === 'string' && slot.startsWith(slotMark);
+function isSlot(value: unknown): value is string {
+  return isSealed(value, sealPrefixBase64);
 }
 
-/** The request without slots that this gateway filled: on calls they become the sign of a lost signature. */
+/** The request without slots that this gateway filled: calls get the value for a lost signature instead. */
 export function withoutSeals(json: JsonObject): JsonObject {
-  const nested = json['generateContentRequest'];
+  const name = isObject(json['generateContentRequest']) ? 'generateContentRequest' : 'generate_content_request';
+  const nested = json[name];
   const { contents } = json;
   return {
     ...json,
-    ...(Array.isArray(contents) ? { contents: contents.map(contentWithoutSeals) } : {}),
-    ...(isObject(nested) ? { generateContentRequest: withoutSeals(nested) } : {}),
+    ...(contents === undefined || contents === null ? {} : { contents: cleaned(contents, contentWithoutSeals) }),
+    ...(isObject(nested) ? { [name]: withoutSeals(nested) } : {}),
   };
 }
 
 function contentWithoutSeals(content: unknown): unknown {
-  if (!isObject(content) || !Array.isArray(content['parts'])) return content;
-  const parts = listOf(content['parts']).map(partWithoutSeals);
-  return { ...content, parts: parts.filter((part) => part !== undefined) };
+  if (!isObject(content) || oneOrMany(content['parts']).length === 0) return content;
+  return { ...content, parts: cleaned(content['parts'], partWithoutSeals) };
 }
 
-/** undefined for a part that was there for its slot alone. */
+/** A list, or an object in its place; undefined entries are removed. */
+function cleaned(value: unknown, clean: (entry: unknown) => unknown): unknown {
+  if (isObject(value)) return clean(value) ?? [];
+  return listOf(value)
+    .map(clean)
+    .filter((entry) => entry !== undefined);
+}
+
+/** undefined for a part with only a slot. */
 function partWithoutSeals(part: unknown): unknown {
   if (!isObject(part)) return part;
-  const name = isSealed(part['thoughtSignature']) ? 'thoughtSignature' : 'thought_signature';
-  if (!isSealed(part[name])) return part;
+  const name = isSlot(part['thoughtSignature']) ? 'thoughtSignature' : 'thought_signature';
+  if (!isSlot(part[name])) return part;
   if (isObject(part['functionCall'] ?? part['function_call'])) return { ...part, [name]: lostSignature };
   const { [name]: _sealed, ...rest } = part;
   return rest['text'] === '' ? undefined : rest;

@@ -1,8 +1,8 @@
-/** Words what was consumed as `usageMetadata`. Pure. */
-import { totalTokens, type Usage } from '../../../../core/usage.ts';
-import type { JsonObject } from '../../json.ts';
+/** Encodes usage as `usageMetadata`. Pure. */
+import type { JsonObject } from '../../../../core/json/json.ts';
+import { totalTokens, type Usage } from '../../../common/domain/usage.ts';
 
-/** The prompt includes what was read from or written to a cache; candidates exclude thoughts. `tier` as the common tongue names it. */
+/** The prompt includes tokens read from or written to a cache; candidates exclude thoughts. `tier` is a canonical name. */
 export function usageMetadata(usage: Usage, tier: string | undefined): JsonObject {
   const inputText = sum(usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h);
   const promptTokenCount = sum(inputText, usage.input_audio, usage.input_image);
@@ -23,7 +23,7 @@ function sum(...counts: readonly (number | undefined)[]): number {
   return counts.reduce<number>((total, count) => total + (count ?? 0), 0);
 }
 
-/** By modality; left out where nothing of it is known. */
+/** By modality; omitted if unknown. */
 function details(name: string, text = 0, image = 0, audio = 0): JsonObject {
   const all: readonly (readonly [string, number])[] = [
     ['TEXT', text],

@@ -1,43 +1,43 @@
-/** Words citations and search results of the messages protocol, both ways. Pure. */
-import type { Citation, Keepsake, SearchResult } from '../../canon.ts';
-import { isObject, type JsonObject, listOf, textOf } from '../../json.ts';
+/** Converts citations and search results of the messages protocol in both directions. Pure. */
+import { isObject, type JsonObject, listOf, textOf } from '../../../../core/json/json.ts';
+import type { Citation, OpaqueState, SearchResult } from '../../canonical/prompt.ts';
 
-/** Makes of an opaque text what may be kept of it. */
-export type Keep = (value: string) => Keepsake | undefined;
+/** Converts an opaque text into the opaque state to keep. */
+export type Keep = (value: string) => OpaqueState | undefined;
 
-/** In an answer, the vendor's own words are the keepsake. */
-export const keepAsWorded: Keep = (value) => ({ maker: '', value });
+/** In an answer, the vendor's own text is the opaque state. */
+export const keepAsWritten: Keep = (value) => ({ maker: '', value });
 
-/** A citation of any kind: of a web page, a search result, or a place in a document. */
-export function readCitation(json: JsonObject, keep: Keep): Citation {
+/** A citation of any kind: of a web page, a search result, or a range in a document. */
+function decodeCitation(json: JsonObject, stateOf: Keep): Citation {
   const url = textOf(json['url']) ?? textOf(json['source']);
   const title = textOf(json['title']) ?? textOf(json['document_title']);
   const quote = textOf(json['cited_text']);
   const index = textOf(json['encrypted_index']);
-  const keepsake = index === undefined ? undefined : keep(index);
+  const opaqueState = index === undefined ? undefined : stateOf(index);
   return {
     ...(url === undefined ? {} : { url }),
     ...(title === undefined ? {} : { title }),
     ...(quote === undefined ? {} : { quote }),
-    ...(keepsake === undefined ? {} : { keepsake }),
+    ...(opaqueState === undefined ? {} : { opaqueState }),
   };
 }
 
-/** Of an answer: with the place in a document, which clients of this protocol can be told. */
-export function readAnswerCitation(json: JsonObject): Citation {
-  const citation = readCitation(json, keepAsWorded);
+/** A citation in an answer, with its range in the document, which clients of this protocol can receive. */
+export function decodeAnswerCitation(json: JsonObject): Citation {
+  const citation = decodeCitation(json, keepAsWritten);
   return json['type'] === 'web_search_result_location' ? citation : { ...citation, place: json };
 }
 
-export function readCitations(list: unknown, keep: Keep): Citation[] {
+export function decodeCitations(list: unknown, stateOf: Keep): Citation[] {
   return listOf(list)
     .filter(isObject)
-    .map((citation) => readCitation(citation, keep));
+    .map((citation) => decodeCitation(citation, stateOf));
 }
 
 /**
- * A citation for a client: of a web page, or of a place in a document as an upstream of this protocol told it. Others do not
- * have the numbers by which such places are told.
+ * A citation for a client: of a web page, or of a document range from an upstream of this protocol. Other upstreams do not
+ * report the numbers that such a range needs.
  */
 export function citationJson(citation: Citation, seal: (value: string) => string): JsonObject | undefined {
   if (citation.place !== undefined) return citation.place;
@@ -47,12 +47,12 @@ export function citationJson(citation: Citation, seal: (value: string) => string
     cited_text: citation.quote ?? '',
     url: citation.url,
     title: citation.title ?? null,
-    encrypted_index: seal(citation.keepsake?.value ?? ''),
+    encrypted_index: seal(citation.opaqueState?.value ?? ''),
   };
 }
 
-/** What a vendor's search found; an error found nothing. */
-export function readSearchResults(content: unknown, keep: Keep): SearchResult[] {
+/** Results of a vendor's search; empty for a search that failed. */
+export function decodeSearchResults(content: unknown, stateOf: Keep): SearchResult[] {
   const results: SearchResult[] = [];
   for (const result of listOf(content)) {
     if (!isObject(result)) continue;
@@ -60,11 +60,11 @@ export function readSearchResults(content: unknown, keep: Keep): SearchResult[] 
     if (url === undefined) continue;
     const age = textOf(result['page_age']);
     const opaque = textOf(result['encrypted_content']);
-    const keepsake = opaque === undefined ? undefined : keep(opaque);
+    const opaqueState = opaque === undefined ? undefined : stateOf(opaque);
     results.push({
       url,
       title: textOf(result['title']) ?? url,
-      ...(keepsake === undefined ? {} : { keepsake }),
+      ...(opaqueState === undefined ? {} : { opaqueState }),
       ...(age === undefined ? {} : { age }),
     });
   }
@@ -76,13 +76,13 @@ export function searchResultJson(result: SearchResult, seal: (value: string) => 
     type: 'web_search_result',
     url: result.url,
     title: result.title,
-    encrypted_content: seal(result.keepsake?.value ?? ''),
+    encrypted_content: seal(result.opaqueState?.value ?? ''),
     page_age: result.age ?? null,
   };
 }
 
-/** The query of a search by its input, as far as it is there. */
-export function readQueries(input: unknown): string[] {
+/** The query of a search from its input, as far as it is present. */
+export function decodeQueries(input: unknown): string[] {
   const query = isObject(input) ? textOf(input['query']) : undefined;
   return query === undefined ? [] : [query];
 }

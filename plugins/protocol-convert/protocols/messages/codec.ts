@@ -1,15 +1,15 @@
-/** The messages protocol's words for the common tongue, put together. */
-import { readCount } from '../../../../core/usage.ts';
-import type { Codec } from '../../codec.ts';
-import type { JsonObject } from '../../json.ts';
-import { decodeRequest } from './decode-request.ts';
-import { decodeReply, MessagesDecoder } from './decode-stream.ts';
-import { encodeReply } from './encode-reply.ts';
-import { encodeRequest } from './encode-request.ts';
-import { MessagesEncoder } from './encode-stream.ts';
-import { withoutSeals } from './seals.ts';
+/** The messages codec between the wire format and the canonical format. */
+import type { JsonObject } from '../../../../core/json/json.ts';
+import { readCount } from '../../../common/domain/usage.ts';
+import type { Codec } from '../../canonical/codec.ts';
+import { decodeRequest } from './decode/request.ts';
+import { decodeReply, MessagesDecoder } from './decode/stream.ts';
+import { encodeReply } from './encode/reply.ts';
+import { encodeRequest } from './encode/request.ts';
+import { MessagesEncoder } from './encode/stream.ts';
+import { withoutSeals } from './remove-seals.ts';
 
-/** What counting takes of a request: nothing that bounds or shapes the answer. */
+/** Members of a request that counting accepts: nothing that limits or shapes the answer. */
 const countedMembers = ['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'speed'];
 
 export const messagesCodec: Codec = {
@@ -29,7 +29,9 @@ export const messagesCodec: Codec = {
     serviceTier: 'service_tier',
     cacheMarks: 'cache_control',
     strictTools: 'strict',
+    strictOutput: 'output_config.format.schema',
     documentCitations: 'citations',
+    documentNames: 'messages.content.title',
     reasoningHistory: 'messages.content.thinking',
     searchHistory: 'messages.content.web_search_tool_result',
     strayResults: 'messages.content.tool_result',
@@ -37,11 +39,13 @@ export const messagesCodec: Codec = {
     document: 'messages.content.document',
     file: 'messages.content.source.file_id',
   },
+  conversation: 'messages',
   decodeRequest,
   needsBytes: [],
   encodeRequest,
   createDecoder: (events) => new MessagesDecoder(events),
   decodeReply,
+  audioAsText: true,
   createEncoder: (context) => new MessagesEncoder(context),
   encodeReply,
   withoutSeals,

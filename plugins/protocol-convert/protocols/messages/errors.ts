@@ -1,9 +1,12 @@
-/** Words errors in the messages protocol, before an answer and inside a stream. Pure. */
-import type { Answer, Exchange } from '../../../../core/contract.ts';
-import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
-import { formatFrame } from '../../../../core/sse.ts';
-import { contextOverflow, overflowWords } from '../../foreign-error.ts';
-import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
+/** Renders errors in the messages protocol, before an answer and inside a stream. Pure. */
+
+import type { Exchange } from '../../../../core/contract/contract.ts';
+import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
+import type { Answer } from '../../../../core/contract/message.ts';
+import { formatFrame } from '../../../common/kit/sse.ts';
+import type { BrokenStream } from '../../relay/protocol.ts';
+import type { ShapeMembers } from '../../request/shapes.ts';
+import { contextOverflow, overflowPattern } from '../../translate/upstream-error.ts';
 
 const types: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'invalid_request_error',
@@ -26,14 +29,14 @@ const types: Readonly<Record<ErrorKind, string>> = {
   upstream_timeout: 'timeout_error',
 };
 
-/** A shape's members stand on both levels; the protocol's own `type` and `error` they cannot replace. */
+/** Members of an error shape are added on both levels; they cannot replace the protocol's own `type` and `error`. */
 function errorBody(error: GatewayError, exchangeId: string, shape?: ShapeMembers): string {
   const type = types[error.kind];
   const details = error.code === undefined ? {} : { details: { error_code: error.code } };
-  const message = error.code === contextOverflow ? overflowWords(error.message) : error.message;
-  const told = { type, message, ...details, ...shape };
-  const body = { type: 'error', error: told, request_id: `req_${exchangeId}` };
-  return JSON.stringify({ ...body, ...shape, type: 'error', error: { ...told, type } } satisfies object);
+  const message = error.code === contextOverflow ? overflowPattern(error.message) : error.message;
+  const members = { type, message, ...details, ...shape };
+  const body = { type: 'error', error: members, request_id: `req_${exchangeId}` };
+  return JSON.stringify({ ...body, ...shape, type: 'error', error: { ...members, type } } satisfies object);
 }
 
 export function renderError(error: GatewayError, { id }: Pick<Exchange, 'id'>): Answer {

@@ -1,16 +1,36 @@
-/** The messages protocol, put together. */
-import { editBody } from '../../../../core/body-edits.ts';
-import { formatFrame } from '../../../../core/sse.ts';
-import type { Call } from '../../../../core/vocabulary.ts';
-import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
+/** The messages protocol. */
+
+import type { Endpoint } from '../../../../core/contract/contract.ts';
+import type { Call } from '../../../common/domain/calls.ts';
+import { editBody } from '../../../common/kit/body-edits.ts';
+import { formatFrame } from '../../../common/kit/sse.ts';
+import type { Opened, Protocol, RequestBody } from '../../relay/protocol.ts';
 import { messagesCodec } from './codec.ts';
+import { refuseCompaction } from './decode/compaction.ts';
+import { refuseThread } from './decode/threads.ts';
 import { renderError, streamError } from './errors.ts';
-import { peekCountTokens, peekMessages } from './peek.ts';
-import { MessagesTap } from './tap.ts';
+import { preflightCountTokens, preflightMessages } from './preflight.ts';
+import { MessagesUsageMeter } from './usage-meter.ts';
 
 function open(call: Call, body: RequestBody, path: string): Opened {
   return { protocol: messages, call, json: body.json, prepare: (target) => ({ path, ...editBody(body, target) }) };
 }
+
+/** Anthropic's coding client requests `HEAD /api/hello` without a key before its first call. */
+const connectivityCheck: Endpoint = {
+  method: 'GET',
+  path: '/api/hello',
+  operation: 'hello',
+  body: 'none',
+  keyless: true,
+  unlogged: true,
+  charges: false,
+  handle: () => ({
+    status: 200,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+    body: JSON.stringify({ status: 'ok' }),
+  }),
+};
 
 export const messages: Protocol = {
   name: 'messages',
@@ -19,14 +39,26 @@ export const messages: Protocol = {
   passedHeaders: ['anthropic-version', 'anthropic-beta'],
   defaultHeaders: { 'anthropic-version': '2023-06-01' },
   endpoints: [
-    { path: '/v1/messages', operation: 'messages', open: (body) => open(peekMessages(body), body, '/v1/messages') },
+    {
+      path: '/v1/messages',
+      operation: 'messages',
+      open: (body) => open(preflightMessages(body), body, '/v1/messages'),
+    },
     {
       path: '/v1/messages/count_tokens',
       operation: 'count-tokens',
-      open: (body) => open(peekCountTokens(body), body, '/v1/messages/count_tokens'),
+      charges: false,
+      open: (body) => open(preflightCountTokens(body), body, '/v1/messages/count_tokens'),
     },
   ],
-  createTap: () => new MessagesTap(),
+  ownEndpoints: [connectivityCheck],
+  createUsageMeter: (_call, options) => new MessagesUsageMeter(options),
+  checkTarget({ json, call }, { protocol, traits }) {
+    const isRelay = protocol === 'messages';
+    refuseThread(json, isRelay && traits.threads === true);
+    // Counts are of the conversation as it is.
+    if (call.billable) refuseCompaction(json, isRelay && traits.compaction === true);
+  },
   renderError,
   streamError,
   streamEnd: formatFrame(JSON.stringify({ type: 'message_stop' }), 'message_stop'),

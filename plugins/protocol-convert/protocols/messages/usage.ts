@@ -1,10 +1,10 @@
-/** Words usage for clients of the messages protocol. Pure. */
-import type { Usage } from '../../../../core/usage.ts';
-import type { JsonObject } from '../../json.ts';
+/** Encodes usage for clients of the messages protocol. Pure. */
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Usage } from '../../../common/domain/usage.ts';
 
 /**
- * The protocol's counters: `input_tokens` excludes what the cache read and wrote, `output_tokens` includes thinking.
- * Every member is there, as clients of the newer version expect.
+ * The protocol's counters: `input_tokens` excludes cache reads and writes, `output_tokens` includes reasoning. Every member
+ * is present, as clients of the newer version require.
  */
 export function usageJson(usage: Usage, serviceTier: string | undefined): JsonObject {
   const shortWrites = usage.cache_write_5m ?? 0;
@@ -28,12 +28,12 @@ function toolUse({ web_search: searches = 0, web_fetch: fetches = 0 }: Usage): J
 
 const tiers = new Set(['priority', 'batch']);
 
-/** What was read of the prompt, without what came from or went to the cache. */
+/** Prompt tokens without cache reads and writes. */
 function inputOf(usage: Usage): number {
   return (usage.input ?? 0) + (usage.input_audio ?? 0) + (usage.input_image ?? 0);
 }
 
-/** Usage for the first event of a stream: what is known, else the estimate of the prompt. */
+/** Usage for the first event of a stream: the known counts, otherwise the estimate of the prompt. */
 export function usageAtStart(usage: Usage, estimate: number): Usage {
   const known = inputOf(usage) + (usage.cache_read ?? 0) + (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0);
   return known > 0 ? usage : { input: estimate };

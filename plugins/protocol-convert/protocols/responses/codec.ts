@@ -1,15 +1,16 @@
-/** The responses protocol's words for the common tongue, put together. */
-import { readCount } from '../../../../core/usage.ts';
-import { invalid } from '../../checks.ts';
-import type { Codec, OpenSeal } from '../../codec.ts';
-import { type JsonObject, objectOf, textOf } from '../../json.ts';
-import type { Spelling } from '../../losses.ts';
-import { decodeRequest } from './decode-request.ts';
-import { decodeReply, ResponsesDecoder } from './decode-stream.ts';
-import { encodeReply } from './encode-reply.ts';
-import { encodeRequest } from './encode-request.ts';
-import { ResponsesEncoder } from './encode-stream.ts';
-import { compactionMaker } from './read-input.ts';
+/** The responses codec between the wire format and the canonical format. */
+import { type JsonObject, objectOf, textOf } from '../../../../core/json/json.ts';
+import { readCount } from '../../../common/domain/usage.ts';
+import type { Codec, OpenSeal } from '../../canonical/codec.ts';
+import type { Spelling } from '../../canonical/dropped-parameters.ts';
+import { isSealed } from '../../canonical/sealed-text.ts';
+import { invalid } from '../../request/checks.ts';
+import { compactionMaker } from './decode/input.ts';
+import { decodeRequest } from './decode/request.ts';
+import { decodeReply, ResponsesDecoder } from './decode/stream.ts';
+import { encodeReply } from './encode/reply.ts';
+import { encodeRequest } from './encode/request.ts';
+import { ResponsesEncoder } from './encode/stream.ts';
 
 const spelling: Spelling = {
   tools: 'tools',
@@ -29,10 +30,12 @@ const spelling: Spelling = {
   imageOptions: 'tools.image_generation',
   cacheMarks: 'prompt_cache_breakpoint',
   strictTools: 'strict',
+  strictOutput: 'text.format.strict',
   names: 'name',
   phase: 'phase',
   detail: 'detail',
   reasoningHistory: 'reasoning',
+  documentNames: 'input.content.filename',
   searchHistory: 'web_search_call',
   strayResults: 'function_call_output',
   image: 'input_image',
@@ -42,10 +45,7 @@ const spelling: Spelling = {
   file: 'file_id',
 };
 
-/** What sealed texts begin with. */
-const sealMark = 'gw1.';
-
-/** Members of a request that its prompt consists of. */
+/** Members of a request that make up its prompt. */
 const countedMembers = [
   'model',
   'instructions',
@@ -59,11 +59,13 @@ const countedMembers = [
 
 export const responsesCodec: Codec = {
   spelling,
+  conversation: 'input',
   decodeRequest,
   needsBytes: [],
   encodeRequest,
   createDecoder: (events) => new ResponsesDecoder(events),
   decodeReply,
+  audioAsText: true,
   createEncoder: (context) => new ResponsesEncoder(context),
   encodeReply,
   withoutSeals,
@@ -76,7 +78,7 @@ export const responsesCodec: Codec = {
   },
 };
 
-/** Throws invalid_request for a sealed summary that cannot be opened: without it the conversation makes no sense. */
+/** Throws invalid_request for a sealed summary that cannot be opened: without it the conversation is incomplete. */
 function withoutSeals(json: JsonObject, open: OpenSeal): JsonObject {
   const { input } = json;
   if (!Array.isArray(input)) return json;
@@ -86,12 +88,12 @@ function withoutSeals(json: JsonObject, open: OpenSeal): JsonObject {
 function unsealed(value: unknown, open: OpenSeal, index: number): unknown[] {
   const item = objectOf(value);
   const sealed = textOf(item?.['encrypted_content']);
-  if (sealed === undefined || !sealed.startsWith(sealMark)) return [value];
+  if (!isSealed(sealed)) return [value];
   if (item?.['type'] === 'reasoning') return [];
-  const keepsake = open(sealed);
-  if (keepsake?.maker !== compactionMaker) {
+  const opaqueState = open(sealed);
+  if (opaqueState?.maker !== compactionMaker) {
     const field = `input[${index}].encrypted_content`;
     throw invalid(`The field "${field}" was not made by this gateway for this account, or too long ago.`, field);
   }
-  return [{ type: 'message', role: 'developer', content: [{ type: 'input_text', text: keepsake.value }] }];
+  return [{ type: 'message', role: 'developer', content: [{ type: 'input_text', text: opaqueState.value }] }];
 }

@@ -1,11 +1,14 @@
-/** Words errors in the responses protocol, before an answer and inside a stream. Pure. */
-import type { Answer } from '../../../../core/contract.ts';
-import { envelope } from '../../../../core/error-envelope.ts';
-import type { ErrorKind, GatewayError } from '../../../../core/errors.ts';
-import { formatFrame, parseFrame } from '../../../../core/sse.ts';
-import { isObject, type JsonObject, tryParse } from '../../json.ts';
-import type { BrokenStream, ShapeMembers } from '../../protocol.ts';
-import { responseId } from './response-object.ts';
+/** Renders errors in the responses protocol, before an answer and inside a stream. Pure. */
+
+import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
+import type { Answer } from '../../../../core/contract/message.ts';
+import { isObject, type JsonObject, tryParse } from '../../../../core/json/json.ts';
+import { envelope } from '../../../common/kit/error-envelope.ts';
+import { formatFrame, parseFrame } from '../../../common/kit/sse.ts';
+import type { BrokenStream } from '../../relay/protocol.ts';
+import type { ShapeMembers } from '../../request/shapes.ts';
+import { requestEcho } from './encode/request-echo.ts';
+import { failedMembers, responseId } from './encode/response-object.ts';
 
 export function renderError(error: GatewayError): Answer {
   return {
@@ -21,12 +24,12 @@ const codes: Partial<Readonly<Record<ErrorKind, string>>> = {
   insufficient_balance: 'insufficient_quota',
 };
 
-/** Codes that terminal clients know: they do not try again on these. */
+/** Codes on which terminal clients do not retry. */
 const knownCodes = new Set(['context_length_exceeded', 'insufficient_quota', 'rate_limit_exceeded', 'invalid_prompt']);
 
 /**
- * `error`, then `response.failed`, as the official API ends a broken stream: SDKs throw at the first, terminal clients
- * read only the second.
+ * `error`, then `response.failed`, as the official API ends a broken stream: SDKs throw at the first, terminal clients read
+ * only the second.
  */
 export function streamError(error: GatewayError, stream: BrokenStream): string {
   const last = lastPayload(stream.lastFrame)['sequence_number'];
@@ -36,18 +39,19 @@ export function streamError(error: GatewayError, stream: BrokenStream): string {
       object: 'response',
       created_at: stream.createdAt,
       ...members,
-      incomplete_details: null,
+      ...failedMembers,
       model: stream.call.model,
       output: [],
-      usage: null,
-      metadata: {},
+      // The request is no longer in memory: its members have their defaults.
+      ...requestEcho({}),
+      service_tier: 'default',
     });
   return failureFrames(error, typeof last === 'number' ? last + 1 : 0, respond, stream.shape);
 }
 
 /**
- * The two last frames of a broken stream. `respond` words the response object around its `status` and `error`; that object
- * keeps the protocol's own codes, by which terminal clients know whether to try again. Both events carry the shape.
+ * The two last frames of a broken stream. `respond` encodes the response object around its `status` and `error`; that object
+ * keeps the protocol's own codes, from which terminal clients decide whether to retry. Both events carry the error shape.
  */
 export function failureFrames(
   error: GatewayError,
@@ -55,12 +59,13 @@ export function failureFrames(
   respond: (members: { readonly status: 'failed'; readonly error: object }) => string,
   shape: ShapeMembers = {},
 ): string {
-  const { param } = envelope(error).error;
+  const { type, param } = envelope(error).error;
   const code = error.code !== undefined && knownCodes.has(error.code) ? error.code : codes[error.kind];
-  const told = { code: code ?? 'server_error', message: messageOf(error) };
-  const response = respond({ status: 'failed', error: told });
+  const details = { code: code ?? 'server_error', message: messageOf(error) };
+  const response = respond({ status: 'failed', error: details });
   const place = { type: 'error', sequence_number: number };
-  const event = { ...place, ...told, param, ...shape };
+  // The official API's flat members, and the object that the Open Responses specification uses instead.
+  const event = { ...place, ...details, param, error: { type, ...details, param }, ...shape };
   const ending = JSON.stringify({ ...shape, type: 'response.failed', sequence_number: number + 1 }).slice(0, -1);
   return (
     formatFrame(JSON.stringify({ ...event, ...place }), 'error') +
@@ -68,7 +73,7 @@ export function failureFrames(
   );
 }
 
-/** Terminal clients read the waiting time out of the words. */
+/** Terminal clients parse the retry delay from the message. */
 function messageOf({ kind, message, retryAfterMs }: GatewayError): string {
   if (kind !== 'rate_limited' || retryAfterMs === undefined || message.includes('try again in')) return message;
   return `${message} Please try again in ${Math.max(1, Math.ceil(retryAfterMs / 100)) / 10}s.`;

@@ -1,17 +1,17 @@
-/** The responses protocol, put together. */
-import type { Opened, Protocol, RequestBody } from '../../protocol.ts';
+/** The responses protocol. */
+import type { Opened, Protocol, RequestBody } from '../../relay/protocol.ts';
 import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
-import { type Address, openRequest } from './opening.ts';
-import { peekCompact, peekInputTokens, peekResponses } from './peek.ts';
-import { ResponsesTap } from './tap.ts';
+import { type Address, openRequest } from './open-request.ts';
+import { preflightCompact, preflightInputTokens, preflightResponses } from './preflight.ts';
+import { ResponsesUsageMeter } from './usage-meter.ts';
 
 const protocol = () => responses;
-const create: Address = { protocol, path: '/responses', peek: peekResponses, compaction: 'item' };
-const compact: Address = { protocol, path: '/responses/compact', peek: peekCompact, compaction: 'answer' };
-const count: Address = { protocol, path: '/responses/input_tokens', peek: peekInputTokens };
+const create: Address = { protocol, path: '/responses', preflight: preflightResponses, compaction: 'item' };
+const compact: Address = { protocol, path: '/responses/compact', preflight: preflightCompact, compaction: 'answer' };
+const count: Address = { protocol, path: '/responses/input_tokens', preflight: preflightInputTokens };
 
-/** Opens a request for an answer, wherever it came. */
+/** Opens a request for an answer, at any address. */
 export function openCreate(body: RequestBody): Opened {
   return openRequest(body, create);
 }
@@ -25,9 +25,14 @@ export const responses: Protocol = {
   endpoints: [
     { path: '/v1/responses', operation: 'responses', open: openCreate },
     { path: '/v1/responses/compact', operation: 'compact', open: (body) => openRequest(body, compact) },
-    { path: '/v1/responses/input_tokens', operation: 'count-tokens', open: (body) => openRequest(body, count) },
+    {
+      path: '/v1/responses/input_tokens',
+      operation: 'count-tokens',
+      charges: false,
+      open: (body) => openRequest(body, count),
+    },
   ],
-  createTap: () => new ResponsesTap(),
+  createUsageMeter: (_call, options) => new ResponsesUsageMeter(options),
   renderError,
   streamError,
   codec: responsesCodec,

@@ -1,10 +1,10 @@
-/** Words what was consumed as the responses protocol's `usage`. Pure. */
-import type { Usage } from '../../../../core/usage.ts';
-import type { JsonObject } from '../../json.ts';
+/** Encodes usage as the responses protocol's `usage`. Pure. */
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Usage } from '../../../common/domain/usage.ts';
 
 /**
- * Token counts: `input_tokens` includes what was read from and written to a cache, `output_tokens` includes reasoning.
- * Both details objects always stand there, full of numbers: terminal clients fail on empty ones.
+ * Token counts: `input_tokens` includes cache reads and writes, `output_tokens` includes reasoning. Both details objects are
+ * always present, with all numbers: terminal clients fail on empty ones.
  */
 export function usageObject(usage: Usage): JsonObject {
   const cached = usage.cache_read ?? 0;
@@ -29,7 +29,7 @@ export function usageObject(usage: Usage): JsonObject {
   };
 }
 
-/** `tool_usage`, where searches were counted. */
+/** `tool_usage`, if searches were counted. */
 export function toolUsage(usage: Usage): JsonObject | undefined {
   return usage.web_search === undefined ? undefined : { web_search: { num_requests: usage.web_search } };
 }

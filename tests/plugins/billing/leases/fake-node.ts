@@ -1,11 +1,15 @@
-/** A node without sockets, disk or database: real purses, backlog, flusher and lessor on a model of the database's leases. */
+/**
+ * A node without sockets, disk or database: real cached balances, backlog, flusher and lease manager on a model of
+ * the database's leases.
+ */
 import assert from 'node:assert/strict';
-import { type Money, money } from '../../../../core/money.ts';
-import { Backlog } from '../../../../plugins/billing/backlog.ts';
-import { Flusher } from '../../../../plugins/billing/flusher.ts';
-import { Lessor, leaseMs } from '../../../../plugins/billing/leases/lessor.ts';
+import { LeaseManager, leaseMs } from '../../../../plugins/billing/leases/manager.ts';
 import type { Leased } from '../../../../plugins/billing/leases/store.ts';
-import { type Purse, Purses } from '../../../../plugins/billing/purses.ts';
+import { Backlog } from '../../../../plugins/billing/ledger/backlog.ts';
+import { Flusher } from '../../../../plugins/billing/ledger/flusher.ts';
+import { BalanceCache } from '../../../../plugins/billing/reservations/balance-cache.ts';
+import type { CachedBalance } from '../../../../plugins/billing/reservations/cached-balance.ts';
+import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { type FakeHost, fakeHost } from '../../../helpers/fakes.ts';
 import type { LeaseModel } from './lease-model.ts';
 
@@ -26,20 +30,42 @@ export interface Town {
   truth: bigint;
   /** What calls cost beyond what was set aside for them: it is charged all the same. */
   overrun: bigint;
-  /** The lowest balance that the ledger has shown behind a hold. */
+  /** The lowest balance that the ledger has shown behind a charge. */
   lowest: bigint;
+  /** When nodes looked after their leases. */
+  lookedAt: number;
+  /** How late nodes hear what another announces. */
+  heardAfterMs: number;
+  readonly letters: { readonly topic: string; readonly subject: string; readonly heardAt: number }[];
+  /** Tells the nodes what they hear by now. */
+  deliver(): void;
 }
 
 export interface FakeHold {
-  readonly amount: bigint;
-  readonly purse: Purse;
+  readonly amount: Money;
+  readonly purse: CachedBalance;
+  readonly sequence: number;
 }
 
 export function newTown(model: LeaseModel): Town {
+  const host = fakeHost();
+  const nodes: Town['nodes'] = new Map();
+  const letters: Town['letters'] = [];
   return {
     model,
-    host: fakeHost(),
-    nodes: new Map(),
+    host,
+    nodes,
+    lookedAt: host.clock.monotonic(),
+    heardAfterMs: 0,
+    letters,
+    deliver() {
+      while (letters[0] !== undefined && letters[0].heardAt <= host.clock.monotonic()) {
+        const { topic, subject } = letters.shift()!;
+        for (const { lessor } of nodes.values())
+          if (topic === 'lease wanted') lessor.wanted(subject);
+          else lessor.returned(subject);
+      }
+    },
     fault: 'none',
     gate: Promise.withResolvers(),
     statements: 0,
@@ -54,8 +80,10 @@ const account = 'alice';
 export class FakeNode {
   readonly name: string;
   readonly holds: FakeHold[] = [];
-  readonly lessor: Lessor;
-  readonly purses: Purses;
+  /** Why the last hold was refused: the money is not there, or it is not known. */
+  refusal: 'lacking' | 'unknown' | undefined;
+  readonly lessor: LeaseManager;
+  readonly purses: BalanceCache;
   readonly flusher: Flusher;
   readonly #town: Town;
   readonly #backlog: Backlog;
@@ -63,15 +91,15 @@ export class FakeNode {
   #used = 0;
   #sequence = 0;
   #dead = false;
-  /** The journal's rows that the database does not have; they outlive the node. */
-  readonly #journal: { readonly sequence: number; readonly amount: bigint; readonly held: bigint }[] = [];
+  /** The charges in the journal that the database does not have; they outlive the node. */
+  readonly #journal: { readonly sequence: number; readonly cost: bigint }[] = [];
 
   constructor(town: Town, name: string) {
     this.name = name;
     this.#town = town;
     const { clock, log } = town.host;
     this.#backlog = new Backlog(() => {});
-    this.purses = new Purses({
+    this.purses = new BalanceCache({
       clock,
       limit: 10,
       idleMs: 60_000,
@@ -80,25 +108,25 @@ export class FakeNode {
     });
     this.flusher = new Flusher({
       backlog: this.#backlog,
-      purses: this.purses,
+      balances: this.purses,
       clock,
       log,
       applied: 0,
-      apply: async (_text, accountIds, applied) => {
+      apply: async (_text, accounts, applied) => {
         const sentAt = clock.monotonic();
-        await this.#run(() => this.#apply(applied), false);
-        this.lessor.renewed(accountIds, sentAt);
+        await this.#run(() => this.#apply(applied, accounts.get(account)), false);
+        this.lessor.renewed([...accounts.keys()], sentAt);
         return new Map();
       },
       fundsOf: (accountIds) => this.lessor.exchange(accountIds),
     });
-    this.lessor = new Lessor({
+    this.lessor = new LeaseManager({
       node: name,
-      purses: this.purses,
+      balances: this.purses,
       flusher: this.flusher,
       clock,
       log,
-      takeSlices: (asks) =>
+      takeShares: (asks) =>
         this.#run(() => {
           town.statements += 1;
           const answerOf = (ask: (typeof asks)[number]): [string, Leased] => {
@@ -108,10 +136,9 @@ export class FakeNode {
           return new Map(asks.map(answerOf));
         }, true),
       announce: async (topic, subject) => {
-        for (const node of town.nodes.values()) {
-          if (topic === 'lease wanted') node.lessor.wanted(subject);
-          else node.lessor.returned(subject);
-        }
+        const heardAt = clock.monotonic() + town.heardAfterMs;
+        town.letters.push({ topic, subject, heardAt });
+        town.deliver();
       },
     });
     town.nodes.set(name, this);
@@ -127,7 +154,7 @@ export class FakeNode {
     if (fault !== 'late batch') this.#town.fault = 'none';
     if (fault === 'refused') throw new Error('the database is down');
     if (fault === 'late' || fault === 'late batch') await this.#town.gate.promise;
-    // The statement of a process that has died runs no more, or nobody hears of it.
+    // The statement of a dead process no longer runs, or its answer is ignored.
     const nobody = new Promise<never>(() => {});
     if (this.#dead) return nobody;
     const result = work();
@@ -137,38 +164,46 @@ export class FakeNode {
     return result;
   }
 
-  #apply(applied: number): void {
-    while (this.#journal[0] !== undefined && this.#journal[0].sequence <= applied) {
-      const { amount, held } = this.#journal.shift()!;
-      const { model } = this.#town;
-      model.apply(this.name, amount, held);
-      if (amount < 0n && model.balance < this.#town.lowest) this.#town.lowest = model.balance;
-    }
+  /** `open`: what running calls hold; undefined: no call has ended. */
+  #apply(applied: number, open: bigint | undefined): void {
+    const { model } = this.#town;
+    let charges = 0n;
+    while (this.#journal[0] !== undefined && this.#journal[0].sequence <= applied)
+      charges += this.#journal.shift()!.cost;
+    if (open !== undefined) model.apply(this.name, charges, open);
+    if (model.balance < this.#town.lowest) this.#town.lowest = model.balance;
   }
 
-  #post(purse: Purse, amount: bigint, held: bigint): void {
-    this.#backlog.post(purse, money(amount));
-    this.#journal.push({ sequence: ++this.#sequence, amount, held });
-    this.#backlog.written(this.#slab, this.#used, ++this.#used, this.#sequence);
+  #write(): void {
+    this.#backlog.written(this.#slab, this.#used, ++this.#used, ++this.#sequence);
   }
 
-  /** As the desk does it. false: refused, or nobody knows. */
+  /** What running calls hold, and what ended ones cost that the database does not have. */
+  get owed(): bigint {
+    const held = this.holds.reduce((sum, { amount }) => sum + amount, 0n);
+    return this.#journal.reduce((sum, { cost }) => sum + cost, held);
+  }
+
+  /** As `Reservations` does. False: refused, or unknown. */
   async hold(amount: Money): Promise<boolean> {
     const { clock } = this.#town.host;
+    this.refusal = 'unknown';
     const purse = await this.purses.acquire(account, amount).catch(() => undefined);
     if (purse === undefined) return false;
     const since = clock.monotonic();
     for (let tries = 0; !this.purses.admits(purse, amount); tries += 1) {
-      const again = await this.lessor.ask(purse, amount, { tries, since }).catch(() => false);
+      const again = await this.lessor.request(purse, amount, { tries, since }).catch(() => undefined);
       if (again) continue;
+      this.refusal = again === false ? 'lacking' : 'unknown';
       this.purses.release(purse);
       return false;
     }
     if (this.#dead) return false;
-    this.#post(purse, -amount, amount);
+    purse.posted = money(purse.posted - amount);
+    this.#write();
     this.#town.truth -= amount;
-    this.holds.push({ amount, purse });
-    if (purse.base + purse.posted < purse.slice!.lowWater) this.lessor.topUp(purse);
+    this.holds.push({ amount, purse, sequence: this.#sequence });
+    if (purse.base + purse.posted < purse.lease!.lowWater) this.lessor.topUp(purse);
     return true;
   }
 
@@ -176,8 +211,11 @@ export class FakeNode {
   settle(hundredths: bigint): void {
     const hold = this.holds.shift();
     if (hold === undefined) return;
-    const back = hold.amount - (hold.amount * hundredths) / 100n;
-    this.#post(hold.purse, back, -hold.amount);
+    const cost = money((hold.amount * hundredths) / 100n);
+    const back = hold.amount - cost;
+    this.#backlog.end(hold.purse, hold.amount, cost, hold.sequence);
+    this.#journal.push({ sequence: this.#sequence + 1, cost });
+    this.#write();
     this.#town.truth += back;
     if (back < 0n) this.#town.overrun -= back;
     this.purses.release(hold.purse);
@@ -197,10 +235,11 @@ export class FakeNode {
   /** Another run reads the journal: calls that were cut cost half of what was set aside; then the lease goes back. */
   recover(): void {
     for (const { amount } of this.holds.splice(0)) {
-      this.#journal.push({ sequence: ++this.#sequence, amount: amount / 2n, held: -amount });
-      this.#town.truth += amount / 2n;
+      const cost = amount / 2n;
+      this.#journal.push({ sequence: ++this.#sequence, cost });
+      this.#town.truth += amount - cost;
     }
-    this.#apply(this.#sequence);
-    this.#town.model.leases.delete(this.name);
+    this.#apply(this.#sequence, 0n);
+    this.#town.model.end(this.name);
   }
 }

@@ -1,6 +1,7 @@
 /** What the database does with leases, as plain sums: the oracle of the statement, and the database of nodes without one. */
-import { type Money, money } from '../../../../core/money.ts';
-import type { Answer, Ask } from '../../../../plugins/billing/leases/slice.ts';
+
+import type { Answer, LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
+import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 
 const positive = (amount: bigint) => (amount > 0n ? amount : 0n);
 const least = (...amounts: bigint[]) => amounts.reduce((left, right) => (left < right ? left : right));
@@ -9,29 +10,28 @@ const greatest = (...amounts: bigint[]) => amounts.reduce((left, right) => (left
 /** What one account and the nodes come to when a node asks. */
 export interface Counter {
   readonly balance: bigint;
-  readonly held: bigint;
-  /** What the node has of it, what all others have, and as much of that as those have that live. */
+  /** What the node has of it, what all others have, and what of that the living can return or their calls hold. */
   readonly own: bigint;
   readonly others: bigint;
   readonly elsewhere: bigint;
+  readonly held: bigint;
   readonly nodes: number;
 }
 
-/** The slice that one ask gets. */
+/** The share that one request gets. */
 export function sliceOf(
   counter: Counter,
-  ask: Pick<Ask, 'pending' | 'keep' | 'need' | 'smallest' | 'wish'>,
+  ask: Pick<LeaseRequest, 'pending' | 'keep' | 'need' | 'smallest' | 'target'>,
   locked = 0n,
 ): Answer {
   const { balance, held, own, others, elsewhere, nodes } = counter;
   const rest = balance - others - ask.pending;
   const allowed = positive(rest - locked);
   const kept = positive(least(ask.keep, own - ask.pending));
-  const share = least(ask.wish, allowed / BigInt(nodes));
+  const share = least(ask.target, allowed / BigInt(nodes));
   const granted = allowed < ask.smallest ? kept : least(allowed, greatest(ask.need, kept, share));
   const given = greatest(granted, kept);
-  const amount =
-    given === 0n ? least(ask.pending, (held > 0n ? balance : positive(balance)) - others) : ask.pending + given;
+  const amount = given === 0n ? least(ask.pending, positive(balance) - others) : ask.pending + given;
   return {
     amount: money(amount),
     allowed: money(allowed),
@@ -44,31 +44,54 @@ export function sliceOf(
 
 export class LeaseModel {
   balance: bigint;
-  held = 0n;
   readonly leases = new Map<string, bigint>();
+  /** What calls hold of each lease, as its node told it last. */
+  readonly open = new Map<string, bigint>();
   readonly living = new Set<string>();
 
   constructor(balance: bigint) {
     this.balance = balance;
   }
 
-  take(node: string, ask: Ask, locked = 0n): Answer {
+  take(node: string, ask: LeaseRequest, locked = 0n): Answer {
     const others = [...this.leases].filter(([name]) => name !== node);
-    const sum = (list: typeof others) => list.reduce((total, [, amount]) => total + positive(amount), 0n);
-    const elsewhere = sum(others.filter(([name]) => this.living.has(name)));
-    const { balance, held } = this;
-    const counter = { balance, held, own: this.leases.get(node) ?? 0n, others: sum(others), elsewhere };
-    const answer = sliceOf({ ...counter, nodes: this.living.size }, ask, locked);
-    if (answer.amount === 0n) this.leases.delete(node);
-    else this.leases.set(node, answer.amount);
+    const living = others.filter(([name]) => this.living.has(name));
+    const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + positive(amount), 0n);
+    const openOf = (name: string) => this.open.get(name) ?? 0n;
+    const counter = {
+      balance: this.balance,
+      own: this.leases.get(node) ?? 0n,
+      others: sum(others.map(([, amount]) => amount)),
+      elsewhere: sum(living.map(([name, amount]) => amount - openOf(name))),
+      held: sum(living.map(([name, amount]) => least(amount, openOf(name)))),
+      nodes: this.living.size,
+    };
+    const answer = sliceOf(counter, ask, locked);
+    this.#set(node, answer.amount, ask.pending);
     return answer;
   }
 
-  /** Rows of the node's journal, as far as they are new. */
-  apply(node: string, amount: bigint, held: bigint): void {
-    this.held += held;
-    this.balance += amount;
-    this.leases.set(node, (this.leases.get(node) ?? 0n) + amount);
+  /** Charges of the node's journal, as far as they are new; `open`: what its running calls hold behind them. */
+  apply(node: string, charges: bigint, open: bigint): void {
+    this.balance -= charges;
+    const lease = this.leases.get(node);
+    if (lease === undefined && charges === 0n) return;
+    this.leases.set(node, (lease ?? 0n) - charges);
+    this.open.set(node, open);
+  }
+
+  #set(node: string, amount: bigint, open: bigint): void {
+    if (amount === 0n) this.end(node);
+    else {
+      this.leases.set(node, amount);
+      this.open.set(node, open);
+    }
+  }
+
+  /** The node returns all of its lease. */
+  end(node: string): void {
+    this.leases.delete(node);
+    this.open.delete(node);
   }
 
   /** What nodes may spend together. */

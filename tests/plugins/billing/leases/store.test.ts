@@ -5,18 +5,20 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
-import { money } from '../../../../core/money.ts';
-import { applyBatch } from '../../../../plugins/billing/batch.ts';
-import type { Ask } from '../../../../plugins/billing/leases/slice.ts';
+import { applyDueTerms } from '../../../../plugins/billing/grants/terms.ts';
+import type { JournalRecord } from '../../../../plugins/billing/journal/records.ts';
+import type { LeaseRequest } from '../../../../plugins/billing/leases/share.ts';
 import { leasedOf, listNodes, type Node, releaseNode, sqlLeases } from '../../../../plugins/billing/leases/store.ts';
-import { rowsOf, tablesOf } from '../../../../plugins/billing/sql.ts';
-import { sqlStore } from '../../../../plugins/billing/store.ts';
-import { keepUp } from '../../../../plugins/billing/terms.ts';
+import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
+import { rowsOf, tablesOf } from '../../../../plugins/billing/ledger/sql.ts';
+import { sqlStore } from '../../../../plugins/billing/ledger/store.ts';
+import { money } from '../../../../plugins/common/domain/money.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
+import { runsOf } from '../../../helpers/histories.ts';
 import { lineOf } from '../world.ts';
 import { LeaseModel } from './lease-model.ts';
 
-const lastsMs = 30_000;
+const lastsMs = 600_000;
 const now = Date.UTC(2026, 5, 1, 12);
 
 async function openStore() {
@@ -53,16 +55,19 @@ async function openAccount({ orm, schema }: TestDatabase, balance: bigint, held 
   return accountId;
 }
 
-function ask(accountId: string, amounts: Partial<Record<'pending' | 'keep' | 'need' | 'wish', bigint>>): Ask {
-  const { pending = 0n, keep = 0n, need = 0n, wish = 0n } = amounts;
+function ask(
+  accountId: string,
+  amounts: Partial<Record<'pending' | 'keep' | 'need' | 'target', bigint>>,
+): LeaseRequest {
+  const { pending = 0n, keep = 0n, need = 0n, target: wish = 0n } = amounts;
   const fixed = { smallest: money(need), ahead: money(0n), leaving: false, owing: false };
-  return { accountId, pending: money(pending), keep: money(keep), need: money(need), wish: money(wish), ...fixed };
+  return { accountId, pending: money(pending), keep: money(keep), need: money(need), target: money(wish), ...fixed };
 }
 
 let rounds = 0;
 
-async function take({ orm, schema }: TestDatabase, node: Node, wanted: Ask, number = ++rounds) {
-  const round = { number, asks: [wanted], lastsMs, at: now };
+async function take({ orm, schema }: TestDatabase, node: Node, wanted: LeaseRequest, number = ++rounds) {
+  const round = { number, requests: [wanted], lastsMs, at: now };
   return (await sqlLeases(orm, schema).take(node, round)).get(wanted.accountId)!;
 }
 
@@ -74,11 +79,11 @@ test('what processes have leased of a grant does not lapse, however long it take
   const hourMs = 3_600_000;
   const grant = { kind: 'promotion', reason: 'test', reference: randomUUID(), expiresAt: now + hourMs };
   await store.transact(accountId, now, (entries) => entries.credit(money(100n), grant));
-  await take(database, node, ask(accountId, { wish: 30n }));
+  await take(database, node, ask(accountId, { target: 30n }));
   const balanceAfter = (ms: number) =>
     store.transact(accountId, now + ms, async (entries) => {
       entries.isComplete = true;
-      await keepUp(entries, undefined);
+      await applyDueTerms(entries, undefined);
       return entries.balance;
     });
   assert.deepEqual([await balanceAfter(2 * hourMs), await balanceAfter(72 * hourMs)], [100n, 100n]);
@@ -86,7 +91,7 @@ test('what processes have leased of a grant does not lapse, however long it take
   assert.equal(await balanceAfter(73 * hourMs), 0n);
 });
 
-test('one statement cuts slices as the oracle does, whatever was asked and applied before', async () => {
+test('one statement cuts shares as the oracle does, after any requests and batches', async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const table = tablesOf(schema);
@@ -96,12 +101,16 @@ test('one statement cuts slices as the oracle does, whatever was asked and appli
     fc.oneof(
       fc.record({
         node: fc.nat(2),
-        pending: fc.bigInt({ min: -20n, max: 20n }),
+        pending: fc.bigInt({ min: 0n, max: 20n }),
         keep: amount,
         need: amount,
-        wish: amount,
+        target: amount,
       }),
-      fc.record({ node: fc.nat(2), applied: fc.bigInt({ min: -40n, max: 40n }) }),
+      fc.record({
+        node: fc.nat(2),
+        charges: fc.bigInt({ min: -40n, max: 40n }),
+        open: fc.bigInt({ min: 0n, max: 30n }),
+      }),
     ),
     { minLength: 1, maxLength: 10 },
   );
@@ -111,21 +120,23 @@ test('one statement cuts slices as the oracle does, whatever was asked and appli
       fc.constantFrom(0n, 7n),
       steps,
       async (balance, held, list) => {
+        // What authorizations set aside is no longer in the balance, and no node's affair.
         const accountId = await openAccount(store, balance, held);
         const model = new LeaseModel(balance);
-        model.held = held;
         for (const { journal } of nodes) model.living.add(journal);
         for (const step of list) {
           const node = nodes[step.node]!;
-          if ('applied' in step) {
-            const digits = step.applied.toString();
-            model.apply(node.journal, step.applied, 0n);
+          if ('charges' in step) {
+            const { charges, open } = step;
+            model.apply(node.journal, charges, open);
             await orm.execute(
-              sql`update ${table('balances')} set balance = balance + ${digits}::bigint where account_id = ${accountId}`,
+              sql`update ${table('balances')} set balance = balance - ${charges.toString()}::bigint where account_id = ${accountId}`,
             );
+            if (!model.leases.has(node.journal)) continue;
             await orm.execute(
-              sql`insert into ${table('leases')} as leases values (${accountId}, ${node.journal}, 'e', ${digits}::bigint, now() + interval '1 minute')
-                on conflict (account_id, node) do update set amount = leases.amount + excluded.amount`,
+              sql`insert into ${table('leases')} as leases (account_id, node, epoch, amount, open, expires_at)
+                values (${accountId}, ${node.journal}, 'e', ${(-charges).toString()}::bigint, ${open.toString()}::bigint, now() + interval '10 minutes')
+                on conflict (account_id, node) do update set amount = leases.amount + excluded.amount, open = excluded.open`,
             );
             continue;
           }
@@ -135,11 +146,19 @@ test('one statement cuts slices as the oracle does, whatever was asked and appli
           assert.deepEqual([pool, term, lasts], [undefined, undefined, lastsMs]);
         }
         const known = await leasedOf(orm, schema, accountId);
-        const positive = [...model.leases.values()].reduce((sum, lease) => sum + (lease > 0n ? lease : 0n), 0n);
-        assert.equal(known.leased, positive);
+        const sum = (amountOf: (lease: bigint, open: bigint) => bigint) =>
+          [...model.leases].reduce((total, [name, lease]) => {
+            const amount = amountOf(lease, model.open.get(name)!);
+            return total + (amount > 0n ? amount : 0n);
+          }, 0n);
+        assert.deepEqual(known, {
+          leased: sum((lease) => lease),
+          byLiving: sum((lease, open) => lease - open),
+          open: sum((lease, open) => (lease < open ? lease : open)),
+        });
       },
     ),
-    { numRuns: 40 },
+    { numRuns: runsOf(12, 40) },
   );
   await store.close();
 });
@@ -149,7 +168,7 @@ test('two connections at once never get more out of a balance than there is', as
   const nodes = await Promise.all(Array.from({ length: 4 }, () => newNode(store)));
   for (let round = 0; round < 10; round++) {
     const accountId = await openAccount(store, 100n);
-    const wanted = ask(accountId, { need: 30n, wish: 30n });
+    const wanted = ask(accountId, { need: 30n, target: 30n });
     const answers = await Promise.all(nodes.map((node) => take(store, node, wanted)));
     assert.deepEqual(
       answers.map(({ amount }) => amount).toSorted((left, right) => Number(left - right)),
@@ -173,7 +192,7 @@ async function whileLocked({ orm, schema }: TestDatabase, accountId: string, wor
 async function untilOneWaits({ orm }: TestDatabase): Promise<void> {
   const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%take_slice%'`;
   for (let tries = 0; (await rowsOf(orm, waiting)).length === 0; tries++) {
-    assert(tries < 500, 'no statement waits');
+    assert(tries < 5_000, 'no statement waits');
     await pause(10);
   }
 }
@@ -193,7 +212,7 @@ testOnServer('a statement of an earlier run that waited for a lock changes nothi
     late = take(store, node, ask(accountId, { keep: 80n, need: 80n })).then(answered, refused);
     await untilOneWaits(store);
     await claim(store, node.journal, 'a later run');
-    await sqlLeases(orm, schema).giveAllBack({ ...node, owner: 'a later run' });
+    await sqlLeases(orm, schema).returnAll({ ...node, owner: 'a later run' });
   });
   assert.match(String(await late), /belongs to another process/);
   assert.equal((await leasedOf(orm, schema, accountId)).leased, 0n);
@@ -208,14 +227,14 @@ test('an ask that was given up changes nothing when it comes to run behind what 
   const accountIds = [await openAccount(store, 100n), await openAccount(store, 100n)];
   const round = (number: number, need: bigint) => ({
     number,
-    asks: accountIds.map((accountId) => ask(accountId, { need })),
+    requests: accountIds.map((accountId) => ask(accountId, { need })),
     lastsMs,
     at: now,
   });
   await sqlLeases(orm, schema).take(node, round(8, 60n));
   await assert.rejects(sqlLeases(orm, schema).take(node, round(7, 10n)), /belongs to another process/);
   // Nor does one behind a batch, which has moved the lease and what the journal owes.
-  await applyBatch(orm, schema, '', [], { ...node, applied: 0, leaseMs: lastsMs, number: 10 });
+  await applyBatch(orm, schema, '', new Map(), { ...node, applied: 0, leaseMs: lastsMs, number: 10 });
   await assert.rejects(sqlLeases(orm, schema).take(node, round(9, 10n)), /belongs to another process/);
   for (const accountId of accountIds) assert.equal((await leasedOf(orm, schema, accountId)).leased, 60n);
   await store.close();
@@ -226,30 +245,48 @@ test('a batch takes from balance and lease alike, once, and begins a lease that 
   const { orm, schema } = store;
   const node = await newNode(store);
   const accountId = await openAccount(store, 100n);
-  await take(store, node, ask(accountId, { need: 40n, wish: 40n }));
-  const terms = { account: accountId, key: 'k', model: 'm', input: 1, price: {}, ratio: '1/1', version: 'v' };
-  const [id, at] = [randomUUID(), now];
-  const held = lineOf(1, { kind: 'HOLD', id, at, ...terms, output: 1, amount: '15' }).toString();
-  const apply = (text: string, applied: number) =>
-    applyBatch(orm, schema, text, [accountId], { ...node, journal: node.journal, applied, leaseMs: lastsMs });
-  await apply(held, 1);
-  await apply(held, 1);
-  assert.equal((await leasedOf(orm, schema, accountId)).leased, 25n);
-  await sqlLeases(orm, schema).giveAllBack(node);
-  const back = {
-    kind: 'VOID',
-    id,
-    at,
-    account: accountId,
-    model: 'm',
-    held: '15',
-    reason: 'test',
-    attempts: [],
-  } as const;
-  await apply(lineOf(2, back).toString(), 2);
-  const known = await leasedOf(orm, schema, accountId);
-  assert.deepEqual(known, { leased: 15n, byLiving: 15n });
-  assert.equal((await take(store, node, ask(accountId, { keep: 15n, wish: 0n }))).allowed, 100n);
+  await take(store, node, ask(accountId, { need: 40n, target: 40n }));
+  const terms = { account: accountId, key: 'k', model: 'm', input: 1, ratio: '1/1', version: 'v' };
+  const at = now;
+  const apply = (text: string, open: bigint, applied: number) =>
+    applyBatch(orm, schema, text, new Map([[accountId, money(open)]]), { ...node, applied, leaseMs: lastsMs });
+  const charge = (first: number, cost: bigint) =>
+    lineOf(first, {
+      ...{
+        kind: 'SETTLE',
+        id: randomUUID(),
+        at,
+        heldAt: at,
+        ...terms,
+        held: '15',
+        cost: `${cost}`,
+        price: {},
+        usage: {},
+      },
+      ...{ estimated: false, terminal: true, reason: 'answered', attempts: [] },
+    } as JournalRecord).toString();
+  const first = charge(1, 15n);
+  await apply(first, 12n, 1);
+  await apply(first, 12n, 1);
+  // A hold is in the lease alone: the balance has what moved, and others cannot have what calls hold of it.
+  assert.deepEqual(await leasedOf(orm, schema, accountId), { leased: 25n, byLiving: 13n, open: 12n });
+  const [balance] = await rowsOf<{ balance: string }>(
+    orm,
+    sql`select balance::text from ${tablesOf(schema)('balances')} where account_id = ${accountId}`,
+  );
+  assert.deepEqual(balance, { balance: '85' });
+  await sqlLeases(orm, schema).returnAll(node);
+  const back = { kind: 'VOID', id: randomUUID(), at, heldAt: at, ...terms, held: '15', reason: 'test', attempts: [] };
+  await apply(lineOf(2, back as JournalRecord).toString(), 0n, 2);
+  assert.deepEqual(await leasedOf(orm, schema, accountId), { leased: 0n, byLiving: 0n, open: 0n });
+  // What a call cost that nothing is leased for is owed, until the next request for a lease.
+  await apply(charge(3, 5n), 4n, 3);
+  const [lease] = await rowsOf(
+    orm,
+    sql`select amount::text, open::text from ${tablesOf(schema)('leases')} where account_id = ${accountId}`,
+  );
+  assert.deepEqual(lease, { amount: '-5', open: '4' });
+  assert.equal((await take(store, node, ask(accountId, { keep: 15n, target: 0n }))).allowed, 80n);
   await store.close();
 });
 
@@ -273,31 +310,31 @@ test('a lease is bounded by what windows have left and by grants that expire whi
   // 100 in all: 40 whose day window lets 10 be spent, 30 that expire in ten seconds, 30 that never do.
   await grant(40n, now + 10 * 86_400_000, '{"day":"10"}');
   await grant(30n, now + 10_000, null);
-  const whole = await take(store, node, ask(accountId, { need: 35n, wish: 1_000n }));
+  const whole = await take(store, node, ask(accountId, { need: 35n, target: 1_000n }));
   assert.deepEqual([whole.amount, whole.allowed, whole.rest, whole.lastsMs], [40n, 40n, 100n, lastsMs]);
-  assert.equal(whole.pool!.pots.length, 2);
+  assert.equal(whole.pool!.grants.length, 2);
   // What is free only for ten seconds is leased for ten seconds, to a call that needs it.
-  const short = await take(store, node, ask(accountId, { keep: 40n, need: 65n, wish: 1_000n }));
+  const short = await take(store, node, ask(accountId, { keep: 40n, need: 65n, target: 1_000n }));
   assert.deepEqual([short.amount, short.allowed, short.lastsMs], [70n, 70n, 10_000]);
   const refused = await take(store, node, ask(accountId, { keep: 70n, need: 71n }));
   assert.deepEqual([refused.amount, refused.rest], [70n, 100n]);
   await store.close();
 });
 
-test('a lease that has expired is given to nobody, unless an operator says that its node is lost', async () => {
+test('an expired lease is given to no other node, unless an operator releases its node', async () => {
   const store = await openStore();
   const { orm, schema } = store;
   const [lost, other] = [await newNode(store), await newNode(store)];
   const accountId = await openAccount(store, 100n);
-  await take(store, lost, ask(accountId, { need: 50n, wish: 50n }));
+  await take(store, lost, ask(accountId, { need: 50n, target: 50n }));
   assert.equal(await releaseNode(orm, schema, lost.journal), 0, 'it still runs');
   await orm.execute(sql`update ${tablesOf(schema)('leases')} set expires_at = now() - interval '1 second'`);
-  const after = await take(store, other, ask(accountId, { need: 80n, wish: 80n }));
+  const after = await take(store, other, ask(accountId, { need: 80n, target: 80n }));
   assert.deepEqual([after.amount, after.allowed, after.elsewhere], [0n, 50n, 0n]);
   const [view] = await listNodes(orm, schema);
   assert.deepEqual([view!.node, view!.amount, view!.expired], [lost.journal, 50n, true]);
   assert.equal(await releaseNode(orm, schema, lost.journal), 1);
-  assert.equal((await take(store, other, ask(accountId, { need: 80n, wish: 80n }))).amount, 80n);
+  assert.equal((await take(store, other, ask(accountId, { need: 80n, target: 80n }))).amount, 80n);
   // It was not lost after all: it keeps nothing of what it had.
   const back = await take(store, lost, ask(accountId, { keep: 50n, need: 60n }));
   assert.deepEqual([back.amount, back.allowed], [0n, 20n]);
@@ -309,12 +346,12 @@ test('nodes are counted while they live, and one whose journal has another owner
   const { orm, schema } = store;
   const [one, two] = [await newNode(store), await newNode(store)];
   const accountId = await openAccount(store, 100n);
-  assert.equal((await take(store, one, ask(accountId, { wish: 100n }))).amount, 50n);
+  assert.equal((await take(store, one, ask(accountId, { target: 100n }))).amount, 50n);
   assert.equal(await sqlLeases(orm, schema).countOthers(one.journal), 1);
-  await sqlLeases(orm, schema).tellAlive(two, false);
+  await sqlLeases(orm, schema).heartbeat(two, false);
   assert.equal(await sqlLeases(orm, schema).countOthers(one.journal), 0);
-  assert.equal((await take(store, one, ask(accountId, { keep: 50n, wish: 100n }))).amount, 100n);
+  assert.equal((await take(store, one, ask(accountId, { keep: 50n, target: 100n }))).amount, 100n);
   await claim({ orm, schema }, one.journal, 'another run');
-  await assert.rejects(take(store, one, ask(accountId, { wish: 100n })), /belongs to another process/);
+  await assert.rejects(take(store, one, ask(accountId, { target: 100n })), /belongs to another process/);
   await store.close();
 });

@@ -1,6 +1,7 @@
 /** A desk of kept bodies, over the fake world: those of the newest requests are there. */
-import type { BodyDesk, Recording } from '../../../../core/desk.ts';
-import { GatewayError } from '../../../../core/errors.ts';
+
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { RecordedBodies, Recording } from '../../../../plugins/common/domain/admin/recorded-bodies.ts';
 import { dayMs, type World } from './world.ts';
 
 const requestText = `{"model":"gpt-5.4-mini","messages":[{"role":"user","content":"<b>What</b> is in this picture?"},
@@ -8,11 +9,11 @@ const requestText = `{"model":"gpt-5.4-mini","messages":[{"role":"user","content
  "metadata":{"password":"***"}}`;
 const answerText = 'data: {"choices":[{"index":0,"delta":{"content":"A fox in a library."}}]}\n\n';
 
-export function fakeBodies(world: World): BodyDesk {
+export function fakeBodies(world: World): RecordedBodies {
   const forgotten = new Set<string>();
   const recordings: Recording[] = [];
   return {
-    keeps: true,
+    isEnabled: true,
     async find(requestId) {
       const row = world.requests.slice(-20).find(({ id }) => id === requestId);
       if (row === undefined || forgotten.has(requestId)) return undefined;
@@ -25,7 +26,7 @@ export function fakeBodies(world: World): BodyDesk {
         answer: { text: answerText, mediaType: 'text/event-stream', bytes: 70_000, leftOut: 4_464 },
       };
     },
-    async forget({ requestId, accountId }) {
+    async delete({ requestId, accountId }) {
       const gone = world.requests
         .slice(-20)
         .filter(({ id }) => !forgotten.has(id) && (requestId === undefined || id === requestId))

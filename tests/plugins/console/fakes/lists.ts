@@ -1,17 +1,17 @@
-/** Paging, sums and percentiles over arrays, as the real desks do them in SQL. */
+/** Paging, sums and percentiles over arrays, as the real services do them in SQL. */
+
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Page, PageRequest } from '../../../../plugins/common/domain/admin/pages.ts';
 import type {
-  Page,
-  PageAsk,
   Percentiles,
   RequestFilter,
   RequestResult,
   RequestSums,
   RequestView,
-} from '../../../../core/desk.ts';
-import { GatewayError } from '../../../../core/errors.ts';
+} from '../../../../plugins/common/domain/admin/requests.ts';
 
-/** `rows` in the order in which they are told. */
-export function paged<Row>(rows: readonly Row[], { limit, after }: PageAsk): Page<Row> {
+/** `rows` in the order of the list. */
+export function paged<Row>(rows: readonly Row[], { limit, after }: PageRequest): Page<Row> {
   const from = after === undefined ? 0 : Number(after);
   if (!Number.isSafeInteger(from) || from < 0)
     throw new GatewayError('invalid_request', 'after is not a place in this list.', { field: 'after' });
@@ -19,7 +19,7 @@ export function paged<Row>(rows: readonly Row[], { limit, after }: PageAsk): Pag
   return { rows: rows.slice(from, end), next: end < rows.length ? String(end) : undefined };
 }
 
-export function resultOf({ status, outcome }: RequestView): RequestResult {
+function resultOf({ status, outcome }: RequestView): RequestResult {
   if (outcome === 'client_left') return 'left';
   if (outcome === 'failed' || status >= 500) return 'upstream_error';
   return status >= 400 ? 'client_error' : 'ok';
@@ -29,6 +29,7 @@ export function matches(row: RequestView, filter: RequestFilter): boolean {
   const { from, until, result } = filter;
   if (row.receivedAt < from || row.receivedAt >= until) return false;
   if (result !== undefined && resultOf(row) !== result) return false;
+  if (filter.withoutOperations?.includes(row.operation)) return false;
   const names = ['accountId', 'keyId', 'model', 'provider', 'operation'] as const;
   return names.every((name) => filter[name] === undefined || filter[name] === row[name]);
 }

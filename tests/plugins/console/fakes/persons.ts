@@ -1,5 +1,5 @@
 /** People, tokens and the audit log in memory: signed in by saying so. */
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Actor, Role } from '../../../../plugins/console/actor.ts';
 import type { Audit, AuditRow, People, PersonView, Tokens, TokenView } from '../../../../plugins/console/people.ts';
 import { paged } from './lists.ts';

@@ -1,14 +1,21 @@
 /** Desks about accounts, requests and money, over the fake world. */
-import type { AccountDesk, KeyView, RequestDesk } from '../../../../core/desk.ts';
-import type { ChargeFilter, ChargeView, MoneyDesk, SpendGroup } from '../../../../core/desk-money.ts';
-import { GatewayError } from '../../../../core/errors.ts';
-import { type Money, money } from '../../../../core/money.ts';
+
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { AccountAdmin, KeyView } from '../../../../plugins/common/domain/admin/accounts.ts';
+import type {
+  ChargeFilter,
+  ChargeView,
+  LedgerQueries,
+  SpendGroup,
+} from '../../../../plugins/common/domain/admin/ledger.ts';
+import type { RequestQueries } from '../../../../plugins/common/domain/admin/requests.ts';
+import { type Money, money } from '../../../../plugins/common/domain/money.ts';
 import { groupBy, matches, paged, sumsOf } from './lists.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
 
 const missing = (what: string) => new GatewayError('not_found', `There is no such ${what}.`, { field: what });
 
-export function fakeAccounts(world: World): AccountDesk {
+export function fakeAccounts(world: World): AccountAdmin {
   const change = (accountId: string, more: object) => {
     const index = world.accounts.findIndex(({ id }) => id === accountId);
     if (index < 0) throw missing('account');
@@ -66,20 +73,17 @@ export function fakeAccounts(world: World): AccountDesk {
   };
 }
 
-export function fakeRequests(world: World): RequestDesk {
-  const found = (filter: Parameters<RequestDesk['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
+export function fakeRequests(world: World): RequestQueries {
+  const found = (filter: Parameters<RequestQueries['sums']>[0]) => world.requests.filter((row) => matches(row, filter));
   return {
     list: async (filter, page) => paged(found(filter).toReversed(), page),
     find: async (id, accountId) =>
       world.requests.find((row) => row.id === id && (accountId === undefined || row.accountId === accountId)),
     sums: async (filter) => sumsOf(found(filter)),
-    async series(filter, bucketMs) {
-      const rows = groupBy(found(filter), (row) => String(Math.floor(row.receivedAt / bucketMs) * bucketMs));
-      const first = Math.floor(filter.from / bucketMs) * bucketMs;
-      const buckets = Math.min(1_500, Math.ceil((filter.until - first) / bucketMs));
-      return Array.from({ length: buckets }, (_, index) => {
-        const at = first + index * bucketMs;
-        return { at, ...sumsOf(rows.get(String(at)) ?? []) };
+    async seriesBetween(filter, bounds) {
+      return bounds.slice(0, -1).map((at, index) => {
+        const span = { from: at, until: bounds[index + 1]! };
+        return { at, ...sumsOf(found({ ...filter, ...span })) };
       });
     },
     async groups(filter, by, limit) {
@@ -98,7 +102,7 @@ export function fakeRequests(world: World): RequestDesk {
   };
 }
 
-export function fakeMoney(world: World): MoneyDesk {
+export function fakeMoney(world: World): LedgerQueries {
   const found = ({ from, until, accountId, keyId, model }: ChargeFilter) =>
     world.charges.filter(
       (row) =>
@@ -108,7 +112,7 @@ export function fakeMoney(world: World): MoneyDesk {
         (keyId === undefined || row.keyId === keyId) &&
         (model === undefined || row.model === model),
     );
-  const names: Record<Parameters<MoneyDesk['spend']>[1], (row: ChargeView) => string | undefined> = {
+  const names: Record<Parameters<LedgerQueries['spend']>[1], (row: ChargeView) => string | undefined> = {
     day: ({ at }) => String(Math.floor(at / dayMs) * dayMs),
     hour: ({ at }) => String(Math.floor(at / (60 * minuteMs)) * 60 * minuteMs),
     model: ({ model }) => model,
@@ -135,11 +139,16 @@ export function fakeMoney(world: World): MoneyDesk {
         .sort((left, right) => (left.cost < right.cost ? 1 : -1))
         .slice(0, limit);
     },
+    async spendBetween(filter, bounds) {
+      return bounds.slice(0, -1).map((at, index) => {
+        return { at, ...spendOf('', found({ ...filter, from: at, until: bounds[index + 1]! })) };
+      });
+    },
     async totals(span) {
       const rows = found(span);
       const revenue = total(rows.map(({ cost }) => cost));
       const ownCost = total(rows.map((row) => row.ownCost ?? money(0n)));
-      const credited = total(world.ledger.filter(({ kind }) => kind === 'CREDIT').map(({ amount }) => amount));
+      const credited = total(world.ledger.filter(({ kind }) => kind === 'CREDIT').map(({ change }) => change));
       const none = money(0n);
       return { revenue, ownCost, credited, absorbed: none, sold: money(60_000_000_000n), refunded: none, lapsed: none };
     },

@@ -1,10 +1,11 @@
 /** Catalogue, prices and the gateway's file, made up. */
-import type { ConfigDesk, PriceDesk } from '../../../../core/desk.ts';
-import { GatewayError } from '../../../../core/errors.ts';
-import { formulaOf } from '../../../../core/formula.ts';
-import { cost, money, parseRatio } from '../../../../core/money.ts';
-import { flatBook, PriceVersion } from '../../../../core/prices.ts';
-import type { Catalog, Model } from '../../../../core/vocabulary.ts';
+import type { ConfigFiles } from '../../../../core/contract/config-files.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { PriceQueries } from '../../../../plugins/common/domain/admin/prices.ts';
+import { formulaOf } from '../../../../plugins/common/domain/formula.ts';
+import type { Catalog, Model } from '../../../../plugins/common/domain/models.ts';
+import { cost, money, parseRatio } from '../../../../plugins/common/domain/money.ts';
+import { flatBook, PriceVersion } from '../../../../plugins/common/domain/prices.ts';
 import { type FakeModel, models } from './world.ts';
 
 const bookOf = ({ price, kind }: FakeModel) =>
@@ -43,7 +44,7 @@ export function fakeCatalog(): Catalog {
   return { list: () => rows, find: (id) => rows.find((row) => row.id === id) };
 }
 
-export function fakePrices(): PriceDesk {
+export function fakePrices(): PriceQueries {
   return {
     list: () => [
       ...models.map((model) => ({
@@ -111,14 +112,14 @@ const sharedText = `providers:
     speaks: { messages: https://api.anthropic.example }
 `;
 
-export function fakeConfig(now: () => number): ConfigDesk {
+export function fakeConfig(now: () => number): ConfigFiles {
   const files = [
     { name: 'main.yaml', text: mainText, writable: true },
     { name: 'shared.yaml', text: sharedText, writable: true },
   ];
   let generation = 1;
   let loadedAt = now();
-  const check: ConfigDesk['check'] = async (_file, text) => {
+  const check: ConfigFiles['check'] = async (_file, text) => {
     const line = text.split('\n').findIndex((row) => /^\s*wrong/.test(row));
     return {
       problems: line < 0 ? [] : [{ where: `main.yaml:${line + 1}:1`, message: 'unknown setting "wrong"' }],

@@ -1,8 +1,11 @@
 /** Pool, ledger, plans, shop, codes and tasks over the fake world. */
-import type { CodeView, ShopDesk, TaskDesk, TaskView } from '../../../../core/desk.ts';
-import { GatewayError } from '../../../../core/errors.ts';
-import { type Money, money, parseUsd } from '../../../../core/money.ts';
-import type { Ledger, PlanOffer, Plans, Pool, Shop } from '../../../../core/pool.ts';
+
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { CodeView, ShopAdmin } from '../../../../plugins/common/domain/admin/shop.ts';
+import type { TaskAdmin, TaskView } from '../../../../plugins/common/domain/admin/tasks.ts';
+import type { Ledger, Pool } from '../../../../plugins/common/domain/ledger.ts';
+import { type Money, money, parseUsd } from '../../../../plugins/common/domain/money.ts';
+import type { PlanOffer, Plans, Shop } from '../../../../plugins/common/domain/plans.ts';
 import { paged } from './lists.ts';
 import { balanceOf } from './rows.ts';
 import { dayMs, minuteMs, type World } from './world.ts';
@@ -15,7 +18,7 @@ const offers: readonly PlanOffer[] = [
     multiplier: undefined,
     grant: { amount: parseUsd('1'), every: 'month' },
     price: money(0n),
-    lastsMs: undefined,
+    durationMs: undefined,
     renew: false,
   },
   {
@@ -26,7 +29,7 @@ const offers: readonly PlanOffer[] = [
     grant: { amount: parseUsd('25'), every: 'month' },
     windows: { '5h': parseUsd('5'), week: parseUsd('15') },
     price: parseUsd('20'),
-    lastsMs: undefined,
+    durationMs: undefined,
     renew: true,
   },
   {
@@ -36,7 +39,7 @@ const offers: readonly PlanOffer[] = [
     multiplier: { numerator: 9n, denominator: 10n },
     grant: { amount: parseUsd('120'), every: 'month' },
     price: parseUsd('90'),
-    lastsMs: 30 * dayMs,
+    durationMs: 30 * dayMs,
     renew: true,
   },
 ];
@@ -55,7 +58,7 @@ export function fakePool(world: World): { pool: Pool; ledger: Ledger; post: type
     if (world.ledger.some((row) => row.reference === entry.reference)) return balanceOf(world, accountId);
     const balanceAfter = money(balanceOf(world, accountId) + amount);
     if (balanceAfter < 0n) throw new GatewayError('insufficient_balance', 'The balance does not cover this.');
-    const row = { accountId, kind, requestId: undefined, amount: money(amount), held: money(0n), balanceAfter };
+    const row = { accountId, kind, requestId: undefined, change: money(amount), balanceAfter };
     world.ledger.push({ ...row, ...entry, seq: String(world.ledger.length + 1), at: world.now() });
     return balanceAfter;
   }
@@ -90,7 +93,7 @@ export function fakePool(world: World): { pool: Pool; ledger: Ledger; post: type
   const ledger: Ledger = {
     credit: async (accountId, amount, options) => post(accountId, 'CREDIT', amount, options),
     balance: async (accountId) => balanceOf(world, accountId),
-    endOf: async () => 'SETTLE',
+    endOf: async () => 'charged',
     safe: async () => {},
   };
   return { pool, ledger, post };
@@ -112,10 +115,11 @@ function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view'
     createdAt: now - 9 * dayMs,
     expiresAt: endsAt,
   });
+  const held = parseUsd('0.12');
   return {
-    balance,
-    spendable: balance,
-    held: parseUsd('0.12'),
+    balance: money(balance - held),
+    spendable: money(balance - held),
+    held,
     grants: [
       grant('plan', half, parseUsd('25'), account?.planEndsAt),
       grant('top-up', money(balance - half), parseUsd('40'), undefined),
@@ -142,10 +146,10 @@ function viewOf(world: World, accountId: string): Awaited<ReturnType<Pool['view'
   };
 }
 
-export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']): { shop: Shop; desk: ShopDesk } {
+export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']): { shop: Shop; desk: ShopAdmin } {
   const codes: CodeView[] = [];
   const secrets = new Map<string, string>();
-  const desk: ShopDesk = {
+  const desk: ShopAdmin = {
     offers: () => offers.filter(({ price }) => price > 0n),
     codes: async ({ batch }, page) =>
       paged(codes.filter((code) => batch === undefined || code.batch === batch).toReversed(), page),
@@ -213,7 +217,7 @@ export function fakeShop(world: World, post: ReturnType<typeof fakePool>['post']
   return { shop, desk };
 }
 
-export function fakeTasks(world: World, accountId: string): TaskDesk {
+export function fakeTasks(world: World, accountId: string): TaskAdmin {
   const task = (number: number, more: Partial<TaskView>): TaskView => ({
     id: `task_${number}`,
     requestId: world.requests[number]?.id ?? `request-${number}`,
@@ -234,7 +238,7 @@ export function fakeTasks(world: World, accountId: string): TaskDesk {
   const tasks = [
     task(1, { state: 'queued', progress: 0, completedAt: undefined, cancellable: true }),
     task(2, { kind: 'video', model: 'grok-imagine-video', state: 'running', progress: 42, completedAt: undefined }),
-    task(3, { results: [{ url: '/console/mark.svg', mediaType: 'image/svg+xml' }] }),
+    task(3, { results: [{ url: '/console/mark.svg', mediaType: 'image/svg+xml', expiresAt: world.now() + dayMs }] }),
     task(4, { state: 'failed', error: { code: 'content_policy', message: 'The vendor refused this prompt.' } }),
     task(5, { accountId: other, prompt: 'A fox in a library' }),
   ];

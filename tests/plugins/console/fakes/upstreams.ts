@@ -1,9 +1,15 @@
 /** Vendors with healthy and resting keys, and trials of them, made up. */
-import type { ProbeDesk, TargetView, UpstreamDesk, UpstreamView } from '../../../../core/desk.ts';
-import { GatewayError } from '../../../../core/errors.ts';
+
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type {
+  TargetView,
+  UpstreamAdmin,
+  UpstreamProbes,
+  UpstreamView,
+} from '../../../../plugins/common/domain/admin/upstreams.ts';
 import { models } from './world.ts';
 
-export function fakeUpstreams(): UpstreamDesk {
+export function fakeUpstreams(): UpstreamAdmin {
   const key = (credential: string, more = {}) => ({
     credential,
     disabled: false,
@@ -68,7 +74,7 @@ export function fakeUpstreams(): UpstreamDesk {
           ? { ...row, disabled }
           : { ...row, keys: row.keys.map((one) => (one.credential === credential ? { ...one, disabled } : one)) },
       ),
-    wake: (provider) =>
+    clearCooldown: (provider) =>
       change(provider, (row) => ({
         ...row,
         keys: row.keys.map((one) => ({ ...one, restsMs: 0, modelRests: [] })),
@@ -80,7 +86,7 @@ export function fakeUpstreams(): UpstreamDesk {
 const closed = (target: TargetView): TargetView => ({ ...target, circuit: 'closed', opensForMs: 0 });
 
 /** The second key of a vendor is refused; every other one answers. */
-export function fakeProbes(): ProbeDesk {
+export function fakeProbes(): UpstreamProbes {
   const nothing = (field: string) => new GatewayError('not_found', `There is no such ${field}.`, { field });
   const choices = (provider: string) => {
     const [protocol] = Object.keys(

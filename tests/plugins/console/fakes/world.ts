@@ -1,10 +1,11 @@
 /** Rows of several days that look like a small gateway's life: the same ones each time, up to the moment of asking. */
 
-import type { AccountView, KeyView, RequestView } from '../../../../core/desk.ts';
-import type { AttemptView, ChargeView, LedgerRow } from '../../../../core/desk-money.ts';
-import { formulaOf } from '../../../../core/formula.ts';
-import { cost, type Money, money, parseRatio, parseUsd } from '../../../../core/money.ts';
-import type { Price } from '../../../../core/usage.ts';
+import type { AccountView, KeyView } from '../../../../plugins/common/domain/admin/accounts.ts';
+import type { AttemptView, ChargeView, LedgerRow } from '../../../../plugins/common/domain/admin/ledger.ts';
+import type { RequestView } from '../../../../plugins/common/domain/admin/requests.ts';
+import { formulaOf } from '../../../../plugins/common/domain/formula.ts';
+import { cost, money, parseRatio, parseUsd } from '../../../../plugins/common/domain/money.ts';
+import type { Price } from '../../../../plugins/common/domain/usage.ts';
 
 export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * minuteMs;
@@ -148,20 +149,20 @@ function addKeys(world: World, account: AccountView): void {
 
 function addLedger(world: World, row: Omit<LedgerRow, 'seq' | 'balanceAfter'>): void {
   const last = world.ledger.findLast(({ accountId }) => accountId === row.accountId);
-  const balanceAfter = money((last?.balanceAfter ?? 0n) + row.amount);
+  const balanceAfter = money((last?.balanceAfter ?? 0n) + row.change);
   world.ledger.push({ ...row, seq: String(world.ledger.length + 1), balanceAfter });
 }
 
 function addCredits(world: World, days: number): void {
   const at = world.now() - days * dayMs;
   for (const { id: accountId } of world.accounts) {
-    const common = { accountId, requestId: undefined, held: money(0n) };
+    const common = { accountId, requestId: undefined };
     addLedger(world, {
       ...common,
       kind: 'CREDIT',
       reference: `grant:${accountId}`,
       reason: 'plan',
-      amount: parseUsd('25'),
+      change: parseUsd('25'),
       at,
     });
     addLedger(world, {
@@ -169,7 +170,7 @@ function addCredits(world: World, days: number): void {
       kind: 'CREDIT',
       reference: `topup:${accountId}`,
       reason: 'top-up by bank',
-      amount: parseUsd('40'),
+      change: parseUsd('40'),
       at: at + minuteMs,
     });
   }
@@ -272,8 +273,8 @@ function charge(world: World, row: RequestView, model: FakeModel, usage: Record<
     held: parseUsd('0.12'),
     attempts: Array.from({ length: row.attempts }, (_, index) => attemptOf(row, model, index + 1)),
   });
-  const settle = { kind: 'SETTLE', reference: undefined, reason: undefined, requestId: row.id, at };
-  addLedger(world, { ...settle, accountId, amount: money(-amount) as Money, held: money(0n) });
+  const charge = { kind: 'CHARGE', reference: undefined, reason: undefined, requestId: row.id, at };
+  addLedger(world, { ...charge, accountId, change: money(-amount) });
 }
 
 function attemptOf(row: RequestView, model: FakeModel, number: number): AttemptView {

@@ -51,7 +51,7 @@ test('values of a list of values are suggested behind the colon, in lists and in
   assert.ok(labels('auth: { carriers: [bearer, |').includes('query'));
 });
 
-test('braces know the names of their own level and what is taken', () => {
+test('braces suggest the unused names of their level', () => {
   const found = labels('plans:\n  offers:\n    pro: { price: 20, |');
   assert.ok(found.includes('grant') && found.includes('limits'));
   assert.ok(!found.includes('price'));
@@ -83,7 +83,7 @@ test('a place is found at every offset of a real file, whatever is cut behind it
   );
 });
 
-test('the sentence of a member is told where the pointer stands on it', () => {
+test('a member’s description is shown under the pointer', () => {
   const text = 'billing:\n  journal: {}\n';
   assert.match(meaningAt(schema, text, text.indexOf('urnal'))!.text, /local file/);
   assert.equal(meaningAt(schema, text, text.indexOf('{}')), undefined);

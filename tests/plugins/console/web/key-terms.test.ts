@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KeyRow } from '../../../../plugins/console/web/src/api/types.ts';
 import { fieldsOf, isAmount, termsOf } from '../../../../plugins/console/web/src/pages/client/key-terms.ts';
-import { spanOf } from '../../../../plugins/console/web/src/pages/client/period.ts';
+import { type Period, spanOf } from '../../../../plugins/console/web/src/pages/client/period.ts';
 
 const row: KeyRow = {
   id: 'k1',
@@ -46,8 +46,12 @@ test('amounts are decimal USD above zero', () => {
   for (const text of ['', '0', '0.00', '-1', '1,5', '1e3', '1.0000000001', 'NaN']) assert.ok(!isAmount(text), text);
 });
 
-test('a period begins on a whole minute, so that the same question is asked for a while', () => {
-  const now = Date.UTC(2026, 10, 21, 8, 30, 59, 999);
-  assert.deepEqual(spanOf('24h', now), { from: '2026-11-20T08:30:00.000Z', until: undefined });
+test('a period begins on a whole hour or day, so that the same question is asked for a while, and ends with today', () => {
+  const now = new Date(2026, 10, 21, 8, 30, 59, 999);
+  const from = (period: Period) => new Date(spanOf(period, now).from!);
+  assert.deepEqual(from('24h'), new Date(2026, 10, 20, 9), '24 hours, this one among them');
+  assert.deepEqual(from('today'), new Date(2026, 10, 21));
+  assert.deepEqual(from('7d'), new Date(2026, 10, 15));
+  assert.deepEqual(from('30d'), new Date(2026, 9, 23), 'days of a calendar: summer ends among them');
   assert.deepEqual(spanOf('custom', now, { from: 'nonsense', until: '' }), { from: undefined, until: undefined });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatUsd, parseUsd } from '../../../../core/money.ts';
+import { formatUsd, parseUsd } from '../../../../plugins/common/domain/money.ts';
 import { bucketLabel, rateText } from '../../../../plugins/console/web/src/pages/operator/monitor/bucket-label.ts';
 import { toCsv } from '../../../../plugins/console/web/src/pages/operator/sums/rows-csv.ts';
 import { timelineOf } from '../../../../plugins/console/web/src/pages/operator/sums/timeline.ts';
@@ -42,7 +42,7 @@ test('sums and differences of amounts are exact to the nano-dollar', () => {
   );
 });
 
-test('a share of nothing is not told', () => {
+test('a share of nothing is not shown', () => {
   assert.equal(percentOf('3', '40'), 7.5);
   assert.equal(percentOf('-1', '3'), -33.3);
   assert.equal(percentOf('1', '0.00'), undefined);
@@ -75,7 +75,7 @@ test('an upstream is as bad as what is true of all its keys', () => {
   assert.deepEqual(reasonsOf({ disabled: false, keys: [resting, resting, key({})] }), ['rate limited']);
 });
 
-test('a model whose circuit is not closed makes its upstream a failing one that can be woken', () => {
+test('an upstream with an open circuit is failing, and its circuit can be closed', () => {
   const target = (circuit: Circuit, opensForMs = 0) => ({ model: circuit, circuit, opensForMs, recent: 10, failed: 1 });
   const withModel = (...targets: ReturnType<typeof target>[]) => ({ disabled: false, keys: [key({})], targets });
   assert.equal(stateOf(withModel(target('closed'))), 'healthy');
@@ -96,7 +96,7 @@ test('a model whose circuit is not closed makes its upstream a failing one that 
   assert.equal(worstFirst([seldom, often])[0], often);
 });
 
-test('a key that rests for one model is usable for the others', () => {
+test('a key in cooldown for one model is usable for the others', () => {
   const partly = key({ modelRests: [{ model: 'm', restsMs: 100 }] });
   assert.equal(keyState(partly), 'partly');
   assert.equal(keyState(partly, 100), 'ready');
@@ -135,7 +135,7 @@ test('a timeline has every moment once, in order, within the request', () => {
   );
 });
 
-test('an attempt stands where the story tells of it, with what it says, whatever the clock resolves', () => {
+test('an attempt stands at its timeline event with its text, at any clock resolution', () => {
   const line = (text: string) => ({ atMs: 1, by: 'route', text });
   const story = [line('two targets'), line('attempt 1 goes to a/m'), line('attempt 1 was refused'), line('charged')];
   const request = {
@@ -156,11 +156,11 @@ test('an attempt stands where the story tells of it, with what it says, whatever
   );
 });
 
-test('ratios are told as decimals where they are short', () => {
+test('ratios are shown as decimals if these are short', () => {
   assert.deepEqual(['1/1', '3/2', '1/3', '0.9', '17/20'].map(plainRatio), ['1', '1.5', '1/3', '0.9', '0.85']);
 });
 
-test('a rate is told by two digits that mean something', () => {
+test('a rate has two significant digits', () => {
   const day = 86_400_000;
   assert.deepEqual(
     [rateText(0, day), rateText(42, day), rateText(1, 90 * day), rateText(5, 1_000), rateText(250_000, 1_000)],
@@ -168,11 +168,15 @@ test('a rate is told by two digits that mean something', () => {
   );
 });
 
-test('a bucket is told by its time where it is short, and by the day of the ledger where it is long', () => {
+test('a bucket is told by its time where it is short, by its day where it is long, both in the zone of the buckets', () => {
   const at = new Date('2026-11-21T00:00:00Z');
-  assert.match(bucketLabel(at, 60_000, 'en'), /^\d\d:\d\d$/);
-  assert.match(bucketLabel(at, 3_600_000, 'en'), /^\w{3},? \d\d:\d\d$/);
-  assert.equal(bucketLabel(at, 86_400_000, 'en'), 'Nov 21');
+  const label = (tz: string, bucketMs: number) => bucketLabel(at, { tz, bucketMs }, 'en');
+  assert.equal(label('UTC', 60_000), '00:00');
+  assert.equal(label('Asia/Kolkata', 60_000), '05:30');
+  assert.match(label('Asia/Kolkata', 3_600_000), /^Sat,? 05:30$/);
+  assert.match(label('America/New_York', 3_600_000), /^Fri,? 19:00$/);
+  assert.equal(label('UTC', 86_400_000), 'Nov 21');
+  assert.equal(label('America/New_York', 86_400_000), 'Nov 20');
 });
 
 test('a request that came to no upstream ends as what it was', () => {

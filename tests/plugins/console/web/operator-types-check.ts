@@ -6,7 +6,7 @@ import type * as web from '../../../../plugins/console/web/src/pages/operator/ty
 
 type Admin = ReturnType<typeof hc<Api>>['admin'];
 type Told<Route> = Route extends (...asked: never[]) => unknown ? InferResponseType<Route, 200> : never;
-/** Whatever the server tells is what the page expects. */
+/** The server's answers have the types that the pages expect. */
 type Fits<Server extends Page, Page> = Server;
 interface Rows<Row> {
   readonly rows: readonly Row[];

@@ -40,7 +40,7 @@ test('events are the same wherever the network cuts them', async () => {
   );
 });
 
-test('a turn grows by text, reasoning and usage, and ends in an error that the stream tells', () => {
+test('a turn grows by text, reasoning and usage, and ends with the stream’s error', () => {
   let turn = grown(noTurn, '{"choices":[{"delta":{"reasoning_content":"Hm."}}]}');
   turn = grown(turn, '{"choices":[{"delta":{"content":"Hel"}}]}');
   turn = grown(turn, '{"choices":[{"delta":{"content":"lo"}}]}');

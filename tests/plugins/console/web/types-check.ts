@@ -9,7 +9,7 @@ import type { requestRow, requestStory, requestSums } from '../../../../plugins/
 import type * as web from '../../../../plugins/console/web/src/api/types.ts';
 
 type Told<Schema extends z.ZodType> = z.infer<Schema>;
-/** Whatever the server tells is what the page expects. */
+/** The server's answers have the types that the pages expect. */
 type Fits<Server extends Page, Page> = Server;
 
 export type Checked = [

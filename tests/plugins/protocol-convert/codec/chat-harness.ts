@@ -1,17 +1,29 @@
 /** What the tests of the chat codec share: contexts, decoding of frames into events and replies, encoding back. */
-import { FrameReader, parseFrame } from '../../../../core/sse.ts';
-import type { Usage } from '../../../../core/usage.ts';
-import type { Call, Target } from '../../../../core/vocabulary.ts';
-import type { Citation, Keepsake, Part, Prompt, TokenLogprob } from '../../../../plugins/protocol-convert/canon.ts';
-import type { DecodeContext, EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
+
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Call } from '../../../../plugins/common/domain/calls.ts';
+import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
+import type { Usage } from '../../../../plugins/common/domain/usage.ts';
+import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
+import type {
+  DecodeContext,
+  EncodeContext,
+  ReplyContext,
+} from '../../../../plugins/protocol-convert/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
+import type {
+  Citation,
+  OpaqueState,
+  Part,
+  Prompt,
+  TokenLogprob,
+} from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/reply-events.ts';
 
 /** Opens what `sealed` made. */
-export function open(text: string): Keepsake | undefined {
+export function open(text: string): OpaqueState | undefined {
   const [prefix, maker, ...value] = text.split('.');
   return prefix === 'gw1' ? { maker: maker!, value: Buffer.from(value.join('.'), 'base64url').toString() } : undefined;
 }
@@ -19,12 +31,12 @@ export function sealed(value: string, maker = 'maker'): string {
   return `gw1.${maker}.${Buffer.from(value).toString('base64url')}`;
 }
 
-export function decodeContext(): DecodeContext {
-  return { losses: new Losses(chatCodec.spelling), open };
+function decodeContext(): DecodeContext {
+  return { dropped: new DroppedParameters(chatCodec.spelling), open };
 }
 export function decode(body: JsonObject): { prompt: Prompt; dropped: readonly string[] } {
   const context = decodeContext();
-  return { prompt: chatCodec.decodeRequest({ model: 'm', ...body }, context), dropped: context.losses.dropped };
+  return { prompt: chatCodec.decodeRequest({ model: 'm', ...body }, context), dropped: context.dropped.dropped };
 }
 
 export function encodeContext(
@@ -41,7 +53,7 @@ export function encodeContext(
     target,
     traits: {},
     maker: 'maker',
-    losses: new Losses(chatCodec.spelling),
+    dropped: new DroppedParameters(chatCodec.spelling),
     stream: false,
     maxOutputTokens: undefined,
     ...rest,
@@ -51,21 +63,21 @@ export function encode(prompt: Partial<Prompt>, options: Parameters<typeof encod
   const context = encodeContext(options);
   const whole = { turns: [{ role: 'user', parts: [{ kind: 'text', text: 'Hi' }] }], tools: [], ...prompt } as Prompt;
   const encoded = chatCodec.encodeRequest(whole, context);
-  return { ...encoded, body: encoded.body as unknown as UpstreamBody, dropped: context.losses.dropped };
+  return { ...encoded, body: encoded.body as unknown as UpstreamBody, dropped: context.dropped.dropped };
 }
 
 /** What the tests look at in an encoded request. */
-export interface UpstreamBody extends JsonObject {
+interface UpstreamBody extends JsonObject {
   readonly messages: readonly UpstreamMessage[];
   readonly tools?: readonly { readonly function: UpstreamFunction; readonly cache_control?: unknown }[];
 }
-export interface UpstreamFunction {
+interface UpstreamFunction {
   readonly name: string;
   readonly description?: string;
   readonly parameters: JsonObject;
   readonly strict?: boolean;
 }
-export interface UpstreamMessage extends JsonObject {
+interface UpstreamMessage extends JsonObject {
   readonly role: string;
   readonly content: unknown;
   readonly tool_call_id?: string;
@@ -83,6 +95,7 @@ export function replyContext(request: JsonObject = {}, usage: Usage = {}): Reply
     call: { protocol: 'chat', model: 'asked-model', stream: true } as Call,
     request,
     createdAt: 1_800_000_000,
+    now: () => 1_800_000_009,
     seal: (value) => sealed(value),
     usage: () => ({ usage, estimated: false }),
   };
@@ -111,14 +124,14 @@ export interface ClientChunk {
   readonly usage?: ClientUsage | null;
   readonly error?: { readonly message: string };
 }
-export interface ClientUsage {
+interface ClientUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
   readonly prompt_tokens_details: JsonObject;
   readonly completion_tokens_details: JsonObject;
 }
-export interface ClientChoice {
+interface ClientChoice {
   readonly index: number;
   readonly finish_reason: string | null;
   readonly logprobs: unknown;
@@ -157,20 +170,20 @@ export interface LoosePart {
   redacted?: boolean;
   citations?: readonly Citation[];
   logprobs?: readonly TokenLogprob[];
-  keepsake?: Keepsake;
+  opaqueState?: OpaqueState;
   source?: { readonly mediaType: string; readonly base64: string };
   transcript?: string;
 }
 
 /** The events that these chunks amount to, to their end. */
 export function streamEvents(chunks: readonly unknown[]): Event[] {
-  const told: Event[] = [];
+  const sent: Event[] = [];
   const decoder = chatCodec.createDecoder(
-    new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' }),
+    new ReplyEvents((event) => sent.push(event), { names: new Map(), idSeed: 's' }),
   );
   for (const chunk of chunks) decoder.payload(chunk as JsonObject, undefined);
   decoder.end();
-  return told;
+  return sent;
 }
 /** A stream of one choice: its deltas, then a reason. */
 export function deltas(list: readonly unknown[], finish: string | null = 'stop'): Event[] {
@@ -181,12 +194,12 @@ export function deltas(list: readonly unknown[], finish: string | null = 'stop')
   return streamEvents([...list.map((delta) => chunk(delta, null)), chunk({}, finish)]);
 }
 export function replyEvents(json: unknown): Event[] {
-  const told: Event[] = [];
+  const sent: Event[] = [];
   chatCodec.decodeReply(
     json as JsonObject,
-    new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' }),
+    new ReplyEvents((event) => sent.push(event), { names: new Map(), idSeed: 's' }),
   );
-  return told;
+  return sent;
 }
 
 /** A choice while its events come in. */
@@ -247,7 +260,8 @@ function grow(choice: Gathering, part: LoosePart, event: Event): void {
     if ('logprobs' in event && event.logprobs) part.logprobs = [...(part.logprobs ?? []), ...event.logprobs];
   } else if ('block' in event) {
     choice.open.delete(event.block);
-    if ('keepsake' in event && event.keepsake !== undefined) part.keepsake = { maker: 'maker', value: event.keepsake };
+    if ('opaqueState' in event && event.opaqueState !== undefined)
+      part.opaqueState = { maker: 'maker', value: event.opaqueState };
     if ('redacted' in event && event.redacted) part.redacted = true;
     if (event.type === 'tool-end' && event.isCut) choice.cut.add(part.id!);
   }

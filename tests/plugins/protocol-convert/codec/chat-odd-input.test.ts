@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import { collect, decode, encode, encodeStream, replyContext, streamEvents } from './chat-harness.ts';
 
 const odd = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('', null, 'a', 0, [], {}));

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Choice, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
-import type { Choice, Reply } from '../../../../plugins/protocol-convert/reply.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import { collect, encodeStream, payloads, replyContext, replyEvents, streamEvents } from './chat-harness.ts';
 
@@ -43,39 +43,39 @@ type Chunk = {
 };
 
 function readPlainly(chunks: readonly Chunk[], isStream: boolean): Told[] {
-  const told: Told[] = [];
+  const sent: Told[] = [];
   for (const { choices = [] } of chunks)
     for (const { index = 0, delta, message } of choices) {
-      told[index] ??= { text: '', reasoning: '', refusal: '', names: [], input: '' };
-      add(told[index], (isStream ? delta : message) ?? {});
+      sent[index] ??= { text: '', reasoning: '', refusal: '', names: [], input: '' };
+      add(sent[index], (isStream ? delta : message) ?? {});
     }
-  return told;
+  return sent;
 }
 
-function add(told: Told, { content, reasoning_content, reasoning, refusal, tool_calls }: Delta): void {
-  if (typeof content === 'string') told.text += content;
+function add(sent: Told, { content, reasoning_content, reasoning, refusal, tool_calls }: Delta): void {
+  if (typeof content === 'string') sent.text += content;
   else
     for (const part of content ?? []) {
-      told.text += part.text ?? '';
-      for (const { text } of part.thinking ?? []) told.reasoning += text;
+      sent.text += part.text ?? '';
+      for (const { text } of part.thinking ?? []) sent.reasoning += text;
     }
-  told.reasoning += reasoning_content || reasoning || '';
-  told.refusal += refusal ?? '';
+  sent.reasoning += reasoning_content || reasoning || '';
+  sent.refusal += refusal ?? '';
   for (const entry of tool_calls ?? []) {
-    if (entry.function.name) told.names.push(entry.function.name);
-    told.input += entry.function.arguments ?? '';
+    if (entry.function.name) sent.names.push(entry.function.name);
+    sent.input += entry.function.arguments ?? '';
   }
 }
 
 function toldBy({ parts }: Choice): Told {
-  const told: Told = { text: '', reasoning: '', refusal: '', names: [], input: '' };
+  const sent: Told = { text: '', reasoning: '', refusal: '', names: [], input: '' };
   for (const part of parts) {
-    if (part.kind === 'text' || part.kind === 'reasoning' || part.kind === 'refusal') told[part.kind] += part.text;
+    if (part.kind === 'text' || part.kind === 'reasoning' || part.kind === 'refusal') sent[part.kind] += part.text;
     if (part.kind !== 'tool-call') continue;
-    told.names.push(part.name);
-    told.input += part.input;
+    sent.names.push(part.name);
+    sent.input += part.input;
   }
-  return told;
+  return sent;
 }
 
 async function assertTaken(stream: string, reply: Reply): Promise<void> {
@@ -106,14 +106,14 @@ for (const recording of answered) {
     const chunks = isStream ? payloads(response) : [JSON.parse(response.toString()) as JsonObject];
     const events = isStream ? streamEvents(chunks) : replyEvents(chunks[0]);
     const reply = collect(events);
-    const told = readPlainly(chunks as readonly Chunk[], isStream);
-    for (const choice of told)
+    const sent = readPlainly(chunks as readonly Chunk[], isStream);
+    for (const choice of sent)
       if (choice.names.length > 0 && choice.input === '') choice.input = '{}'.repeat(choice.names.length);
-    assert.deepEqual(reply.choices.map(toldBy), told);
+    assert.deepEqual(reply.choices.map(toldBy), sent);
     const context = replyContext({ stream_options: { include_usage: true } }, { input: 3, output: 4 });
     await assertTaken(encodeStream(events, context), reply);
     const again = collect(replyEvents(chatCodec.encodeReply(reply, context)));
-    assert.deepEqual(again.choices.map(toldBy), told);
+    assert.deepEqual(again.choices.map(toldBy), sent);
     assert.deepEqual(
       again.choices.map(({ stop }) => stop),
       reply.choices.map(({ stop }) => stop),

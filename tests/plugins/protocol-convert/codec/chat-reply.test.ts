@@ -1,10 +1,10 @@
 /** Whole chat answers both ways, and relayed requests without sealed texts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Choice } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
-import type { Choice } from '../../../../plugins/protocol-convert/reply.ts';
 import { collect, open, replyContext, replyEvents, sealed } from './chat-harness.ts';
 
 interface Completion extends JsonObject {
@@ -16,8 +16,8 @@ interface Completion extends JsonObject {
 }
 function reply(choice: Partial<Choice>, id?: string): Completion {
   const whole = { parts: [], stop: 'stop' as const, sequence: undefined, cutCalls: new Set<string>(), ...choice };
-  const told = { id, createdAt: undefined, serviceTier: undefined, choices: [whole] };
-  return chatCodec.encodeReply(told, replyContext({}, { input: 2, output: 3 })) as unknown as Completion;
+  const sent = { id, createdAt: undefined, serviceTier: undefined, choices: [whole] };
+  return chatCodec.encodeReply(sent, replyContext({}, { input: 2, output: 3 })) as unknown as Completion;
 }
 
 test('a whole answer has every official member, the model that was asked for and an id of the protocol', () => {
@@ -77,15 +77,15 @@ test('every reason has its word', () => {
     assert.equal(reply({ stop: stop as Choice['stop'] }).choices[0]!.finish_reason, word);
 });
 
-test('keepsakes of thoughts, texts, calls and images go out sealed', () => {
-  const keepsake = { maker: '', value: 'S' };
+test('opaque states of thoughts, texts, calls and images go out sealed', () => {
+  const opaqueState = { maker: '', value: 'S' };
   const { message } = reply({
     parts: [
-      { kind: 'reasoning', text: 'Hm', keepsake },
-      { kind: 'reasoning', text: '', keepsake, redacted: true },
-      { kind: 'text', text: 'A', keepsake },
-      { kind: 'tool-call', id: 'a', name: 'f', input: '{}', keepsake },
-      { kind: 'image', source: { form: 'url', url: 'https://a.b/c.png' }, keepsake },
+      { kind: 'reasoning', text: 'Hm', opaqueState: opaqueState },
+      { kind: 'reasoning', text: '', opaqueState: opaqueState, redacted: true },
+      { kind: 'text', text: 'A', opaqueState: opaqueState },
+      { kind: 'tool-call', id: 'a', name: 'f', input: '{}', opaqueState: opaqueState },
+      { kind: 'image', source: { form: 'url', url: 'https://a.b/c.png' }, opaqueState: opaqueState },
     ],
   }).choices[0]!;
   const extra_content = { google: { thought_signature: sealed('S') } };

@@ -1,8 +1,8 @@
 /** Settings and tools of chat clients: every spelling is read, what is left out is named, what is wrong is refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import { decode } from './chat-harness.ts';
 
 const user = { role: 'user', content: 'Hi' };

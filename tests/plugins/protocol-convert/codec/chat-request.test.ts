@@ -1,7 +1,7 @@
 /** Chat messages of clients: every form that a message may take is read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import { decode, sealed } from './chat-harness.ts';
 
 const user = { role: 'user', content: 'Hi' };
@@ -178,17 +178,17 @@ test('the old functions and their results are tools, calls and results', () => {
   );
 });
 
-test('reasoning comes back with the keepsake that this gateway sealed, foreign seals leave the words alone', () => {
+test('reasoning comes back with the opaque state that this gateway sealed, foreign seals leave the words alone', () => {
   const own = { type: 'reasoning.text', index: 0, text: 'Hm', signature: sealed('SIG') };
   assert.deepEqual(partsOf({ role: 'assistant', content: 'A', reasoning_content: 'H m', reasoning_details: [own] }), [
-    { kind: 'reasoning', text: 'Hm', keepsake: { maker: 'maker', value: 'SIG' } },
+    { kind: 'reasoning', text: 'Hm', opaqueState: { maker: 'maker', value: 'SIG' } },
     { kind: 'text', text: 'A' },
   ]);
   const hidden = { type: 'reasoning.encrypted', index: 0, data: sealed('ENC') };
   assert.deepEqual(partsOf({ role: 'assistant', content: 'A', reasoning_details: [hidden] })[0], {
     kind: 'reasoning',
     text: '',
-    keepsake: { maker: 'maker', value: 'ENC' },
+    opaqueState: { maker: 'maker', value: 'ENC' },
     redacted: true,
   });
   assert.deepEqual(
@@ -206,9 +206,9 @@ test('reasoning comes back with the keepsake that this gateway sealed, foreign s
     assert.deepEqual(partsOf({ role: 'assistant', content: 'A', [field]: 'Hm' })[0], { kind: 'reasoning', text: 'Hm' });
 });
 
-test('a sealed thought signature on a call or on the text is its keepsake', () => {
+test('a sealed thought signature on a call or on the text is its opaque state', () => {
   const extra_content = { google: { thought_signature: sealed('SIG') } };
-  const keepsake = { maker: 'maker', value: 'SIG' };
+  const opaqueState = { maker: 'maker', value: 'SIG' };
   const parts = partsOf({
     role: 'assistant',
     content: 'A',
@@ -216,8 +216,8 @@ test('a sealed thought signature on a call or on the text is its keepsake', () =
     tool_calls: [{ id: 'a', extra_content, function: { name: 'f', arguments: '{}' } }],
   });
   assert.deepEqual(parts, [
-    { kind: 'text', text: 'A', keepsake },
-    { kind: 'tool-call', id: 'a', name: 'f', input: '{}', keepsake },
+    { kind: 'text', text: 'A', opaqueState: opaqueState },
+    { kind: 'tool-call', id: 'a', name: 'f', input: '{}', opaqueState: opaqueState },
   ]);
   const foreign = { google: { thought_signature: 'theirs' } };
   assert.deepEqual(partsOf({ role: 'assistant', content: 'A', extra_content: foreign }), [{ kind: 'text', text: 'A' }]);

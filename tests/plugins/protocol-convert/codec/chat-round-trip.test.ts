@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Part, Prompt, TextPart, Tool, Turn } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part, Prompt, TextPart, Tool, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { decode, encode } from './chat-harness.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });

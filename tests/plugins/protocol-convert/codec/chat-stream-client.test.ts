@@ -1,9 +1,9 @@
 /** Chat streams for clients: events become chunks in the protocol's exact order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
-import type { Event } from '../../../../plugins/protocol-convert/reply.ts';
 import {
   type ClientChunk,
   call,
@@ -45,17 +45,17 @@ test('pitfall 038: a whole call in one event is one piece with id, name and argu
     { type: 'reply-start', id: undefined, createdAt: undefined, serviceTier: undefined },
     { type: 'text-start', block: 0, choice: 0 },
     { type: 'text-delta', block: 0, choice: 0, text: 'Hi', logprobs: undefined },
-    { type: 'text-end', block: 0, choice: 0, keepsake: undefined },
+    { type: 'text-end', block: 0, choice: 0, opaqueState: undefined },
     { type: 'tool-start', block: 1, choice: 0, id: 'a', name: 'f', namespace: undefined, custom: false },
     { type: 'tool-delta', block: 1, choice: 0, text: '{"x":1}' },
-    { type: 'tool-end', block: 1, choice: 0, keepsake: 'sig', isCut: false },
+    { type: 'tool-end', block: 1, choice: 0, opaqueState: 'sig', isCut: false },
     { type: 'stop', choice: 0, reason: 'tool-calls', sequence: undefined },
   ];
   const chunks = clientChunks(events);
-  const told = chunks.flatMap((chunk) => chunk.choices[0].delta.tool_calls ?? []);
-  assert.deepEqual(told[0], { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } });
-  assert.deepEqual(told[1], { index: 0, function: { arguments: '{"x":1}' } });
-  assert.equal(open(told[2]!.extra_content!.google.thought_signature)?.value, 'sig');
+  const sent = chunks.flatMap((chunk) => chunk.choices[0].delta.tool_calls ?? []);
+  assert.deepEqual(sent[0], { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } });
+  assert.deepEqual(sent[1], { index: 0, function: { arguments: '{"x":1}' } });
+  assert.equal(open(sent[2]!.extra_content!.google.thought_signature)?.value, 'sig');
 });
 
 test('pitfall 040: the index of a call counts calls alone, whatever block it is', () => {
@@ -100,12 +100,12 @@ test('pitfall 159: a chunk without choices is no answer, and usage goes out only
   const usage = { input: 5, cache_read: 3, cache_write_5m: 2, cache_write_1h: 1, output: 4, reasoning: 6 };
   const silent = encodeStream(events, replyContext({ stream_options: { include_usage: false } }, usage));
   assert.ok(!silent.includes('usage') && silent.endsWith('data: [DONE]\n\n'));
-  const told = clientChunks(events, replyContext({ stream_options: { include_usage: true } }, usage));
+  const sent = clientChunks(events, replyContext({ stream_options: { include_usage: true } }, usage));
   assert.deepEqual(
-    told.slice(0, -1).map((chunk) => chunk.usage),
-    told.slice(0, -1).map(() => null),
+    sent.slice(0, -1).map((chunk) => chunk.usage),
+    sent.slice(0, -1).map(() => null),
   );
-  const last = told.at(-1)!;
+  const last = sent.at(-1)!;
   assert.deepEqual(last.choices, []);
   assert.deepEqual([last.usage!.prompt_tokens, last.usage!.completion_tokens, last.usage!.total_tokens], [11, 10, 21]);
   assert.deepEqual(last.usage!.prompt_tokens_details, {
@@ -121,14 +121,14 @@ test('pitfall 110: empty lists of log probabilities are none, filled ones go bot
   const chunk = (logprobs: unknown) =>
     streamEvents([{ choices: [{ index: 0, delta: { content: 'Hi' }, logprobs, finish_reason: 'stop' }] }]);
   assert.equal(parts(chunk({ content: [], refusal: null }))[0]!.logprobs, undefined);
-  const told = {
+  const sent = {
     token: 'Hi',
     logprob: -0.5,
     bytes: [72, 105],
     top_logprobs: [{ token: 'Ho', logprob: -2, bytes: [72, 111] }],
   };
-  const out = clientChunks(chunk({ content: [told], refusal: null }));
-  assert.deepEqual(out[1]!.choices[0].logprobs, { content: [told], refusal: null });
+  const out = clientChunks(chunk({ content: [sent], refusal: null }));
+  assert.deepEqual(out[1]!.choices[0].logprobs, { content: [sent], refusal: null });
 });
 
 test('pitfall 220: a citation without a place is a citation', () => {
@@ -250,7 +250,7 @@ test('citations come all at once before the end: clients keep only the last list
     { type: 'text-delta', block: 0, choice: 0, text: 'Hi', logprobs: undefined },
     cite('https://a.example'),
     cite('https://b.example'),
-    { type: 'text-end', block: 0, choice: 0, keepsake: undefined },
+    { type: 'text-end', block: 0, choice: 0, opaqueState: undefined },
     { type: 'stop', choice: 0, reason: 'stop', sequence: undefined },
   ]);
   const lists = out.flatMap((chunk) => {

@@ -165,7 +165,7 @@ test('pitfall 142: MAX_TOKENS is the bound, not a stop', () => {
 test('pitfall 143: a choice without content is an empty answer with its reason', () => {
   const events = streamEvents([{ id: 'x', choices: [{ index: 0, finish_reason: 'SAFETY' }] }]);
   assert.deepEqual(
-    collect(events).choices.map(({ parts: told, stop }) => [told.length, stop]),
+    collect(events).choices.map(({ parts: sent, stop }) => [sent.length, stop]),
     [[0, 'refusal']],
   );
 });
@@ -223,7 +223,7 @@ test('a signature on a call or a text is kept as its vendor worded it', () => {
     { tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' }, extra_content }] },
   ]);
   assert.deepEqual(
-    parts(events).map((part) => JSON.parse(part.keepsake!.value)),
+    parts(events).map((part) => JSON.parse(part.opaqueState!.value)),
     [extra_content, extra_content],
   );
 });

@@ -1,9 +1,9 @@
 /** Messages for chat upstreams: results beside their calls, media where they may stand, thoughts for their maker. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
+import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { encode } from './chat-harness.ts';
-import { assistant, call, messages, png, refused, result, system, text, url, user } from './chat-upstream-words.ts';
+import { assistant, call, messages, png, refused, result, system, text, url, user } from './chat-upstream-samples.ts';
 
 test('pitfall 065: an image in a tool result is shown in a message of the user behind all results', () => {
   const sent = messages([
@@ -91,7 +91,7 @@ test('pitfall 094: system messages stay in their place, or become marked text fo
 });
 
 test('pitfall 129: models that miss their thoughts in turns with calls are given them back, others are not', () => {
-  const thought: Part = { kind: 'reasoning', text: 'Hm', keepsake: { maker: 'maker', value: '' } };
+  const thought: Part = { kind: 'reasoning', text: 'Hm', opaqueState: { maker: 'maker', value: '' } };
   const turns = [
     user(text('Go')),
     assistant(thought, call('a')),
@@ -105,7 +105,7 @@ test('pitfall 129: models that miss their thoughts in turns with calls are given
 });
 
 test('pitfall 114: thoughts of another maker are left out, and named where the model could have used them', () => {
-  const thought: Part = { kind: 'reasoning', text: 'Hm', keepsake: { maker: 'other', value: 'SIG' } };
+  const thought: Part = { kind: 'reasoning', text: 'Hm', opaqueState: { maker: 'other', value: 'SIG' } };
   const turns = [user(text('Go')), assistant(thought, call('a'))];
   const { body, dropped } = encode({ turns }, { traits: { reasoning_replay: true } });
   assert.deepEqual([body.messages[1]!['reasoning_content'], dropped], ['', ['reasoning_content']]);
@@ -114,14 +114,14 @@ test('pitfall 114: thoughts of another maker are left out, and named where the m
 
 test('opaque details and signatures go back to their maker as it worded them', () => {
   const details = [{ type: 'reasoning.text', text: 'Hm', signature: 'S', format: 'f1', index: 0 }];
-  const keepsake = (value: unknown, maker = 'maker') => ({ maker, value: JSON.stringify(value) });
+  const opaqueState = (value: unknown, maker = 'maker') => ({ maker, value: JSON.stringify(value) });
   const extra = { google: { thought_signature: 'T' } };
   const turns = [
     user(text('Go')),
     assistant(
-      { kind: 'reasoning', text: 'Hm', keepsake: keepsake(details) },
-      { kind: 'text', text: 'A', keepsake: keepsake(extra) },
-      call('a', 'f', { keepsake: keepsake(extra) }),
+      { kind: 'reasoning', text: 'Hm', opaqueState: opaqueState(details) },
+      { kind: 'text', text: 'A', opaqueState: opaqueState(extra) },
+      call('a', 'f', { opaqueState: opaqueState(extra) }),
     ),
   ];
   const own = messages(turns)[1]!;

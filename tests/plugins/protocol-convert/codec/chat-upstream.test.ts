@@ -1,9 +1,9 @@
 /** Settings and tools for chat upstreams: what the model is declared to take is worded, the rest is named or refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Tool, Turn } from '../../../../plugins/protocol-convert/canon.ts';
+import type { Tool, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { encode } from './chat-harness.ts';
-import { assistant, call, messages, refused, result, text, tool, user } from './chat-upstream-words.ts';
+import { assistant, call, messages, refused, result, text, tool, user } from './chat-upstream-samples.ts';
 
 test('a request is worded for the upstream’s model, streams ask for usage where it is told on request alone', () => {
   const { path, body } = encode({});
@@ -63,9 +63,9 @@ test('a temperature above the model’s highest is lowered and named, top_k and 
 test('stop texts beyond four, and all of them where the provider takes none, are the gateway’s own to look for', () => {
   const stop = ['a', 'b', 'c', 'd', 'e'];
   const most = encode({ stop });
-  assert.deepEqual([most.body['stop'], most.way.stop], [['a', 'b', 'c', 'd'], ['e']]);
+  assert.deepEqual([most.body['stop'], most.responseMapping.stop], [['a', 'b', 'c', 'd'], ['e']]);
   const none = encode({ stop }, { dropFields: ['stop'] });
-  assert.deepEqual([none.body['stop'], none.way.stop, none.dropped], [undefined, stop, []]);
+  assert.deepEqual([none.body['stop'], none.responseMapping.stop, none.dropped], [undefined, stop, []]);
 });
 
 test('pitfall 133: an effort that the model does not know becomes the nearest', () => {
@@ -100,8 +100,8 @@ test('pitfall 135: reasoning that is switched off is said to be off, in the form
 });
 
 test('reasoning that the client would not read is hidden on the way back', () => {
-  assert.equal(encode({ reasoning: { visible: false } }).way.hideReasoning, true);
-  assert.equal(encode({ reasoning: { visible: true } }).way.hideReasoning, undefined);
+  assert.equal(encode({ reasoning: { visible: false } }).responseMapping.hideReasoning, true);
+  assert.equal(encode({ reasoning: { visible: true } }).responseMapping.hideReasoning, undefined);
 });
 
 test('what a provider does not take is removed: hints by name, promises refused', () => {
@@ -172,7 +172,7 @@ test('pitfall 074: a tool that is declared twice is sent once', () => {
 });
 
 test('pitfall 053: names that collide after mending stay apart, and the way back is known', () => {
-  const { body, way } = encode({
+  const { body, responseMapping: way } = encode({
     tools: [tool('a.b'), tool('a:b'), tool('x'.repeat(80)), tool('t', { namespace: 'ns' })],
   });
   const names = body.tools!.map(({ function: { name } }) => name);
@@ -201,7 +201,7 @@ test('a free-text tool goes as a function of one string, its grammar in words, i
   const tools: Tool[] = [
     { kind: 'custom', name: 'patch', description: 'Patches.', grammar: { syntax: 'lark', definition: 'start: "a"' } },
   ];
-  const { body, way } = encode({
+  const { body, responseMapping: way } = encode({
     tools,
     turns: [
       user(text('Go')),
@@ -238,13 +238,13 @@ test('pitfall 092: an answer by schema is had natively, by a forced tool, or in 
   });
   const forced = encode({ output }, { traits: { structured: 'tool' } });
   const name = forced.body.tools![0]!.function.name;
-  assert.equal(forced.way.answerTool, name);
+  assert.equal(forced.responseMapping.answerTool, name);
   assert.deepEqual(forced.body['tool_choice'], { type: 'function', function: { name } });
   const beside = encode({ output, tools: [tool('f')] }, { traits: { structured: 'tool' } });
   assert.deepEqual([beside.body.tools!.length, beside.body['tool_choice']], [2, 'required']);
-  const told = encode({ output }, { traits: { structured: 'instruction' } }).body;
-  assert.deepEqual(told['response_format'], { type: 'json_object' });
-  assert.match(told.messages[0]!.content as string, /"properties":\{"a"/);
+  const sent = encode({ output }, { traits: { structured: 'instruction' } }).body;
+  assert.deepEqual(sent['response_format'], { type: 'json_object' });
+  assert.match(sent.messages[0]!.content as string, /"properties":\{"a"/);
   const apart = encode({ output, tools: [tool('f')] }, { traits: { structured_with_tools: false } }).body;
   assert.equal(apart['response_format'], undefined);
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GoogleGenAI } from '@google/genai';
-import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
+import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
+import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
-import { readSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/reply-events.ts';
-import { askThoughts, type Body, type ClientOptions, maker, openSeal, replyContext } from './gemini-desk.ts';
+import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
+import { askThoughts, type Body, type ClientOptions, maker, openSeal, replyContext } from './gemini-harness.ts';
 
 function worded(choices: readonly Partial<Choice>[], options: ClientOptions = {}): Body {
   const whole = choices.map(
@@ -15,12 +15,12 @@ function worded(choices: readonly Partial<Choice>[], options: ClientOptions = {}
   const reply: Reply = { id: 'id', createdAt: 5, serviceTier: 'default', choices: whole };
   return geminiCodec.encodeReply(reply, replyContext(options));
 }
-const keepsake = (value: string) => ({ maker, value });
+const opaqueState = (value: string) => ({ maker, value });
 const text = (words: string): Part => ({ kind: 'text', text: words });
 const parts: Part[] = [
-  { kind: 'reasoning', text: 'hm', keepsake: keepsake('K1') },
+  { kind: 'reasoning', text: 'hm', opaqueState: opaqueState('K1') },
   text('a'),
-  { kind: 'tool-call', id: 'c', name: 'f', input: '{"x":1}', keepsake: keepsake('K2') },
+  { kind: 'tool-call', id: 'c', name: 'f', input: '{"x":1}', opaqueState: opaqueState('K2') },
   { kind: 'image', source: { form: 'bytes', mediaType: 'image/png', base64: 'iVBORw0KGgo=' } },
 ];
 
@@ -58,12 +58,14 @@ test('a signature of reasoning goes with the part behind it, whether thoughts ar
       request === askThoughts,
     );
     const [said, call] = all.filter((part) => part.thought !== true);
-    assert.deepEqual(readSlot(said.thoughtSignature, openSeal), [{ kind: 'reasoning', content: keepsake('K1') }]);
-    assert.deepEqual(readSlot(call.thoughtSignature, openSeal), [{ kind: 'own', content: keepsake('K2') }]);
+    assert.deepEqual(decodeSlot(said.thoughtSignature, openSeal), [{ kind: 'reasoning', content: opaqueState('K1') }]);
+    assert.deepEqual(decodeSlot(call.thoughtSignature, openSeal), [{ kind: 'own', content: opaqueState('K2') }]);
   }
   const alone = worded([{ parts: [parts[0]!] }]).candidates[0].content.parts;
   assert.deepEqual([alone.length, alone[0].text], [1, '']);
-  assert.deepEqual(readSlot(alone[0].thoughtSignature, openSeal), [{ kind: 'reasoning', content: keepsake('K1') }]);
+  assert.deepEqual(decodeSlot(alone[0].thoughtSignature, openSeal), [
+    { kind: 'reasoning', content: opaqueState('K1') },
+  ]);
 });
 
 test('pitfall 046: a call that was cut off is not handed on', () => {
@@ -111,8 +113,8 @@ test('a client of the specification reads a whole answer in its own case', () =>
 });
 
 test('a whole answer is read with a stop for each candidate', () => {
-  const told: Event[] = [];
-  const events = new ReplyEvents((event) => told.push(event), { names: new Map(), idSeed: 's' });
+  const sent: Event[] = [];
+  const events = new ReplyEvents((event) => sent.push(event), { names: new Map(), idSeed: 's' });
   const candidate = (index: number) => ({ content: { parts: [{ text: 'a' }] }, finishReason: 'STOP', index });
   geminiCodec.decodeReply(
     {
@@ -123,9 +125,9 @@ test('a whole answer is read with a stop for each candidate', () => {
     },
     events,
   );
-  assert.deepEqual(told[0], { type: 'reply-start', id: 'r', createdAt: 1_787_150_081, serviceTier: 'flex' });
+  assert.deepEqual(sent[0], { type: 'reply-start', id: 'r', createdAt: 1_787_150_081, serviceTier: 'flex' });
   assert.deepEqual(
-    told.filter((event) => event.type === 'stop').map((event) => event.choice),
+    sent.filter((event) => event.type === 'stop').map((event) => event.choice),
     [0, 1],
   );
 });

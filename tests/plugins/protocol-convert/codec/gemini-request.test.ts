@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { Part, ToolChoice, Turn } from '../../../../plugins/protocol-convert/canon.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Part, ToolChoice, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import { lostSignature } from '../../../../plugins/protocol-convert/canonical/sealed-text.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
-import { lostSignature, wordSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
+import { encodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
 import { recordings } from '../../../helpers/recordings.ts';
-import { type Body, decode, encode, maker, openSeal, seal, turnsOf, user } from './gemini-desk.ts';
+import { type Body, decode, encode, maker, openSeal, seal, turnsOf, user } from './gemini-harness.ts';
 
 const model = (...parts: Part[]): Turn => ({ role: 'assistant', parts });
 const results = (...parts: Part[]): Turn => ({ role: 'user', parts });
@@ -240,7 +241,7 @@ test('structured output is read from either kind of schema', () => {
 });
 
 test('pitfall 124: of thoughts in a history the text is nobody’s, and a sealed signature is kept on its part', () => {
-  const own = wordSlot([{ kind: 'own', content: seal('S') }]);
+  const own = encodeSlot([{ kind: 'own', content: seal('S') }]);
   const [turn] = turnsOf({
     role: 'model',
     parts: [
@@ -251,7 +252,7 @@ test('pitfall 124: of thoughts in a history the text is nobody’s, and a sealed
   });
   assert.deepEqual(turn!.parts, [
     { kind: 'reasoning', text: 'hm' },
-    { kind: 'text', text: 'a', keepsake: { maker, value: 'S' } },
+    { kind: 'text', text: 'a', opaqueState: { maker, value: 'S' } },
     { kind: 'tool-call', id: 'i', name: 'f', input: '{}' },
   ]);
   assert.deepEqual(encode({ turns: [user('x'), turn!] }).body.contents[1].parts[0], {
@@ -261,7 +262,7 @@ test('pitfall 124: of thoughts in a history the text is nobody’s, and a sealed
 });
 
 test('a relayed request goes without the gateway’s own slots', () => {
-  const slot = wordSlot([{ kind: 'reasoning', content: seal('S') }]);
+  const slot = encodeSlot([{ kind: 'reasoning', content: seal('S') }]);
   assert.ok(slot.startsWith(geminiCodec.sealMark!));
   const parts = [
     { text: 'a', thoughtSignature: slot },
@@ -359,10 +360,10 @@ test('pitfall 035, 036, 037: arguments are an object, whatever the model wrote',
 });
 
 test('pitfall 114, 119, 120: the first call of each step is signed by its maker, or says that its signature was lost', () => {
-  const foreign = { keepsake: { maker: 'other', value: 'F' } };
+  const foreign = { opaqueState: { maker: 'other', value: 'F' } };
   const turns = [
     user('x'),
-    model(call('1', 'f', { keepsake: { maker, value: 'S' } }), call('2')),
+    model(call('1', 'f', { opaqueState: { maker, value: 'S' } }), call('2')),
     results(result('1'), result('2')),
     model(call('3', 'f', foreign), call('4')),
     results(result('3'), result('4')),
@@ -382,7 +383,7 @@ test('pitfall 114, 119, 120: the first call of each step is signed by its maker,
 });
 
 test('a signature that reached its client as reasoning goes back on the part it belongs to', () => {
-  const thought = { kind: 'reasoning', text: 'hm', keepsake: { maker, value: 'S' } } as const;
+  const thought = { kind: 'reasoning', text: 'hm', opaqueState: { maker, value: 'S' } } as const;
   const text: Part = { kind: 'text', text: 'a' };
   const parts = (...turn: Part[]) => encode({ turns: [user('x'), model(...turn)] }).body.contents[1]?.parts;
   assert.deepEqual(parts(thought, text), [{ text: 'a', thoughtSignature: 'S' }]);
@@ -390,7 +391,7 @@ test('a signature that reached its client as reasoning goes back on the part it 
   assert.deepEqual(parts(call('1'), thought)[0].thoughtSignature, 'S');
   assert.deepEqual(parts(text, thought), [{ text: 'a' }, { text: '', thoughtSignature: 'S' }]);
   assert.equal(parts({ kind: 'reasoning', text: 'hm' }), undefined);
-  assert.deepEqual(parts({ kind: 'text', text: '', keepsake: { maker, value: 'S' } }), [
+  assert.deepEqual(parts({ kind: 'text', text: '', opaqueState: { maker, value: 'S' } }), [
     { text: '', thoughtSignature: 'S' },
   ]);
 });
@@ -462,7 +463,7 @@ test('pitfall 053, 054, 074: names are legal and find their way back, twins are 
     tool('f'),
     { kind: 'custom', name: 'patch', grammar: { syntax: 'lark', definition: 'G' } } as const,
   ];
-  const { body, way } = encode({
+  const { body, responseMapping: way } = encode({
     tools,
     turns: [user('x'), model(call('1', 'a b', { namespace: 'ns' })), results(result('1'))],
   });
@@ -553,12 +554,12 @@ test('pitfall 091, 092, 147: a schema goes with the request, as a tool, or as an
   assert.equal(apart.body.generationConfig, undefined);
   assert.match(apart.body.systemInstruction.parts[0].text, /"const":"x"/);
   const forced = encode({ output, tools: [tool('f')] }, { traits: { structured: 'tool' } });
-  assert.equal(forced.way.answerTool, forced.body.tools[0].functionDeclarations[1].name);
+  assert.equal(forced.responseMapping.answerTool, forced.body.tools[0].functionDeclarations[1].name);
   assert.deepEqual(forced.body.toolConfig.functionCallingConfig, { mode: 'ANY' });
 });
 
 test('pitfall 150: five stop texts go upstream, the gateway looks for the others', () => {
-  const { body, way } = encode({ stop: ['1', '2', '3', '4', '5', '6'] });
+  const { body, responseMapping: way } = encode({ stop: ['1', '2', '3', '4', '5', '6'] });
   assert.deepEqual(body.generationConfig.stopSequences, ['1', '2', '3', '4', '5']);
   assert.deepEqual(way.stop, ['6']);
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Prompt } from '../../../../plugins/protocol-convert/canon.ts';
+import type { Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
-import { decode, encode } from './gemini-desk.ts';
+import { decode, encode } from './gemini-harness.ts';
 
 const word = fc.stringMatching(/^[a-z]{1,8}$/);
 const said = fc.string({ minLength: 1 }).map((text) => ({ text }));

@@ -4,10 +4,10 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { GoogleGenAI } from '@google/genai';
 import { streamText } from 'ai';
 import fc from 'fast-check';
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
-import { readSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
-import type { Event } from '../../../../plugins/protocol-convert/reply.ts';
+import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
 import { recording, recordings } from '../../../helpers/recordings.ts';
 import {
   askThoughts,
@@ -21,7 +21,7 @@ import {
   replyContext,
   streamOf,
   turnsOf,
-} from './gemini-desk.ts';
+} from './gemini-harness.ts';
 
 const kinds = (events: readonly Event[]) => events.map((event) => event.type).join(' ');
 const ofType = <T extends Event['type']>(events: readonly Event[], type: T) =>
@@ -103,10 +103,10 @@ test('pitfall 046: a call whose pieces are cut off by the bound on the answer is
 test('pitfall 121: a signature on an empty text is kept, with the text or the thought before it or alone', () => {
   const signed = { text: '', thoughtSignature: 'sig' };
   const text = eventsOf([chunk({ text: 'a' }), last('STOP', signed)]).events;
-  assert.equal(ofType(text, 'text-end')[0]!.keepsake, 'sig');
+  assert.equal(ofType(text, 'text-end')[0]!.opaqueState, 'sig');
   const alone = eventsOf([chunk(call('f', {})), last('STOP', signed)]).events;
   assert.equal(kinds(alone), 'reply-start tool-start tool-delta tool-end reasoning-start reasoning-end stop');
-  assert.equal(ofType(alone, 'reasoning-end')[0]!.keepsake, 'sig');
+  assert.equal(ofType(alone, 'reasoning-end')[0]!.opaqueState, 'sig');
   const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
   assert.equal(
     kinds(eventsOf([chunk(image), last('STOP', signed)]).events),
@@ -117,7 +117,7 @@ test('pitfall 121: a signature on an empty text is kept, with the text or the th
 test('pitfall 122: of parallel calls only the signed one carries a signature', () => {
   const { events } = eventsOf([chunk({ ...call('f', {}), thoughtSignature: 's' }, call('g', {}))]);
   assert.deepEqual(
-    ofType(events, 'tool-end').map((event) => event.keepsake),
+    ofType(events, 'tool-end').map((event) => event.opaqueState),
     ['s', undefined],
   );
 });
@@ -126,7 +126,7 @@ test('a signed text is not merged with the text that follows', () => {
   const { events } = eventsOf([chunk({ text: 'a', thoughtSignature: 's' }), chunk({ text: 'b' }), last('STOP')]);
   assert.equal(kinds(events), 'reply-start text-start text-delta text-end text-start text-delta text-end stop');
   assert.deepEqual(
-    ofType(events, 'text-end').map((event) => event.keepsake),
+    ofType(events, 'text-end').map((event) => event.opaqueState),
     ['s', undefined],
   );
 });
@@ -252,9 +252,9 @@ test('probabilities of tokens are told with the text and worded again', () => {
   assert.deepEqual(ofType(events, 'text-delta').at(-1)!.logprobs, [
     { token: 'a', logprob: -0.5, top: [{ token: 'b', logprob: -1 }] },
   ]);
-  const told = parsedFrames(streamOf(events)).map((frame) => frame.candidates[0].logprobsResult);
+  const sent = parsedFrames(streamOf(events)).map((frame) => frame.candidates[0].logprobsResult);
   assert.deepEqual(
-    told.filter((one) => one !== undefined),
+    sent.filter((one) => one !== undefined),
     [logprobsResult],
   );
 });
@@ -303,17 +303,17 @@ test('text goes out at once, the reason and the usage in the last chunk, for eve
   for (const frame of frames) assert.equal(frame.modelVersion, 'asked');
 });
 
-test('thoughts are shown to those who asked for them, and their keepsake comes back with the call behind them', () => {
+test('thoughts are shown to those who asked for them, and their opaque state comes back with the call behind them', () => {
   const events: Event[] = [
     { type: 'reply-start', id: 'id', createdAt: 1, serviceTier: undefined },
     { type: 'reasoning-start', block: 0, choice: 0 },
     { type: 'reasoning-delta', block: 0, choice: 0, text: 'hm' },
-    { type: 'reasoning-end', block: 0, choice: 0, keepsake: 'K1', redacted: false },
+    { type: 'reasoning-end', block: 0, choice: 0, opaqueState: 'K1', redacted: false },
     { type: 'reasoning-start', block: 1, choice: 0 },
-    { type: 'reasoning-end', block: 1, choice: 0, keepsake: 'K2', redacted: true },
+    { type: 'reasoning-end', block: 1, choice: 0, opaqueState: 'K2', redacted: true },
     { type: 'tool-start', block: 2, choice: 0, id: 'c', name: 'f', namespace: undefined, custom: false },
     { type: 'tool-delta', block: 2, choice: 0, text: '{"n":12345678901234567890}' },
-    { type: 'tool-end', block: 2, choice: 0, keepsake: 'K3', isCut: false },
+    { type: 'tool-end', block: 2, choice: 0, opaqueState: 'K3', isCut: false },
     { type: 'stop', choice: 0, reason: 'tool-calls', sequence: undefined },
   ];
   const hidden = parsedFrames(streamOf(events));
@@ -324,31 +324,31 @@ test('thoughts are shown to those who asked for them, and their keepsake comes b
   assert.deepEqual(frames[0].candidates[0].content.parts, [{ text: 'hm', thought: true }]);
   const [part] = frames[1].candidates[0].content.parts;
   assert.match(part.thoughtSignature, /^[A-Za-z0-9+/]+=*$/, 'official clients decode it as base64');
-  assert.equal(readSlot(part.thoughtSignature, openSeal)!.length, 3);
-  const keepsake = (value: string) => ({ maker: 'maker', value });
+  assert.equal(decodeSlot(part.thoughtSignature, openSeal)!.length, 3);
+  const opaqueState = (value: string) => ({ maker: 'maker', value });
   const parts = frames.flatMap((frame) => frame.candidates[0].content.parts);
   const [turn] = turnsOf({ role: 'model', parts });
   assert.deepEqual(turn!.parts.slice(0, 2), [
-    { kind: 'reasoning', text: 'hm', keepsake: keepsake('K1') },
-    { kind: 'reasoning', text: '', keepsake: keepsake('K2'), redacted: true },
+    { kind: 'reasoning', text: 'hm', opaqueState: opaqueState('K1') },
+    { kind: 'reasoning', text: '', opaqueState: opaqueState('K2'), redacted: true },
   ]);
-  assert.deepEqual('keepsake' in turn!.parts[2]! && turn!.parts[2]!.keepsake, keepsake('K3'));
+  assert.deepEqual('opaqueState' in turn!.parts[2]! && turn!.parts[2]!.opaqueState, opaqueState('K3'));
 });
 
 test('pitfall 036, 037: arguments that are no object are wrapped in one, and line ends do not break the frame', () => {
-  const told = (text: string) => {
+  const sent = (text: string) => {
     const events: Event[] = [
       { type: 'tool-start', block: 0, choice: 0, id: 'c', name: 'f', namespace: undefined, custom: false },
       { type: 'tool-delta', block: 0, choice: 0, text },
-      { type: 'tool-end', block: 0, choice: 0, keepsake: undefined, isCut: false },
+      { type: 'tool-end', block: 0, choice: 0, opaqueState: undefined, isCut: false },
     ];
     return parsedFrames(streamOf(events))[0].candidates[0].content.parts[0].functionCall;
   };
-  assert.deepEqual(told('{"a":').args, { _raw: '{"a":' });
-  assert.deepEqual(told('[1]').args, { value: [1] });
-  assert.deepEqual(told('{\n\n"a": 1}').args, { a: 1 });
-  assert.deepEqual(told('').args, {});
-  assert.deepEqual(told('{}'), { id: 'c', name: 'f', args: {} });
+  assert.deepEqual(sent('{"a":').args, { _raw: '{"a":' });
+  assert.deepEqual(sent('[1]').args, { value: [1] });
+  assert.deepEqual(sent('{\n\n"a": 1}').args, { a: 1 });
+  assert.deepEqual(sent('').args, {});
+  assert.deepEqual(sent('{}'), { id: 'c', name: 'f', args: {} });
 });
 
 test('pitfall 108: a refusal is told as text that ended for safety', () => {
@@ -365,7 +365,7 @@ test('pitfall 108: a refusal is told as text that ended for safety', () => {
 
 test('a client of the specification reads its own case, one object on each line', () => {
   const { events } = eventsOf([chunk({ text: 'a\nb' }), last('STOP')]);
-  const request = { contents: [], generation_config: {}, max_output_tokens: 9 };
+  const request = { contents: [], max_output_tokens: 9 };
   const lines = streamOf(events, { request, query: '' })
     .trimEnd()
     .split('\n')
@@ -488,7 +488,7 @@ test('a recorded answer with a signature is worded for its client under seal', (
   const { events } = eventsOf(chunksOf(response, true));
   const [vendors] = ofType(events, 'tool-end');
   const part = parsedFrames(streamOf(events))[0].candidates[0].content.parts[0];
-  assert.deepEqual(readSlot(part.thoughtSignature, openSeal), [
-    { kind: 'own', content: { maker: 'maker', value: vendors!.keepsake } },
+  assert.deepEqual(decodeSlot(part.thoughtSignature, openSeal), [
+    { kind: 'own', content: { maker: 'maker', value: vendors!.opaqueState } },
   ]);
 });

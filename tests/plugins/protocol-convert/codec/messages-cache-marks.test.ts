@@ -1,10 +1,10 @@
 /** The marks for the prompt cache that upstreams of the messages protocol get. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part, Turn } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { promptOf, word } from './messages-harness.ts';
-import { assistant, marksIn, messagesOf, text, tool, user } from './messages-words.ts';
+import { assistant, marksIn, messagesOf, text, tool, user } from './messages-samples.ts';
 
 test('the usual places are marked where the client marks nothing', () => {
   const turns: Turn[] = [

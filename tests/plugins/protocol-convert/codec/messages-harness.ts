@@ -1,23 +1,27 @@
 /** Runs the messages codec in tests: recorded answers to events, events to frames, frames through the official SDK. */
 import Anthropic from '@anthropic-ai/sdk';
 import type { Message } from '@anthropic-ai/sdk/resources/messages';
-import { FrameReader, parseFrame } from '../../../../core/sse.ts';
-import type { Traits } from '../../../../core/traits.ts';
-import type { Usage } from '../../../../core/usage.ts';
-import type { Target } from '../../../../core/vocabulary.ts';
-import type { Keepsake, Part, Prompt } from '../../../../plugins/protocol-convert/canon.ts';
-import type { EncodeContext, EncodedRequest, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Traits } from '../../../../plugins/common/domain/traits.ts';
+import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
+import type { Usage } from '../../../../plugins/common/domain/usage.ts';
+import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
+import type {
+  EncodeContext,
+  EncodedRequest,
+  ReplyContext,
+} from '../../../../plugins/protocol-convert/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/canonical/events.ts';
+import type { OpaqueState, Part, Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';
-import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/reply-events.ts';
 
 export const maker = 'maker-of-the-target';
 
 /** Sealed texts of these tests: readable, and only these can be opened. */
-export const seal = (value: string) => `gw1.${value}`;
-export const open = (text: string): Keepsake | undefined =>
+const seal = (value: string) => `gw1.${value}`;
+export const open = (text: string): OpaqueState | undefined =>
   text.startsWith('gw1.') ? { maker, value: text.slice(4) } : undefined;
 
 export const plainSeal = (value: string) => value;
@@ -63,6 +67,7 @@ export function replyContext(options: Partial<Omit<ReplyContext, 'usage'>> & { u
     },
     request: {},
     createdAt: 1_800_000_000,
+    now: () => 1_800_000_009,
     seal,
     usage: () => ({ usage, estimated: false }),
     ...rest,
@@ -142,10 +147,12 @@ export function replyOf(events: readonly Event[]): Reply {
       const part = texts.get(event.block)!;
       part['citations'] = [...((part['citations'] as unknown[]) ?? []), event.citation];
     } else if (event.type === 'reasoning-end') {
-      if (event.keepsake !== undefined) texts.get(event.block)!['keepsake'] = { maker: '', value: event.keepsake };
+      if (event.opaqueState !== undefined)
+        texts.get(event.block)!['opaqueState'] = { maker: '', value: event.opaqueState };
       if (event.redacted) texts.get(event.block)!['redacted'] = true;
     } else if (event.type === 'tool-end') {
-      if (event.keepsake !== undefined) texts.get(event.block)!['keepsake'] = { maker: '', value: event.keepsake };
+      if (event.opaqueState !== undefined)
+        texts.get(event.block)!['opaqueState'] = { maker: '', value: event.opaqueState };
       if (event.isCut) cutCalls.add(texts.get(event.block)!['id'] as string);
     } else if (event.type === 'media') parts.push(event.media);
     else if (event.type === 'search') parts.push(event.search);
@@ -158,8 +165,8 @@ export function replyOf(events: readonly Event[]): Reply {
 }
 
 export function decoded(json: JsonObject): { prompt: Prompt; dropped: readonly string[] } {
-  const losses = new Losses(messagesCodec.spelling);
-  const prompt = messagesCodec.decodeRequest(json, { losses, open });
+  const losses = new DroppedParameters(messagesCodec.spelling);
+  const prompt = messagesCodec.decodeRequest(json, { dropped: losses, open });
   return { prompt, dropped: losses.dropped };
 }
 
@@ -171,12 +178,12 @@ export interface WordOptions {
 }
 
 export function word(prompt: Prompt, options: WordOptions = {}): EncodedRequest & { dropped: readonly string[] } {
-  const losses = new Losses(messagesCodec.spelling);
+  const losses = new DroppedParameters(messagesCodec.spelling);
   const context: EncodeContext = {
     target: targetOf(options.dropFields ?? []),
     traits: options.traits ?? {},
     maker,
-    losses,
+    dropped: losses,
     stream: options.stream ?? false,
     maxOutputTokens: options.maxOutputTokens,
   };

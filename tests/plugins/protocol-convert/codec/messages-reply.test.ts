@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import type { Message } from '@anthropic-ai/sdk/resources/messages';
 import { generateText, streamText } from 'ai';
-import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Choice, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
-import type { Choice, Reply } from '../../../../plugins/protocol-convert/reply.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import {
   encoded,
@@ -29,10 +29,10 @@ for (const recording of answered.filter((one) => !one.isStream)) {
     const before = JSON.parse(recording.response.toString()) as Message;
     const events = eventsOfReply(before as unknown as JsonObject);
     const after = messagesCodec.encodeReply(replyOf(events), replyContext({ seal: plainSeal }));
-    const told = essence(after as unknown as Message);
+    const sent = essence(after as unknown as Message);
     // Code that the vendor ran is told as text in fences.
-    const content = told.content.filter(([, text]) => !String(text).startsWith('\n```'));
-    assert.deepEqual({ ...told, content }, essence(before));
+    const content = sent.content.filter(([, text]) => !String(text).startsWith('\n```'));
+    assert.deepEqual({ ...sent, content }, essence(before));
   });
 }
 
@@ -42,17 +42,17 @@ test('every recorded answer is accepted by the AI SDK, whole and streamed, with 
       ? eventsOf(payloadsOf(response))
       : eventsOfReply(JSON.parse(response.toString()) as JsonObject);
     const whole = JSON.stringify(messagesCodec.encodeReply(replyOf(events), replyContext()));
-    const told = await generateText({ model: modelThatSays(whole, 'application/json'), prompt: 'x', maxRetries: 0 });
+    const sent = await generateText({ model: modelThatSays(whole, 'application/json'), prompt: 'x', maxRetries: 0 });
     const stream = streamText({
       model: modelThatSays(encoded(events), 'text/event-stream'),
       prompt: 'x',
       maxRetries: 0,
       onError: ({ error }) => assert.fail(`${name}: ${String(error)}`),
     });
-    assert.equal(await stream.text, told.text, name);
-    assert.equal(await stream.finishReason, told.finishReason, name);
+    assert.equal(await stream.text, sent.text, name);
+    assert.equal(await stream.finishReason, sent.finishReason, name);
     const texts = events.map((event) => (event.type === 'text-delta' ? event.text : ''));
-    assert.equal(told.text, texts.join(''), name);
+    assert.equal(sent.text, texts.join(''), name);
   }
 });
 
@@ -114,13 +114,13 @@ test('calls come whole: free text as input, what is no object in one, and what w
 });
 
 test('reasoning carries its sealed signature, a sealed nothing where there is none, and a call its own in front of it', () => {
-  const keepsake = { maker: '', value: 'S' };
+  const opaqueState = { maker: '', value: 'S' };
   const json = messagesCodec.encodeReply(
     reply([
-      { kind: 'reasoning', text: 'a', keepsake },
+      { kind: 'reasoning', text: 'a', opaqueState: opaqueState },
       { kind: 'reasoning', text: 'b' },
-      { kind: 'reasoning', text: '', keepsake, redacted: true },
-      { kind: 'tool-call', id: 'a', name: 'f', input: '{}', keepsake },
+      { kind: 'reasoning', text: '', opaqueState: opaqueState, redacted: true },
+      { kind: 'tool-call', id: 'a', name: 'f', input: '{}', opaqueState: opaqueState },
     ]),
     replyContext(),
   );

@@ -1,11 +1,11 @@
 /** The messages codec on requests of clients: what they send is understood. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import { decoded, maker, open } from './messages-harness.ts';
-import { badField, body, refusal } from './messages-words.ts';
+import { badField, body, refusal } from './messages-samples.ts';
 
 /** As the coding client sends it on its second turn; the schemas are shortened. */
 const codingBody: JsonObject = {
@@ -129,7 +129,7 @@ test('images and documents are read from every source', () => {
   ]);
 });
 
-test('pitfall 114: only what was sealed here comes back as a keepsake; the words of other thinking stay', () => {
+test('pitfall 114: only what was sealed here comes back as an opaque state; the words of other thinking stay', () => {
   const content = [
     { type: 'thinking', thinking: 'a', signature: 'foreign' },
     { type: 'thinking', thinking: 'b', signature: '' },
@@ -141,8 +141,8 @@ test('pitfall 114: only what was sealed here comes back as a keepsake; the words
   assert.deepEqual(prompt.turns[0]?.parts, [
     { kind: 'reasoning', text: 'a' },
     { kind: 'reasoning', text: 'b' },
-    { kind: 'reasoning', text: 'c', keepsake: { maker, value: 'S' } },
-    { kind: 'reasoning', text: '', keepsake: { maker, value: 'D' }, redacted: true },
+    { kind: 'reasoning', text: 'c', opaqueState: { maker, value: 'S' } },
+    { kind: 'reasoning', text: '', opaqueState: { maker, value: 'D' }, redacted: true },
   ]);
 });
 
@@ -160,7 +160,7 @@ test("the vendor's own searches are read as searches, its other tools are left o
     { type: 'code_execution_tool_result', tool_use_id: 's2', content: {} },
   ];
   const { prompt, dropped } = decoded(body({ messages: [{ role: 'assistant', content }] }));
-  const found = { url: 'https://x.test/', title: 'X', keepsake: { maker, value: 'E' }, age: '1 d' };
+  const found = { url: 'https://x.test/', title: 'X', opaqueState: { maker, value: 'E' }, age: '1 d' };
   assert.deepEqual(prompt.turns[0]?.parts, [{ kind: 'search', id: 's1', queries: ['q'], results: [found] }]);
   assert.deepEqual(dropped, ['server_tool_use', 'code_execution_tool_result']);
 });

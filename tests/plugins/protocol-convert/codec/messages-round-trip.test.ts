@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Prompt } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { decoded, word } from './messages-harness.ts';
-import { marksIn } from './messages-words.ts';
+import { marksIn } from './messages-samples.ts';
 
 const word0 = fc
   .string({ minLength: 1, maxLength: 12 })

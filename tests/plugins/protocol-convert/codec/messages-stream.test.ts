@@ -1,11 +1,11 @@
 /** The messages codec on streams: recorded answers, hard cases, and the official SDK as the reader of what comes out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
-import { MessagesTap } from '../../../../plugins/protocol-convert/protocols/messages/tap.ts';
-import type { Event } from '../../../../plugins/protocol-convert/reply.ts';
+import { MessagesUsageMeter } from '../../../../plugins/protocol-convert/protocols/messages/usage-meter.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import { encoded, essence, eventsOf, payloadsOf, plainSeal, replyContext, throughSdk } from './messages-harness.ts';
 
@@ -18,7 +18,7 @@ function starts(events: readonly Event[]): number {
 for (const recording of answered.filter((one) => one.isStream)) {
   test(`${recording.name} goes through the common tongue without loss, as the official SDK reads it`, async () => {
     const events = eventsOf(payloadsOf(recording.response));
-    const tap = new MessagesTap();
+    const tap = new MessagesUsageMeter();
     for (const payload of payloadsOf(recording.response))
       tap.frame(Buffer.from(`event: ${String(payload['type'])}\ndata: ${JSON.stringify(payload)}\n\n`));
     const context = replyContext({ seal: plainSeal, usage: tap.reading.usage });
@@ -85,7 +85,7 @@ test('pitfall 112: a signature ends its thinking block, and belongs to no other'
   ]);
   const ends = events.filter((event) => event.type === 'reasoning-end' || event.type === 'text-end');
   assert.deepEqual(
-    ends.map((event) => event.keepsake),
+    ends.map((event) => event.opaqueState),
     ['S', undefined],
   );
   const frames = encoded(events);
@@ -182,12 +182,12 @@ test('pitfall 219: the opaque place of a citation is kept', () => {
     delta(0, { type: 'citations_delta', citation }),
     ending('end_turn'),
   ]);
-  const told = events.find((event) => event.type === 'citation');
-  assert.deepEqual(told?.citation, {
+  const sent = events.find((event) => event.type === 'citation');
+  assert.deepEqual(sent?.citation, {
     url: 'https://x.test/',
     title: 'X',
     quote: 'q',
-    keepsake: { maker: '', value: 'I' },
+    opaqueState: { maker: '', value: 'I' },
   });
   assert.ok(encoded(events).includes('"encrypted_index":"gw1.I"'));
 });
@@ -222,11 +222,11 @@ const start = (number: number, more: object = {}): Event => ({
   ...more,
 });
 const grow = (number: number, text: string): Event => ({ type: 'tool-delta', block: number, choice: 0, text });
-const end = (number: number, keepsake?: string): Event => ({
+const end = (number: number, opaqueState?: string): Event => ({
   type: 'tool-end',
   block: number,
   choice: 0,
-  keepsake,
+  opaqueState: opaqueState,
   isCut: false,
 });
 
@@ -295,7 +295,7 @@ test('text behind an open call waits for it', async () => {
   const text: Event[] = [
     { type: 'text-start', block: 1, choice: 0 },
     { type: 'text-delta', block: 1, choice: 0, text: 'x', logprobs: undefined },
-    { type: 'text-end', block: 1, choice: 0, keepsake: undefined },
+    { type: 'text-end', block: 1, choice: 0, opaqueState: undefined },
   ];
   const message = await throughSdk(encoded([start(0), ...text, grow(0, '{}'), end(0)]));
   assert.deepEqual(

@@ -1,16 +1,16 @@
 /** The messages codec on requests to upstreams, tools and settings: what models take, in the way they take it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part, Prompt } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part, Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { promptOf, word } from './messages-harness.ts';
-import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-words.ts';
+import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-samples.ts';
 
 test('what the client does not want to read is hidden by the model, else by the gateway', () => {
   const wish = promptOf({ reasoning: { effort: 'high', visible: false } });
-  assert.equal(word(wish).way.hideReasoning, undefined);
-  assert.equal(word(wish, { traits: { reasoning: 'none' } }).way.hideReasoning, true);
+  assert.equal(word(wish).responseMapping.hideReasoning, undefined);
+  assert.equal(word(wish, { traits: { reasoning: 'none' } }).responseMapping.hideReasoning, true);
 });
 
 test('pitfall 180: an answer is always bounded: by the client, by the model, or by default', () => {
@@ -73,7 +73,7 @@ test('a free-text tool goes as a function of one string, and its calls with it',
     assistant({ ...call('a', 'patch'), input: '*** x', custom: true } as Part),
     user(result('a')),
   ];
-  const { body: json, way } = word(promptOf({ turns, tools: [custom] }));
+  const { body: json, responseMapping: way } = word(promptOf({ turns, tools: [custom] }));
   assert.deepEqual(messagesOf({ body: json })[1]?.content[0]?.['input'], { input: '*** x' });
   assert.deepEqual([...way.wrapped], ['patch']);
   assert.match(String((json['tools'] as JsonObject[])[0]?.['description']), /lark grammar:\nx$/);
@@ -186,7 +186,7 @@ test('pitfall 091: JSON without a schema is asked for in words', () => {
 test('pitfall 092: a model without structured answers gives them by a tool, which the way back knows', () => {
   const forced = word(promptOf({ output }), { traits: { structured: 'tool' } });
   const choice = { type: 'tool', name: 'give_answer' };
-  assert.deepEqual([forced.body['tool_choice'], forced.way.answerTool], [choice, 'give_answer']);
+  assert.deepEqual([forced.body['tool_choice'], forced.responseMapping.answerTool], [choice, 'give_answer']);
   const thinking = word(promptOf({ output, reasoning: { effort: 'high' } }), { traits: { structured: 'tool' } });
   assert.deepEqual(thinking.body['tool_choice'], { type: 'auto' });
 });
@@ -204,7 +204,7 @@ test('pitfall 109: several answers are refused; other promises too, hints are no
 });
 
 test('stop texts of white space alone are left to the gateway', () => {
-  const { body: json, way } = word(promptOf({ stop: ['END', '\n\n'] }));
+  const { body: json, responseMapping: way } = word(promptOf({ stop: ['END', '\n\n'] }));
   assert.deepEqual([json['stop_sequences'], way.stop], [['END'], ['\n\n']]);
 });
 

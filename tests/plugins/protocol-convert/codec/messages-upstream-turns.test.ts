@@ -1,10 +1,10 @@
 /** The messages codec on requests to upstreams, the conversation: in the order and form that they insist on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part, Turn } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { maker, promptOf, word } from './messages-harness.ts';
-import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-words.ts';
+import { assistant, call, messagesOf, refusal, result, text, tool, user } from './messages-samples.ts';
 
 test('pitfall 099: the mark of an empty text moves to what stands before it', () => {
   const turns = [user(text('a'), { kind: 'text', text: ' ', cache: 'long' })];
@@ -129,21 +129,21 @@ test('pitfall 052: ids become legal, the same ones in calls and results', () => 
 });
 
 test('pitfall 053: names become legal, and are known again', () => {
-  const { sent, way, body: json } = strange();
+  const { sent, responseMapping: way, body: json } = strange();
   assert.match(String(sent['name']), /^ns_look_at_it_[A-Za-z0-9]{8}$/);
   assert.equal((json['tools'] as JsonObject[])[0]?.['name'], sent['name']);
   assert.deepEqual(way.names.get(String(sent['name'])), { name: strangeName });
 });
 
-const reasoning = (words: string, keepsake: { maker: string; value: string }): Part => ({
+const reasoning = (words: string, opaqueState: { maker: string; value: string }): Part => ({
   kind: 'reasoning',
   text: words,
-  keepsake,
+  opaqueState: opaqueState,
 });
 const own = { maker, value: 'S' };
 
 test('pitfall 113: redacted thinking goes back byte for byte', () => {
-  const redacted: Part = { kind: 'reasoning', text: '', keepsake: { maker, value: 'D' }, redacted: true };
+  const redacted: Part = { kind: 'reasoning', text: '', opaqueState: { maker, value: 'D' }, redacted: true };
   const turns = [user(text('go')), assistant(reasoning(' a ', own), redacted, call('a')), user(result('a'))];
   const [, step] = messagesOf(word(promptOf({ turns, tools: [tool] })));
   assert.deepEqual(step?.content.slice(0, 2), [
@@ -152,8 +152,8 @@ test('pitfall 113: redacted thinking goes back byte for byte', () => {
   ]);
 });
 
-const saysNothingOf = (keepsake: { maker: string; value: string }) => {
-  const turns = [user(text('go')), assistant(reasoning('a', keepsake), text('b')), user(text('c'))];
+const saysNothingOf = (opaqueState: { maker: string; value: string }) => {
+  const turns = [user(text('go')), assistant(reasoning('a', opaqueState), text('b')), user(text('c'))];
   assert.ok(!JSON.stringify(word(promptOf({ turns })).body).includes('thinking'));
 };
 

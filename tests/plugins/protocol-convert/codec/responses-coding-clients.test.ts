@@ -1,10 +1,10 @@
 /** What terminal clients send: both forms of their bodies, summaries, phases, tools that they run themselves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { openSeal } from './responses-helpers.ts';
-import { dataUrl, decode, encode, png, refusal, result, system, user } from './responses-words.ts';
+import { dataUrl, decode, encode, png, refusal, result, system, user } from './responses-samples.ts';
 
 /** As terminal clients send it with tools at the top. */
 const classicBody = {
@@ -58,7 +58,7 @@ test('a terminal client’s body is read with nothing refused and nothing noted'
     ['system', 'user', 'assistant', 'user'],
   );
   assert.deepEqual(prompt.turns[2]!.parts, [
-    { kind: 'reasoning', text: '', keepsake: { maker: 'maker', value: 'sign' } },
+    { kind: 'reasoning', text: '', opaqueState: { maker: 'maker', value: 'sign' } },
     { kind: 'tool-call', id: 'call_1', name: 'exec_command', input: '{"cmd":"cat notes.txt"}' },
   ]);
   assert.deepEqual(
@@ -206,7 +206,7 @@ test('pitfall 216: the phase of messages is kept', () => {
   const message = (text: string, phase: string) => ({
     type: 'message',
     role: 'assistant',
-    content: [{ type: 'output_text', text, annotations: [] }],
+    content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
     phase,
   });
   const input = [message('Looking.', 'commentary'), message('Done.', 'final_answer')];
@@ -215,7 +215,11 @@ test('pitfall 216: the phase of messages is kept', () => {
     prompt.turns.map(({ phase }) => phase),
     ['commentary', 'final_answer'],
   );
-  assert.deepEqual(encode(prompt).body['input'], input);
+  const sent = encode(prompt).body['input'] as JsonObject[];
+  assert.deepEqual(
+    sent.map(({ id: _id, status: _status, ...rest }) => rest),
+    input,
+  );
 });
 
 test('what was thought between two phases belongs to the later one', () => {

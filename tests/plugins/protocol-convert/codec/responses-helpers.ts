@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import OpenAI from 'openai';
-import type { Target } from '../../../../core/vocabulary.ts';
-import type { Keepsake, Part } from '../../../../plugins/protocol-convert/canon.ts';
-import type { EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
-import { isObject, type JsonObject, listOf, tryParse } from '../../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
+import { isObject, type JsonObject, listOf, tryParse } from '../../../../core/json/json.ts';
+import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
+import type { EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/canonical/events.ts';
+import type { OpaqueState, Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
-import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/protocol-convert/reply.ts';
-import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/reply-events.ts';
 
 const folder = new URL('../../../fixtures/responses/', import.meta.url);
 
@@ -55,8 +55,8 @@ export function framesOf(text: string): Frame[] {
   });
 }
 
-export function decodeContext(open: (text: string) => Keepsake | undefined = () => undefined) {
-  return { losses: new Losses(responsesCodec.spelling), open };
+export function decodeContext(open: (text: string) => OpaqueState | undefined = () => undefined) {
+  return { dropped: new DroppedParameters(responsesCodec.spelling), open };
 }
 
 export function encodeContext(more: Partial<EncodeContext> = {}): EncodeContext {
@@ -64,14 +64,14 @@ export function encodeContext(more: Partial<EncodeContext> = {}): EncodeContext 
     target: { model: 'upstream-model', protocol: 'responses', upstream: { dropFields: {} } } as unknown as Target,
     traits: {},
     maker: 'maker',
-    losses: new Losses(responsesCodec.spelling),
+    dropped: new DroppedParameters(responsesCodec.spelling),
     stream: false,
     maxOutputTokens: undefined,
     ...more,
   };
 }
 
-export const usageSeen: UsageSeen = {
+const usageSeen: UsageSeen = {
   usage: { input: 10, cache_read: 4, cache_write_5m: 2, output: 7, reasoning: 3 },
   estimated: false,
 };
@@ -90,14 +90,15 @@ export function replyContext(more: Partial<ReplyContext> = {}): ReplyContext {
     },
     request: { model: 'asked-model', input: 'Hi' },
     createdAt: 1_800_000_000,
-    seal: (keepsake) => `gw1.${Buffer.from(keepsake).toString('base64url')}`,
+    now: () => 1_800_000_009,
+    seal: (opaqueState) => `gw1.${Buffer.from(opaqueState).toString('base64url')}`,
     usage: () => usageSeen,
     ...more,
   };
 }
 
 /** The reverse of `seal` above. */
-export function openSeal(text: string, maker = 'maker'): Keepsake | undefined {
+export function openSeal(text: string, maker = 'maker'): OpaqueState | undefined {
   return text.startsWith('gw1.') ? { maker, value: Buffer.from(text.slice(4), 'base64url').toString() } : undefined;
 }
 
@@ -187,17 +188,17 @@ function grow(
       break;
     case 'tool-end':
       if (event.isCut) cut.add(part['id'] as string);
-      keep(part, event.keepsake);
+      keep(part, event.opaqueState);
       break;
     case 'text-end':
     case 'reasoning-end':
-      keep(part, event.keepsake);
+      keep(part, event.opaqueState);
       break;
   }
 }
 
-function keep(part: Growing, keepsake: string | undefined): void {
-  if (keepsake !== undefined) part['keepsake'] = { maker: 'maker', value: keepsake };
+function keep(part: Growing, opaqueState: string | undefined): void {
+  if (opaqueState !== undefined) part['opaqueState'] = { maker: 'maker', value: opaqueState };
 }
 
 /** What the official SDK makes of a stream; throws where the stream breaks its rules. */

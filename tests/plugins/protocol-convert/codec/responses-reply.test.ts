@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
-import type { Event } from '../../../../plugins/protocol-convert/reply.ts';
 import { completed, textDelta } from './responses-frames.ts';
 import {
   endOf,
@@ -26,23 +26,23 @@ const rich: readonly Event[] = [
   { type: 'reply-start', id: 'up', createdAt: 1_700_000_000, serviceTier: 'priority' },
   { type: 'reasoning-start', block: 0, choice: 0 },
   { type: 'reasoning-delta', block: 0, choice: 0, text: 'Hm.' },
-  { type: 'reasoning-end', block: 0, choice: 0, keepsake: 'sign', redacted: false },
+  { type: 'reasoning-end', block: 0, choice: 0, opaqueState: 'sign', redacted: false },
   { type: 'text-start', block: 1, choice: 0 },
   { type: 'text-delta', block: 1, choice: 0, text: 'Sky', logprobs: [{ token: 'Sky', logprob: -0.5 }] },
   { type: 'citation', block: 1, choice: 0, citation: { url: 'https://a.example', title: 'A' } },
-  { type: 'text-end', block: 1, choice: 0, keepsake: undefined },
+  { type: 'text-end', block: 1, choice: 0, opaqueState: undefined },
   { type: 'text-start', block: 2, choice: 0 },
   { type: 'text-delta', block: 2, choice: 0, text: ' blue', logprobs: undefined },
   { type: 'citation', block: 2, choice: 0, citation: { url: 'https://b.example', start: 1, end: 5 } },
-  { type: 'text-end', block: 2, choice: 0, keepsake: 'mine' },
+  { type: 'text-end', block: 2, choice: 0, opaqueState: 'mine' },
   { type: 'search', block: 3, choice: 0, search: { kind: 'search', id: 'x', queries: ['sky'], results: [] } },
   { type: 'tool-start', block: 4, choice: 0, id: 'c1', name: 'f', namespace: 'ns', custom: false },
   { type: 'tool-start', block: 5, choice: 0, id: 'c2', name: 'g', namespace: undefined, custom: true },
   { type: 'tool-delta', block: 5, choice: 0, text: 'raw' },
   { type: 'tool-delta', block: 4, choice: 0, text: '{"a":' },
   { type: 'tool-delta', block: 4, choice: 0, text: '1}' },
-  { type: 'tool-end', block: 5, choice: 0, keepsake: undefined, isCut: false },
-  { type: 'tool-end', block: 4, choice: 0, keepsake: 'thought', isCut: false },
+  { type: 'tool-end', block: 5, choice: 0, opaqueState: undefined, isCut: false },
+  { type: 'tool-end', block: 4, choice: 0, opaqueState: 'thought', isCut: false },
   {
     type: 'media',
     block: 6,
@@ -115,14 +115,14 @@ test('a whole answer says what the stream says', () => {
   assert.deepEqual(head, streamedHead);
 });
 
-test('keepsakes of calls and texts travel in reasoning items and come back to their owners', () => {
+test('opaque states of calls and texts travel in reasoning items and come back to their owners', () => {
   const { output } = endOf(streamOf(rich));
   const prompt = responsesCodec.decodeRequest(
     { model: 'm', input: output },
-    { losses: new Losses(responsesCodec.spelling), open: (text) => openSeal(text) },
+    { dropped: new DroppedParameters(responsesCodec.spelling), open: (text) => openSeal(text) },
   );
   const parts = prompt.turns.flatMap((turn) => turn.parts);
-  const kept = parts.flatMap((part) => ('keepsake' in part ? [[part.kind, part.keepsake?.value]] : []));
+  const kept = parts.flatMap((part) => ('opaqueState' in part ? [[part.kind, part.opaqueState?.value]] : []));
   assert.deepEqual(kept, [
     ['reasoning', 'sign'],
     ['text', 'mine'],
@@ -142,14 +142,18 @@ test('the client’s own settings stand in the response, and the vendor’s id d
     instructions: 'Be brief.',
     temperature: 0.3,
     store: false,
-    tools: [{ type: 'function', name: 'f' }],
+    tools: [{ type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: true }],
     metadata: { a: 'b' },
+    presence_penalty: 0.5,
+    frequency_penalty: -0.5,
   };
   const response = endOf(streamOf(rich, replyContext({ request })));
   assert.equal(response['id'], 'resp_0197f3c2-aaaa-7bbb-8ccc-0123456789ab');
   assert.equal(response['created_at'], 1_700_000_000);
   assert.equal(response['service_tier'], 'priority');
-  for (const name of ['instructions', 'temperature', 'store', 'tools', 'metadata'] as const) {
+  assert.equal(response['completed_at'], 1_800_000_009);
+  const names = ['instructions', 'temperature', 'store', 'tools', 'metadata', 'presence_penalty', 'frequency_penalty'];
+  for (const name of names as (keyof typeof request)[]) {
     assert.deepEqual(response[name], request[name]);
   }
 });

@@ -1,10 +1,10 @@
 /** Requests that responses clients send: read whole, or refused by the name of the field. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { openSeal } from './responses-helpers.ts';
-import { decode, encode, refusal, result, system, user } from './responses-words.ts';
+import { decode, encode, refusal, result, system, user } from './responses-samples.ts';
 
 test('pitfall 104: input as a string, instructions as a string or a list', () => {
   const turns = [system('Be brief.'), user('Hi')];
@@ -150,7 +150,7 @@ test('structured output is flat, and an upstream without it is asked by a tool o
   assert.deepEqual(prompt.output, { form: 'schema', name: 'answer', schema, strict: true });
   assert.deepEqual(encode(prompt).body['text'], { format });
   const asTool = encode(prompt, { structured: 'tool' });
-  assert.equal(asTool.way.answerTool, 'structured_answer');
+  assert.equal(asTool.responseMapping.answerTool, 'structured_answer');
   assert.deepEqual(asTool.body['tool_choice'], { type: 'function', name: 'structured_answer' });
   assert.match(encode(prompt, { structured: 'instruction' }).body['instructions'] as string, /JSON Schema/);
   assert.deepEqual(decode({ input: 'Hi', text: { format: { type: 'json_object' } } }).prompt.output, { form: 'json' });

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { efforts } from '../../../../core/traits.ts';
-import type { Keepsake, Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canon.ts';
-import type { EncodedRequest } from '../../../../plugins/protocol-convert/codec.ts';
+import { efforts } from '../../../../plugins/common/domain/traits.ts';
+import type { EncodedRequest } from '../../../../plugins/protocol-convert/canonical/codec.ts';
+import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { recordings } from './responses-helpers.ts';
-import { decode, encode, png, refusal, system } from './responses-words.ts';
+import { decode, encode, png, refusal, system } from './responses-samples.ts';
 
 for (const { name, request } of recordings) {
   // A prompt that the vendor keeps cannot be read by anybody else.
@@ -79,7 +79,7 @@ const step = fc
     const thinking: Part[] =
       thought === undefined
         ? []
-        : [{ kind: 'reasoning', text: thought.text, keepsake: { maker: 'maker', value: thought.value } }];
+        : [{ kind: 'reasoning', text: thought.text, opaqueState: { maker: 'maker', value: thought.value } }];
     const called: Part[] = calls.map(({ name }, index) =>
       name === 'patch'
         ? { kind: 'tool-call', id: ids[index]!, name, input: 'raw', custom: true }
@@ -111,6 +111,7 @@ function joined<P extends { kind: string }>(parts: readonly P[]): P[] {
     : [...parts];
 }
 
+const closedSchema = { type: 'object', properties: {}, required: [], additionalProperties: false };
 const settings = fc.record(
   {
     maxOutputTokens: fc.integer({ min: 16, max: 9999 }),
@@ -141,12 +142,12 @@ const settings = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 const tools: Prompt['tools'] = [
-  { kind: 'function', name: 'f', description: 'F.', schema: { type: 'object', properties: {} }, strict: true },
+  { kind: 'function', name: 'f', description: 'F.', schema: closedSchema, strict: true },
   { kind: 'custom', name: 'patch', grammar: { syntax: 'regex', definition: 'a+' } },
 ];
 
 /** `a b` is no legal name: the way back knows what it was. */
-function withOwnNames(turns: readonly Turn[], { names }: EncodedRequest['way']): Turn[] {
+function withOwnNames(turns: readonly Turn[], { names }: EncodedRequest['responseMapping']): Turn[] {
   return turns.map((turn) => ({
     ...turn,
     parts: turn.parts.map((part) => (part.kind === 'tool-call' ? { ...part, name: names.get(part.name)!.name } : part)),
@@ -162,7 +163,7 @@ test('a prompt that is worded and read again loses only what its losses name', (
       const turns = [system('Be brief.'), ...steps.flatMap((make, number) => make(number))];
       const prompt: Prompt = { turns, tools, ...wishes };
       const encoded = encode(prompt, { efforts: [...efforts], sampling: isSampling });
-      const open = (value: string): Keepsake => ({ maker: 'maker', value });
+      const open = (value: string): OpaqueState => ({ maker: 'maker', value });
       const { turns: turnsBack, tools: toolsBack, ...back } = decode(encoded.body, open).prompt;
       for (const name of Object.keys(wishesOf(prompt)) as (keyof typeof back)[]) {
         const isLost = encoded.dropped.includes(responsesCodec.spelling[name] ?? name);
@@ -170,7 +171,7 @@ test('a prompt that is worded and read again loses only what its losses name', (
       }
       assert.deepEqual(toolsBack, tools);
       const marks = encoded.dropped.includes('prompt_cache_breakpoint') ? withoutMarks(turns) : turns;
-      assert.deepEqual(withOwnNames(turnsBack, encoded.way), marks);
+      assert.deepEqual(withOwnNames(turnsBack, encoded.responseMapping), marks);
     },
   );
   fc.assert(property, { numRuns: 300 });

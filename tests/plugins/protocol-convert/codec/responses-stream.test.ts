@@ -1,7 +1,7 @@
 /** Streams and answers of responses upstreams: recordings are read without loss, and odd ones as they are meant. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { added, argumentsOf, completed, done, event, textDelta, types } from './responses-frames.ts';
 import {
@@ -117,7 +117,7 @@ test('pitfall 156: an end without output leaves what its events told', () => {
   assert.deepEqual(events.at(-1), { type: 'stop', choice: 0, reason: 'tool-calls', sequence: undefined });
 });
 
-test('pitfall 127: one reasoning item is one block, its parts a blank line apart, its keepsake at the end', () => {
+test('pitfall 127: one reasoning item is one block, its parts a blank line apart, its opaque state at the end', () => {
   const delta = (part: number, text: string) =>
     event('response.reasoning_summary_text.delta', { output_index: 0, summary_index: part, delta: text });
   const item = {
@@ -140,11 +140,15 @@ test('pitfall 127: one reasoning item is one block, its parts a blank line apart
   ];
   const streamed = replyOf(eventsOf(frames)).choices[0]!.parts[0];
   const whole = replyOf(eventsOfReply({ output: [item] })).choices[0]!.parts[0];
-  assert.deepEqual(streamed, { kind: 'reasoning', text: 'One.\n\nTwo.', keepsake: { maker: 'maker', value: 'later' } });
+  assert.deepEqual(streamed, {
+    kind: 'reasoning',
+    text: 'One.\n\nTwo.',
+    opaqueState: { maker: 'maker', value: 'later' },
+  });
   assert.deepEqual(whole, streamed);
 });
 
-test('reasoning that another item has interrupted keeps its keepsake in a block of its own', () => {
+test('reasoning that another item has interrupted keeps its opaque state in a block of its own', () => {
   const frames = [
     event('response.reasoning_summary_text.delta', { output_index: 0, summary_index: 0, delta: 'Hm.' }),
     textDelta('Hi', 1),
@@ -152,7 +156,7 @@ test('reasoning that another item has interrupted keeps its keepsake in a block 
     completed(null),
   ];
   const ends = eventsOf(frames).flatMap((one) =>
-    one.type.endsWith('-end') ? [[one.type, 'keepsake' in one && one.keepsake]] : [],
+    one.type.endsWith('-end') ? [[one.type, 'opaqueState' in one && one.opaqueState]] : [],
   );
   assert.deepEqual(ends, [
     ['reasoning-end', undefined],

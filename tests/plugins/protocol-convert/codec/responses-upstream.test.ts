@@ -1,18 +1,18 @@
 /** Requests that responses upstreams get: what they take, in the words that they take it in. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Traits } from '../../../../core/traits.ts';
-import type { Target } from '../../../../core/vocabulary.ts';
-import type { Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canon.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Traits } from '../../../../plugins/common/domain/traits.ts';
+import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
+import type { Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { encodeContext } from './responses-helpers.ts';
-import { assistant, call, dataUrl, decode, encode, png, refusal, result, system, user } from './responses-words.ts';
+import { assistant, call, dataUrl, decode, encode, png, refusal, result, system, user } from './responses-samples.ts';
 
-test('pitfall 119: a keepsake goes back to its maker alone', () => {
+test('pitfall 119: an opaque state goes back to its maker alone', () => {
   const turns = (maker: string) => [
     user('Hi'),
-    assistant({ kind: 'reasoning', text: 'Hm.', keepsake: { maker, value: 'k' } }, { kind: 'text', text: 'Yes?' }),
+    assistant({ kind: 'reasoning', text: 'Hm.', opaqueState: { maker, value: 'k' } }, { kind: 'text', text: 'Yes?' }),
     user('Go'),
   ];
   const types = (maker: string) =>
@@ -21,14 +21,14 @@ test('pitfall 119: a keepsake goes back to its maker alone', () => {
   assert.deepEqual(types('other'), ['message', 'message', 'message']);
 });
 
-test('pitfall 125: reasoning without a keepsake, and reasoning that nothing follows, is not sent', () => {
-  const keepsake = { maker: 'maker', value: 'k' };
+test('pitfall 125: reasoning without an opaque state, and reasoning that nothing follows, is not sent', () => {
+  const opaqueState = { maker: 'maker', value: 'k' };
   const turns = [
     user('Hi'),
     assistant(
       { kind: 'reasoning', text: 'a' },
       { kind: 'text', text: 'b' },
-      { kind: 'reasoning', text: 'c', keepsake },
+      { kind: 'reasoning', text: 'c', opaqueState: opaqueState },
     ),
     user('d'),
   ];
@@ -63,12 +63,12 @@ test('pitfall 065: images in results go as parts, or after the result where the 
     call_id: 'c',
     output: [
       { type: 'input_text', text: 'Shot' },
-      { type: 'input_image', image_url: dataUrl },
+      { type: 'input_image', image_url: dataUrl, detail: 'auto' },
     ],
   });
   const apart = encode({ turns }, { tool_result_media: false }).body['input'] as JsonObject[];
   assert.equal(apart.at(-2)!['output'], 'Shot');
-  assert.deepEqual(apart.at(-1)!['content'], [{ type: 'input_image', image_url: dataUrl }]);
+  assert.deepEqual(apart.at(-1)!['content'], [{ type: 'input_image', image_url: dataUrl, detail: 'auto' }]);
 });
 
 test('pitfall 068: a result that is an error says so', () => {
@@ -116,7 +116,12 @@ test('pitfall 074: a tool that is declared twice is sent once', () => {
 });
 
 test('pitfall 089: strict is never left out, and true only where the client said so', () => {
-  const schema = { type: 'object', properties: { a: { type: 'string' } } };
+  const schema = {
+    type: 'object',
+    properties: { a: { type: 'string' } },
+    required: ['a'],
+    additionalProperties: false,
+  };
   const strictOf = (strict: boolean | undefined, traits: Traits = {}) =>
     (
       encode({ tools: [{ kind: 'function', name: 'f', schema, ...(strict === undefined ? {} : { strict }) }] }, traits)
@@ -147,7 +152,7 @@ test('pitfall 054: tools of namespaces are flattened, and their calls named alik
     { type: 'function_call', call_id: 'c', name: 'f', namespace: 'ns', arguments: '{}' },
     { type: 'function_call_output', call_id: 'c', output: '1' },
   ];
-  const { body, way } = encode(decode({ input, tools }).prompt);
+  const { body, responseMapping: way } = encode(decode({ input, tools }).prompt);
   assert.equal((body['tools'] as JsonObject[])[0]!['name'], 'ns__f');
   assert.equal((body['input'] as JsonObject[])[1]!['name'], 'ns__f');
   assert.deepEqual(way.names.get('ns__f'), { name: 'f', namespace: 'ns' });
@@ -164,7 +169,11 @@ test('pitfall 181: a bound below the least is raised to it', () => {
 });
 
 test('pitfall 183: what the protocol has no words for is left out and named', () => {
-  const { body, dropped, way } = encode({
+  const {
+    body,
+    dropped,
+    responseMapping: way,
+  } = encode({
     topK: 5,
     seed: 1,
     frequencyPenalty: 1,
@@ -253,7 +262,7 @@ test('members that a provider does not take are removed, and wishes among them a
   });
   const { body } = responsesCodec.encodeRequest({ turns: [user('Hi')], tools: [], metadata: { a: 'b' } }, context);
   assert.deepEqual(Object.keys(body), ['model', 'input']);
-  assert.deepEqual(context.losses.dropped, ['metadata']);
+  assert.deepEqual(context.dropped.dropped, ['metadata']);
 });
 
 test('counting asks with the prompt alone', () => {

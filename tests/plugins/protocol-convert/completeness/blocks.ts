@@ -180,7 +180,11 @@ export const texts: readonly Row[] = [
         { role: 'user', content: 'go' },
       ],
     },
-    to: { chat: { lacks: ['foreign', 'hm'] }, responses: { lacks: ['foreign'] }, gemini: { lacks: ['foreign'] } },
+    to: {
+      chat: { lacks: ['foreign', 'hm'], dropped: ['messages.content.thinking'] },
+      responses: { lacks: ['foreign'], dropped: ['messages.content.thinking'] },
+      gemini: { lacks: ['foreign'], dropped: ['messages.content.thinking'] },
+    },
   },
 ];
 
@@ -227,7 +231,7 @@ export const media: readonly Row[] = [
       },
       gemini: {
         has: { 'contents.0.parts.0.text': 'about', 'contents.0.parts.1.inlineData.data': pdf },
-        dropped: ['citations'],
+        dropped: ['citations', 'messages.content.title'],
       },
     },
   },

@@ -302,7 +302,7 @@ export const parameters: readonly Row[] = [
     from: 'gemini',
     ask: { generationConfig: { responseModalities: ['TEXT', 'IMAGE'], imageConfig: { aspectRatio: '16:9' } } },
     to: {
-      chat: { has: { modalities: ['image', 'text'], image_config: { aspectRatio: '16:9' } } },
+      chat: { has: { modalities: ['image', 'text'], image_config: { aspect_ratio: '16:9' } } },
       responses: { has: { tools: [{ type: 'image_generation' }] }, dropped: ['generationConfig.imageConfig'] },
       messages: { refused: 'generationConfig.responseModalities' },
     },

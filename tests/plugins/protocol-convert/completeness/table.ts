@@ -1,7 +1,7 @@
 /** Rows of "what a client asks, and what must become of it at each other protocol's upstream", and the check of one. */
 import assert from 'node:assert/strict';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { Traits } from '../../../../core/traits.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { Traits } from '../../../../plugins/common/domain/traits.ts';
 import { relay, wholeAnswer } from '../harness.ts';
 
 export type Name = 'chat' | 'responses' | 'messages' | 'gemini';

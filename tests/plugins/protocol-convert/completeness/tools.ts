@@ -112,7 +112,6 @@ export const tools: readonly Row[] = [
       chat: {
         has: { 'tool_choice.type': 'allowed_tools', tools: (found: unknown) => chatNames(found) === 'f,g' },
         traits: { allowed_tools: true },
-        dropped: ['toolConfig.functionCallingConfig.mode'],
       },
       responses: { has: { 'tool_choice.type': 'allowed_tools' } },
       messages: { has: { tools: (found: unknown) => namedTools(found) === 'f' } },

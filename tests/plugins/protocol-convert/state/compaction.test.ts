@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
-import { GatewayError } from '../../../../core/errors.ts';
-import type { Prompt } from '../../../../plugins/protocol-convert/canon.ts';
-import type { ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
-import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode-request.ts';
-import { compactionMaker } from '../../../../plugins/protocol-convert/protocols/responses/read-input.ts';
-import type { Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/reply-events.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { ReplyContext } from '../../../../plugins/protocol-convert/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
+import type { Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import { compactionMaker } from '../../../../plugins/protocol-convert/protocols/responses/decode/input.ts';
+import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode/request.ts';
 import { compactionPrompt, sealedSummary } from '../../../../plugins/protocol-convert/state/compaction.ts';
 import {
-  compactionAnswerWords,
-  compactionItemWords,
+  compactionAnswerCodec,
+  compactionItemCodec,
 } from '../../../../plugins/protocol-convert/state/compaction-reply.ts';
 import { targetFor } from '../harness.ts';
-import { user, world } from './world.ts';
+import { user, world } from './harness.ts';
 
 const conversation: Prompt = {
   turns: [
@@ -72,6 +72,7 @@ function contextFor(more: Partial<ReplyContext> = {}): ReplyContext {
     },
     request: { model: 'm', input: [user('hi'), { type: 'compaction_trigger' }] },
     createdAt: 1_700_000_000,
+    now: () => 1_700_000_009,
     seal: () => assert.fail('a summary is no keepsake of the vendor'),
     usage: () => ({ usage: { input: 100, cache_read: 20, output: 30, reasoning: 5 }, estimated: false }),
     ...more,
@@ -93,7 +94,7 @@ function summarised(texts: readonly string[], stop: 'stop' | 'length' = 'stop'):
 }
 
 function streamed(events: readonly Event[], context = contextFor(), onFailure = noFailure): string {
-  const encoder = compactionItemWords(seal, onFailure).createEncoder(context);
+  const encoder = compactionItemCodec(seal, onFailure).createEncoder(context);
   return events.map((event) => encoder.event(event)).join('') + encoder.finish();
 }
 
@@ -188,13 +189,13 @@ test('a whole answer that was to compact is a response with one item', () => {
   const onResponse = (text: string) => {
     kept = text;
   };
-  const response = compactionItemWords(seal, noFailure).encodeReply(replyOf('Sum.'), contextFor({ onResponse }));
+  const response = compactionItemCodec(seal, noFailure).encodeReply(replyOf('Sum.'), contextFor({ onResponse }));
   assert.deepEqual(JSON.parse(kept), response);
   assert.deepEqual([response['object'], response['status']], ['response', 'completed']);
   assert.deepEqual(response['output'], [
     { id: 'cmp_ex_0', type: 'compaction', encrypted_content: seal(sealedSummary('Sum.')!) },
   ]);
-  assert.throws(() => compactionItemWords(seal, noFailure).encodeReply(replyOf(''), contextFor()), GatewayError);
+  assert.throws(() => compactionItemCodec(seal, noFailure).encodeReply(replyOf(''), contextFor()), GatewayError);
 });
 
 test('the compaction endpoint answers with all messages of the user and then the compaction', () => {
@@ -207,7 +208,7 @@ test('the compaction endpoint answers with all messages of the user and then the
       { role: 'user', content: [{ type: 'input_text', text: 'two' }] },
     ],
   };
-  const answer = compactionAnswerWords(json, seal).encodeReply(replyOf('Sum.'), contextFor());
+  const answer = compactionAnswerCodec(json, seal).encodeReply(replyOf('Sum.'), contextFor());
   assert.equal(answer['object'], 'response.compaction');
   const output = answer['output'] as JsonObject[];
   assert.deepEqual(
@@ -234,13 +235,13 @@ test('pitfall 210: the compaction comes back as text that any model can read', (
     sealed.set('gw1.x', summary);
     return 'gw1.x';
   };
-  const answer = compactionAnswerWords({ input: 'go' }, sealing).encodeReply(
+  const answer = compactionAnswerCodec({ input: 'go' }, sealing).encodeReply(
     replyOf('We fixed src/a.ts.'),
     contextFor(),
   );
   const prompt = decodeRequest(
     { model: 'm', input: [...(answer['output'] as JsonObject[]), user('on')] },
-    { losses: new Losses({}), open: (text) => ({ maker: compactionMaker, value: sealed.get(text)! }) },
+    { dropped: new DroppedParameters({}), open: (text) => ({ maker: compactionMaker, value: sealed.get(text)! }) },
   );
   assert.ok(JSON.stringify(prompt.turns).includes('We fixed src/a.ts.'));
 });

@@ -1,20 +1,20 @@
 /** Bodies of one protocol at another's address: understood as what they are, answered as the address promises. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GatewayError } from '../../../../core/errors.ts';
-import { call } from '../../../../core/vocabulary.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { Losses } from '../../../../plugins/protocol-convert/losses.ts';
-import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode-request.ts';
+import type { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import { call } from '../../../../plugins/common/domain/calls.ts';
+import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
+import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode/request.ts';
 import { mustEmulate, mustEstimate } from '../../../../plugins/protocol-convert/state/emulation.ts';
 import { targetFor } from '../harness.ts';
-import { message, user, world } from './world.ts';
+import { message, user, world } from './harness.ts';
 
 const chatPath = '/v1/chat/completions';
 
 function decoded(json: JsonObject) {
-  const losses = new Losses({});
-  return { prompt: decodeRequest(json, { losses, open: () => undefined }), losses };
+  const losses = new DroppedParameters({});
+  return { prompt: decodeRequest(json, { dropped: losses, open: () => undefined }), dropped: losses };
 }
 
 test('a body with input at the chat address is a responses request that is answered as chat', async () => {
@@ -23,10 +23,10 @@ test('a body with input at the chat address is a responses request that is answe
   const { request } = await here.open(body, { path: chatPath });
   assert.deepEqual([request.protocol.name, request.call.protocol, request.decodeWith], ['chat', 'chat', 'responses']);
   assert.deepEqual([request.call.stream, request.call.maxOutputTokens, request.call.billable], [true, 70, true]);
-  assert.deepEqual(request.asked, body, 'the chat encoder reads the client’s own options');
+  assert.deepEqual(request.clientJson, body, 'the chat encoder reads the client’s own options');
   assert.throws(() => request.prepare(targetFor('chat', 'm')), /never relayed/);
   assert.ok(mustEmulate(request, targetFor('chat', 'm')));
-  const { prompt, losses } = decoded(request.json);
+  const { prompt, dropped: losses } = decoded(request.json);
   assert.deepEqual([prompt.maxOutputTokens, losses.dropped], [70, []]);
 });
 
@@ -64,7 +64,7 @@ test('chat’s words inside such a body are read as what they mean', async () =>
     n: 1,
   };
   const { request } = await here.open(body, { path: chatPath });
-  const { prompt, losses } = decoded(request.json);
+  const { prompt, dropped: losses } = decoded(request.json);
   assert.deepEqual(losses.dropped, []);
   assert.deepEqual(
     prompt.turns.map(({ role, parts }) => [role, parts.map(({ kind }) => kind)]),
@@ -125,7 +125,7 @@ test('it may continue an answer that the gateway keeps, but none that an upstrea
 test('its answer is a chat completion, which nobody comes back to by an id', async () => {
   const here = await world();
   const { exchange, request } = await here.open({ model: 'm', input: 'x' }, { path: chatPath });
-  assert.equal(here.state.keeper.keeping(exchange, request), undefined);
+  assert.equal(here.state.keeper.recordTranslated(exchange, request), undefined);
 });
 
 test('a chat body at the compaction address is a chat call', async () => {
@@ -152,7 +152,7 @@ test('counting is free, goes to the address that counts, and is estimated where 
   const { request } = await here.open({ model: 'm', input: 'x' }, { path: '/v1/responses/input_tokens' });
   assert.equal(request.call.billable, false);
   assert.equal(request.prepare(targetFor('responses', 'm')).path, '/responses/input_tokens');
-  assert.equal(here.state.keeper.keeping({} as never, request), undefined);
+  assert.equal(here.state.keeper.recordTranslated({} as never, request), undefined);
   assert.equal(mustEstimate(request, targetFor('responses', 'm')), false);
   assert.equal(mustEstimate(request, targetFor('responses', 'm', { traits: { token_counting: false } })), true);
 });

@@ -1,10 +1,10 @@
 /** The addresses of kept answers: read, listed, deleted; forwarded where an upstream keeps them; 404 for everybody else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError, UpstreamRefusal } from '../../../../core/errors.ts';
-import { endpointMatches } from '../../../../core/vocabulary.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { message, user, world } from './world.ts';
+import { GatewayError, UpstreamRefusal } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import { endpointMatches } from '../../../../plugins/common/kit/endpoint-rules.ts';
+import { message, user, world } from './harness.ts';
 
 const relayedAnswer = { id: 'resp_up', object: 'response', status: 'completed', output: [message('x', 'msg_up')] };
 const ok = (body: object) => ({
@@ -114,14 +114,32 @@ for (const [what, query, field] of [
   });
 }
 
-test('a kept answer is neither streamed again nor cancelled', async () => {
+test('an answer that the gateway stores is not streamed again', async () => {
   const here = await world();
   const id = await here.keep({ model: 'm', input: 'x' }, [message('y')]);
   await assert.rejects(
     here.call('GET', `/v1/responses/${id}?stream=true`),
     (error: GatewayError) => error.field === 'stream',
   );
-  await assert.rejects(here.call('POST', `/v1/responses/${id}/cancel`), (error: GatewayError) => error.status === 400);
+});
+
+test('an answer is not cancelled, wherever it is stored: nothing is sent, and it stays', async () => {
+  const here = await world();
+  const stored = await here.keep({ model: 'm', input: 'x' }, [message('y')]);
+  await here.relay({ model: 'm', input: 'x' }, relayedAnswer);
+  const endpoint = here.state.endpoints.find(({ path }) => path.endsWith('/cancel'))!;
+  // Without an answer of the upstream, a request to it would fail the call in another way.
+  for (const id of [stored, relayedAnswer.id])
+    await assert.rejects(here.call('POST', `/v1/responses/${id}/cancel`), (error: GatewayError) => {
+      assert.deepEqual([error.status, error.code], [400, 'unsupported']);
+      const { body, status } = endpoint.renderError!(error, {} as never);
+      const { message: text, ...shape } = (JSON.parse(body as string) as { error: JsonObject }).error;
+      assert.match(String(text), /background/);
+      assert.deepEqual([status, shape], [400, { type: 'invalid_request_error', param: null, code: 'unsupported' }]);
+      return true;
+    });
+  await here.call('GET', `/v1/responses/${stored}`);
+  await here.call('GET', `/v1/responses/${relayedAnswer.id}`, { upstream: ok(relayedAnswer) });
 });
 
 test('a relayed answer is asked for where it is, by its key, and nothing else of the client goes there', async () => {
@@ -171,7 +189,7 @@ test('a relayed answer whose key is gone is not found', async () => {
 test('the addresses answer by themselves, so nothing is held or charged, and are limited with the protocol’s other calls', async () => {
   const { state } = await world();
   for (const endpoint of state.endpoints) {
-    assert.ok(endpoint.handle !== undefined && endpoint.states === undefined);
+    assert.ok(endpoint.handle !== undefined && endpoint.setsOnOpen === undefined);
     assert.ok(endpointMatches('responses', endpoint));
   }
 });

@@ -1,12 +1,12 @@
 /** The responses encoders tell their final object to whoever keeps it, streamed and whole, exactly as the client gets it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ReplyContext } from '../../../../plugins/protocol-convert/codec.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
-import { encodeReply } from '../../../../plugins/protocol-convert/protocols/responses/encode-reply.ts';
-import { ResponsesEncoder } from '../../../../plugins/protocol-convert/protocols/responses/encode-stream.ts';
-import type { Event, Reply } from '../../../../plugins/protocol-convert/reply.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/reply-events.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import type { ReplyContext } from '../../../../plugins/protocol-convert/canonical/codec.ts';
+import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
+import type { Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import { encodeReply } from '../../../../plugins/protocol-convert/protocols/responses/encode/reply.ts';
+import { ResponsesEncoder } from '../../../../plugins/protocol-convert/protocols/responses/encode/stream.ts';
 
 function context(onResponse?: (text: string) => void): ReplyContext {
   return {
@@ -22,6 +22,7 @@ function context(onResponse?: (text: string) => void): ReplyContext {
     },
     request: { model: 'm', input: 'hi', previous_response_id: 'resp_before' },
     createdAt: 1_700_000_000,
+    now: () => 1_700_000_009,
     seal: (value) => `gw1.${value}`,
     usage: () => ({ usage: { input: 7, output: 3 }, estimated: false }),
     onResponse,

@@ -1,11 +1,11 @@
 /** Requests that build on earlier answers: written out, pinned to who keeps them, or refused by the one code clients know. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../../../core/errors.ts';
-import { call } from '../../../../core/vocabulary.ts';
-import type { JsonObject } from '../../../../plugins/protocol-convert/json.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../../core/json/json.ts';
+import { call } from '../../../../plugins/common/domain/calls.ts';
 import { targetFor } from '../harness.ts';
-import { message, user, type World, world } from './world.ts';
+import { message, user, type World, world } from './harness.ts';
 
 const first = { model: 'm', input: 'What is red?' };
 
@@ -33,7 +33,7 @@ test('a kept answer is continued by the whole conversation up to it', async () =
   const id = await here.keep(first, [message('A colour.')]);
   const { request } = await here.open({ model: 'm', previous_response_id: id, input: 'And blue?' });
   assert.equal('previous_response_id' in request.json, false);
-  assert.equal(request.asked?.['previous_response_id'], id, 'answers echo what the client sent');
+  assert.equal(request.clientJson?.['previous_response_id'], id, 'answers echo what the client sent');
   const texts = (request.json['input'] as JsonObject[]).map((item) => JSON.stringify(item['content']));
   assert.equal(texts.length, 3);
   assert.match(texts[0]!, /What is red/);
@@ -123,7 +123,7 @@ test('a conversation that is larger than allowed is not kept, and the log says s
   const here = await world({ max_bytes: 1_000 });
   const id = await here.keep({ model: 'm', input: 'x'.repeat(2_000) }, [message('A colour.')]);
   await assert.rejects(here.open({ model: 'm', previous_response_id: id, input: 'x' }), lost());
-  assert.ok(here.host.lines.some(({ message: text }) => text === 'an answer is too large to be kept'));
+  assert.ok(here.host.lines.some(({ message: text }) => text === 'an answer is too large to be stored'));
 });
 
 test('an item of a kept answer is put where a request refers to it', async () => {

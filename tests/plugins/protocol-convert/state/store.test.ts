@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
-import type { GatewayError } from '../../../../core/errors.ts';
-import type {
-  KeptResponse,
-  RelayedResponse,
-  ResponseRecord,
+import type { GatewayError } from '../../../../core/contract/errors.ts';
+import {
+  type KeptResponse,
+  type RelayedResponse,
+  type ResponseRecord,
+  sizeOf,
 } from '../../../../plugins/protocol-convert/state/record.ts';
 import { ResponseStore } from '../../../../plugins/protocol-convert/state/store.ts';
 import { WriteQueue } from '../../../../plugins/protocol-convert/state/writes.ts';
@@ -205,11 +206,13 @@ test('writes that fail wait and are tried again, in batches, and the oldest go w
   const { log, lines } = fakeHost();
   const written: string[][] = [];
   let away = true;
-  const queue = new WriteQueue({
+  const queue = new WriteQueue<ResponseRecord>({
     async write(records) {
       if (away) throw new Error('away');
       written.push(records.map(({ id }) => id));
     },
+    sizeOf,
+    what: 'kept responses',
     log,
     maxBytes: 100_000,
   });
@@ -218,7 +221,7 @@ test('writes that fail wait and are tried again, in batches, and the oldest go w
   assert.ok(size > 50 && size < 200, `${size} wait`);
   await assert.rejects(queue.flush(), /away/);
   assert.equal(queue.size, size);
-  assert.ok(lines.some(({ level, fields }) => level === 'error' && 'responses' in fields));
+  assert.ok(lines.some(({ level, fields }) => level === 'error' && 'lost' in fields));
   away = false;
   await queue.flush();
   assert.deepEqual([queue.size, written.flat().length, written.flat().at(-1)], [0, size, 'r199']);

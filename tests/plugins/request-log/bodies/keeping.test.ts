@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError } from '../../../../core/contract/errors.ts';
 import plugin from '../../../../plugins/request-log/index.ts';
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { prepare } from '../../../helpers/fakes.ts';
@@ -18,7 +18,7 @@ test('without the section nothing is watched and nothing is kept', async () => {
   await stage.part.stop!();
   assert.equal(exchange.watcher, undefined);
   assert.equal(await stage.count(), 0);
-  assert.equal(stage.desk.keeps, false);
+  assert.equal(stage.desk.isEnabled, false);
   await assert.rejects(
     stage.desk.record({ accountId: alice, errorsOnly: false, until: stage.host.clock.now() + 1 }, 'x'),
     {
@@ -31,7 +31,7 @@ test('without the section nothing is watched and nothing is kept', async () => {
 test('with an empty section nothing is watched either, until somebody asks for it', async () => {
   const stage = await startStage({ bodies: {} });
   assert.equal((await stage.pass()).watcher, undefined);
-  assert.equal(stage.desk.keeps, true);
+  assert.equal(stage.desk.isEnabled, true);
   await stage.store.close();
 });
 
@@ -264,13 +264,13 @@ test('what was kept is deleted at once: of a request, of an account, or all', as
   const [one, two, three] = [await stage.pass(), await stage.pass(), await stage.pass({ account: bob })];
   await stage.pass({ account: bob });
   await stage.flush();
-  assert.equal(await stage.desk.forget({ requestId: one.id }), 1);
-  assert.equal(await stage.desk.forget({ requestId: three.id, accountId: alice }), 0);
-  assert.equal(await stage.desk.forget({ accountId: 'nonsense' }), 0);
+  assert.equal(await stage.desk.delete({ requestId: one.id }), 1);
+  assert.equal(await stage.desk.delete({ requestId: three.id, accountId: alice }), 0);
+  assert.equal(await stage.desk.delete({ accountId: 'nonsense' }), 0);
   assert.equal(await stage.desk.find(one.id), undefined);
-  assert.equal(await stage.desk.forget({ accountId: alice }), 1);
+  assert.equal(await stage.desk.delete({ accountId: alice }), 1);
   assert.equal(await stage.desk.find(two.id), undefined);
-  assert.equal(await stage.desk.forget({}), 2);
+  assert.equal(await stage.desk.delete({}), 2);
   assert.equal(await stage.count(), 0);
   await stage.store.close();
 });

@@ -1,17 +1,20 @@
 /** A request log of its own on a database of its own, and exchanges that pass through it. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { Outcome, Part } from '../../../../core/contract.ts';
-import { type BodyDesk, bodyDesk } from '../../../../core/desk.ts';
-import { type Accounts, accounts, type Call, call, caller, database } from '../../../../core/vocabulary.ts';
+import type { Outcome, PluginInstance } from '../../../../core/contract/contract.ts';
+import { type Accounts, accounts, caller } from '../../../../plugins/common/domain/accounts.ts';
+import { type RecordedBodies, recordedBodies } from '../../../../plugins/common/domain/admin/recorded-bodies.ts';
+import { type Call, call } from '../../../../plugins/common/domain/calls.ts';
+import { database } from '../../../../plugins/common/domain/database.ts';
 import plugin from '../../../../plugins/request-log/index.ts';
+import { beatMs } from '../../../../plugins/request-log/queue.ts';
 import { openDatabase, type TestDatabase } from '../../../helpers/database.ts';
 import { type FakeExchange, type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../../helpers/fakes.ts';
 
 export const alice = '00000000-0000-4000-8000-00000000000a';
 export const bob = '00000000-0000-4000-8000-00000000000b';
 
-export interface Passing {
+interface Passing {
   account?: string | undefined;
   key?: string;
   model?: string;
@@ -27,8 +30,8 @@ export interface Passing {
 export interface Stage {
   readonly host: FakeHost;
   readonly store: TestDatabase;
-  readonly part: Part;
-  readonly desk: BodyDesk;
+  readonly part: PluginInstance;
+  readonly desk: RecordedBodies;
   /** Sends an exchange through, to its end; resolves with it. */
   pass(passing?: Passing): Promise<FakeExchange>;
   /** Runs what goes on every so often. */
@@ -51,9 +54,12 @@ export async function startStage(section: object, given?: TestDatabase): Promise
     host,
     store,
     part,
-    desk: host.need(bodyDesk),
+    desk: host.get(recordedBodies),
     run,
-    flush: () => run('write bodies'),
+    flush: async () => {
+      host.advance(beatMs);
+      await run('write bodies');
+    },
     async pass(passing = {}) {
       const exchange = exchangeOf(passing);
       const answered = part.handle!(exchange, async () => {
@@ -69,7 +75,7 @@ export async function startStage(section: object, given?: TestDatabase): Promise
         ...passing.answerHeaders,
       });
       for (const chunk of chunks) {
-        exchange.watcher?.part(chunk);
+        exchange.watcher?.chunk(chunk);
         // Whoever lent the bytes takes them back.
         chunk.fill(0x3f);
       }

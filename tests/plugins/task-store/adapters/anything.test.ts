@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { UpstreamRefusal } from '../../../../core/errors.ts';
-import { maxCount, usageClasses } from '../../../../core/usage.ts';
+import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
+import { maxCount, usageClasses } from '../../../../plugins/common/domain/usage.ts';
 import { adapters } from '../../../../plugins/task-store/adapters/index.ts';
 import type { Adapter, Step } from '../../../../plugins/task-store/contract.ts';
 import { imageOrder, videoOrder } from '../orders.ts';

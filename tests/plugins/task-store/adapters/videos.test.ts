@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { UpstreamRefusal } from '../../../../core/errors.ts';
+import { UpstreamRefusal } from '../../../../core/contract/errors.ts';
 import { adapters } from '../../../../plugins/task-store/adapters/index.ts';
 import type { Adapter, Order, Step } from '../../../../plugins/task-store/contract.ts';
 import { refusal, shown, targetWith, videoOrder } from '../orders.ts';

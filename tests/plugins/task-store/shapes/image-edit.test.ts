@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Submission } from '../../../../plugins/task-store/contract.ts';
-import { imageEdit } from '../../../../plugins/task-store/shapes/index.ts';
+import { imageEdit } from '../../../../plugins/task-store/orders/shapes/index.ts';
 import { png, read, refusal } from '../orders.ts';
 
 const url = 'https://example.com/a.png';

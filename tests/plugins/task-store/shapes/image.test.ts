@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { imageAnswer, imageTask } from '../../../../plugins/task-store/shapes/index.ts';
+import { imageAnswer, imageTask } from '../../../../plugins/task-store/orders/shapes/index.ts';
 import { png, read, refusal, task } from '../orders.ts';
 
 const body = { model: 'm', prompt: 'A cat' };
@@ -168,7 +168,7 @@ test('a submission is answered with id and state alone', () => {
 });
 
 test('each state of an image task has its words', () => {
-  const data = (over: Parameters<typeof task>[0]) => imageTask.told(task(over))['data'];
+  const data = (over: Parameters<typeof task>[0]) => imageTask.render(task(over))['data'];
   const common = { id: 'task_1', progress: 0, created: 1_700_000_000, completed: 0 };
   assert.deepEqual(data({}), { ...common, status: 'submitted' });
   assert.deepEqual(data({ state: 'running', progress: 60 }), { ...common, status: 'processing' });
@@ -204,7 +204,7 @@ test('the official answer tells bytes or addresses, and usage in its totals', ()
   };
   const results = [{ url: 'https://g/1', mediaType: 'image/png', base64: png }];
   const done = { state: 'succeeded', completedAtMs: 1_700_000_009_000, made } as const;
-  assert.deepEqual(imageAnswer.told(task({ ...done, results })), {
+  assert.deepEqual(imageAnswer.render(task({ ...done, results })), {
     created: 1_700_000_009,
     data: [{ b64_json: png }],
     output_format: 'png',
@@ -220,7 +220,7 @@ test('the official answer tells bytes or addresses, and usage in its totals', ()
   });
   const sold = { usage: { image: 1 }, estimated: false, media: [] };
   assert.deepEqual(
-    imageAnswer.told(task({ ...done, made: sold, results: [{ url: 'https://g/1', mediaType: 'image/jpeg' }] })),
+    imageAnswer.render(task({ ...done, made: sold, results: [{ url: 'https://g/1', mediaType: 'image/jpeg' }] })),
     {
       created: 1_700_000_009,
       data: [{ url: 'https://g/1' }],

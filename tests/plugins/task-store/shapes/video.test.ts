@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Task } from '../../../../plugins/task-store/contract.ts';
-import { openaiVideos, videoTask } from '../../../../plugins/task-store/shapes/index.ts';
+import { openaiVideos, videoTask } from '../../../../plugins/task-store/orders/shapes/index.ts';
 import { png, read, refusal, task, videoOrder } from '../orders.ts';
 
 const url = 'https://example.com/a.png';
@@ -125,24 +125,24 @@ const head = { id: 'task_1', model: 'grok-imagine-video', created_at: 1_700_000_
 
 test('each state of a video task has its words', () => {
   assert.deepEqual(videoTask.submitted(video()), { ...head, status: 'queued' });
-  assert.deepEqual(videoTask.told(video({ state: 'running' })), { ...head, status: 'running' });
+  assert.deepEqual(videoTask.render(video({ state: 'running' })), { ...head, status: 'running' });
   const results = [
     { url: 'https://g/last.png', mediaType: 'image/png' },
     { url: 'https://g/v.mp4', mediaType: 'video/mp4' },
   ];
-  assert.deepEqual(videoTask.told(video({ state: 'succeeded', results })), {
+  assert.deepEqual(videoTask.render(video({ state: 'succeeded', results })), {
     ...head,
     status: 'succeeded',
     content: { video_url: 'https://g/v.mp4' },
   });
   const error = { code: 'content_policy', message: 'Not allowed.' };
-  assert.deepEqual(videoTask.told(video({ state: 'failed', error })), {
+  assert.deepEqual(videoTask.render(video({ state: 'failed', error })), {
     ...head,
     status: 'failed',
     error: 'Not allowed.',
   });
-  assert.equal(videoTask.told(video({ state: 'expired' }))['status'], 'failed');
-  assert.equal(videoTask.told(video({ state: 'cancelled' }))['error'], 'The task was cancelled.');
+  assert.equal(videoTask.render(video({ state: 'expired' }))['status'], 'failed');
+  assert.equal(videoTask.render(video({ state: 'cancelled' }))['error'], 'The task was cancelled.');
 });
 
 const sora = { model: 'm', prompt: 'A cat walks' };
@@ -167,7 +167,7 @@ test('the OpenAI videos shape reads seconds, size and one reference', () => {
 
 test('each state of a video has its words in the OpenAI shape', () => {
   const order = videoOrder({ seconds: 8, size: { width: 1280, height: 720 } });
-  const told = (over: Partial<Task>) => openaiVideos.told(video({ order, ...over }));
+  const told = (over: Partial<Task>) => openaiVideos.render(video({ order, ...over }));
   assert.deepEqual(told({ state: 'running', progress: 33.4 }), {
     id: 'task_1',
     object: 'video',

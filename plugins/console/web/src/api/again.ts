@@ -1,4 +1,4 @@
-/** What is on the screen is asked for again after a change. */
+/** Refetches shown data after a change. */
 import type { QueryClient, QueryKey } from '@tanstack/react-query';
 
 /**

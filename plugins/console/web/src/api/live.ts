@@ -1,9 +1,9 @@
-/** Numbers that change while one looks: one socket for the whole app; where it cannot connect, queries are asked again. */
+/** Live numbers: one WebSocket for the whole app; where it cannot connect, queries poll. */
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 
 export type Topic = 'balance' | 'monitor' | 'tasks';
-export interface LiveMessage {
+interface LiveMessage {
   readonly topic: Topic;
   readonly [member: string]: unknown;
 }

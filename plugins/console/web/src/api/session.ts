@@ -7,7 +7,7 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 15_000,
-      // What was refused is refused again; what did not arrive may.
+      // A refusal stays a refusal; a request that failed on the way may succeed.
       retry: (failures, error) =>
         failures < 2 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
       refetchOnWindowFocus: true,
@@ -18,7 +18,7 @@ export const queries = new QueryClient({
 export const meQuery = queryOptions({ queryKey: ['me'], queryFn: () => get<Me>('/me'), staleTime: 60_000 });
 export const infoQuery = queryOptions({ queryKey: ['info'], queryFn: () => get<Info>('/info'), staleTime: 60_000 });
 
-/** The person that is signed in. For pages inside the shell, which is not shown to anybody else. */
+/** The person that is signed in. For pages inside the shell, which needs a session. */
 export function useMe(): Me {
   return useSuspenseQuery(meQuery).data;
 }

@@ -10,7 +10,7 @@ import { ErrorState } from './states.tsx';
 
 export type { Column } from './rows-table.tsx';
 
-interface DataTableProps<Row> extends Omit<RowsTableProps<Row>, 'rows' | 'stale'> {
+interface DataTableProps<Row> extends Omit<RowsTableProps<Row>, 'rows' | 'stale' | 'whole' | 'footer'> {
   /** Path of the list under /console/api. */
   readonly path: string;
   readonly query?: Query;
@@ -26,7 +26,7 @@ interface DataTableProps<Row> extends Omit<RowsTableProps<Row>, 'rows' | 'stale'
 /** Key under which a list is kept, for those who change rows. */
 export const listKey = (path: string): QueryKey => ['list', path];
 
-export function DataTable<Row>(props: DataTableProps<Row>) {
+export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { path, query = {}, limit = 25 } = props;
   const [search] = useSearchState();
   const asked = { ...query, limit, after: search['after'] };
@@ -43,6 +43,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </div>
     );
   if (list.data?.rows.length === 0 && search['after'] === undefined) return <>{props.empty}</>;
+  const next = list.data?.next ?? null;
+  const isAlone = next === null && search['after'] === undefined;
+  const csv = props.csv === undefined ? undefined : addressOf(props.csv, query);
   return (
     <div aria-busy={list.isFetching}>
       <RowsTable
@@ -52,8 +55,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         rowKey={props.rowKey}
         onOpen={props.onOpen}
         stale={list.isPlaceholderData}
+        whole={isAlone}
+        footer={isAlone && csv === undefined ? undefined : <Pager next={next} csv={csv} />}
       />
-      <Pager next={list.data?.next ?? null} csv={props.csv === undefined ? undefined : addressOf(props.csv, query)} />
     </div>
   );
 }

@@ -4,13 +4,22 @@ const minus = '−';
 
 /**
  * Decimal USD text as an amount of sensible digits: cents from one dollar on, four significant digits below it.
- * Digits that are left out are cut, not rounded: nobody is shown more than there is.
+ * Digits that are left out are cut, not rounded, so that the shown amount never exceeds the real one.
  */
 export function moneyText(usd: string, language = 'en'): string {
+  return amountText(usd, language, cutFraction);
+}
+
+/** Every digit that is not a trailing zero, cents at least. */
+export function exactMoneyText(usd: string, language = 'en'): string {
+  return amountText(usd, language, (_whole, fraction) => fraction.replace(/0+$/, '').padEnd(2, '0'));
+}
+
+function amountText(usd: string, language: string, fractionOf: (whole: string, fraction: string) => string): string {
   const negative = usd.startsWith('-');
   const [whole = '0', fraction = ''] = (negative ? usd.slice(1) : usd).split('.');
   const grouped = new Intl.NumberFormat(language).format(BigInt(whole));
-  return `${negative ? minus : ''}$${grouped}.${cutFraction(whole, fraction)}`;
+  return `${negative ? minus : ''}$${grouped}.${fractionOf(whole, fraction)}`;
 }
 
 function cutFraction(whole: string, fraction: string): string {
@@ -118,4 +127,10 @@ export function distanceText(moment: Date, now: Date, language = 'en'): string {
   for (const [unit, size] of units)
     if (Math.abs(seconds) >= size) return format.format(Math.trunc(seconds / size), unit);
   return format.format(Math.trunc(seconds), 'second');
+}
+
+/** As a field for date and time wants it. */
+export function localMinute(moment: Date): string {
+  const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
 }

@@ -1,4 +1,4 @@
-/** Menus of the header that everybody has: light or dark, and the language. */
+/** Header menus of all pages: light or dark, and the language. */
 import { ActionIcon, Menu, useMantineColorScheme } from '@mantine/core';
 import { IconCheck, IconDeviceDesktop, IconLanguage, IconMoon, IconSun } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';

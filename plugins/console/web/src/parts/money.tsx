@@ -2,27 +2,29 @@
 import { Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Usd } from '../api/types.ts';
-import { moneyText } from './format.ts';
+import { exactMoneyText, moneyText } from './format.ts';
 
 interface MoneyProps {
   readonly of: Usd | undefined | null;
   /** Colours what is negative, and puts a + before what is not. */
   readonly signed?: boolean;
+  /** All digits, where sums are checked by hand. */
+  readonly exact?: boolean;
 }
 
-export function Money({ of, signed = false }: MoneyProps) {
+export function Money({ of, signed = false, exact = false }: MoneyProps) {
   const { i18n } = useTranslation();
   if (of === undefined || of === null) return <Absent />;
-  const short = moneyText(of, i18n.language);
+  const shown = exact ? exactMoneyText(of, i18n.language) : moneyText(of, i18n.language);
   const negative = of.startsWith('-');
   const text = (
     <span className="number" data-negative={(signed && negative) || undefined}>
-      {signed && !negative ? `+${short}` : short}
+      {signed && !negative ? `+${shown}` : shown}
     </span>
   );
-  const exact = `${negative ? '−' : ''}$${of.replace('-', '')}`;
-  if (exact === short) return text;
-  return <Tooltip label={exact}>{text}</Tooltip>;
+  const whole = exactMoneyText(of, i18n.language);
+  if (whole === shown) return text;
+  return <Tooltip label={whole}>{text}</Tooltip>;
 }
 
 const Absent = () => (

@@ -1,4 +1,4 @@
-/** Forward and back through a list whose next page is named by a cursor, and the same rows as CSV. */
+/** Forward and back through a list that is paged by a cursor, and the same rows as CSV. */
 import { ActionIcon, Button, Group, Text, Tooltip } from '@mantine/core';
 import { IconChevronLeft, IconChevronRight, IconChevronsLeft, IconDownload } from '@tabler/icons-react';
 import { useRef } from 'react';
@@ -20,7 +20,6 @@ export function Pager({ next, csv }: PagerProps) {
   const first = search['after'] === undefined;
   if (first) before.current = [];
   const alone = first && next === null;
-  if (alone && csv === undefined) return null;
   const forward = () => {
     before.current.push(search['after']);
     change({ after: next ?? undefined, page: String(page + 1) });
@@ -30,7 +29,7 @@ export function Pager({ next, csv }: PagerProps) {
     change({ after, page: after === undefined ? undefined : String(page - 1) });
   };
   return (
-    <Group justify="space-between" px="md" py="xs" className="pager">
+    <Group justify="space-between" flex={1}>
       {csv === undefined ? <span /> : <CsvButton address={csv} />}
       {!alone && (
         <Group gap={4} role="navigation" aria-label={t('shell.rows')}>

@@ -1,12 +1,26 @@
-/** Rows in columns; on a small screen each row is a card of labelled lines. */
-import { Skeleton, Table, UnstyledButton } from '@mantine/core';
-import type { ReactNode } from 'react';
+/** Rows in columns, with sorting and a choice of columns; on a small screen each row is a card of labelled lines. */
+import { ActionIcon, Group, Menu, Skeleton, Table, UnstyledButton } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import { IconChevronDown, IconChevronUp, IconColumns3 } from '@tabler/icons-react';
+import {
+  columnVisibilityFeature,
+  createSortedRowModel,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+} from '@tanstack/react-table';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
+
+/** What stands in a CSV file, and what rows are sorted by. */
+export type Cell = string | number | boolean | null | undefined;
 
 export interface Column<Row> {
   readonly key: string;
   readonly title: string;
   readonly cell: (row: Row) => ReactNode;
+  /** Its value as text or number; without it the column is neither sorted by nor in the CSV that a page makes. */
+  readonly plain?: (row: Row) => Cell;
   /** Stands beside the cell and has buttons of its own, which the row's button cannot hold. */
   readonly beside?: (row: Row) => ReactNode;
   /** Numbers stand at the right. */
@@ -16,41 +30,150 @@ export interface Column<Row> {
 }
 
 export interface RowsTableProps<Row> {
-  /** What is listed, for those who cannot see it. */
+  /** What is listed, for people who cannot see it. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
-  /** undefined: they are on their way. */
+  /** undefined: they are being fetched. */
   readonly rows: readonly Row[] | undefined;
   readonly rowKey: (row: Row) => string;
   readonly onOpen?: ((row: Row) => void) | undefined;
   /** The rows are of the page before. */
   readonly stale?: boolean;
+  /** Whether `rows` are all rows there are: a part of a list is not sorted. */
+  readonly whole?: boolean;
+  /** Stands below the rows. */
+  readonly footer?: ReactNode;
 }
 
-export function RowsTable<Row>({ label, columns, rows, rowKey, onOpen, stale = false }: RowsTableProps<Row>) {
+const features = tableFeatures({ columnVisibilityFeature, rowSortingFeature, sortedRowModel: createSortedRowModel() });
+const noRows: never[] = [];
+const VirtualRows = lazy(() => import('./virtual-rows.tsx'));
+/** From here on only the rows that can be seen are in the page. */
+const virtualFrom = 100;
+
+export function RowsTable<Row extends object>(props: RowsTableProps<Row>) {
+  const { label, columns, rows, rowKey, onOpen, stale = false, whole = true, footer } = props;
+  const [hidden, setHidden] = useLocalStorage<readonly string[]>({
+    key: `console-hidden-columns-${columns.map(({ key }) => key).join('-')}`,
+    defaultValue: noRows,
+    getInitialValueInEffect: false,
+  });
+  const table = useTable({
+    features,
+    data: (rows as Row[] | undefined) ?? noRows,
+    columns: columns.map(({ key, plain }) => ({
+      id: key,
+      accessorFn: (row: Row) => plain?.(row) ?? undefined,
+      enableSorting: whole && plain !== undefined,
+      sortFn: compareCells,
+      sortUndefined: 'last' as const,
+    })),
+    getRowId: rowKey,
+    state: { columnVisibility: Object.fromEntries(hidden.map((key) => [key, false])) },
+  });
+  const shown = columns.filter(({ key }) => !hidden.includes(key));
+  const toRow = (row: { readonly original: Row; readonly id: string }) => (
+    <OneRow key={row.id} row={row.original} columns={shown} onOpen={onOpen} />
+  );
+  const sorted = table.getRowModel().rows;
+  const all = sorted.map(toRow);
+  const canChoose = columns.length > 4;
   return (
-    // Scrolls by itself where its columns do not fit, and can be reached by the keyboard to do so.
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable
-    <section className="table-box" data-stale={stale || undefined} aria-label={label} tabIndex={0}>
-      <Table className="data-table" highlightOnHover={onOpen !== undefined}>
-        <Table.Thead>
-          <Table.Tr>
-            {columns.map((column) => (
-              <Table.Th key={column.key} data-right={column.right} data-minor={column.minor}>
-                {column.title}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rows === undefined ? (
-            <Placeholder columns={columns.length} />
-          ) : (
-            rows.map((row) => <OneRow key={rowKey(row)} row={row} columns={columns} onOpen={onOpen} />)
-          )}
-        </Table.Tbody>
-      </Table>
-    </section>
+    <>
+      {/* Scrolls by itself where its columns do not fit, and can be reached by the keyboard to do so. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
+      <section className="table-box" data-stale={stale || undefined} aria-label={label} tabIndex={0}>
+        <Table className="data-table" highlightOnHover={onOpen !== undefined}>
+          <Table.Thead>
+            <Table.Tr>
+              {shown.map((column) => (
+                <Heading key={column.key} column={column} sorting={table.getColumn(column.key)} />
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {rows === undefined && <Placeholder columns={shown.length} />}
+            {sorted.length < virtualFrom ? (
+              all
+            ) : (
+              <Suspense fallback={all.slice(0, virtualFrom)}>
+                <VirtualRows>{all}</VirtualRows>
+              </Suspense>
+            )}
+          </Table.Tbody>
+        </Table>
+      </section>
+      {(canChoose || footer !== undefined) && (
+        <Group justify="space-between" px="md" py="xs" className="pager">
+          {footer ?? <span />}
+          {canChoose && <ColumnChoice columns={columns} hidden={hidden} onChange={setHidden} />}
+        </Group>
+      )}
+    </>
+  );
+}
+
+/** Amounts and counts by size, times and names by text. */
+function compareCells(left: { getValue(id: string): unknown }, right: { getValue(id: string): unknown }, id: string) {
+  const [a, b] = [left.getValue(id), right.getValue(id)];
+  const difference = Number(a) - Number(b);
+  return Number.isNaN(difference) ? String(a).localeCompare(String(b)) : difference;
+}
+
+interface Sorting {
+  getCanSort(): boolean;
+  getIsSorted(): false | 'asc' | 'desc';
+  toggleSorting(): void;
+}
+
+function Heading<Row>({ column, sorting }: { readonly column: Column<Row>; readonly sorting: Sorting | undefined }) {
+  const { title, right, minor } = column;
+  const order = sorting?.getIsSorted() ?? false;
+  const Arrow = order === 'desc' ? IconChevronDown : IconChevronUp;
+  const direction = { asc: 'ascending', desc: 'descending' } as const;
+  return (
+    <Table.Th data-right={right} data-minor={minor} aria-sort={order === false ? undefined : direction[order]}>
+      {sorting?.getCanSort() ? (
+        <UnstyledButton className="sort-button" onClick={() => sorting.toggleSorting()}>
+          {title}
+          <Arrow size={12} className="sort-arrow" data-on={order !== false || undefined} aria-hidden />
+        </UnstyledButton>
+      ) : (
+        title
+      )}
+    </Table.Th>
+  );
+}
+
+interface ColumnChoiceProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly hidden: readonly string[];
+  readonly onChange: (hidden: readonly string[]) => void;
+}
+
+/** Which columns are shown, kept in this browser. The first one always is. */
+function ColumnChoice<Row>({ columns, hidden, onChange }: ColumnChoiceProps<Row>) {
+  const { t } = useTranslation();
+  const toggle = (key: string) =>
+    onChange(hidden.includes(key) ? hidden.filter((other) => other !== key) : [...hidden, key]);
+  return (
+    <Menu position="top-end" shadow="md">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="sm" aria-label={t('shell.columns')} title={t('shell.columns')}>
+          <IconColumns3 size={15} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {columns
+          .slice(1)
+          .filter(({ title }) => title !== '')
+          .map(({ key, title }) => (
+            <Menu.CheckboxItem key={key} checked={!hidden.includes(key)} onChange={() => toggle(key)}>
+              {title}
+            </Menu.CheckboxItem>
+          ))}
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 
@@ -68,28 +191,23 @@ function OneRow<Row>({ row, columns, onOpen }: OneRowProps<Row>) {
       {columns.map((column, index) => (
         <Table.Td key={column.key} data-right={column.right} data-minor={column.minor} data-label={column.title}>
           {index === 0 && open !== undefined ? (
-            // The whole row opens on a click; the keyboard has this one button for it.
+            // A click anywhere opens the row; the keyboard has this one button for it.
             <UnstyledButton className="row-button" fz="sm" aria-haspopup="dialog" title={t('shell.open')}>
               {column.cell(row)}
             </UnstyledButton>
           ) : (
             column.cell(row)
           )}
-          {column.beside !== undefined && <Beside>{column.beside(row)}</Beside>}
+          {column.beside !== undefined && (
+            // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the click from opening the row
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the button inside has the keys
+            <span className="beside" onClick={(event) => event.stopPropagation()}>
+              {column.beside(row)}
+            </span>
+          )}
         </Table.Td>
       ))}
     </Table.Tr>
-  );
-}
-
-/** A click on what stands beside is no opening of the row. */
-function Beside({ children }: { readonly children: ReactNode }) {
-  return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the click to itself
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the button inside has the keys
-    <span className="beside" onClick={(event) => event.stopPropagation()}>
-      {children}
-    </span>
   );
 }
 

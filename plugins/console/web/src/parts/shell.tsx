@@ -1,4 +1,4 @@
-/** The frame around all pages of whoever is signed in: sidebar, header, content. */
+/** The frame around all pages of a session: sidebar, header, content. */
 import { AppShell, Burger, Group, ScrollArea, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Outlet, useLocation } from '@tanstack/react-router';

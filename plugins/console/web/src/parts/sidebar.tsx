@@ -21,7 +21,7 @@ export function Sidebar() {
   );
 }
 
-/** Pages with a line in the sidebar whose parts are there. */
+/** Pages with a sidebar link that this gateway has the features for. */
 export const shown = (pages: readonly PageEntry[], me: Me): readonly PageEntry[] =>
   pages.filter(({ link, needs = [] }) => link !== undefined && needs.every((need) => me.features[need]));
 

@@ -24,7 +24,7 @@ export function EmptyState({ title, hint, icon: Picture = IconInbox, action }: E
   );
 }
 
-/** An error's words for people, by whoever knows them. */
+/** The text of an error: the API's own message, or one by its status. */
 export function useErrorText(): (error: unknown) => string {
   const { t } = useTranslation();
   return (error) => {

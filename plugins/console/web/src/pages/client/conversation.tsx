@@ -1,4 +1,4 @@
-/** What was said, by whom, with the answer as it grows. */
+/** The messages of a conversation, with the answer as it is streamed. */
 import { Text } from '@mantine/core';
 import { IconMessage2 } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';

@@ -1,10 +1,11 @@
 /** What a balance is made of: windows as bars with a countdown, grants with what is left of them. */
+
 import { Badge, Group, Stack, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Grant, Pool, SpendWindow } from '../../api/types.ts';
+import type { Grant, Moment, Pool, SpendWindow } from '../../api/types.ts';
 import { Meter } from '../../parts/bars.tsx';
-import { Countdown } from '../../parts/countdown.tsx';
-import { chartNumber, moneyText } from '../../parts/format.ts';
+import { chartNumber, countdownText, moneyText } from '../../parts/format.ts';
 import { useGrantKind } from '../../parts/known-words.ts';
 import { Money } from '../../parts/money.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -99,4 +100,16 @@ function OneGrant({ grant }: { readonly grant: Grant }) {
 function leftOf({ remaining, amount }: Grant): number {
   const whole = chartNumber(amount);
   return whole === 0 ? 0 : Math.min(100, (chartNumber(remaining) / whole) * 100);
+}
+
+/** How long it is until a moment, counted down while one looks. */
+function Countdown({ to }: { readonly to: Moment }) {
+  const { i18n } = useTranslation();
+  const end = new Date(to).getTime();
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return <span className="number">{countdownText(end - now, i18n.language)}</span>;
 }

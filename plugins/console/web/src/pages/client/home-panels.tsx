@@ -8,12 +8,12 @@ import { chartNumber, countText, moneyText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { Time } from '../../parts/time.tsx';
+import { ZoneName } from '../../parts/zone.tsx';
 import { ResultBadge } from './result-badge.tsx';
 
-export function SpendByDay({ days }: { readonly days: Home['byDay'] }) {
+export function SpendByDay({ days, tz }: { readonly days: Home['byDay']; readonly tz: string }) {
   const { t, i18n } = useTranslation();
-  // Buckets are days of UTC, and named so.
-  const day = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const day = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: tz });
   const columns = days.map(({ at, requests, cost }) => ({
     key: at,
     size: cost === null ? requests : chartNumber(cost),
@@ -25,7 +25,7 @@ export function SpendByDay({ days }: { readonly days: Home['byDay'] }) {
   }));
   const [first, last] = [days[0], days.at(-1)];
   return (
-    <Panel title={t('client.home.byDay')}>
+    <Panel title={t('client.home.byDay')} actions={<ZoneName />}>
       {first === undefined || last === undefined ? (
         <Quiet />
       ) : (

@@ -14,6 +14,7 @@ import { Page, Panel } from '../../parts/page.tsx';
 import { SetUp } from '../../parts/set-up.tsx';
 import { Stat, StatRow } from '../../parts/stat.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
+import { viewerZone } from '../../parts/zone.tsx';
 import { Grants, Windows } from './funds.tsx';
 import { LastErrors, SpendByDay, SpendByModel } from './home-panels.tsx';
 
@@ -24,7 +25,7 @@ export default function Home() {
   useLiveRefresh('balance', homeKey);
   const home = useQuery({
     queryKey: homeKey,
-    queryFn: () => get<HomeView>('/home'),
+    queryFn: () => get<HomeView>('/home', { tz: viewerZone }),
     refetchInterval: useLiveInterval(15_000),
   });
   return (
@@ -46,7 +47,7 @@ function Content({ home }: { readonly home: HomeView }) {
         <Grid.Col span={{ base: 12, md: 7 }}>
           <Stack gap="md">
             {!called && <FirstCall />}
-            {called && <SpendByDay days={home.byDay} />}
+            {called && <SpendByDay days={home.byDay} tz={home.tz} />}
             {(called || home.errors.length > 0) && <LastErrors rows={home.errors} />}
             {called && <FirstCall />}
           </Stack>
@@ -88,7 +89,7 @@ function Numbers({ home }: { readonly home: HomeView }) {
         value={<Money of={home.today.cost} />}
         note={t('client.home.requests', { requests: countText(home.today.requests, i18n.language) })}
         to="/usage"
-        search={{ period: '24h' }}
+        search={{ period: 'today' }}
       />
       <Stat
         label={t('client.home.month')}

@@ -4,10 +4,9 @@ import { IconChartBar, IconDots, IconEdit, IconTrash } from '@tabler/icons-react
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import type { KeyRow } from '../../api/types.ts';
+import { moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { moneyText } from '../../parts/format.ts';
-import { Money } from '../../parts/money.tsx';
 import type { Column } from '../../parts/rows-table.tsx';
-import { Time } from '../../parts/time.tsx';
 
 interface Actions {
   readonly onEdit: (row: KeyRow) => void;
@@ -17,30 +16,24 @@ interface Actions {
 export function useKeyColumns(actions: Actions): readonly Column<KeyRow>[] {
   const { t } = useTranslation();
   return [
-    {
-      key: 'name',
-      title: t('client.keys.name'),
+    textColumn('name', t('client.keys.name'), {
       cell: (row) => (
         <Text fz="sm" fw={550}>
           {row.name}
         </Text>
       ),
-    },
-    { key: 'prefix', title: t('client.keys.key'), cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> },
+    }),
+    textColumn('prefix', t('client.keys.key'), { cell: (row) => <Code className="nowrap">{`${row.prefix}…`}</Code> }),
     { key: 'state', title: t('client.keys.state'), cell: (row) => <State row={row} /> },
     { key: 'terms', title: t('client.keys.terms'), cell: (row) => <Terms row={row} /> },
-    {
-      key: 'lastUsed',
-      title: t('client.keys.lastUsed'),
-      cell: (row) => <Time at={row.lastUsedAt} relative absent={t('shell.never')} />,
-    },
-    { key: 'created', title: t('client.keys.created'), minor: true, cell: (row) => <Time at={row.createdAt} /> },
-    { key: 'spent', title: t('client.keys.spent'), right: true, cell: (row) => <Money of={row.spent30d} /> },
+    timeColumn('lastUsedAt', t('client.keys.lastUsed'), { relative: true, absent: t('shell.never') }),
+    timeColumn('createdAt', t('client.keys.created'), { minor: true }),
+    moneyColumn('spent', t('client.keys.spent'), (row) => row.spent30d),
     { key: 'actions', title: '', right: true, cell: (row) => <RowMenu row={row} {...actions} /> },
   ];
 }
 
-export function keyState({ revokedAt, expiresAt }: KeyRow, now: number): 'active' | 'revoked' | 'expired' {
+function keyState({ revokedAt, expiresAt }: KeyRow, now: number): 'active' | 'revoked' | 'expired' {
   if (revokedAt !== null) return 'revoked';
   return expiresAt !== null && new Date(expiresAt).getTime() <= now ? 'expired' : 'active';
 }

@@ -1,7 +1,8 @@
 /** What the key form holds, and the terms that it means. */
 import type { CapPeriod, KeyRow, KeyTerms } from '../../api/types.ts';
+import { localMinute } from '../../parts/format.ts';
 
-export type Expiry = 'never' | '7' | '30' | '90' | '365' | 'date';
+type Expiry = 'never' | '7' | '30' | '90' | '365' | 'date';
 
 /** As the fields hold it. */
 export interface KeyFields {
@@ -56,12 +57,6 @@ function expiryOf({ expiry, date }: KeyFields, now: number): string | null {
   if (expiry === 'never') return null;
   if (expiry === 'date') return date === '' ? null : new Date(date).toISOString();
   return new Date(now + Number(expiry) * dayMs).toISOString();
-}
-
-/** As a field for date and time wants it. */
-export function localMinute(moment: Date): string {
-  const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
 }
 
 export const isAmount = (text: string): boolean => /^\d{1,12}(\.\d{1,9})?$/.test(text) && /[1-9]/.test(text);

@@ -1,4 +1,4 @@
-/** What a call took: times as the browser saw them, tokens as the answer told them, the cost as it was charged. */
+/** What a call took: times as the browser saw them, tokens as the answer states them, the cost as it was charged. */
 import { DataList } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';

@@ -116,7 +116,7 @@ function Lines({ of }: { readonly of: readonly PriceLine[] }) {
             <Table.Td>
               {nameOf(line.class)}{' '}
               <Text span fz="xs" c="dimmed">
-                {t(line.per === 'million' ? 'client.models.perMillion' : 'client.models.perPiece')}
+                {t(`shell.per.${line.per}`)}
               </Text>
             </Table.Td>
             <Table.Td ta="right" c="dimmed">

@@ -1,4 +1,4 @@
-/** How a model has done in the last hour, for everybody. */
+/** How a model has performed in the last hour, over all traffic. */
 import { Badge, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ModelRow } from '../../api/types.ts';

@@ -4,11 +4,12 @@ import { IconCpuOff, IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { modelsQuery } from '../../api/models.ts';
-import type { ModelRow, PriceSheet } from '../../api/types.ts';
+import type { ModelRow } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
-import { countText, moneyText } from '../../parts/format.ts';
+import { countText } from '../../parts/format.ts';
 import { useModalities } from '../../parts/known-words.ts';
 import { Page, Panel } from '../../parts/page.tsx';
+import { MainPrice } from '../../parts/price.tsx';
 import { type Column, RowsTable } from '../../parts/rows-table.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { EmptyState, ErrorState } from '../../parts/states.tsx';
@@ -80,6 +81,7 @@ function useColumns(): readonly Column<ModelRow>[] {
       key: 'model',
       title: t('client.models.model'),
       cell: (row) => <Name row={row} />,
+      plain: ({ id }) => id,
       beside: ({ id }) => <CopyButton text={id} />,
     },
     {
@@ -96,9 +98,10 @@ function useColumns(): readonly Column<ModelRow>[] {
       key: 'context',
       title: t('client.models.context'),
       right: true,
+      plain: ({ contextTokens }) => contextTokens,
       cell: ({ contextTokens }) => <span className="number">{tokens(contextTokens)}</span>,
     },
-    { key: 'price', title: t('client.models.price'), right: true, cell: ({ prices }) => <Price sheet={prices} /> },
+    { key: 'price', title: t('client.models.price'), right: true, cell: (model) => <Price model={model} /> },
     { key: 'state', title: t('client.models.state'), right: true, cell: (row) => <ModelHealth row={row} /> },
   ];
 }
@@ -122,27 +125,12 @@ function Name({ row }: { readonly row: ModelRow }) {
   );
 }
 
-/** What is charged for most: tokens in and out, or pieces. */
-function Price({ sheet }: { readonly sheet: PriceSheet | null }) {
-  const { t, i18n } = useTranslation();
-  if (sheet === null)
-    return (
-      <Text fz="xs" c="dimmed" span>
-        {t('client.models.notSold')}
-      </Text>
-    );
-  const main = sheet.lines.filter(({ class: name }) => name === 'input' || name === 'output');
-  const shown = main.length > 0 ? main : sheet.lines.slice(0, 2);
-  const text = (of: 'yours' | 'official') => shown.map((line) => moneyText(line[of], i18n.language)).join(' / ');
-  const same = text('yours') === text('official');
+function Price({ model: { prices, kind } }: { readonly model: ModelRow }) {
+  const { t } = useTranslation();
+  if (prices !== null) return <MainPrice sheet={prices} kind={kind} />;
   return (
-    <div>
-      <span className="number">{text('yours')}</span>
-      <Text fz="xs" c="dimmed">
-        {same
-          ? t(shown[0]?.per === 'piece' ? 'client.models.perPiece' : 'client.models.perMillion')
-          : t('client.models.official', { price: text('official') })}
-      </Text>
-    </div>
+    <Text fz="xs" c="dimmed" span>
+      {t('client.models.notSold')}
+    </Text>
   );
 }

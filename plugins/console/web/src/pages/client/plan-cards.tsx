@@ -55,7 +55,7 @@ export function PlanCards({ term }: { readonly term: Pool['term'] }) {
 }
 
 /** The card alone; operators see plans as clients do. */
-export function PlanCard({ plan, onBuy }: { readonly plan: Plan; readonly onBuy?: () => void }) {
+function PlanCard({ plan, onBuy }: { readonly plan: Plan; readonly onBuy?: () => void }) {
   const { t } = useTranslation();
   const current = useMe().account?.plan === plan.name;
   const points = usePlanPoints(plan);

@@ -77,7 +77,7 @@ export function Sessions() {
 }
 
 /** Browser and system as people name them, from what a browser says of itself. */
-export function deviceOf(userAgent: string | null | undefined): string | undefined {
+function deviceOf(userAgent: string | null | undefined): string | undefined {
   if (!userAgent) return undefined;
   const browser = /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(userAgent)?.[1];
   const system = /(Windows|Android|iPhone|iPad|Mac OS X|CrOS|Linux)/.exec(userAgent)?.[1];

@@ -2,33 +2,21 @@
 import { Text, Tooltip } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { RequestRow } from '../../api/types.ts';
-import { countText, durationText } from '../../parts/format.ts';
-import { Money } from '../../parts/money.tsx';
+import { durationColumn, moneyColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { countText } from '../../parts/format.ts';
 import type { Column } from '../../parts/rows-table.tsx';
-import { Time } from '../../parts/time.tsx';
 import { ResultBadge } from './result-badge.tsx';
 
 export function useRequestColumns(): readonly Column<RequestRow>[] {
   const { t } = useTranslation();
   return [
-    { key: 'time', title: t('client.usage.time'), cell: (row) => <Time at={row.receivedAt} /> },
-    { key: 'model', title: t('client.usage.model'), cell: (row) => <Model row={row} /> },
-    { key: 'result', title: t('client.usage.result'), cell: (row) => <ResultBadge row={row} /> },
+    timeColumn('receivedAt', t('client.usage.time')),
+    textColumn('model', t('client.usage.model'), { cell: (row) => <Model row={row} /> }),
+    textColumn('status', t('client.usage.result'), { cell: (row) => <ResultBadge row={row} /> }),
     { key: 'tokens', title: t('client.usage.tokens'), right: true, cell: (row) => <Tokens usage={row.usage} /> },
-    {
-      key: 'first',
-      title: t('client.usage.first'),
-      right: true,
-      minor: true,
-      cell: (row) => <span className="number">{durationText(row.firstByteMs)}</span>,
-    },
-    {
-      key: 'total',
-      title: t('client.usage.duration'),
-      right: true,
-      cell: (row) => <span className="number">{durationText(row.totalMs)}</span>,
-    },
-    { key: 'cost', title: t('client.usage.cost'), right: true, cell: (row) => <Money of={row.cost} /> },
+    { ...durationColumn<RequestRow>('first', t('client.usage.first'), (row) => row.firstByteMs), minor: true },
+    durationColumn('total', t('client.usage.duration'), (row) => row.totalMs),
+    moneyColumn('cost', t('client.usage.cost'), (row) => row.cost),
   ];
 }
 
@@ -49,7 +37,7 @@ const inputClasses = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h',
 const outputClasses = ['output', 'reasoning', 'output_audio', 'output_image'];
 
 /** Tokens that went in and came out; what is counted in pieces is named on hover. */
-export function Tokens({ usage }: { readonly usage: RequestRow['usage'] }) {
+function Tokens({ usage }: { readonly usage: RequestRow['usage'] }) {
   const { i18n } = useTranslation();
   if (usage === null) return <span>–</span>;
   const sum = (names: readonly string[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0);

@@ -11,7 +11,7 @@ const colors: Record<RequestResult, string> = {
 };
 
 /** The same division as the filter: the status of a stream that broke off says 200, its outcome says more. */
-export function resultOf({ status, outcome }: Pick<RequestRow, 'status' | 'outcome'>): RequestResult {
+function resultOf({ status, outcome }: Pick<RequestRow, 'status' | 'outcome'>): RequestResult {
   if (outcome === 'client_left') return 'left';
   if (status >= 400 && status < 500) return 'client_error';
   return outcome === 'failed' || status >= 500 ? 'upstream_error' : 'ok';

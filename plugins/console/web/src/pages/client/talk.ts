@@ -64,7 +64,7 @@ export async function* talk(
   const answer = await fetch('/v1/chat/completions', {
     method: 'POST',
     signal,
-    // The key alone speaks: no cookie of the console goes along.
+    // The key alone authenticates: no cookie of the console is sent.
     credentials: 'omit',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(bodyOf(model, messages)),
@@ -117,7 +117,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
   }
 }
 
-/** The words of a refusal, in whichever of the gateway's shapes. */
+/** The message of an error, in any of the gateway's shapes. */
 function messageOf(text: string): string {
   try {
     const parsed = JSON.parse(text) as { error?: { message?: string }; message?: string };

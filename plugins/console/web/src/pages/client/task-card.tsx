@@ -3,6 +3,7 @@ import { Badge, Button, Group, Paper, Progress, Text, UnstyledButton } from '@ma
 import { IconAlertTriangle, IconClock, IconMovie, IconPhoto } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TaskRow, TaskState } from '../../api/types.ts';
+import { ExpiredResult } from '../../parts/expired-result.tsx';
 import { Time } from '../../parts/time.tsx';
 
 const colors: Record<TaskState, string> = {
@@ -32,6 +33,7 @@ interface TaskCardProps {
 export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
   const { t } = useTranslation();
   const running = task.state === 'queued' || task.state === 'running';
+  const expiresAt = task.results[0]?.expiresAt;
   return (
     <Paper withBorder className="panel task" component="article">
       <UnstyledButton className="task-view" onClick={onOpen} aria-haspopup="dialog" aria-label={task.prompt}>
@@ -61,6 +63,11 @@ export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
             {task.error.message}
           </Text>
         )}
+        {expiresAt && (
+          <Text fz="xs" c="dimmed" mt={4} component="div">
+            {t('client.tasks.resultExpires')} <Time at={expiresAt} relative />
+          </Text>
+        )}
         <Group justify="space-between" mt={8} wrap="nowrap">
           <Text fz="xs" c="dimmed" truncate>
             {task.model}
@@ -78,7 +85,8 @@ export function TaskCard({ task, onOpen, onCancel }: TaskCardProps) {
 
 function Preview({ task }: { readonly task: TaskRow }) {
   const result = task.results[0];
-  if (result?.mediaType.startsWith('image/')) return <img src={result.url} alt={task.prompt} loading="lazy" />;
+  if (result !== undefined && result.url === null) return <ExpiredResult />;
+  if (result?.mediaType.startsWith('image/')) return <img src={result.url!} alt={task.prompt} loading="lazy" />;
   // The first picture of a video: a moment after its beginning, which is often black.
   if (result?.mediaType.startsWith('video/'))
     return <video src={`${result.url}#t=0.1`} preload="metadata" muted playsInline tabIndex={-1} />;

@@ -7,6 +7,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client.ts';
 import type { TaskDetail } from '../../api/types.ts';
+import { ExpiredResult } from '../../parts/expired-result.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
 import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
@@ -67,8 +68,8 @@ function Details({ task }: { readonly task: TaskDetail }) {
           {task.error.message}
         </Alert>
       )}
-      {task.results.map((result) => (
-        <Result key={result.url} result={result} prompt={task.prompt} />
+      {task.results.map((result, index) => (
+        <Result key={result.url ?? index} result={result} prompt={task.prompt} />
       ))}
       <Text fz="sm" className="breaks">
         {task.prompt}
@@ -80,15 +81,19 @@ function Details({ task }: { readonly task: TaskDetail }) {
 
 function Result({ result, prompt }: { readonly result: TaskDetail['results'][number]; readonly prompt: string }) {
   const { t } = useTranslation();
+  if (result.url === null) return <ExpiredResult />;
   return (
     <Stack gap={6}>
       {result.mediaType.startsWith('video/') ? (
-        // biome-ignore lint/a11y/useMediaCaption: nobody has written captions for a video that was just made
+        // biome-ignore lint/a11y/useMediaCaption: a generated video has no captions
         <video src={result.url} controls playsInline className="media" aria-label={prompt} />
       ) : (
         <img src={result.url} alt={prompt} className="media" />
       )}
-      <Group justify="flex-end">
+      <Group justify="space-between">
+        <Text fz="xs" c="dimmed" component="div">
+          {t('client.tasks.resultExpires')} <Time at={result.expiresAt} />
+        </Text>
         <Button
           component="a"
           href={result.url}

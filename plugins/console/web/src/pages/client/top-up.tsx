@@ -1,4 +1,4 @@
-/** Buys credit from outside: an amount, then the payment page of whoever takes the money. */
+/** Top-up: an amount, then the payment service's own page. */
 import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { IconCreditCard } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

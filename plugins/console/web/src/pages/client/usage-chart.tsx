@@ -17,8 +17,7 @@ export default function UsageChart({ series }: { readonly series: UsageSeries })
   const format = new Intl.DateTimeFormat(
     i18n.language,
     series.bucketMs >= dayMs
-      ? // Such buckets are days of UTC.
-        { day: 'numeric', month: 'short', timeZone: 'UTC' }
+      ? { day: 'numeric', month: 'short', timeZone: series.tz }
       : { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
   );
   const data = series.rows.map(({ at, cost, results }) => ({

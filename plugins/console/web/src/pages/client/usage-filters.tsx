@@ -49,19 +49,7 @@ export function UsageFilters() {
         value={search['model'] ?? null}
         onChange={(model) => change({ model: model ?? undefined })}
       />
-      <Select
-        label={t('client.usage.result')}
-        size="xs"
-        w={140}
-        clearable
-        placeholder={t('client.result.all')}
-        data={(['ok', 'client_error', 'upstream_error', 'left'] as const).map((value) => ({
-          value,
-          label: t(`client.result.${value}`),
-        }))}
-        value={search['result'] ?? null}
-        onChange={(result) => change({ result: result ?? undefined })}
-      />
+      <ResultFilter />
       {narrowed && (
         <Button
           size="xs"
@@ -92,5 +80,25 @@ function Custom() {
         />
       ))}
     </>
+  );
+}
+
+function ResultFilter() {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  return (
+    <Select
+      label={t('client.usage.result')}
+      size="xs"
+      w={140}
+      clearable
+      placeholder={t('client.result.all')}
+      data={(['ok', 'client_error', 'upstream_error', 'left'] as const).map((value) => ({
+        value,
+        label: t(`client.result.${value}`),
+      }))}
+      value={search['result'] ?? null}
+      onChange={(result) => change({ result: result ?? undefined })}
+    />
   );
 }

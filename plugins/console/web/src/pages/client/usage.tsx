@@ -7,11 +7,13 @@ import type { RequestRow, UsageSeries, UsageSums } from '../../api/types.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { countText, durationText, meanUsd, moneyText, shareText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
+import { bucketMinutesOf } from '../../parts/named-span.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useSearchState } from '../../parts/search-state.ts';
 import { Stat, StatRow } from '../../parts/stat.tsx';
 import { EmptyState, ErrorState, Waiting } from '../../parts/states.tsx';
-import { bucketMinutesOf, isPeriod, spanOf } from './period.ts';
+import { viewerZone, ZoneName } from '../../parts/zone.tsx';
+import { isPeriod, spanOf } from './period.ts';
 import { useRequestColumns } from './request-columns.tsx';
 import { RequestDrawer } from './request-drawer.tsx';
 import { UsageFilters } from './usage-filters.tsx';
@@ -51,8 +53,8 @@ function useFilter(): Filter {
   const [search] = useSearchState();
   const { from, until, keyId, model, result } = search;
   const period = isPeriod(search['period']) ? search['period'] : '30d';
-  const span = useMemo(() => spanOf(period, Date.now(), { from, until }), [period, from, until]);
-  return { ...span, keyId, model, result };
+  const span = useMemo(() => spanOf(period, new Date(), { from, until }), [period, from, until]);
+  return { ...span, tz: viewerZone, keyId, model, result };
 }
 
 function Sums({ filter }: { readonly filter: Filter }) {
@@ -62,7 +64,9 @@ function Sums({ filter }: { readonly filter: Filter }) {
     queryFn: ({ signal }) => get<UsageSums>('/usage/sums', filter, signal),
   });
   if (sums.isError) return <ErrorState error={sums.error} onRetry={() => void sums.refetch()} />;
-  const { requests = 0, results, cost = null, firstByte } = sums.data ?? {};
+  // No number is shown before it is known.
+  if (sums.data === undefined) return <Waiting height={96} />;
+  const { requests, results, cost, firstByte } = sums.data;
   const count = (value: number) => countText(value, i18n.language);
   return (
     <StatRow>
@@ -78,17 +82,17 @@ function Sums({ filter }: { readonly filter: Filter }) {
       />
       <Stat
         label={t('client.usage.success')}
-        value={shareText(results?.ok ?? 0, requests, i18n.language)}
+        value={shareText(results.ok, requests, i18n.language)}
         note={t('client.usage.failedNote', {
-          refused: count(results?.client_error ?? 0),
-          failed: count(results?.upstream_error ?? 0),
-          left: count(results?.left ?? 0),
+          refused: count(results.client_error),
+          failed: count(results.upstream_error),
+          left: count(results.left),
         })}
       />
       <Stat
         label={t('client.usage.firstByte')}
-        value={durationText(firstByte?.p50)}
-        note={t('client.usage.p95', { time: durationText(firstByte?.p95) })}
+        value={durationText(firstByte.p50)}
+        note={t('client.usage.p95', { time: durationText(firstByte.p95) })}
       />
     </StatRow>
   );
@@ -97,7 +101,8 @@ function Sums({ filter }: { readonly filter: Filter }) {
 function Chart({ filter }: { readonly filter: Filter }) {
   const { t } = useTranslation();
   const [search] = useSearchState();
-  const bucketMinutes = isPeriod(search['period']) ? bucketMinutesOf(search['period']) : undefined;
+  const period = isPeriod(search['period']) ? search['period'] : '30d';
+  const bucketMinutes = period === 'custom' ? undefined : bucketMinutesOf(period);
   const series = useQuery({
     queryKey: ['usage', 'series', filter, bucketMinutes],
     queryFn: ({ signal }) => get<UsageSeries>('/usage/series', { ...filter, bucketMinutes }, signal),
@@ -105,7 +110,7 @@ function Chart({ filter }: { readonly filter: Filter }) {
   // The sums say already what is wrong.
   if (series.isError) return null;
   return (
-    <Panel title={t('client.usage.chart')}>
+    <Panel title={t('client.usage.chart')} actions={<ZoneName />}>
       <Suspense fallback={<Waiting height={220} />}>
         {series.data === undefined ? <Waiting height={220} /> : <UsageChart series={series.data} />}
       </Suspense>

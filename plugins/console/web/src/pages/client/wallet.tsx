@@ -43,9 +43,16 @@ function Funds({ pool }: { readonly pool: Pool }) {
   return (
     <Stack gap="md">
       <StatRow>
-        <Stat label={t('shell.balance')} value={<Money of={pool.balance} />} />
+        <Stat
+          label={t('shell.balance')}
+          value={<Money of={pool.balance} />}
+          note={
+            <>
+              {t('client.wallet.held')} <Money of={pool.held} />
+            </>
+          }
+        />
         <Stat label={t('client.wallet.spendable')} value={<Money of={pool.spendable} />} />
-        <Stat label={t('client.wallet.held')} value={<Money of={pool.held} />} />
         <Stat
           label={t('client.wallet.plan')}
           value={me.account?.plan ?? '–'}

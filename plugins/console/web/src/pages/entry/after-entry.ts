@@ -1,9 +1,9 @@
-/** What follows when a session has begun: forget what was read before, and go where one was going. */
+/** After a session has begun: drops cached answers and opens the page that was asked for. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { queries } from '../../api/session.ts';
 
-/** Only an address inside the console is gone to, whatever the address bar says. */
-export function safeNext(next: unknown): string {
+/** Only addresses inside the console are followed. */
+function safeNext(next: unknown): string {
   return typeof next === 'string' && /^\/(?![/\\])/.test(next) && !next.startsWith('/sign-') ? next : '/';
 }
 

@@ -13,11 +13,11 @@ export default function ForgotPassword() {
   const [email, setEmail] = useState('');
   const [sent, setSent] = useState(false);
   const below = <TextLink to="/sign-in">{t('entry.forgot.back')}</TextLink>;
-  const told = info?.mail === false ? t('entry.forgot.byOperator') : sent ? t('entry.forgot.sent') : undefined;
-  if (told !== undefined)
+  const notice = info?.mail === false ? t('entry.forgot.byOperator') : sent ? t('entry.forgot.sent') : undefined;
+  if (notice !== undefined)
     return (
       <EntryFrame title={t('entry.forgot.title')} below={below}>
-        <Text fz="sm">{told}</Text>
+        <Text fz="sm">{notice}</Text>
       </EntryFrame>
     );
   return (

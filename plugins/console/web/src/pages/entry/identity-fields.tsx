@@ -1,4 +1,4 @@
-/** Name, address and password of somebody new, and their checks. */
+/** Name, mail address and password of a new person, and their checks. */
 import { PasswordInput, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useTranslation } from 'react-i18next';

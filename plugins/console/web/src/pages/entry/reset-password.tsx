@@ -16,15 +16,15 @@ export default function ResetPassword() {
   const [done, setDone] = useState(false);
   const form = useForm({ initialValues: { password: '' }, validate: { password: checks.password } });
   const below = <TextLink to="/sign-in">{t('entry.forgot.back')}</TextLink>;
-  const told = done
+  const notice = done
     ? t('entry.reset.done')
     : token === undefined || error !== undefined
       ? t('entry.reset.invalid')
       : undefined;
-  if (told !== undefined)
+  if (notice !== undefined)
     return (
       <EntryFrame title={t('entry.reset.title')} below={below}>
-        <Text fz="sm">{told}</Text>
+        <Text fz="sm">{notice}</Text>
       </EntryFrame>
     );
   const send = async () => {

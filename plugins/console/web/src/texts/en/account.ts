@@ -32,6 +32,8 @@ export default {
     error: 'Error',
     request: 'The request behind it',
     noPreview: 'Nothing to show',
+    resultExpires: 'The file is deleted',
+    resultExpired: 'The file has expired and was deleted.',
     progress: '{{percent}} % made',
   },
   wallet: {

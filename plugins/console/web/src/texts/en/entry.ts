@@ -36,7 +36,7 @@ export default {
     title: 'Create an account',
     button: 'Create account',
     have: 'Have an account?',
-    closed: 'Nobody can sign up here by themselves',
+    closed: 'Sign-up is closed here',
     closedHint: 'Ask the operator of {{gateway}} for an account.',
     inviteOnly: 'Signing up needs an invitation',
     inviteHint: 'Open the link of your invitation. The operator of {{gateway}} sends them.',

@@ -35,7 +35,7 @@ export default {
   reloaded: 'Reloaded.',
   overtaken: 'This file was changed meanwhile',
   overtakenHint:
-    'Saving your text would be refused, so that nobody’s change is lost. Copy what you wrote, take the file as it is now, and make your change again.',
+    'Saving would overwrite the other change and is refused. Copy your text, load the file as it is now, and make your change again.',
   takeTheirs: 'Take the file as it is now',
   unknownMember: '"{{name}}" is not known here. Known: {{known}}.',
   wrongValue: '"{{value}}" is not allowed here. Allowed: {{allowed}}.',

@@ -35,6 +35,8 @@ const texts: Words<typeof en> = {
     error: '错误',
     request: '对应的请求',
     noPreview: '没有可显示的内容',
+    resultExpires: '文件将被删除：',
+    resultExpired: '文件已过期并被删除。',
     progress: '已完成 {{percent}}%',
   },
   wallet: {

@@ -84,8 +84,6 @@ const texts: Part<'operator'>['sales'] = {
     unpricedCount_other: '{{count}} 个模型没有价格，暂不出售',
     showUnpriced: '只看这些',
     showAll: '查看全部',
-    perMillion: '每百万令牌',
-    perPiece: '每个',
     sale: '售价',
     own: '成本',
     input: '输入',

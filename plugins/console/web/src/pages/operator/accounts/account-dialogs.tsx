@@ -1,7 +1,5 @@
 /** The dialogs by which an account is changed; each wants a reason. */
 import { Select, TextInput } from '@mantine/core';
-import { DateTimePicker } from '@mantine/dates';
-import '@mantine/dates/styles.css';
 import { type ComponentProps, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
@@ -9,7 +7,7 @@ import { listKey } from '../../../parts/data-table.tsx';
 import { ledgerPath } from '../money/ledger-table.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
-import { toIso } from '../parts/moment-input.ts';
+import { MomentField, toIso } from '../parts/moment-field.tsx';
 import { usePlans } from '../plans/use-plans.ts';
 import { isAmount, isRatio } from '../sums/usd.ts';
 import type { Account } from '../types.ts';
@@ -51,21 +49,10 @@ function DecimalField({ wrong, onChange, ...field }: DecimalProps) {
   );
 }
 
-interface EndProps {
-  readonly label: string;
-  readonly hint: string;
-  readonly value: string | null;
-  readonly onChange: (moment: string | null) => void;
-}
-
-function EndField({ hint, ...field }: EndProps) {
-  return <DateTimePicker {...field} description={hint} clearable minDate={new Date()} />;
-}
-
 export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly verb: 'credit' | 'debit' }) {
   const { t } = useTranslation();
   const [amount, setAmount] = useState('');
-  const [expires, setExpires] = useState<string | null>(null);
+  const [expires, setExpires] = useState('');
   const { name } = account;
   const done = verb === 'credit' ? 'credited' : 'debited';
   return (
@@ -92,9 +79,9 @@ export function MoneyDialog({ account, verb, onClose }: DialogProps & { readonly
         onChange={setAmount}
       />
       {verb === 'credit' && (
-        <EndField
+        <MomentField
           label={t('operator.people.accounts.creditExpires')}
-          hint={t('operator.people.accounts.creditExpiresHint')}
+          description={t('operator.people.accounts.creditExpiresHint')}
           value={expires}
           onChange={setExpires}
         />
@@ -107,7 +94,7 @@ export function PlanDialog({ account, onClose }: DialogProps) {
   const { t } = useTranslation();
   const plans = usePlans().data?.rows ?? [];
   const [plan, setPlan] = useState<string | null>(account.plan);
-  const [endsAt, setEndsAt] = useState<string | null>(null);
+  const [endsAt, setEndsAt] = useState('');
   const { name } = account;
   return (
     <AccountAct
@@ -130,9 +117,9 @@ export function PlanDialog({ account, onClose }: DialogProps) {
         value={plan}
         onChange={setPlan}
       />
-      <EndField
+      <MomentField
         label={t('operator.people.accounts.planEnds')}
-        hint={t('operator.people.accounts.planEndsHint')}
+        description={t('operator.people.accounts.planEndsHint')}
         value={endsAt}
         onChange={setEndsAt}
       />

@@ -1,13 +1,14 @@
 /** The keys of one account; an operator can revoke them. */
-import { Button, Text } from '@mantine/core';
+
+import { Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
+import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
 import { Panel } from '../../../parts/page.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
-import { Time } from '../../../parts/time.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
 import { Word } from '../parts/badges.tsx';
@@ -33,24 +34,18 @@ export function AccountKeys({ id }: { readonly id: string }) {
   const acts = useActs();
   const [revoked, setRevoked] = useState<AccountKey>();
   const path = `/admin/accounts/${encodeURIComponent(id)}/keys`;
-  const act: Column<AccountKey> = {
-    key: 'actions',
-    title: t('operator.column.actions'),
-    right: true,
-    cell: (key) =>
-      key.revokedAt === null && (
-        <Button size="compact-xs" variant="subtle" color="red" onClick={() => setRevoked(key)}>
-          {t('operator.people.accounts.revoke')}
-        </Button>
-      ),
-  };
   const columns = useColumns();
+  const revoke = useDangerColumn<AccountKey>(
+    t('operator.people.accounts.revoke'),
+    setRevoked,
+    (key) => key.revokedAt === null,
+  );
   return (
     <Panel flush actions={<AllRowsCsv path={path} file="keys" columns={csvColumns} />}>
       <DataTable<AccountKey>
         label={t('operator.people.accounts.tabs.keys')}
         path={path}
-        columns={acts ? [...columns, act] : columns}
+        columns={acts ? [...columns, revoke] : columns}
         rowKey={(key) => key.id}
         empty={
           <EmptyState
@@ -82,29 +77,18 @@ export function AccountKeys({ id }: { readonly id: string }) {
 function useColumns(): Column<AccountKey>[] {
   const { t } = useTranslation();
   return [
-    {
-      key: 'name',
-      title: t('operator.column.name'),
+    textColumn('name', t('operator.column.name'), {
       cell: ({ id, name }) => (
         <RowLink to="/admin/requests" search={{ keyId: id, span: '30d' }}>
           {name}
         </RowLink>
       ),
-    },
-    {
-      key: 'prefix',
-      title: t('operator.column.prefix'),
-      cell: ({ prefix }) => <span className="mono">{prefix}…</span>,
-    },
+    }),
+    prefixColumn(t('operator.column.prefix')),
     { key: 'state', title: t('operator.column.state'), cell: (key) => <KeyWord of={key} /> },
     { key: 'bounds', title: t('operator.people.accounts.keyLimits'), minor: true, cell: (key) => <Bounds of={key} /> },
-    { key: 'used', title: t('operator.column.lastUse'), cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative /> },
-    {
-      key: 'created',
-      title: t('operator.column.created'),
-      minor: true,
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
+    timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true }),
+    timeColumn('createdAt', t('operator.column.created'), { minor: true }),
   ];
 }
 

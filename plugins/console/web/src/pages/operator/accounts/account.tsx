@@ -1,4 +1,5 @@
 /** One account: what it has, what it may, what it did, and everything that an operator can change about it. */
+
 import { Anchor, Group, Tabs, Text } from '@mantine/core';
 import { IconArrowLeft, IconUserQuestion } from '@tabler/icons-react';
 import { Link, useParams } from '@tanstack/react-router';
@@ -11,10 +12,11 @@ import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
 import { Word } from '../parts/badges.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
+import { TaskList } from '../tasks/task-table.tsx';
 import type { AccountDetail } from '../types.ts';
 import { AccountActions } from './account-actions.tsx';
 import { AccountKeys } from './account-keys.tsx';
-import { AccountLedger, AccountRequests, AccountTasks } from './account-rows.tsx';
+import { AccountLedger, AccountRequests } from './account-rows.tsx';
 import { Overview } from './overview.tsx';
 
 export const accountPath = (id: string) => `/admin/accounts/${encodeURIComponent(id)}`;
@@ -105,7 +107,7 @@ function Parts({ detail }: { readonly detail: AccountDetail }) {
         <AccountRequests id={id} />
       </Tabs.Panel>
       <Tabs.Panel value="tasks">
-        <AccountTasks id={id} />
+        <TaskList query={{ accountId: id }} />
       </Tabs.Panel>
     </Tabs>
   );

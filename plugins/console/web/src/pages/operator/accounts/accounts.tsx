@@ -1,22 +1,20 @@
-/** Everybody who has money and keys here, found by name. */
+/** All accounts with money and keys, found by name. */
 import { Button, Text } from '@mantine/core';
 import { IconUsersGroup } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
-import { type Column, DataTable } from '../../../parts/data-table.tsx';
-import { Money } from '../../../parts/money.tsx';
-import { Page, Panel } from '../../../parts/page.tsx';
+import { moneyColumn, textColumn, timeColumn } from '../../../parts/columns.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { EmptyState } from '../../../parts/states.tsx';
 import { Time } from '../../../parts/time.tsx';
-import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
 import { Word } from '../parts/badges.tsx';
-import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
+import { ChoiceFilter, TextFilter } from '../parts/filters.tsx';
+import { ResourcePage } from '../parts/resource-page.tsx';
 import { usePlans } from '../plans/use-plans.ts';
 import type { AccountRow } from '../types.ts';
 
-export const accountsPath = '/admin/accounts';
+const path = '/admin/accounts';
 const csvColumns = ['id', 'name', 'plan', 'planEndsAt', 'multiplier', 'disabled', 'balance', 'createdAt'];
 
 export default function Accounts() {
@@ -25,10 +23,13 @@ export default function Accounts() {
   const navigate = useNavigate();
   const plans = usePlans().data?.rows ?? [];
   const query = { text: search['text'], plan: search['plan'], disabled: search['disabled'] };
+  const states = { false: t('operator.people.accounts.active'), true: t('operator.people.accounts.disabled') };
   return (
-    <Page title={t('operator.people.accounts.title')} hint={t('operator.people.accounts.intro')}>
-      <Panel flush>
-        <FilterBar>
+    <ResourcePage<AccountRow>
+      texts="operator.people.accounts"
+      icon={IconUsersGroup}
+      filters={
+        <>
           <TextFilter name="text" label={t('operator.people.accounts.search')} />
           <ChoiceFilter
             name="plan"
@@ -38,82 +39,50 @@ export default function Accounts() {
           <ChoiceFilter
             name="disabled"
             label={t('operator.people.accounts.anyState')}
-            data={[
-              { value: 'false', label: t('operator.people.accounts.active') },
-              { value: 'true', label: t('operator.people.accounts.disabled') },
-            ]}
+            data={Object.entries(states).map(([value, label]) => ({ value, label }))}
           />
-          <AllRowsCsv path={accountsPath} query={query} file="accounts" columns={csvColumns} />
-        </FilterBar>
-        <DataTable<AccountRow>
-          label={t('operator.people.accounts.title')}
-          path={accountsPath}
-          query={query}
-          columns={useColumns()}
-          rowKey={({ id }) => id}
-          onOpen={({ id }) => void navigate({ to: `${accountsPath}/${encodeURIComponent(id)}` })}
-          empty={
-            <EmptyState
-              icon={IconUsersGroup}
-              title={t('operator.people.accounts.empty')}
-              hint={t('operator.people.accounts.emptyHint')}
-              action={
-                <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/people" />}>
-                  {t('operator.people.accounts.toPeople')}
-                </Button>
-              }
-            />
-          }
-        />
-      </Panel>
-    </Page>
+        </>
+      }
+      source={{ path, query, csvOfAll: { file: 'accounts', columns: csvColumns } }}
+      columns={useColumns()}
+      onOpen={({ id }) => void navigate({ to: `${path}/${encodeURIComponent(id)}` })}
+      emptyAction={
+        <Button variant="default" renderRoot={(props) => <Link {...props} to="/admin/people" />}>
+          {t('operator.people.accounts.toPeople')}
+        </Button>
+      }
+    />
   );
 }
 
 function useColumns(): Column<AccountRow>[] {
   const { t } = useTranslation();
   const withMoney = has(useMe(), 'money');
-  const balance: Column<AccountRow> = {
-    key: 'balance',
-    title: t('operator.column.balance'),
-    right: true,
-    cell: (row) => <Money of={row.balance} signed={row.balance?.startsWith('-') === true} />,
-  };
   return [
-    {
-      key: 'name',
-      title: t('operator.column.name'),
+    textColumn('name', t('operator.column.name'), {
       cell: ({ name }) => (
         <Text span fz="sm" fw={550}>
           {name}
         </Text>
       ),
-    },
-    {
-      key: 'state',
-      title: t('operator.column.state'),
+    }),
+    textColumn('disabled', t('operator.column.state'), {
       cell: ({ disabled }) => (
         <Word color={disabled ? 'red' : 'teal'}>
           {disabled ? t('operator.people.accounts.disabled') : t('operator.people.accounts.active')}
         </Word>
       ),
-    },
-    { key: 'plan', title: t('operator.column.plan'), cell: planCell },
-    {
-      key: 'multiplier',
-      title: t('operator.column.multiplier'),
+    }),
+    textColumn('plan', t('operator.column.plan'), { cell: planCell }),
+    textColumn('multiplier', t('operator.column.multiplier'), {
       right: true,
       minor: true,
       cell: ({ multiplier }) => multiplier ?? '1',
-    },
-    ...(withMoney ? [balance] : []),
-    {
-      key: 'created',
-      title: t('operator.column.created'),
-      right: true,
-      minor: true,
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
+    }),
+    ...(withMoney
+      ? [moneyColumn<AccountRow>('balance', t('operator.column.balance'), ({ balance }) => balance, true)]
+      : []),
+    timeColumn('createdAt', t('operator.column.created'), { right: true, minor: true }),
   ];
 }
 

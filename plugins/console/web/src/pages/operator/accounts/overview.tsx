@@ -44,18 +44,14 @@ function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null
             label={t('operator.people.accounts.balance')}
             value={<Money of={pool.balance} />}
             tone={isNegative(pool.balance) ? 'bad' : undefined}
-            {...ledger}
-          />
-          <Stat
-            label={t('operator.people.accounts.spendable')}
-            value={<Money of={pool.spendable} />}
             note={
               <>
-                {t('operator.people.accounts.held')}: <Money of={pool.held} />
+                {t('operator.people.accounts.held')} <Money of={pool.held} />
               </>
             }
             {...ledger}
           />
+          <Stat label={t('operator.people.accounts.spendable')} value={<Money of={pool.spendable} />} {...ledger} />
         </>
       )}
       {withRequests && (
@@ -64,7 +60,7 @@ function Figures({ id, pool }: { readonly id: string; readonly pool: Pool | null
             label={t('operator.people.accounts.spend30')}
             value={<Money of={traffic.data?.cost} />}
             to={ledger.to}
-            search={{ tab: 'ledger', kind: 'SETTLE' }}
+            search={{ tab: 'ledger', kind: 'CHARGE' }}
           />
           <Stat
             label={t('operator.people.accounts.requests30')}

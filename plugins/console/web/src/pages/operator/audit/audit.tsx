@@ -2,14 +2,13 @@
 import { Text } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { type Column, DataTable } from '../../../parts/data-table.tsx';
-import { Page, Panel } from '../../../parts/page.tsx';
+import { textColumn, timeColumn } from '../../../parts/columns.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { EmptyState } from '../../../parts/states.tsx';
-import { Time } from '../../../parts/time.tsx';
 import { Word } from '../parts/badges.tsx';
-import { FilterBar, TextFilter } from '../parts/filters.tsx';
+import { TextFilter } from '../parts/filters.tsx';
 import { AccountLink, RequestLink, RowLink, shortId } from '../parts/names.tsx';
+import { ResourcePage } from '../parts/resource-page.tsx';
 import { SpanPicker, useSpan } from '../parts/span.tsx';
 import type { AuditRow } from '../sale-types.ts';
 
@@ -21,45 +20,27 @@ export default function Audit() {
   const [search] = useSearchState();
   const filters = Object.fromEntries(names.map((name) => [name, search[name]]));
   return (
-    <Page
-      title={t('operator.people.audit.title')}
-      hint={t('operator.people.audit.intro')}
+    <ResourcePage<AuditRow>
+      texts="operator.people.audit"
+      icon={IconHistory}
       actions={<SpanPicker names={['24h', '7d', '30d', '90d']} otherwise="30d" />}
-    >
-      <Panel flush>
-        <FilterBar>
-          {names.map((name) => (
-            <TextFilter key={name} name={name} label={t(`operator.people.audit.${name}`)} />
-          ))}
-        </FilterBar>
-        <DataTable<AuditRow>
-          label={t('operator.people.audit.title')}
-          path="/admin/audit"
-          csv="/admin/audit.csv"
-          query={{ ...span.query, ...filters }}
-          columns={useColumns()}
-          rowKey={({ id }) => id}
-          refetchMs={15_000}
-          empty={
-            <EmptyState
-              icon={IconHistory}
-              title={t('operator.people.audit.empty')}
-              hint={t('operator.people.audit.emptyHint')}
-            />
-          }
-        />
-      </Panel>
-    </Page>
+      filters={names.map((name) => <TextFilter key={name} name={name} label={t(`operator.people.audit.${name}`)} />)}
+      source={{
+        path: '/admin/audit',
+        csv: '/admin/audit.csv',
+        query: { ...span.query, ...filters },
+        refetchMs: 15_000,
+      }}
+      columns={useColumns()}
+    />
   );
 }
 
 function useColumns(): Column<AuditRow>[] {
   const { t } = useTranslation();
   return [
-    { key: 'time', title: t('operator.column.time'), cell: ({ at }) => <Time at={at} /> },
-    {
-      key: 'actor',
-      title: t('operator.people.audit.actor'),
+    timeColumn('at', t('operator.column.time')),
+    textColumn('actor', t('operator.people.audit.actor'), {
       cell: ({ actor, role }) => (
         <span>
           {actor}{' '}
@@ -68,24 +49,20 @@ function useColumns(): Column<AuditRow>[] {
           </Text>
         </span>
       ),
-    },
-    {
-      key: 'action',
-      title: t('operator.people.audit.action'),
+    }),
+    textColumn('action', t('operator.people.audit.action'), {
       cell: ({ action }) => <span className="mono">{action}</span>,
-    },
-    { key: 'subject', title: t('operator.people.audit.subject'), cell: (row) => <Subject of={row} /> },
-    {
-      key: 'reason',
-      title: t('operator.column.reason'),
+    }),
+    textColumn('subject', t('operator.people.audit.subject'), { cell: (row) => <Subject of={row} /> }),
+    textColumn('reason', t('operator.column.reason'), {
       cell: ({ reason }) => (
         <Text fz="sm" maw={360} className="wrap-any">
           {reason ?? '–'}
         </Text>
       ),
-    },
-    { key: 'address', title: t('operator.people.audit.address'), minor: true, cell: ({ address }) => address },
-    { key: 'result', title: t('operator.column.result'), cell: ({ result }) => <ResultText result={result} /> },
+    }),
+    textColumn('address', t('operator.people.audit.address'), { minor: true }),
+    textColumn('result', t('operator.column.result'), { cell: ({ result }) => <ResultText result={result} /> }),
   ];
 }
 

@@ -1,16 +1,16 @@
 /** Codes that bring money or plans: batches, how far they are used, making and revoking them. */
+
 import { Button } from '@mantine/core';
 import { IconPlus, IconTicket } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { EmptyState } from '../../../parts/states.tsx';
 import { useActs } from '../parts/act.tsx';
-import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
+import { ChoiceFilter } from '../parts/filters.tsx';
 import { useAnswer } from '../parts/load.tsx';
-import type { Batch, MadeCodes } from '../sale-types.ts';
-import { CodesTable } from './codes-table.tsx';
+import { ResourcePage } from '../parts/resource-page.tsx';
+import type { Batch, Code, MadeCodes } from '../sale-types.ts';
+import { codesPath, useCodeColumns } from './codes-table.tsx';
 import { MadeDialog } from './made-dialog.tsx';
 import { MakeCodes } from './make-codes.tsx';
 import { RevokeDialog } from './revoke-dialog.tsx';
@@ -30,13 +30,15 @@ export default function Codes() {
     </Button>
   );
   return (
-    <Page
-      title={t('operator.sales.codes.title')}
-      hint={t('operator.sales.codes.intro')}
+    <ResourcePage<Code>
+      texts="operator.sales.codes"
+      icon={IconTicket}
       actions={acts ? button : undefined}
-    >
-      <Panel flush>
-        <FilterBar>
+      emptyAction={acts ? button : undefined}
+      source={{ path: codesPath, query: { batch }, csv: '/admin/codes.csv' }}
+      columns={useCodeColumns(acts ? setRevoked : undefined)}
+      filters={
+        <>
           <ChoiceFilter
             name="batch"
             label={t('operator.sales.codes.allBatches')}
@@ -47,20 +49,9 @@ export default function Codes() {
               {t('operator.sales.codes.revokeBatch')}
             </Button>
           )}
-        </FilterBar>
-        <CodesTable
-          batch={batch}
-          onRevoke={acts ? setRevoked : undefined}
-          empty={
-            <EmptyState
-              icon={IconTicket}
-              title={t('operator.sales.codes.empty')}
-              hint={t('operator.sales.codes.emptyHint')}
-              action={acts ? button : undefined}
-            />
-          }
-        />
-      </Panel>
+        </>
+      }
+    >
       {acts && search['make'] !== undefined && (
         <MakeCodes
           plan={search['plan']}
@@ -71,6 +62,6 @@ export default function Codes() {
       )}
       <MadeDialog made={made} onClose={() => setMade(undefined)} />
       <RevokeDialog named={revoked} onClose={() => setRevoked(undefined)} />
-    </Page>
+    </ResourcePage>
   );
 }

@@ -7,7 +7,7 @@ import type { MadeCodes } from '../sale-types.ts';
 import { toCsv } from '../sums/rows-csv.ts';
 
 interface MadeDialogProps {
-  /** undefined: shut. */
+  /** undefined: closed. */
   readonly made: MadeCodes | undefined;
   readonly onClose: () => void;
 }

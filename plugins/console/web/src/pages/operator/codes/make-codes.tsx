@@ -1,14 +1,12 @@
 /** The form by which a batch of codes is made. */
 import { Group, NumberInput, SegmentedControl, Select, Switch, TextInput } from '@mantine/core';
-import { DateTimePicker } from '@mantine/dates';
-import '@mantine/dates/styles.css';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
 import { listKey } from '../../../parts/data-table.tsx';
 import { Act } from '../parts/act.tsx';
 import { answerKey } from '../parts/load.tsx';
-import { toIso } from '../parts/moment-input.ts';
+import { MomentField, toIso } from '../parts/moment-field.tsx';
 import { usePlans } from '../plans/use-plans.ts';
 import type { MadeCodes } from '../sale-types.ts';
 import { isAmount } from '../sums/usd.ts';
@@ -32,7 +30,7 @@ interface Wanted {
   readonly maxUses: number | '';
   readonly once: boolean;
   readonly batch: string;
-  readonly expires: string | null;
+  readonly expires: string;
 }
 
 export function MakeCodes({ kind, plan, onClose, onMade }: MakeCodesProps) {
@@ -47,7 +45,7 @@ export function MakeCodes({ kind, plan, onClose, onMade }: MakeCodesProps) {
     maxUses: 1,
     once: true,
     batch: '',
-    expires: null,
+    expires: '',
   });
   const change = (part: Partial<Wanted>) => setWanted((before) => ({ ...before, ...part }));
   return (
@@ -186,11 +184,9 @@ function BatchFields({ wanted, change }: FieldsProps) {
         value={batch}
         onChange={({ currentTarget }) => change({ batch: currentTarget.value })}
       />
-      <DateTimePicker
+      <MomentField
         label={t('operator.sales.codes.expires')}
         description={t('operator.sales.codes.expiresHint')}
-        clearable
-        minDate={new Date()}
         value={expires}
         onChange={(value) => change({ expires: value })}
       />

@@ -16,7 +16,7 @@ import type { ConfigAnswer, ConfigCheck } from '../sale-types.ts';
 import { doneText } from './done-text.ts';
 import { FileEditor } from './file-editor.tsx';
 
-export const configPath = '/admin/config';
+const configPath = '/admin/config';
 
 export default function Config() {
   const { t } = useTranslation();

@@ -1,4 +1,4 @@
-/** What to tell after files were taken up: that it is done, or what waits for a restart. Pure. */
+/** The message after files were applied: done, or which sections wait for a restart. Pure. */
 import type { TFunction } from 'i18next';
 import type { ConfigCheck } from '../sale-types.ts';
 

@@ -28,7 +28,7 @@ export function FileEditor({ file, schema }: FileEditorProps) {
   const { text, setText, base, takeTheirs } = useDraft(file);
   const [place, setPlace] = useState<{ readonly offset: number }>();
   const changed = text !== base;
-  const check = useCheck(file.name, text, changed && acts);
+  const { check, busy } = useCheck(file.name, text, changed && acts);
   const marks = useMemo(() => marksOfProblems(check.data, file.name, text), [check.data, file.name, text]);
   const goTo = (where: string) => {
     const offset = offsetOf(where, file.name, text);
@@ -62,18 +62,11 @@ export function FileEditor({ file, schema }: FileEditorProps) {
         </Suspense>
         {!readOnly && (
           <>
-            <Foot
-              file={file}
-              base={base}
-              text={text}
-              check={check.data}
-              busy={check.isFetching}
-              onDiscard={takeTheirs}
-            />
+            <Foot file={file} base={base} text={text} check={check.data} busy={busy} onDiscard={takeTheirs} />
             {check.isError ? (
               <ErrorState error={check.error} onRetry={() => void check.refetch()} />
             ) : (
-              changed && <CheckResult check={check.data} busy={check.isFetching} onGo={goTo} />
+              changed && <CheckResult check={check.data} busy={busy} onGo={goTo} />
             )}
           </>
         )}
@@ -83,7 +76,7 @@ export function FileEditor({ file, schema }: FileEditorProps) {
 }
 
 /**
- * What is written, and the text that it began from: a save names that one, so that nobody's change in between is
+ * What is written, and the text that it began from: a save names that one, so that no change in between is
  * written over. A file that changes while nothing is written here is taken as it is.
  */
 function useDraft(file: ConfigFile) {
@@ -118,7 +111,7 @@ function Overtaken({ onTake }: { readonly onTake: () => void }) {
 /** The gateway's own judgement, a moment after the last letter. */
 function useCheck(name: string, text: string, enabled: boolean) {
   const [settled] = useDebouncedValue(text, 600);
-  return useQuery({
+  const check = useQuery({
     queryKey: ['config check', name, settled],
     queryFn: () => send<ConfigCheck>('POST', '/admin/config/check', { file: name, text: settled }),
     placeholderData: keepPreviousData,
@@ -126,6 +119,8 @@ function useCheck(name: string, text: string, enabled: boolean) {
     gcTime: 30_000,
     enabled,
   });
+  // Until then the judgement is of an earlier text.
+  return { check, busy: check.isFetching || settled !== text };
 }
 
 function marksOfProblems(check: ConfigCheck | undefined, name: string, text: string): Mark[] {

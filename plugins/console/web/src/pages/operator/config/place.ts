@@ -54,7 +54,7 @@ function pathOf(frames: readonly Frame[]): Step[] {
   return frames.flatMap(({ step }) => (step === undefined ? [] : [step]));
 }
 
-/** Takes a line up: closes what it ends, opens what it begins. Tells where its content begins, and in what. */
+/** Reads a line: closes the blocks that it ends, opens those that it begins. Returns where its content begins, and in what. */
 function open(frames: Frame[], line: string): { readonly column: number; readonly frame: Frame } {
   const head = /^(\s*)((?:-(?:\s+|$))*)/.exec(line)!;
   const column = head[0].length;
@@ -81,6 +81,7 @@ function close(frames: Frame[], column: number, step: Step | undefined): void {
 }
 
 /** Goes on into `{ a: 1, b: [` of one line. */
+// biome-ignore lint/complexity/noExcessiveCognitiveComplexity: a scanner with one branch for each character reads best in one loop.
 function inFlow(text: string, from: number, base: readonly Step[]): Place {
   const stack: { path: readonly Step[]; kind: 'map' | 'list' | 'value'; key?: string; taken: Set<string> }[] = [
     { path: base, kind: 'value', taken: new Set() },

@@ -2,7 +2,7 @@
 import { placeAt } from './place.ts';
 import { alternatives, kindOf, listStep, memberOf, nodesAt, type SchemaNode, valuesOf } from './schema.ts';
 
-export interface Suggestion {
+interface Suggestion {
   readonly label: string;
   /** What is put in its place, where that is more than the label. */
   readonly apply: string;

@@ -137,10 +137,10 @@ function marking({ schema, marks, say }: Pick<YamlEditorProps, 'schema' | 'marks
   const source = ({ state }: EditorView): Diagnostic[] => {
     const text = state.doc.toString();
     const own = marksOf(schema, text, say).map((mark) => ({ ...mark, severity: 'error' as const }));
-    const told = marks
+    const given = marks
       .filter(({ from }) => from <= text.length && !own.some((mark) => mark.from === from))
       .map(({ from, to, message }) => ({ from, to: Math.min(to, text.length), message, severity: 'error' as const }));
-    return [...own, ...told];
+    return [...own, ...given];
   };
   return linter(source, { delay: 300 });
 }

@@ -1,27 +1,29 @@
 /** Revenue, own cost and margin by day, as a chart and as rows. Loaded when the page is opened. */
+import { knownColumn, moneyColumn, useCountColumn } from '../../../parts/columns.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import { Box, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { countText } from '../../../parts/format.ts';
-import { Money } from '../../../parts/money.tsx';
 import { bucketLabel } from '../monitor/bucket-label.ts';
-import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
-import { approximate, minus } from '../sums/usd.ts';
+import { CsvTable } from '../parts/csv-table.tsx';
+import { approximate, isNothing } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 
 type Bucket = MonitorSeries['rows'][number];
 
 export default function Days({ series }: { readonly series: MonitorSeries }) {
   const { t, i18n } = useTranslation();
-  const label = ({ at }: Bucket) => bucketLabel(new Date(at), series.bucketMs, i18n.language);
+  const label = ({ at }: Bucket) => bucketLabel(new Date(at), series, i18n.language);
   const data = series.rows.map((bucket) => ({
     day: label(bucket),
     cost: approximate(bucket.cost ?? '0'),
-    ownCost: approximate(bucket.ownCost ?? '0'),
+    ownCost: bucket.ownCost === null ? null : approximate(bucket.ownCost),
   }));
-  // Days on which nothing happened are in the chart, not in the rows.
-  const rows = series.rows.filter(({ requests }) => requests > 0).reverse();
+  // Days on which nothing happened are in the chart, not in the rows; the last one, which is today, always is.
+  const rows = series.rows
+    .filter(({ requests, cost }, index) => requests > 0 || !isNothing(cost ?? '0') || index === series.rows.length - 1)
+    .reverse();
   return (
     <>
       <Box p="md">
@@ -55,38 +57,13 @@ export default function Days({ series }: { readonly series: MonitorSeries }) {
   );
 }
 
-function useColumns(label: (bucket: Bucket) => string): CsvColumn<Bucket>[] {
-  const { t, i18n } = useTranslation();
-  const margin = ({ cost, ownCost }: Bucket) => (cost === null || ownCost === null ? null : minus(cost, ownCost));
+function useColumns(label: (bucket: Bucket) => string): Column<Bucket>[] {
+  const { t } = useTranslation();
   return [
     { key: 'day', title: t('operator.column.day'), cell: label, plain: ({ at }) => at },
-    {
-      key: 'requests',
-      title: t('operator.column.requests'),
-      right: true,
-      cell: ({ requests }) => countText(requests, i18n.language),
-      plain: ({ requests }) => requests,
-    },
-    {
-      key: 'revenue',
-      title: t('operator.sales.money.revenue'),
-      right: true,
-      cell: ({ cost }) => <Money of={cost} />,
-      plain: ({ cost }) => cost,
-    },
-    {
-      key: 'ownCost',
-      title: t('operator.sales.money.ownCost'),
-      right: true,
-      cell: ({ ownCost }) => <Money of={ownCost} />,
-      plain: ({ ownCost }) => ownCost,
-    },
-    {
-      key: 'margin',
-      title: t('operator.sales.money.margin'),
-      right: true,
-      cell: (bucket) => <Money of={margin(bucket)} signed={margin(bucket)?.startsWith('-') === true} />,
-      plain: margin,
-    },
+    useCountColumn('requests', t('operator.column.requests')),
+    moneyColumn('revenue', t('operator.sales.money.revenue'), ({ cost }) => cost),
+    knownColumn('ownCost', t('operator.sales.money.ownCost'), t('operator.unknown')),
+    knownColumn('margin', t('operator.sales.money.margin'), t('operator.unknown')),
   ];
 }

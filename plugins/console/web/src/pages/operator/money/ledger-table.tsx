@@ -1,4 +1,4 @@
-/** Rows of the ledger, of everybody or of one account, each with the balance after it. */
+/** Ledger rows of all accounts or of one, each with the balance after it. */
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -24,12 +24,12 @@ export function LedgerTable({ empty, accountId }: LedgerTableProps) {
   const { t } = useTranslation();
   const [search] = useSearchState();
   const span = useSpan('30d');
-  const whose = {
+  const account = {
     key: 'account',
     title: t('operator.column.account'),
     cell: (row: LedgerRow) => <AccountLink id={row.accountId} />,
   };
-  const columns = useLedgerColumns({ why, ...(accountId === undefined ? { whose } : {}) });
+  const columns = useLedgerColumns({ why, ...(accountId === undefined ? { account } : {}) });
   return (
     <Panel flush>
       <FilterBar>
@@ -49,7 +49,7 @@ export function LedgerTable({ empty, accountId }: LedgerTableProps) {
   );
 }
 
-/** Why the row is there: the request that it pays for, or the words that somebody gave. */
+/** Why the row is there: the request that it pays for, or the reason that was given. */
 function why({ requestId, reason, reference }: LedgerRow) {
   if (requestId !== null)
     return (

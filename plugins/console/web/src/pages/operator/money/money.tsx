@@ -12,7 +12,7 @@ import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
 import type { MoneyTotals } from '../sale-types.ts';
-import { isNegative, isNothing, percentOf } from '../sums/usd.ts';
+import { isNegative, percentOf } from '../sums/usd.ts';
 import type { MonitorSeries } from '../types.ts';
 import { LedgerTable } from './ledger-table.tsx';
 import { Reconcile } from './reconcile.tsx';
@@ -31,7 +31,9 @@ export default function MoneyPage() {
     <Page
       title={t('operator.sales.money.title')}
       hint={t('operator.sales.money.intro')}
-      actions={tab === 'overview' ? <SpanPicker names={['24h', '7d', '30d', '90d']} otherwise="30d" /> : undefined}
+      actions={
+        tab === 'overview' ? <SpanPicker names={['today', '24h', '7d', '30d', '90d']} otherwise="30d" /> : undefined
+      }
     >
       <Tabs value={tab} onChange={pick} keepMounted={false}>
         <Tabs.List mb="md">
@@ -76,8 +78,8 @@ function Overview() {
 
 function ByDay({ span }: { readonly span: AskedSpan }) {
   const { t } = useTranslation();
-  const bucketMinutes = span.name === '24h' ? 60 : 1_440;
-  const series = useAnswer<MonitorSeries>('/admin/monitor/series', { ...span.query, bucketMinutes });
+  const { query, bucketMinutes } = span;
+  const series = useAnswer<MonitorSeries>('/admin/monitor/series', { ...query, bucketMinutes });
   return (
     <Loaded of={series} height={280}>
       {(data) => (
@@ -98,14 +100,14 @@ interface TotalsProps {
 
 function Totals({ totals, span }: TotalsProps) {
   const { t } = useTranslation();
-  const { revenue, ownCost, margin, absorbed, credited, sold, refunded, lapsed } = totals;
+  const { revenue, ownCost, ownCostUnknown, margin, absorbed, credited, sold, refunded, lapsed } = totals;
   const rows = (kind?: string) => ({
     to: '/admin/money',
     search: { tab: 'ledger', span: span.name, ...(kind === undefined ? {} : { kind }) },
   });
-  // Where no model has an own cost, a margin of everything would be a lie.
-  const isKnown = !isNothing(ownCost) || isNothing(revenue);
-  const share = isKnown ? percentOf(margin, revenue) : undefined;
+  const unknown = t('operator.unknown');
+  const unknownNote = t('operator.traffic.monitor.noCost', { count: ownCostUnknown });
+  const share = margin === null ? undefined : percentOf(margin, revenue);
   const requests = { to: '/admin/requests', search: { span: span.name } };
   return (
     <Stack gap="sm">
@@ -114,12 +116,12 @@ function Totals({ totals, span }: TotalsProps) {
           label={t('operator.sales.money.revenue')}
           value={<Money of={revenue} />}
           note={t('operator.sales.money.revenueHint')}
-          {...rows('SETTLE')}
+          {...rows('CHARGE')}
         />
         <Stat
           label={t('operator.sales.money.ownCost')}
-          value={<Money of={ownCost} />}
-          note={t('operator.sales.money.ownCostHint')}
+          value={ownCost === null ? unknown : <Money of={ownCost} />}
+          note={ownCost === null ? unknownNote : t('operator.sales.money.ownCostHint')}
           {...requests}
         />
         <Stat
@@ -131,12 +133,14 @@ function Totals({ totals, span }: TotalsProps) {
         />
         <Stat
           label={t('operator.sales.money.margin')}
-          value={<Money of={isKnown ? margin : null} />}
-          tone={isKnown && isNegative(margin) ? 'bad' : undefined}
+          value={margin === null ? unknown : <Money of={margin} />}
+          tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
           note={
-            share === undefined
-              ? t('operator.traffic.monitor.noCost')
-              : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
+            margin === null
+              ? unknownNote
+              : share === undefined
+                ? undefined
+                : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
           }
           {...requests}
         />
@@ -155,7 +159,7 @@ function Totals({ totals, span }: TotalsProps) {
           {...rows('PURCHASE')}
         />
         <Stat label={t('operator.sales.money.refunded')} value={<Money of={refunded} />} {...rows('REFUND')} />
-        <Stat label={t('operator.sales.money.lapsed')} value={<Money of={lapsed} />} {...rows('LAPSE')} />
+        <Stat label={t('operator.sales.money.lapsed')} value={<Money of={lapsed} />} {...rows('EXPIRE')} />
       </StatRow>
     </Stack>
   );

@@ -1,4 +1,4 @@
-/** Whether the books agree: asks the gateway to add everything up, and tells what it found. */
+/** Reconciliation: the gateway checks the whole ledger, and the findings are shown. */
 import { Alert, Button, List, Progress, Text } from '@mantine/core';
 import { IconAlertTriangle, IconCheck, IconScale } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';

@@ -4,13 +4,19 @@ const hourMs = 3_600_000;
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 const day = { day: 'numeric', month: 'short' } as const;
 
-/** What a bucket of a chart is called: its time in the viewer's zone; whole days are those of the ledger, in UTC. */
-export function bucketLabel(at: Date, bucketMs: number, language: string): string {
-  return new Intl.DateTimeFormat(language, partsOf(bucketMs)).format(at);
+interface Buckets {
+  /** The time zone of the days and hours. */
+  readonly tz: string;
+  readonly bucketMs: number;
+}
+
+/** What a bucket of a chart is called: its time in the zone of the buckets. */
+export function bucketLabel(at: Date, { tz, bucketMs }: Buckets, language: string): string {
+  return new Intl.DateTimeFormat(language, { ...partsOf(bucketMs), timeZone: tz }).format(at);
 }
 
 function partsOf(bucketMs: number): Intl.DateTimeFormatOptions {
-  if (bucketMs >= 24 * hourMs) return { ...day, timeZone: 'UTC' };
+  if (bucketMs >= 24 * hourMs) return day;
   if (bucketMs >= 6 * hourMs) return { ...day, ...time };
   return bucketMs >= hourMs ? { weekday: 'short', ...time } : time;
 }

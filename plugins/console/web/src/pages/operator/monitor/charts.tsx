@@ -15,7 +15,7 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
   const points = useMemo(
     () =>
       series.rows.map(({ at, results, firstByte, total, cost, ownCost }) => ({
-        at: bucketLabel(new Date(at), series.bucketMs, i18n.language),
+        at: bucketLabel(new Date(at), series, i18n.language),
         ...results,
         firstByte: firstByte.p50,
         total50: total.p50,

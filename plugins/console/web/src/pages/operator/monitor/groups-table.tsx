@@ -1,13 +1,14 @@
 /** Traffic by model, upstream, account or operation; every count opens its requests. */
+
 import { Progress, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { knownColumn, moneyColumn } from '../../../parts/columns.tsx';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
-import { Money } from '../../../parts/money.tsx';
-import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
+import { CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { AccountLink, RowLink } from '../parts/names.tsx';
 import type { AskedSpan } from '../parts/span.tsx';
-import { minus } from '../sums/usd.ts';
 import type { Group, GroupName } from '../types.ts';
 
 interface GroupsTableProps {
@@ -47,7 +48,7 @@ export function GroupsTable({ by, span, label }: GroupsTableProps) {
   );
 }
 
-function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): CsvColumn<Group>[] {
+function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Column<Group>[] {
   const { t, i18n } = useTranslation();
   const most = Math.max(1, ...rows.map(({ requests }) => requests));
   const titles = {
@@ -62,7 +63,7 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Csv
     [filterOf[by]]: group,
     ...(result === undefined ? {} : { result }),
   });
-  const counts: CsvColumn<Group>[] = [
+  const counts: Column<Group>[] = [
     {
       key: by,
       title: t(`operator.column.${titles[by]}`),
@@ -108,47 +109,24 @@ function useColumns(by: GroupName, span: AskedSpan, rows: readonly Group[]): Csv
   return [...counts, ...waits(t('operator.column.firstByte'), t('operator.column.total')), ...useMoneyColumns(rows)];
 }
 
-function waits(firstByteTitle: string, totalTitle: string): CsvColumn<Group>[] {
-  const both = (all: Group['total']) => `${durationText(all.p50)} · ${durationText(all.p95)}`;
-  return [
-    {
-      key: 'firstByteP50Ms',
-      title: `${firstByteTitle} p50 · p95`,
-      right: true,
-      minor: true,
-      cell: ({ firstByte }) => both(firstByte),
-      plain: ({ firstByte }) => firstByte.p50,
-    },
-    {
-      key: 'totalP50Ms',
-      title: `${totalTitle} p50 · p95`,
-      right: true,
-      minor: true,
-      cell: ({ total }) => both(total),
-      plain: ({ total }) => total.p50,
-    },
-  ];
+function waits(firstByteTitle: string, totalTitle: string): Column<Group>[] {
+  const both = (of: 'firstByte' | 'total', title: string): Column<Group> => ({
+    key: `${of}P50Ms`,
+    title: `${title} p50 · p95`,
+    right: true,
+    minor: true,
+    cell: (row) => `${durationText(row[of].p50)} · ${durationText(row[of].p95)}`,
+    plain: (row) => row[of].p50,
+  });
+  return [both('firstByte', firstByteTitle), both('total', totalTitle)];
 }
 
 /** Where no amount is known at all, its columns would be a row of dashes. */
-function useMoneyColumns(rows: readonly Group[]): CsvColumn<Group>[] {
+function useMoneyColumns(rows: readonly Group[]): Column<Group>[] {
   const { t } = useTranslation();
   if (!rows.some(({ cost }) => cost !== null)) return [];
-  const margin = ({ cost, ownCost }: Group) => (cost === null || ownCost === null ? null : minus(cost, ownCost));
   return [
-    {
-      key: 'cost',
-      title: t('operator.column.cost'),
-      right: true,
-      cell: ({ cost }) => <Money of={cost} />,
-      plain: ({ cost }) => cost,
-    },
-    {
-      key: 'margin',
-      title: t('operator.column.margin'),
-      right: true,
-      cell: (row) => <Money of={margin(row)} />,
-      plain: margin,
-    },
+    moneyColumn('cost', t('operator.column.cost'), ({ cost }) => cost),
+    knownColumn('margin', t('operator.column.margin'), t('operator.unknown')),
   ];
 }

@@ -1,9 +1,9 @@
 /** What goes through the gateway, as it happens: counts, errors, waits, money, and who causes them. */
-import { SimpleGrid, Tabs } from '@mantine/core';
+import { Group, SimpleGrid, Tabs, Text } from '@mantine/core';
 import { IconActivity } from '@tabler/icons-react';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLiveInterval } from '../../../api/live.ts';
+import { useConnected, useLiveInterval } from '../../../api/live.ts';
 import { has, useMe } from '../../../api/session.ts';
 import { countText, durationText, shareText } from '../../../parts/format.ts';
 import { Money } from '../../../parts/money.tsx';
@@ -12,15 +12,17 @@ import { Stat, StatRow } from '../../../parts/stat.tsx';
 import { EmptyState, Waiting } from '../../../parts/states.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { type AskedSpan, SpanPicker, useSpan } from '../parts/span.tsx';
-import { isNegative, isNothing, percentOf } from '../sums/usd.ts';
+import { isNegative, percentOf } from '../sums/usd.ts';
 import type { GroupName, MonitorSeries, Monitor as Sums } from '../types.ts';
 import { rateText } from './bucket-label.ts';
 import { GroupsTable } from './groups-table.tsx';
-import { LiveMark } from './live-mark.tsx';
 import { useMonitorRefresh } from './use-refresh.ts';
 
 const Charts = lazy(() => import('./charts.tsx'));
-const spanNames = ['15m', '1h', '24h', '7d', '30d'] as const;
+const spanNames = ['15m', '1h', 'today', '24h', '7d', '30d'] as const;
+
+/** Finer than money by day is drawn. */
+const bucketsIn = (name: string) => (name === '7d' ? 180 : name === '30d' ? 1_440 : undefined);
 
 export default function Monitor() {
   const { t } = useTranslation();
@@ -28,7 +30,11 @@ export default function Monitor() {
   const every = useLiveInterval(10_000);
   useMonitorRefresh();
   const sums = useAnswer<Sums>('/admin/monitor', span.query, every);
-  const series = useAnswer<MonitorSeries>('/admin/monitor/series', span.query, 30_000);
+  const series = useAnswer<MonitorSeries>(
+    '/admin/monitor/series',
+    { ...span.query, bucketMinutes: bucketsIn(span.name) },
+    30_000,
+  );
   return (
     <Page
       title={t('operator.traffic.monitor.title')}
@@ -123,13 +129,12 @@ function Counts({ sums, span }: FiguresProps) {
 
 function WaitsAndMoney({ sums, span }: FiguresProps) {
   const { t } = useTranslation();
-  const { firstByte, total, cost, ownCost, margin } = sums;
+  const { firstByte, total, cost, ownCost, ownCostUnknown, margin } = sums;
+  const unknownNote = ownCostUnknown ? t('operator.traffic.monitor.noCost', { count: ownCostUnknown }) : undefined;
   const rows = { to: '/admin/requests', search: { span: span.name } };
   const others = ({ p95, p99 }: Sums['total']) =>
     t('operator.traffic.monitor.percentiles', { p95: durationText(p95), p99: durationText(p99) });
-  // Where no model has an own cost, a margin of everything would be a lie.
-  const isKnown = margin !== null && cost !== null && ownCost !== null && (!isNothing(ownCost) || isNothing(cost));
-  const share = isKnown ? percentOf(margin, cost) : undefined;
+  const share = margin === null || cost === null ? undefined : percentOf(margin, cost);
   return (
     <StatRow>
       <Stat
@@ -149,21 +154,17 @@ function WaitsAndMoney({ sums, span }: FiguresProps) {
         value={<Money of={cost} />}
         note={
           <>
-            {t('operator.traffic.monitor.ownCost')} <Money of={ownCost} />
+            {t('operator.traffic.monitor.ownCost')} {ownCost === null ? t('operator.unknown') : <Money of={ownCost} />}
           </>
         }
         to="/admin/money"
-        search={{ tab: 'ledger', kind: 'SETTLE' }}
+        search={{ tab: 'ledger', kind: 'CHARGE' }}
       />
       <Stat
         label={t('operator.traffic.monitor.margin')}
-        value={<Money of={isKnown ? margin : null} />}
-        tone={isKnown && isNegative(margin) ? 'bad' : undefined}
-        note={
-          share === undefined
-            ? t('operator.traffic.monitor.noCost')
-            : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })
-        }
+        value={margin === null && cost !== null ? t('operator.unknown') : <Money of={margin} />}
+        tone={margin !== null && isNegative(margin) ? 'bad' : undefined}
+        note={share === undefined ? unknownNote : t('operator.traffic.monitor.marginHint', { percent: `${share} %` })}
         to="/admin/money"
       />
     </StatRow>
@@ -202,5 +203,19 @@ function Groups({ span }: { readonly span: AskedSpan }) {
         </Tabs>
       </Panel>
     </SimpleGrid>
+  );
+}
+
+/** Says whether the figures are pushed, or asked for every few seconds. */
+function LiveMark() {
+  const { t } = useTranslation();
+  const connected = useConnected();
+  return (
+    <Group gap={6} wrap="nowrap" role="status">
+      <span className="live-dot" data-on={connected || undefined} aria-hidden />
+      <Text fz="xs" c="dimmed">
+        {connected ? t('shell.live.on') : t('shell.live.off')}
+      </Text>
+    </Group>
   );
 }

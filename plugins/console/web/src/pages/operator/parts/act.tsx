@@ -1,4 +1,4 @@
-/** Asks for a reason, and for what else a change needs, before it is made; tells afterwards what was done. */
+/** The dialog before a change: asks for a reason and other fields, makes the change, and shows a notification. */
 import { Button, Group, Modal, Stack, Text, Textarea } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
@@ -9,7 +9,7 @@ import { newAttempt } from '../../../api/client.ts';
 import { isOperator, useMe } from '../../../api/session.ts';
 import { ErrorState } from '../../../parts/states.tsx';
 
-/** Whether whoever looks may change things. Auditors look. */
+/** Whether the signed-in person may change things; auditors may not. */
 export function useActs(): boolean {
   return isOperator(useMe());
 }
@@ -31,7 +31,7 @@ interface ActProps {
   readonly missing?: boolean;
   /** Without: no reason is asked for. */
   readonly withReason?: boolean;
-  /** `once` names the attempt: it stays the same until it succeeds, so that trying again changes once. Resolves with what to tell. */
+  /** `once` names the attempt: it stays the same until it succeeds, so that trying again changes once. Resolves with the text of the notification. */
   readonly act: (reason: string, once: string) => Promise<string | undefined>;
   /** Queries that the change makes old. */
   readonly stale?: readonly QueryKey[];
@@ -63,8 +63,8 @@ function ActForm(props: ActProps) {
     setBusy(true);
     setError(undefined);
     try {
-      const told = await act(reason.trim(), once.current);
-      if (told !== undefined) notifications.show({ message: told, color: 'teal' });
+      const done = await act(reason.trim(), once.current);
+      if (done !== undefined) notifications.show({ message: done, color: 'teal' });
       for (const queryKey of props.stale ?? []) void askAgain(client, queryKey);
       onClose();
     } catch (failure) {

@@ -1,4 +1,4 @@
-/** A whole list as CSV, for those that the API has no file of: asks page after page and tells how far it is. */
+/** A whole list as CSV where the API has no file: fetches page after page and shows the progress. */
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { get, type Query } from '../../../api/client.ts';
@@ -22,28 +22,28 @@ interface AllRowsCsvProps {
 
 export function AllRowsCsv({ path, query = {}, file, columns }: AllRowsCsvProps) {
   const errorText = useErrorText();
-  const [told, setTold] = useState<number>();
+  const [fetched, setFetched] = useState<number>();
   const save = async () => {
     try {
-      const rows = await allRows(path, query, setTold);
+      const rows = await allRows(path, query, setFetched);
       const lines = rows.map((row) => columns.map((column) => cellOf(row[column])));
       saveText(`${file}.csv`, 'text/csv;charset=utf-8', toCsv(columns, lines));
     } catch (error) {
       notifications.show({ message: errorText(error), color: 'red' });
     } finally {
-      setTold(undefined);
+      setFetched(undefined);
     }
   };
-  return <SaveCsv told={told} onSave={() => void save()} />;
+  return <SaveCsv fetched={fetched} onSave={() => void save()} />;
 }
 
 type AnyRow = Readonly<Record<string, unknown>>;
 
-async function allRows(path: string, query: Query, tell: (rows: number) => void): Promise<AnyRow[]> {
+async function allRows(path: string, query: Query, onProgress: (rows: number) => void): Promise<AnyRow[]> {
   const rows: AnyRow[] = [];
   let after: string | undefined;
   do {
-    tell(rows.length);
+    onProgress(rows.length);
     const page: Page<AnyRow> = await get(path, { ...query, limit: pageRows, after });
     rows.push(...page.rows);
     after = page.next ?? undefined;

@@ -1,4 +1,4 @@
-/** Small words with a colour: results and states. The word says it too, for whoever does not see the colour. */
+/** Small words with a colour: results and states. The word repeats the colour's meaning. */
 import { Badge, type MantineColor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskState } from '../../../api/types.ts';
@@ -27,7 +27,7 @@ export function Word({ color, children }: WordProps) {
 }
 
 /** As the filter of the API sorts them. */
-export function resultOf({ status, outcome }: Pick<OperatorRequest, 'status' | 'outcome'>): RequestResult {
+function resultOf({ status, outcome }: Pick<OperatorRequest, 'status' | 'outcome'>): RequestResult {
   if (outcome === 'client_left') return 'left';
   if (outcome === 'failed' || status >= 500) return 'upstream_error';
   return status >= 400 ? 'client_error' : 'ok';

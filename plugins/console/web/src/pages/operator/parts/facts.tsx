@@ -4,10 +4,10 @@ import { Fragment, type ReactNode } from 'react';
 export type Fact = readonly [name: string, value: ReactNode];
 
 export function Facts({ of }: { readonly of: readonly (Fact | undefined | false)[] }) {
-  const told = of.filter((fact): fact is Fact => Boolean(fact));
+  const given = of.filter((fact): fact is Fact => Boolean(fact));
   return (
     <dl className="facts">
-      {told.map(([name, value]) => (
+      {given.map(([name, value]) => (
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

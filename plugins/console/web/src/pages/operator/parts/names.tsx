@@ -7,7 +7,7 @@ import { get } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
 import type { AccountRow, Page } from '../types.ts';
 
-/** Names of the first accounts; one whose name is not among them is shown by its id. */
+/** Names of the first accounts; others are shown by their id. */
 function useAccountName(accountId: string | null): string | undefined {
   const known = has(useMe(), 'accounts');
   const names = useQuery({
@@ -63,7 +63,7 @@ export function RowLink({ to, search = {}, title, children }: RowLinkProps) {
 /** Random ids differ at their end. */
 export const shortId = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
-export const Absent = () => (
+const Absent = () => (
   <Text span c="dimmed" inherit>
     –
   </Text>

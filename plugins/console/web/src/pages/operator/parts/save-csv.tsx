@@ -4,12 +4,12 @@ import { IconDownload } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 
 interface SaveCsvProps {
-  /** Rows that are read so far, while they are; undefined: nothing is under way. */
-  readonly told?: number | undefined;
+  /** Rows fetched so far; undefined: nothing is running. */
+  readonly fetched?: number | undefined;
   readonly onSave: () => void;
 }
 
-export function SaveCsv({ told, onSave }: SaveCsvProps) {
+export function SaveCsv({ fetched, onSave }: SaveCsvProps) {
   const { t } = useTranslation();
   return (
     <Button
@@ -18,10 +18,10 @@ export function SaveCsv({ told, onSave }: SaveCsvProps) {
       color="gray"
       leftSection={<IconDownload size={14} />}
       title={t('shell.csvLabel')}
-      disabled={told !== undefined}
+      disabled={fetched !== undefined}
       onClick={onSave}
     >
-      {told === undefined ? t('shell.csv') : `${told} …`}
+      {fetched === undefined ? t('shell.csv') : `${fetched} …`}
     </Button>
   );
 }

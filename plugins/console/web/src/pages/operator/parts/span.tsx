@@ -2,37 +2,36 @@
 import { Group, SegmentedControl, Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import { bucketMinutesOf, isSpanName, type SpanName, startOf } from '../../../parts/named-span.ts';
 import { useSearchState } from '../../../parts/search-state.ts';
+import { viewerZone, ZoneName } from '../../../parts/zone.tsx';
 
 const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const spans = {
-  '15m': 15 * minuteMs,
-  '1h': hourMs,
-  '6h': 6 * hourMs,
-  '24h': 24 * hourMs,
-  '7d': 168 * hourMs,
-  '30d': 720 * hourMs,
-  '90d': 2_160 * hourMs,
-} as const;
-export type SpanName = keyof typeof spans;
 
 export interface AskedSpan {
   readonly name: SpanName;
+  /** Until now. */
   readonly ms: number;
-  /** As the API wants it: `from` alone, until now. Whole minutes, so that the same question is asked for a while. */
-  readonly query: { readonly from: string };
+  readonly bucketMinutes: number | undefined;
+  /** The API's parameters: `from` (until now) and the time zone. */
+  readonly query: { readonly from: string; readonly tz: string };
 }
 
 /** The span of the address bar, or else the page's own. */
 export function useSpan(otherwise: SpanName): AskedSpan {
   const [search] = useSearchState();
-  const asked = search['span'];
-  const name = asked !== undefined && Object.hasOwn(spans, asked) ? (asked as SpanName) : otherwise;
+  const name = isSpanName(search['span']) ? search['span'] : otherwise;
   const minute = Math.floor(Date.now() / minuteMs);
   return useMemo(() => {
-    const from = new Date(minute * minuteMs - spans[name]).toISOString();
-    return { name, ms: spans[name], query: { from } };
+    const now = new Date(minute * minuteMs);
+    const from = startOf(name, now);
+    const query = { from: from.toISOString(), tz: viewerZone };
+    return {
+      name,
+      ms: Math.max(minuteMs, now.getTime() - from.getTime()),
+      bucketMinutes: bucketMinutesOf(name),
+      query,
+    };
   }, [name, minute]);
 }
 
@@ -49,7 +48,8 @@ export function SpanPicker({
   const data = names.map((value) => ({ value, label: t(`operator.span.${value}`) }));
   const pick = (value: string | null) => change({ span: value === otherwise || value === null ? undefined : value });
   return (
-    <Group gap={0}>
+    <Group gap="xs">
+      <ZoneName />
       <SegmentedControl
         size="xs"
         data={data}

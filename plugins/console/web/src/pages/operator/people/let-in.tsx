@@ -1,4 +1,4 @@
-/** The two ways to let somebody in: an invitation to sign up, or a person with a role. */
+/** Two ways to add people: an invitation to sign up, or a person with a role. */
 import { Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -1,11 +1,11 @@
-/** Tells what became of a link: sent by mail, or shown to be handed over. */
+/** The result of a link: sent by mail, or shown so that the operator passes it on. */
 import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import type { Handover } from '../sale-types.ts';
 
 interface LinkDialogProps {
-  /** undefined: shut. */
+  /** undefined: closed. */
   readonly handover: Handover | undefined;
   readonly onClose: () => void;
 }

@@ -1,27 +1,25 @@
 /** Who may sign in and what they may do; letting people in, changing roles, blocking, reset links. */
+
 import { Button, Text } from '@mantine/core';
 import { IconMailPlus, IconUserPlus, IconUsers } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMe } from '../../../api/session.ts';
-import { type Column, DataTable } from '../../../parts/data-table.tsx';
-import { Page, Panel } from '../../../parts/page.tsx';
+import { textColumn, timeColumn } from '../../../parts/columns.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { EmptyState } from '../../../parts/states.tsx';
-import { Time } from '../../../parts/time.tsx';
 import { useActs } from '../parts/act.tsx';
-import { AllRowsCsv } from '../parts/all-rows-csv.tsx';
 import { Word } from '../parts/badges.tsx';
-import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
+import { ChoiceFilter, TextFilter } from '../parts/filters.tsx';
 import { AccountLink } from '../parts/names.tsx';
+import { ResourcePage } from '../parts/resource-page.tsx';
 import type { Handover } from '../sale-types.ts';
 import type { Person } from '../types.ts';
 import { AddDialog, InviteDialog } from './let-in.tsx';
 import { LinkDialog } from './link-dialog.tsx';
 import { PersonMenu } from './person-menu.tsx';
 
-export const peoplePath = '/admin/people';
-export const roleNames = ['client', 'auditor', 'operator'] as const;
+const roleNames = ['client', 'auditor', 'operator'] as const;
 const csvColumns = [
   'id',
   'email',
@@ -44,40 +42,27 @@ export default function People() {
   const query = { text: search['text'], role: search['role'] };
   const close = () => setDialog(undefined);
   return (
-    <Page
-      title={t('operator.people.people.title')}
-      hint={t('operator.people.people.intro')}
+    <ResourcePage<Person>
+      texts="operator.people.people"
+      icon={IconUsers}
       actions={acts ? <LetIn onPick={setDialog} /> : undefined}
-    >
-      <Panel flush>
-        <FilterBar>
+      filters={
+        <>
           <TextFilter name="text" label={t('operator.people.people.search')} />
           <ChoiceFilter
             name="role"
             label={t('operator.people.people.anyRole')}
             data={roleNames.map((value) => ({ value, label: t(`operator.people.people.role.${value}`) }))}
           />
-          <AllRowsCsv path={peoplePath} query={query} file="people" columns={csvColumns} />
-        </FilterBar>
-        <DataTable<Person>
-          label={t('operator.people.people.title')}
-          path={peoplePath}
-          query={query}
-          columns={useColumns(acts, setHandover)}
-          rowKey={({ id }) => id}
-          empty={
-            <EmptyState
-              icon={IconUsers}
-              title={t('operator.people.people.empty')}
-              hint={t('operator.people.people.emptyHint')}
-            />
-          }
-        />
-      </Panel>
+        </>
+      }
+      source={{ path: '/admin/people', query, csvOfAll: { file: 'people', columns: csvColumns } }}
+      columns={useColumns(acts, setHandover)}
+    >
       {dialog === 'add' && <AddDialog onClose={close} onDone={setHandover} />}
       {dialog === 'invite' && <InviteDialog onClose={close} onDone={setHandover} />}
       <LinkDialog handover={handover} onClose={() => setHandover(undefined)} />
-    </Page>
+    </ResourcePage>
   );
 }
 
@@ -99,47 +84,33 @@ const roleColors = { client: 'gray', auditor: 'blue', operator: 'violet' } as co
 
 function useColumns(acts: boolean, onLink: (handover: Handover) => void): Column<Person>[] {
   const { t } = useTranslation();
-  const me = useMe();
-  const own = me.person?.id;
+  const own = useMe().person?.id;
   const act: Column<Person> = {
     key: 'actions',
     title: t('operator.column.actions'),
     right: true,
-    // Nobody changes their own role, or locks themselves out.
+    // Operators cannot change their own role or block themselves.
     cell: (person) => person.id !== own && <PersonMenu person={person} onLink={onLink} />,
   };
-  const columns: Column<Person>[] = [
-    { key: 'name', title: t('operator.column.name'), cell: (person) => <Who of={person} isMe={person.id === own} /> },
-    {
-      key: 'role',
-      title: t('operator.people.people.roleTitleShort'),
+  return [
+    textColumn('name', t('operator.column.name'), { cell: (person) => <Who of={person} isMe={person.id === own} /> }),
+    textColumn('role', t('operator.people.people.roleTitleShort'), {
       cell: ({ role, blocked }) =>
         blocked ? (
           <Word color="red">{t('operator.people.people.blocked')}</Word>
         ) : (
           <Word color={roleColors[role]}>{t(`operator.people.people.role.${role}`)}</Word>
         ),
-    },
-    {
-      key: 'account',
-      title: t('operator.column.account'),
-      cell: ({ accountId }) => <AccountLink id={accountId} />,
-    },
-    {
-      key: 'factor',
-      title: t('operator.people.people.twoFactor'),
+    }),
+    textColumn('accountId', t('operator.column.account'), { cell: ({ accountId }) => <AccountLink id={accountId} /> }),
+    textColumn('twoFactor', t('operator.people.people.twoFactor'), {
       minor: true,
       cell: ({ twoFactor }) => (twoFactor ? t('shell.yes') : t('shell.no')),
-    },
-    { key: 'seen', title: t('operator.people.people.seen'), cell: ({ seenAt }) => <Time at={seenAt} relative /> },
-    {
-      key: 'created',
-      title: t('operator.column.created'),
-      minor: true,
-      cell: ({ createdAt }) => <Time at={createdAt} />,
-    },
+    }),
+    timeColumn('seenAt', t('operator.people.people.seen'), { relative: true }),
+    timeColumn('createdAt', t('operator.column.created'), { minor: true }),
+    ...(acts ? [act] : []),
   ];
-  return acts ? [...columns, act] : columns;
 }
 
 function Who({ of: { name, email, emailVerified }, isMe }: { readonly of: Person; readonly isMe: boolean }) {

@@ -1,12 +1,14 @@
 /** One model: every class and tier with own cost and sale price, now and in its other versions. */
+
 import { Alert, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { countText } from '../../../parts/format.ts';
 import { useModalities } from '../../../parts/known-words.ts';
 import { Money } from '../../../parts/money.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { Time } from '../../../parts/time.tsx';
-import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
+import { CsvTable } from '../parts/csv-table.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { RowLink } from '../parts/names.tsx';
 import type { PricedModel } from '../sale-types.ts';
@@ -108,10 +110,9 @@ function ModelFacts({ model }: { readonly model: PricedModel }) {
   );
 }
 
-function useColumns(): CsvColumn<PriceRow>[] {
+function useColumns(): Column<PriceRow>[] {
   const { t } = useTranslation();
-  const per = { million: t('operator.sales.prices.perMillion'), piece: t('operator.sales.prices.perPiece') };
-  const money = (key: 'official' | 'sale' | 'cost' | 'margin', title: string, minor = false): CsvColumn<PriceRow> => ({
+  const money = (key: 'official' | 'sale' | 'cost' | 'margin', title: string, minor = false): Column<PriceRow> => ({
     key,
     title,
     right: true,
@@ -127,7 +128,7 @@ function useColumns(): CsvColumn<PriceRow>[] {
         <span>
           {row.class}{' '}
           <Text span fz="xs" c="dimmed">
-            {per[row.per]}
+            {t(`shell.per.${row.per}`)}
           </Text>
         </span>
       ),

@@ -1,16 +1,16 @@
 /** The catalogue: what each model costs the gateway and its clients, what has no price, and what a request would cost. */
-import { Alert, Button, Drawer, Text } from '@mantine/core';
+
+import { Alert, Button, Text } from '@mantine/core';
 import { IconAlertTriangle, IconCalculator, IconTag } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Money } from '../../../parts/money.tsx';
-import { Page, Panel } from '../../../parts/page.tsx';
-import { useSearchState } from '../../../parts/search-state.ts';
-import { EmptyState } from '../../../parts/states.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
+import { type SearchState, useSearchState } from '../../../parts/search-state.ts';
 import { Time } from '../../../parts/time.tsx';
 import { Word } from '../parts/badges.tsx';
-import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
-import { ChoiceFilter, FilterBar, TextFilter } from '../parts/filters.tsx';
-import { Loaded, useAnswer } from '../parts/load.tsx';
+import { ChoiceFilter, TextFilter } from '../parts/filters.tsx';
+import { useAnswer } from '../parts/load.tsx';
+import { ResourcePage, SideDrawer } from '../parts/resource-page.tsx';
 import type { PricedModel } from '../sale-types.ts';
 import { listPrice, sellsBelowCost } from '../sums/price-rows.ts';
 import { Calculator } from './calculator.tsx';
@@ -24,79 +24,54 @@ export default function Prices() {
   const prices = useAnswer<{ rows: readonly PricedModel[] }>('/admin/prices');
   const all = prices.data?.rows ?? [];
   const opened = all.find(({ id }) => id === search['open']);
+  const unpriced = all.filter((model) => model.prices === null);
   return (
-    <Page
-      title={t('operator.sales.prices.title')}
-      hint={t('operator.sales.prices.intro')}
+    <ResourcePage
+      texts="operator.sales.prices"
+      icon={IconTag}
+      above={unpriced.length > 0 && <Unpriced count={unpriced.length} />}
       actions={
         <Button variant="default" leftSection={<IconCalculator size={15} />} onClick={() => change({ quote: 'yes' })}>
           {t('operator.sales.prices.calculator')}
         </Button>
       }
-    >
-      <Loaded of={prices} height={420}>
-        {({ rows }) => <Catalogue rows={rows} />}
-      </Loaded>
-      <Drawer
-        opened={opened !== undefined}
-        onClose={() => change({ open: undefined })}
-        title={opened?.displayName ?? ''}
-        size="xl"
-      >
-        {opened !== undefined && <ModelPrices model={opened} />}
-      </Drawer>
-      <Drawer
-        opened={search['quote'] !== undefined}
-        onClose={() => change({ quote: undefined })}
-        title={t('operator.sales.prices.calculator')}
-      >
-        {search['quote'] !== undefined && <Calculator models={all} />}
-      </Drawer>
-    </Page>
-  );
-}
-
-function Catalogue({ rows }: { readonly rows: readonly PricedModel[] }) {
-  const { t } = useTranslation();
-  const [search, change] = useSearchState();
-  const columns = useColumns();
-  const unpriced = rows.filter(({ prices }) => prices === null);
-  const text = (search['text'] ?? '').toLowerCase();
-  const shown = rows
-    .filter(({ id, displayName, ownedBy }) => `${id} ${displayName} ${ownedBy}`.toLowerCase().includes(text))
-    .filter(({ kind }) => search['kind'] === undefined || kind === search['kind'])
-    .filter(({ prices }) => search['show'] !== 'unpriced' || prices === null)
-    // What has no price stands on top: it is what somebody must do something about.
-    .sort((left, right) => Number(left.prices !== null) - Number(right.prices !== null));
-  return (
-    <>
-      {unpriced.length > 0 && <Unpriced count={unpriced.length} />}
-      <Panel flush>
-        <FilterBar>
+      filters={
+        <>
           <TextFilter name="text" label={t('operator.sales.prices.search')} />
           <ChoiceFilter
             name="kind"
             label={t('operator.column.kind')}
             data={kinds.map((value) => ({ value, label: t(`operator.sales.prices.kind.${value}`) }))}
           />
-        </FilterBar>
-        <CsvTable
-          label={t('operator.sales.prices.title')}
-          rows={shown}
-          columns={columns}
-          rowKey={({ id }) => id}
-          file="prices"
-          onOpen={({ id }) => change({ open: id })}
-          empty={
-            <EmptyState
-              icon={IconTag}
-              title={t('operator.sales.prices.empty')}
-              hint={t('operator.sales.prices.emptyHint')}
-            />
-          }
-        />
-      </Panel>
-    </>
+        </>
+      }
+      source={{ answer: prices, pick: (rows) => shownOf(rows, search), file: 'prices' }}
+      columns={useColumns()}
+      onOpen={({ id }) => change({ open: id })}
+      drawer={{
+        title: opened?.displayName ?? '',
+        content: opened && <ModelPrices model={opened} />,
+        onClose: () => change({ open: undefined }),
+        size: 'xl',
+      }}
+    >
+      <SideDrawer
+        title={t('operator.sales.prices.calculator')}
+        content={search['quote'] && <Calculator models={all} />}
+        onClose={() => change({ quote: undefined })}
+      />
+    </ResourcePage>
+  );
+}
+
+function shownOf(rows: readonly PricedModel[], { text = '', kind, show }: SearchState): readonly PricedModel[] {
+  return (
+    rows
+      .filter((model) => `${model.id} ${model.displayName} ${model.ownedBy}`.toLowerCase().includes(text.toLowerCase()))
+      .filter((model) => kind === undefined || model.kind === kind)
+      .filter(({ prices }) => show !== 'unpriced' || prices === null)
+      // Models without a price stand on top: the operator has to act on them.
+      .sort((left, right) => Number(left.prices !== null) - Number(right.prices !== null))
   );
 }
 
@@ -124,9 +99,9 @@ function Unpriced({ count }: { readonly count: number }) {
   );
 }
 
-function useColumns(): CsvColumn<PricedModel>[] {
+function useColumns(): Column<PricedModel>[] {
   const { t } = useTranslation();
-  const price = (name: string, title: string, minor = false): CsvColumn<PricedModel> => ({
+  const price = (name: string, title: string, minor = false): Column<PricedModel> => ({
     key: name,
     title,
     right: true,

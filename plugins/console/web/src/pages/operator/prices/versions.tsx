@@ -1,11 +1,13 @@
 /** A model's prices in time: what was charged before, what is now, and what is written down for later. */
+
 import { Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PriceSheet } from '../../../api/types.ts';
 import { Money } from '../../../parts/money.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { Word } from '../parts/badges.tsx';
-import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
+import { CsvTable } from '../parts/csv-table.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import type { PriceVersion, PriceVersions } from '../sale-types.ts';
 
@@ -43,7 +45,7 @@ export function Versions({ model }: { readonly model: string }) {
   );
 }
 
-function useColumns(): CsvColumn<Row>[] {
+function useColumns(): Column<Row>[] {
   const { t } = useTranslation();
   const always = t('operator.sales.prices.always');
   return [

@@ -1,4 +1,4 @@
-/** What a client sent and was told, where it was kept: asked for by a click, because the audit log says who looked. */
+/** Recorded bodies of a request and its answer. They are fetched on a click, because each look leaves an audit row. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconEye, IconTrash } from '@tabler/icons-react';

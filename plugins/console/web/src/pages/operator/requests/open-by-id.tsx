@@ -1,4 +1,4 @@
-/** Opens one request by its id, as a client tells it. */
+/** Opens one request by its id, such as a client quotes it. */
 import { ActionIcon, TextInput } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';

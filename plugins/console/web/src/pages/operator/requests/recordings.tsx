@@ -17,7 +17,7 @@ import type { Recording, Recordings } from '../types.ts';
 const path = '/admin/recordings';
 const spans = { '15': '15 min', '60': '1 h', '480': '8 h' } as const;
 
-export function useRecordings(): Recordings | undefined {
+function useRecordings(): Recordings | undefined {
   const acts = useActs();
   const known = has(useMe(), 'bodies');
   return useAnswer<Recordings>(path, {}, 30_000, acts && known).data;

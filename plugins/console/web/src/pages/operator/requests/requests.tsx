@@ -1,15 +1,13 @@
 /** Every request that came, narrowed by the address bar. */
-import { IconArrowsExchange } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { has, useMe } from '../../../api/session.ts';
-import { Page, Panel } from '../../../parts/page.tsx';
+import { Page } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
-import { EmptyState } from '../../../parts/states.tsx';
-import { FilterBar, TextFilter } from '../parts/filters.tsx';
+import { TextFilter } from '../parts/filters.tsx';
 import { SpanPicker, useSpan } from '../parts/span.tsx';
 import { OpenById } from './open-by-id.tsx';
 import { RecordButton, RunningRecordings } from './recordings.tsx';
-import { RequestTable } from './request-table.tsx';
+import { RequestList } from './request-table.tsx';
 import { ResultFilter } from './result-filter.tsx';
 
 const spanNames = ['1h', '24h', '7d', '30d', '90d'] as const;
@@ -33,27 +31,20 @@ export default function Requests() {
       }
     >
       <RunningRecordings />
-      <Panel flush>
-        <FilterBar>
-          <ResultFilter />
-          <TextFilter name="model" label={t('operator.column.model')} />
-          <TextFilter name="provider" label={t('operator.column.provider')} />
-          <TextFilter name="operation" label={t('operator.column.operation')} />
-          {withAccounts && <TextFilter name="accountId" label={t('operator.traffic.requests.accountId')} />}
-          {search['keyId'] !== undefined && <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />}
-          <OpenById />
-        </FilterBar>
-        <RequestTable
-          query={{ ...span.query, ...filters }}
-          empty={
-            <EmptyState
-              icon={IconArrowsExchange}
-              title={t('operator.traffic.requests.empty')}
-              hint={t('operator.traffic.requests.emptyHint')}
-            />
-          }
-        />
-      </Panel>
+      <RequestList
+        query={{ ...span.query, ...filters }}
+        filters={
+          <>
+            <ResultFilter />
+            <TextFilter name="model" label={t('operator.column.model')} />
+            <TextFilter name="provider" label={t('operator.column.provider')} />
+            <TextFilter name="operation" label={t('operator.column.operation')} />
+            {withAccounts && <TextFilter name="accountId" label={t('operator.traffic.requests.accountId')} />}
+            {search['keyId'] !== undefined && <TextFilter name="keyId" label={t('operator.traffic.requests.keyId')} />}
+            <OpenById />
+          </>
+        }
+      />
     </Page>
   );
 }

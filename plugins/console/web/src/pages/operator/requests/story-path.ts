@@ -1,2 +1,2 @@
-/** Where the API tells the story of one request. */
+/** The API's path of one request. */
 export const storyPath = (id: string): string => `/admin/requests/${encodeURIComponent(id)}`;

@@ -3,7 +3,7 @@ import { isNegative, minus } from './usd.ts';
 
 interface Line {
   readonly class: string;
-  readonly per: 'million' | 'piece';
+  readonly per: 'million' | 'image' | 'second' | 'request' | 'call';
   readonly official: string;
   readonly yours: string;
 }
@@ -17,7 +17,7 @@ export interface PriceRow {
   /** undefined: the list price. */
   readonly tier: string | undefined;
   readonly class: string;
-  readonly per: 'million' | 'piece';
+  readonly per: Line['per'];
   readonly official: string | undefined;
   readonly sale: string | undefined;
   readonly cost: string | undefined;

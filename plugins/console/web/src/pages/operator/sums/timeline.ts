@@ -16,7 +16,7 @@ export interface SentAttempt {
   readonly durationMs?: number | null | undefined;
   readonly error?: string | null | undefined;
 }
-export interface Told {
+export interface TimedRequest {
   readonly receivedAt: string;
   readonly status: number;
   readonly outcome: string;
@@ -46,8 +46,8 @@ const order = ['received', 'story', 'dropped', 'attempt', 'first-byte', 'end'];
 /** How the story begins a line on one of the attempts. */
 const ofAttempt = /^attempt (\d+) /;
 
-/** The moments of a request in their order; within one millisecond, as the story tells them, or as they happen. */
-export function timelineOf(request: Told, attempts: readonly SentAttempt[]): Moment[] {
+/** The moments of a request in their order; within one millisecond, in the story's order, or in the order of events. */
+export function timelineOf(request: TimedRequest, attempts: readonly SentAttempt[]): Moment[] {
   const { totalMs, firstByteMs, dropped } = request;
   const moments: Moment[] = [
     { kind: 'received', atMs: 0 },
@@ -68,12 +68,12 @@ export function timelineOf(request: Told, attempts: readonly SentAttempt[]): Mom
 
 /** Story and attempts keep the places that the story gives them; the others have theirs by what they are. */
 function rank(left: Moment, right: Moment): number {
-  const told = (kind: Moment['kind']) => kind === 'story' || kind === 'attempt';
-  return told(left.kind) && told(right.kind) ? 0 : order.indexOf(left.kind) - order.indexOf(right.kind);
+  const isPlaced = (kind: Moment['kind']) => kind === 'story' || kind === 'attempt';
+  return isPlaced(left.kind) && isPlaced(right.kind) ? 0 : order.indexOf(left.kind) - order.indexOf(right.kind);
 }
 
 /** The story's lines, with each attempt in the place of the first line on it; attempts that it leaves out come last. */
-function storyMoments({ receivedAt, totalMs, story }: Told, attempts: readonly SentAttempt[]): Moment[] {
+function storyMoments({ receivedAt, totalMs, story }: TimedRequest, attempts: readonly SentAttempt[]): Moment[] {
   const numberOf = ({ text }: Line) => Number(ofAttempt.exec(text)?.[1] ?? Number.NaN);
   const momentOf = (attempt: SentAttempt, atMs: number): Moment => {
     const notes = story.filter((line) => numberOf(line) === attempt.number).map(({ text }) => text);
@@ -101,7 +101,7 @@ function toneOf({ result, status }: SentAttempt): Tone {
   return result === 'running' ? 'odd' : 'bad';
 }
 
-function endTone({ status, outcome }: Told): Tone {
+function endTone({ status, outcome }: TimedRequest): Tone {
   if (outcome === 'client_left') return 'odd';
   return outcome === 'failed' || status >= 400 ? 'bad' : 'good';
 }

@@ -20,7 +20,7 @@ interface Upstream {
 /** `broken`: no key can be used now. `failing`: some model is passed over. `cooling`: some key, or some model on one, rests. */
 export type UpstreamState = 'disabled' | 'broken' | 'failing' | 'cooling' | 'keyless' | 'healthy';
 
-/** The state of an upstream `elapsedMs` after it was told. */
+/** The state of an upstream `elapsedMs` after the answer. */
 export function stateOf({ disabled, keys, targets = [] }: Upstream, elapsedMs = 0): UpstreamState {
   if (disabled) return 'disabled';
   if (keys.length === 0) return 'keyless';
@@ -40,7 +40,7 @@ export function keyState(key: UpstreamKey, elapsedMs = 0): 'disabled' | 'resting
   return key.modelRests.some(({ restsMs }) => restsMs > elapsedMs) ? 'partly' : 'ready';
 }
 
-/** The circuit of a model `elapsedMs` after it was told: one whose time is over lets a request try. */
+/** The circuit of a model `elapsedMs` after the answer: an open circuit becomes half open after its open time. */
 export function circuitOf({ circuit, opensForMs }: Circuited, elapsedMs = 0): Circuit {
   return circuit === 'open' && opensForMs <= elapsedMs ? 'half_open' : circuit;
 }

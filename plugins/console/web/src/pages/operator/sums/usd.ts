@@ -1,5 +1,5 @@
 /** Sums of USD texts on the operator's pages: exact, by the core's own arithmetic. Pure. */
-import { formatUsd, parseUsd } from '../../../../../../../core/money.ts';
+import { formatUsd, parseUsd } from '../../../../../../common/domain/money.ts';
 
 /** `left - right`, as text. */
 export function minus(left: string, right: string): string {

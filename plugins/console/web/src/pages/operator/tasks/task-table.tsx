@@ -1,68 +1,61 @@
 /** Rows of tasks, of all accounts or of one; what waits can be cancelled. */
-import { Button, Drawer, Group, Image, Progress, Stack, Text } from '@mantine/core';
+
+import { Button, Group, Image, Progress, Stack, Text } from '@mantine/core';
+import { IconPhotoCog } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { type Query, send } from '../../../api/client.ts';
 import { useLiveRefresh } from '../../../api/live.ts';
-import { type Column, DataTable, listKey } from '../../../parts/data-table.tsx';
+import { textColumn, timeColumn } from '../../../parts/columns.tsx';
+import { listKey } from '../../../parts/data-table.tsx';
+import { ExpiredResult } from '../../../parts/expired-result.tsx';
 import { Time } from '../../../parts/time.tsx';
 import { Act, useActs } from '../parts/act.tsx';
 import { TaskWord } from '../parts/badges.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { AccountLink, RequestLink, shortId } from '../parts/names.tsx';
+import { ResourceList, SideDrawer } from '../parts/resource-page.tsx';
 import type { OperatorTask } from '../types.ts';
-
-interface TaskTableProps {
-  readonly query: Query;
-  readonly empty: ReactNode;
-}
 
 const path = '/admin/tasks';
 
-export function TaskTable({ query, empty }: TaskTableProps) {
+export function TaskList({ query, filters }: { readonly query: Query; readonly filters?: ReactNode }) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState<OperatorTask>();
+  const close = () => setOpened(undefined);
   useLiveRefresh('tasks', listKey(path));
-  const columns: Column<OperatorTask>[] = [
-    { key: 'time', title: t('operator.column.created'), cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { key: 'account', title: t('operator.column.account'), cell: ({ accountId }) => <AccountLink id={accountId} /> },
-    {
-      key: 'kind',
-      title: t('operator.column.kind'),
-      minor: true,
-      cell: ({ kind }) => t(`operator.traffic.tasks.kind.${kind}`),
-    },
-    { key: 'model', title: t('operator.column.model'), cell: ({ model }) => model },
-    { key: 'state', title: t('operator.column.state'), cell: ({ state }) => <TaskWord state={state} /> },
-    { key: 'progress', title: t('operator.traffic.tasks.progress'), right: true, cell: progressCell },
-    {
-      key: 'prompt',
-      title: t('operator.traffic.tasks.prompt'),
-      minor: true,
-      cell: ({ prompt }) => (
-        <Text fz="sm" lineClamp={1} maw={320}>
-          {prompt}
-        </Text>
-      ),
-    },
-  ];
   return (
     <>
-      <DataTable<OperatorTask>
-        label={t('operator.traffic.tasks.title')}
-        path={path}
-        query={query}
-        csv={`${path}.csv`}
-        columns={columns}
-        rowKey={({ id }) => id}
-        empty={empty}
+      <ResourceList<OperatorTask>
+        texts="operator.traffic.tasks"
+        icon={IconPhotoCog}
+        source={{ path, query, csv: `${path}.csv`, refetchMs: 10_000 }}
+        columns={[
+          timeColumn('createdAt', t('operator.column.created')),
+          textColumn('accountId', t('operator.column.account'), {
+            cell: (task) => <AccountLink id={task.accountId} />,
+          }),
+          textColumn('kind', t('operator.column.kind'), {
+            minor: true,
+            cell: ({ kind }) => t(`operator.traffic.tasks.kind.${kind}`),
+          }),
+          textColumn('model', t('operator.column.model')),
+          textColumn('state', t('operator.column.state'), { cell: ({ state }) => <TaskWord state={state} /> }),
+          textColumn('progress', t('operator.traffic.tasks.progress'), { right: true, cell: progressCell }),
+          textColumn('prompt', t('operator.traffic.tasks.prompt'), {
+            minor: true,
+            cell: ({ prompt }) => (
+              <Text fz="sm" lineClamp={1} maw={320}>
+                {prompt}
+              </Text>
+            ),
+          }),
+        ]}
         onOpen={setOpened}
-        refetchMs={10_000}
+        filters={filters}
       />
-      <Drawer opened={opened !== undefined} onClose={() => setOpened(undefined)} title={opened?.id}>
-        {opened !== undefined && <Detail task={opened} onDone={() => setOpened(undefined)} />}
-      </Drawer>
+      <SideDrawer title={opened?.id} onClose={close} content={opened && <Detail task={opened} onDone={close} />} />
     </>
   );
 }
@@ -100,14 +93,9 @@ function Detail({ task, onDone }: DetailProps) {
           task.error !== null && [t('operator.traffic.requests.error'), `${task.error.code}: ${task.error.message}`],
         ]}
       />
-      {task.results.map(({ url, mediaType }) =>
-        mediaType.startsWith('image/') ? (
-          <Image key={url} src={url} alt={task.prompt} radius="md" />
-        ) : (
-          // biome-ignore lint/a11y/useMediaCaption: what was made has no words of its own
-          <video key={url} src={url} controls width="100%" />
-        ),
-      )}
+      {task.results.map((result, index) => (
+        <Result key={result.url ?? index} result={result} prompt={task.prompt} />
+      ))}
       {acts && task.cancellable && (
         <Group>
           <Button variant="default" size="xs" onClick={() => setAsks(true)}>
@@ -129,6 +117,25 @@ function Detail({ task, onDone }: DetailProps) {
           return t('operator.traffic.tasks.cancelled');
         }}
       />
+    </Stack>
+  );
+}
+
+function Result({ result, prompt }: { readonly result: OperatorTask['results'][number]; readonly prompt: string }) {
+  const { t } = useTranslation();
+  const { url, mediaType, expiresAt } = result;
+  if (url === null) return <ExpiredResult />;
+  return (
+    <Stack gap={4}>
+      {mediaType.startsWith('image/') ? (
+        <Image src={url} alt={prompt} radius="md" />
+      ) : (
+        // biome-ignore lint/a11y/useMediaCaption: what was made has no words of its own
+        <video src={url} controls width="100%" />
+      )}
+      <Text fz="xs" c="dimmed" component="div">
+        {t('client.tasks.resultExpires')} <Time at={expiresAt} />
+      </Text>
     </Stack>
   );
 }

@@ -1,85 +1,71 @@
 /** Bearer tokens for scripts, each shown once. */
-import { Anchor, Button, Code, Group, Text, TextInput } from '@mantine/core';
-import { DateTimePicker } from '@mantine/dates';
-import '@mantine/dates/styles.css';
+
+import { Anchor, Button, Code, Text, TextInput } from '@mantine/core';
 import { IconApi, IconExternalLink, IconPlus } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { send } from '../../../api/client.ts';
+import { prefixColumn, textColumn, timeColumn, useDangerColumn } from '../../../parts/columns.tsx';
 import { Page, Panel } from '../../../parts/page.tsx';
+import type { Column } from '../../../parts/rows-table.tsx';
 import { SecretOnce } from '../../../parts/secret-once.tsx';
 import { EmptyState } from '../../../parts/states.tsx';
-import { Time } from '../../../parts/time.tsx';
 import { Act, useActs } from '../parts/act.tsx';
-import { type CsvColumn, CsvTable } from '../parts/csv-table.tsx';
-import { answerKey, Loaded, useAnswer } from '../parts/load.tsx';
-import { toIso } from '../parts/moment-input.ts';
+import { answerKey, useAnswer } from '../parts/load.tsx';
+import { MomentField, toIso } from '../parts/moment-field.tsx';
+import { ResourcePage } from '../parts/resource-page.tsx';
 import type { Token } from '../sale-types.ts';
 
 const path = '/admin/tokens';
 
 export default function Tokens() {
   const { t } = useTranslation();
-  const acts = useActs();
+  if (useActs()) return <TokenList hint={<Intro />} />;
   return (
-    <Page
-      title={t('operator.people.tokens.title')}
-      hint={
-        <>
-          {t('operator.people.tokens.intro')}{' '}
-          <Anchor href="/console/api/openapi.json" target="_blank" rel="noreferrer" fz="sm" underline="always">
-            {t('operator.people.tokens.docs')} <IconExternalLink size={12} aria-hidden />
-          </Anchor>
-        </>
-      }
-    >
-      {acts ? (
-        <TokenList />
-      ) : (
-        <Panel>
-          <EmptyState
-            icon={IconApi}
-            title={t('operator.people.tokens.onlyOperators')}
-            hint={t('operator.people.tokens.onlyOperatorsHint')}
-          />
-        </Panel>
-      )}
+    <Page title={t('operator.people.tokens.title')} hint={<Intro />}>
+      <Panel>
+        <EmptyState
+          icon={IconApi}
+          title={t('operator.people.tokens.onlyOperators')}
+          hint={t('operator.people.tokens.onlyOperatorsHint')}
+        />
+      </Panel>
     </Page>
   );
 }
 
-function TokenList() {
+function Intro() {
+  const { t } = useTranslation();
+  return (
+    <>
+      {t('operator.people.tokens.intro')}{' '}
+      <Anchor href="/console/api/openapi.json" target="_blank" rel="noreferrer" fz="sm" underline="always">
+        {t('operator.people.tokens.docs')} <IconExternalLink size={12} aria-hidden />
+      </Anchor>
+    </>
+  );
+}
+
+function TokenList({ hint }: { readonly hint: ReactNode }) {
   const { t } = useTranslation();
   const tokens = useAnswer<{ rows: readonly Token[] }>(path);
   const [makes, setMakes] = useState(false);
   const [secret, setSecret] = useState<string>();
   const [revoked, setRevoked] = useState<Token>();
-  const columns = useColumns(setRevoked);
-  const button = (
-    <Button size="xs" leftSection={<IconPlus size={15} />} onClick={() => setMakes(true)}>
-      {t('operator.people.tokens.make')}
-    </Button>
-  );
   return (
-    <Panel flush actions={button}>
-      <Loaded of={tokens}>
-        {({ rows }) => (
-          <CsvTable
-            label={t('operator.people.tokens.title')}
-            rows={rows}
-            columns={columns}
-            rowKey={({ id }) => id}
-            file="tokens"
-            empty={
-              <EmptyState
-                icon={IconApi}
-                title={t('operator.people.tokens.empty')}
-                hint={t('operator.people.tokens.emptyHint')}
-              />
-            }
-          />
-        )}
-      </Loaded>
+    <ResourcePage
+      texts="operator.people.tokens"
+      icon={IconApi}
+      hint={hint}
+      source={{ answer: tokens, file: 'tokens' }}
+      columns={useColumns(setRevoked)}
+      panelActions={
+        <Button size="xs" leftSection={<IconPlus size={15} />} onClick={() => setMakes(true)}>
+          {t('operator.people.tokens.make')}
+        </Button>
+      }
+    >
       {makes && <MakeDialog onClose={() => setMakes(false)} onMade={setSecret} />}
       <SecretOnce title={t('operator.people.tokens.shown')} secret={secret} onSaved={() => setSecret(undefined)}>
         <Text fz="sm" c="dimmed">
@@ -90,50 +76,19 @@ function TokenList() {
         </Code>
       </SecretOnce>
       {revoked !== undefined && <RevokeDialog token={revoked} onClose={() => setRevoked(undefined)} />}
-    </Panel>
+    </ResourcePage>
   );
 }
 
-function useColumns(onRevoke: (token: Token) => void): CsvColumn<Token>[] {
+function useColumns(onRevoke: (token: Token) => void): Column<Token>[] {
   const { t } = useTranslation();
   return [
-    { key: 'name', title: t('operator.column.name'), cell: ({ name }) => name, plain: ({ name }) => name },
-    {
-      key: 'prefix',
-      title: t('operator.column.prefix'),
-      cell: ({ prefix }) => <span className="mono">{prefix}…</span>,
-      plain: ({ prefix }) => prefix,
-    },
-    {
-      key: 'createdBy',
-      title: t('operator.people.tokens.by'),
-      cell: ({ createdBy }) => createdBy,
-      plain: ({ createdBy }) => createdBy,
-    },
-    {
-      key: 'lastUsedAt',
-      title: t('operator.column.lastUse'),
-      cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative absent={t('shell.never')} />,
-      plain: ({ lastUsedAt }) => lastUsedAt,
-    },
-    {
-      key: 'expiresAt',
-      title: t('operator.column.expires'),
-      cell: ({ expiresAt }) => <Time at={expiresAt} absent={t('shell.never')} />,
-      plain: ({ expiresAt }) => expiresAt,
-    },
-    {
-      key: 'actions',
-      title: t('operator.column.actions'),
-      right: true,
-      cell: (token) => (
-        <Group justify="flex-end">
-          <Button size="compact-xs" variant="subtle" color="red" onClick={() => onRevoke(token)}>
-            {t('operator.people.tokens.revoke')}
-          </Button>
-        </Group>
-      ),
-    },
+    textColumn('name', t('operator.column.name')),
+    prefixColumn(t('operator.column.prefix')),
+    textColumn('createdBy', t('operator.people.tokens.by')),
+    timeColumn('lastUsedAt', t('operator.column.lastUse'), { relative: true, absent: t('shell.never') }),
+    timeColumn('expiresAt', t('operator.column.expires'), { absent: t('shell.never') }),
+    useDangerColumn(t('operator.people.tokens.revoke'), onRevoke),
   ];
 }
 
@@ -145,7 +100,7 @@ interface MakeProps {
 function MakeDialog({ onClose, onMade }: MakeProps) {
   const { t } = useTranslation();
   const [name, setName] = useState('');
-  const [expires, setExpires] = useState<string | null>(null);
+  const [expires, setExpires] = useState('');
   return (
     <Act
       opened
@@ -169,11 +124,9 @@ function MakeDialog({ onClose, onMade }: MakeProps) {
         value={name}
         onChange={({ currentTarget }) => setName(currentTarget.value)}
       />
-      <DateTimePicker
+      <MomentField
         label={t('operator.people.tokens.expires')}
         description={t('operator.people.tokens.expiresHint')}
-        clearable
-        minDate={new Date()}
         value={expires}
         onChange={setExpires}
       />

@@ -72,7 +72,7 @@ function OneModel({ of: target, elapsedMs }: { readonly of: UpstreamTarget; read
   );
 }
 
-/** How one key of several does: whoever chooses keys goes by it. */
+/** Figures of one key of several; routing chooses keys by them. */
 function OneKey({
   of: { credential, answered, firstByteMs, wholeMs },
 }: {
@@ -125,7 +125,7 @@ export function Room({ of: { limit, inFlight, queue, waiting } }: { readonly of:
   const isFull = inFlight >= limit;
   const waits =
     waiting === 0
-      ? t('operator.traffic.upstreams.room.nobody')
+      ? t('operator.traffic.upstreams.room.none')
       : t('operator.traffic.upstreams.room.waiting', { waiting, queue });
   return (
     <div>

@@ -12,7 +12,7 @@ export interface UpstreamAct {
 }
 
 interface DialogProps {
-  /** undefined: shut. */
+  /** undefined: closed. */
   readonly act: UpstreamAct | undefined;
   readonly onClose: () => void;
 }

@@ -1,19 +1,19 @@
 /** Every vendor behind the gateway: how its keys are doing, how it has answered, and taking it out of use. */
-import { Button, SimpleGrid } from '@mantine/core';
+import { Button, Chip, Group, SimpleGrid } from '@mantine/core';
 import { IconPlugConnected } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { Page, Panel } from '../../../parts/page.tsx';
 import { useSearchState } from '../../../parts/search-state.ts';
 import { EmptyState } from '../../../parts/states.tsx';
+import { upstreamColors } from '../parts/badges.tsx';
 import { Loaded, useAnswer } from '../parts/load.tsx';
 import { useNow } from '../parts/use-now.ts';
 import { stateOf, type UpstreamState } from '../sums/upstream-state.ts';
 import type { Upstream } from '../types.ts';
-import { StateChips } from './state-chips.tsx';
 import { UpstreamCard } from './upstream-card.tsx';
 
-export const upstreamsPath = '/admin/upstreams';
+const upstreamsPath = '/admin/upstreams';
 const worstFirst: readonly UpstreamState[] = ['broken', 'failing', 'cooling', 'disabled', 'healthy', 'keyless'];
 
 export default function Upstreams() {
@@ -64,5 +64,29 @@ function Nothing() {
         }
       />
     </Panel>
+  );
+}
+
+/** How many upstreams are in which state; a chip shows these alone. */
+function StateChips({ states }: { readonly states: readonly UpstreamState[] }) {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  const present = [...new Set(states)];
+  if (present.length < 2 && search['state'] === undefined) return null;
+  return (
+    <Group gap="xs">
+      {present.map((state) => (
+        <Chip
+          key={state}
+          size="xs"
+          color={upstreamColors[state]}
+          variant="light"
+          checked={search['state'] === state}
+          onChange={(checked) => change({ state: checked ? state : undefined })}
+        >
+          {t(`operator.traffic.upstreams.state.${state}`)} · {states.filter((one) => one === state).length}
+        </Chip>
+      ))}
+    </Group>
   );
 }

@@ -1,0 +1,164 @@
+/** The kinds of failures of an exchange with their HTTP statuses, and the errors that carry them. Pure. */
+import type { Answer } from './message.ts';
+
+/** HTTP status of each kind. The client's protocol decides how a kind is encoded on the wire. */
+export const errorStatus = {
+  invalid_request: 400,
+  unauthenticated: 401,
+  insufficient_balance: 402,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  too_large: 413,
+  unsupported: 422,
+  upgrade_required: 426,
+  rate_limited: 429,
+  headers_too_large: 431,
+  client_left: 499,
+  internal: 500,
+  upstream_failed: 502,
+  overloaded: 503,
+  upstream_timeout: 504,
+} as const;
+
+export type ErrorKind = keyof typeof errorStatus;
+
+export interface ErrorDetails {
+  /** The request field at fault, as the client wrote it: `messages[2].content`. */
+  field?: string;
+  /** Machine-readable reason within the kind, such as `model_not_found` or `rpm`. Protocols send it as their `code`. */
+  code?: string;
+  /** How long the client should wait before it tries again. Becomes `retry-after`. */
+  retryAfterMs?: number;
+  /** false: a repetition could be billed twice or cannot help. Becomes `x-should-retry: false`, which official SDKs obey. */
+  shouldRetry?: boolean;
+  /** More headers for the answer, lower-case names. */
+  headers?: Record<string, string>;
+  /** For the log only; never rendered to a client. */
+  cause?: unknown;
+}
+
+/** An error for the client. Its message must contain no secret and no upstream's name or address. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly kind: ErrorKind;
+  readonly status: number;
+  readonly field: string | undefined;
+  readonly code: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly shouldRetry: boolean | undefined;
+  readonly headers: Record<string, string> | undefined;
+
+  constructor(kind: ErrorKind, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = kind;
+    this.status = errorStatus[kind];
+    this.field = details.field;
+    this.code = details.code;
+    this.retryAfterMs = details.retryAfterMs;
+    this.shouldRetry = details.shouldRetry;
+    this.headers = details.headers;
+  }
+}
+
+/** Where an upstream attempt broke. `connect`: nothing was sent, so another target may be tried. `sent`: the request may have been executed and billed. `body`: during the answer's body. */
+export type UpstreamPhase = 'connect' | 'sent' | 'body';
+
+/** Thrown by `forward` when an attempt fails on the wire. `toGatewayError` converts it for clients. */
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError';
+  readonly phase: UpstreamPhase;
+  readonly timedOut: boolean;
+
+  constructor(phase: UpstreamPhase, message: string, options: { timedOut?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.phase = phase;
+    this.timedOut = options.timedOut ?? false;
+  }
+}
+
+/**
+ * An upstream's error answer: a status of 300 or more, an error inside a 200, or a body that is no answer of its protocol.
+ * A plugin with `retries` may catch it and try another target by these members; nothing has been sent to the client. If
+ * none catches it, `answer` is sent unchanged if there is one, else `error` is rendered in the client's protocol.
+ */
+export class UpstreamRefusal extends Error {
+  override readonly name = 'UpstreamRefusal';
+  /** The upstream's status, or the equivalent one of an error inside a 200. */
+  readonly status: number;
+  /** The error for the client, for logs, and for a gateway's own error shape. */
+  readonly error: GatewayError;
+  /** The upstream's own error answer, scrubbed, where the client may read it. */
+  readonly answer: Answer | undefined;
+  /** The upstream's Retry-After, if it sent one. */
+  readonly retryAfterMs: number | undefined;
+  /** The error reports usage: it was billed. */
+  readonly hasUsage: boolean;
+  /** The upstream refused the gateway's key or account, not the request: 401, 402, 403 and equivalents. */
+  readonly keyAtFault: boolean;
+  /** The upstream may have executed the request (500, 502, 504): a retry could be billed twice. */
+  readonly mayRun: boolean;
+
+  constructor(
+    error: GatewayError,
+    details: {
+      status: number;
+      answer?: Answer | undefined;
+      retryAfterMs?: number | undefined;
+      hasUsage?: boolean;
+      keyAtFault?: boolean;
+      mayRun?: boolean;
+    },
+  ) {
+    super(`the upstream answered ${details.status}`, { cause: error });
+    this.status = details.status;
+    this.error = error;
+    this.answer = details.answer;
+    this.retryAfterMs = details.retryAfterMs;
+    this.hasUsage = details.hasUsage ?? false;
+    this.keyAtFault = details.keyAtFault ?? false;
+    this.mayRun = details.mayRun ?? false;
+  }
+}
+
+const passing = new WeakSet<Error>();
+/** Errors are wrapped a few times at most. */
+const mostCauses = 10;
+const passingRetryMs = 2_000;
+
+/** Marks an error as one that passes by itself, such as that of a database which is away: the same request may succeed later. */
+export function markPassing<E extends Error>(error: E): E {
+  passing.add(error);
+  return error;
+}
+
+/** Whether this error, or what caused it, passes by itself. */
+export function isPassing(error: unknown): boolean {
+  let at = error;
+  for (let depth = 0; at instanceof Error && depth < mostCauses; depth += 1, at = at.cause)
+    if (passing.has(at)) return true;
+  return false;
+}
+
+/** Converts any error to one that a client may see. The message of an unknown error is dropped. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamRefusal) return error.error;
+  if (error instanceof UpstreamError) {
+    const shouldRetry = error.phase === 'connect' ? {} : { shouldRetry: false };
+    return error.timedOut
+      ? new GatewayError('upstream_timeout', 'The model did not answer in time.', { ...shouldRetry, cause: error })
+      : new GatewayError('upstream_failed', 'The model could not be reached or broke off its answer.', {
+          ...shouldRetry,
+          cause: error,
+        });
+  }
+  if (isPassing(error))
+    return new GatewayError('overloaded', 'The gateway cannot handle this request now; please try again soon.', {
+      retryAfterMs: passingRetryMs,
+      cause: error,
+    });
+  return new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error });
+}

@@ -1,0 +1,31 @@
+/** The clock, randomness and log that the core injects into every plugin. */
+
+/** Injected time in milliseconds. Simulation needs that no other code reads Date or performance. */
+export interface Clock {
+  /** Wall clock, whole milliseconds since 1970; may step. */
+  now(): number;
+  /** Never steps back; only differences have a meaning. */
+  monotonic(): number;
+}
+
+export interface Random {
+  bytes(count: number): Buffer;
+  /** Uniform in [0, 1). */
+  fraction(): number;
+}
+
+/**
+ * pino's shape: fields first, then a message. A message with a transient `error` is logged at once, then every 30 seconds
+ * while it repeats; a line with that message in its field `ends` reports that the failure is over.
+ */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  /**
+   * A line at level info with fields that are encoded already (a JSON object with members), for lines of every request.
+   * Nothing is masked in it: the caller masks texts from outside field by field.
+   */
+  record(message: string, json: string): void;
+}

@@ -1,0 +1,37 @@
+/** Requests and answers as plugins see them. Types. */
+
+/** Header names are lower-case; a header that was sent twice has its values joined as RFC 9110 says. */
+export type Headers = Record<string, string>;
+
+export interface ClientRequest {
+  readonly method: string;
+  /** Path without the query, as routed. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Headers>;
+  /** Path parameters by name; a trailing wildcard is `*`. Decoded. */
+  readonly params: Readonly<Record<string, string | undefined>>;
+  readonly remoteAddress: string;
+  /** The whole body. Empty until it was read, and again once the answer has begun, which frees its memory. */
+  readonly body: Uint8Array;
+  /** Length of the body once it was read. */
+  readonly bodyBytes: number;
+}
+
+export type AnswerBody = AsyncIterable<Uint8Array> | Uint8Array | string;
+
+export interface Answer {
+  status: number;
+  /** The answer's own object: plugins and the core add to it. */
+  headers: Headers;
+  /** A whole body, or chunks that are pulled. When the client disconnects, `return()` of the iterator is called. */
+  body: AnswerBody;
+  /** Each one becomes a `set-cookie` line of its own. */
+  cookies?: readonly string[];
+  /** Length of a streamed body where it is known beforehand; becomes `content-length`. A body of another length breaks off. */
+  bodyBytes?: number;
+  /** true once the chunk that was pulled last contains the protocol's terminal event; absent: not known. */
+  endsNow?: () => boolean;
+  /** Called when a streamed body is silent: bytes that the client's protocol ignores (an SSE comment); undefined within a frame. */
+  idleFrame?: () => Uint8Array | undefined;
+}

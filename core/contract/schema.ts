@@ -1,0 +1,61 @@
+/** Types of configuration values, on zod: what an operator may write and what the plugin gets. Pure. */
+
+import { z } from 'zod';
+import { table } from './table.ts';
+
+export { z };
+
+const countPattern = /^(\d+(?:\.\d+)?)([kKmM]?)$/;
+const multiples: Record<string, number> = table({ '': 1, k: 1_000, m: 1_000_000 });
+
+/** A whole number, also as `40k` or `2M`. */
+export const count = () =>
+  z
+    .union([z.number(), z.string()])
+    .transform((value, context) => {
+      const match = countPattern.exec(String(value));
+      const number = match === null ? Number.NaN : Math.round(Number(match[1]) * multiples[match[2]!.toLowerCase()]!);
+      if (Number.isSafeInteger(number)) return number;
+      context.addIssue({ code: 'custom', message: 'must be a whole number such as 600, 40k or 2M' });
+      return z.NEVER;
+    })
+    .meta({ description: 'Whole number, also as 40k or 2M.' });
+
+const units: Record<string, number> = table({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 });
+
+/** Milliseconds, written `500ms`, `30s`, `10m`, `5h` or `30d`. */
+export const duration = () =>
+  z.string({ error: ({ input }) => (input === undefined ? undefined : durationForm) }).transform((value, context) => {
+    const match = /^(\d{1,9}(?:\.\d+)?)(ms|s|m|h|d)$/.exec(value);
+    if (match !== null) return Math.round(Number(match[1]) * units[match[2]!]!);
+    context.addIssue({ code: 'custom', message: durationForm });
+    return z.NEVER;
+  });
+
+const durationForm = 'must be a duration such as 500ms, 30s, 10m, 5h or 30d';
+
+/** Milliseconds from 10ms to 10m, or `off`: 0. */
+export const durationOrOff = () =>
+  z.union([
+    z.literal('off').transform(() => 0),
+    duration().refine(
+      (milliseconds) => milliseconds >= 10 && milliseconds <= 600_000,
+      'must be off, or from 10ms to 10m',
+    ),
+  ]);
+
+/** Bytes, written `32MB`, `512KB` or as a number. */
+export const size = () =>
+  z.union([z.number(), z.string()]).transform((value, context) => {
+    const match = /^(\d{1,12})\s*(|B|KB|MB|GB)$/i.exec(String(value));
+    const scale: Record<string, number> = { '': 1, B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
+    if (match !== null) return Number(match[1]) * scale[match[2]!.toUpperCase()]!;
+    context.addIssue({ code: 'custom', message: 'must be a size such as 512KB or 32MB' });
+    return z.NEVER;
+  });
+
+/** One value or a list; always given as a list, empty strings left out (an unset `${ENV:-}`). */
+export const listOf = <T extends z.ZodType<string>>(item: T) =>
+  z
+    .union([item, z.array(item)])
+    .transform((value) => (Array.isArray(value) ? value : [value]).filter((entry) => entry !== ''));

@@ -1,0 +1,66 @@
+/** A text that never shows itself: in strings, JSON, logs and inspections it reads `***`. Pure. */
+
+const mask = '***';
+
+class HiddenText implements Secret {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  reveal(): string {
+    return this.#text;
+  }
+
+  toString(): string {
+    return mask;
+  }
+
+  toJSON(): string {
+    return mask;
+  }
+
+  /** Template strings, concatenation and Number() included. */
+  [Symbol.toPrimitive](): string {
+    return mask;
+  }
+
+  /** What util.inspect and console.log print: https://nodejs.org/api/util.html#custom-inspection-functions-on-objects */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return mask;
+  }
+}
+
+/** Hides a text; only `reveal()` gives it back. */
+export function secret(text: string): Secret {
+  return new HiddenText(text);
+}
+
+/** Keys with known prefixes, and long tokens after a short prefix. */
+const keyPattern = /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}/g;
+const cloudKeyPattern = /\bAIza[A-Za-z0-9_-]{20,}/g;
+const bearerPattern = /(?<=Bearer\s)[^\s"',]{8,}/g;
+/** Organisations at vendors, which their messages name. */
+const organizationPattern = /\borg-(?!(?:level|wide|specific|scoped|owned|managed|based|id|ids|name)\b)\w[\w-]*/g;
+/** Passwords inside URLs. */
+const passwordPattern = /(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
+/** Length of the shortest text that can contain a credential. */
+const shortest = 'org-x'.length;
+
+/** Replaces text that looks like a credential by `***`. Each pattern runs only if its first characters occur. */
+export function maskSecrets(text: string): string {
+  if (text.length < shortest) return text;
+  let masked = text;
+  if (text.includes('-')) masked = masked.replace(keyPattern, mask);
+  if (text.includes('org-')) masked = masked.replace(organizationPattern, mask);
+  if (text.includes('AIza')) masked = masked.replace(cloudKeyPattern, mask);
+  if (text.includes('Bearer')) masked = masked.replace(bearerPattern, mask);
+  if (text.includes('://')) masked = masked.replace(passwordPattern, mask);
+  return masked;
+}
+
+/** A value that never shows itself: string, JSON and inspect give `***`. */
+export interface Secret {
+  reveal(): string;
+}

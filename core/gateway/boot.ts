@@ -1,0 +1,171 @@
+/** Boots a gateway from its file: loads, checks and sets up its plugins; dry-runs changed files. */
+
+import type { Command } from '../contract/commands.ts';
+import { type ConfigCheck, configFiles } from '../contract/config-files.ts';
+import type { ContextKey, Endpoint, Host, Notice, Plugin, Service } from '../contract/contract.ts';
+import type { Log } from '../contract/host-tools.ts';
+import type { InstalledPlugin } from '../http/chain.ts';
+import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
+import { GatewayConfigFiles } from './config-files.ts';
+import { createLog } from './log.ts';
+import { builtInNames, loadPlugin } from './registry.ts';
+import { Reloader } from './reload.ts';
+import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
+import { checkContext, checkServices } from './wiring.ts';
+
+export interface BootOptions extends GatewayRuntimeOptions {
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Called when the files were saved through this gateway and applied. */
+  readonly onSaved?: () => void;
+}
+
+/** A gateway that is set up. `serve` starts it; `stop` stops it, started or not. */
+export interface Gateway {
+  /** The running configuration. */
+  readonly file: GatewayFile;
+  readonly log: Log;
+  readonly endpoints: readonly Endpoint[];
+  readonly commands: readonly Command[];
+  /** Remarks on this configuration. */
+  notices(): readonly Notice[];
+  /** Why several processes cannot serve this gateway together; undefined: they can. */
+  singleProcess(): string | undefined;
+  /** A service's value, for tests and commands. */
+  find<T>(service: Service<T>): T | undefined;
+  readonly inFlight: number;
+  /** Starts every plugin and listens; resolves with the port. */
+  serve(): Promise<number>;
+  /** Reads the files again and applies all changes or none. Problems are logged and returned. */
+  reload(): Promise<ConfigCheck>;
+  /** Lets exchanges end within the configured times (or `deadlineMs`), then stops every plugin in reverse order. */
+  stop(deadlineMs?: number): Promise<void>;
+  /** Stops accepting, waits until all connections have ended, then stops; used when another process has taken over. */
+  retire(): Promise<void>;
+}
+
+/** Sets a gateway up. Throws a ConfigError that lists every problem. */
+export async function boot(path: string, options: BootOptions): Promise<Gateway> {
+  const runtime = new GatewayRuntime(readGatewayFile(path, options.environment), options);
+  const reloader = new Reloader({
+    runtime: runtime,
+    read: (drafts) => readGatewayFile(path, options.environment, drafts),
+    check: (file) => dryRun(file, options),
+    known: () => new Set(builtInNames()),
+    onSaved: options.onSaved,
+  });
+  if (options.mode === 'serve') runtime.provide(configFiles, new GatewayConfigFiles(runtime, reloader));
+  await installPlugins(runtime);
+  return {
+    get file() {
+      return runtime.file;
+    },
+    log: runtime.log,
+    endpoints: runtime.endpoints,
+    commands: runtime.plugins.flatMap(({ instance }) => instance.commands ?? []),
+    notices: () => runtime.notices(),
+    singleProcess: () => runtime.plugins.flatMap(({ instance }) => instance.singleProcess?.() ?? [])[0],
+    find: (service) => runtime.find(service),
+    get inFlight() {
+      return runtime.inFlight;
+    },
+    async serve() {
+      const port = await runtime.serve();
+      if (options.processGroup?.isFirst !== false) logWarnings(runtime);
+      reloader.watch();
+      return port;
+    },
+    reload: () => reloader.reload(),
+    stop(deadlineMs) {
+      reloader.close();
+      return runtime.stop(deadlineMs);
+    },
+    retire() {
+      reloader.close();
+      return runtime.retire();
+    },
+  };
+}
+
+/** Installs every plugin of the file. On a problem it stops the installed plugins and throws. */
+async function installPlugins(runtime: GatewayRuntime): Promise<void> {
+  const { file } = runtime;
+  const plugins = await loadPlugins(file, runtime.mode);
+  await refuseMisfits(file, plugins, (owners) => checkServices(plugins, owners));
+  const sections = readSections(file, plugins, new Set(builtInNames()));
+  try {
+    for (const plugin of plugins) await runtime.install(plugin, sections.get(plugin.name));
+    await refuseMisfits(file, plugins, (owners) => checkContext(runtime.endpoints, runtime.plugins, owners));
+    refuseFaults(file, runtime.plugins);
+  } catch (error) {
+    await runtime.stopPlugins();
+    throw error;
+  }
+}
+
+/** Sets the gateway up in the mode `check`: nothing is opened, written or sent. Throws as `boot` does. */
+async function dryRun(file: GatewayFile, { clock, random }: BootOptions): Promise<readonly Notice[]> {
+  const injected = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+  const model = new GatewayRuntime(file, { mode: 'check', log: createLog('silent'), ...injected });
+  await installPlugins(model);
+  const notices = model.notices().map(({ level, text }) => ({ level, text: file.yaml.hide(text) }));
+  await model.stopPlugins();
+  return notices;
+}
+
+/** Logs the warnings at each start, so that they are seen without `check`. */
+function logWarnings(runtime: GatewayRuntime): void {
+  const warnings = runtime
+    .notices()
+    .flatMap(({ level, text }) => (level === 'warning' ? [runtime.file.yaml.hide(text)] : []));
+  if (warnings.length > 0) runtime.log.warn({ warnings }, 'the configuration has warnings');
+}
+
+async function loadPlugins(file: GatewayFile, mode: Host['mode']): Promise<Plugin[]> {
+  const plugins: Plugin[] = [];
+  const problems = [];
+  for (const [index, name] of file.settings.plugins.entries()) {
+    try {
+      const plugin = await loadPlugin(name, file.file);
+      plugins.push(plugin);
+      if (mode === 'serve') plugin.warmUp?.(file.sections[plugin.name]);
+    } catch (error) {
+      problems.push({ where: file.yaml.where(['plugins', index]), message: (error as Error).message });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return plugins;
+}
+
+type Owners = (wanted: Service<unknown> | ContextKey<unknown>) => readonly string[];
+
+/** Runs a check; only if it fails, loads the other built-in plugins to name those that could help. */
+async function refuseMisfits(
+  file: GatewayFile,
+  listed: readonly Plugin[],
+  check: (owners: Owners) => string[],
+): Promise<void> {
+  if (check(() => []).length === 0) return;
+  const names = new Set(listed.map((plugin) => plugin.name));
+  const others = await Promise.all(
+    builtInNames()
+      .filter((name) => !names.has(name))
+      .map((name) => loadPlugin(name, file.file)),
+  );
+  const owners: Owners = (wanted) =>
+    others
+      .filter(
+        (plugin) => plugin.services?.provides?.includes(wanted) || plugin.sets?.includes(wanted as ContextKey<unknown>),
+      )
+      .map((plugin) => plugin.name);
+  throw new ConfigError(check(owners).map((message) => ({ where: file.yaml.where(['plugins']), message })));
+}
+
+function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin[]): void {
+  const problems = plugins.flatMap(({ plugin, instance }) =>
+    (instance.problems?.() ?? []).map(({ path, message }) => ({
+      where: file.yaml.where([plugin.name, ...path]),
+      message: file.yaml.hide(`${[plugin.name, ...path].join('.')}: ${message}`),
+    })),
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
+}

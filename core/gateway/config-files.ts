@@ -1,0 +1,108 @@
+/** Shows, checks and atomically saves the gateway's own configuration files. */
+import { constants } from 'node:fs';
+import { access, chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { ConfigCheck, ConfigFiles, ConfigView } from '../contract/config-files.ts';
+import { GatewayError } from '../contract/errors.ts';
+import { configSchema } from './json-schema.ts';
+import type { Reloader } from './reload.ts';
+import type { GatewayRuntime } from './runtime.ts';
+import { display } from './yaml.ts';
+
+export class GatewayConfigFiles implements ConfigFiles {
+  readonly #runtime: GatewayRuntime;
+  readonly #reloader: Reloader;
+  /** Cached: the list of plugins does not change while the process lives. */
+  #schema: Promise<object> | undefined;
+
+  constructor(runtime: GatewayRuntime, reloader: Reloader) {
+    this.#runtime = runtime;
+    this.#reloader = reloader;
+  }
+
+  async view(): Promise<ConfigView> {
+    const { generation, loadedAt } = this.#reloader;
+    const read = [...this.#runtime.file.yaml.files];
+    this.#schema ??= configSchema(this.#runtime.plugins.map(({ plugin }) => plugin));
+    return {
+      files: await Promise.all(
+        read.map(async ([path, text]) => ({
+          name: display(path),
+          // From disk, since `save` compares with what is there.
+          text: await readFile(path, 'utf8').catch(() => text),
+          writable: await mayReplace(path),
+        })),
+      ),
+      schema: await this.#schema,
+      loadedAt,
+      generation,
+    };
+  }
+
+  async check(file: string, text: string): Promise<ConfigCheck> {
+    return this.#reloader.check(this.#pathOf(file), text);
+  }
+
+  async save(file: string, text: string, previous: string): Promise<ConfigCheck> {
+    const path = this.#pathOf(file);
+    await refuseOvertaken(path, previous);
+    return this.#reloader.save(path, text, () => replace(path, text, previous));
+  }
+
+  reload(): Promise<ConfigCheck> {
+    return this.#reloader.reload();
+  }
+
+  /** Only files of this gateway can be written. */
+  #pathOf(name: string): string {
+    const path = [...this.#runtime.file.yaml.files.keys()].find((known) => display(known) === name);
+    if (path !== undefined) return path;
+    throw new GatewayError('not_found', 'This gateway was not read from a file of that name.', { field: 'file' });
+  }
+}
+
+/** A save writes a temporary file and renames it, so the directory must be writable too. */
+async function mayReplace(path: string): Promise<boolean> {
+  try {
+    const real = await realpath(path);
+    await access(real, constants.W_OK);
+    await access(dirname(real), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function refuseOvertaken(path: string, previous: string): Promise<void> {
+  if ((await readFile(path, 'utf8').catch(() => undefined)) === previous) return;
+  throw new GatewayError('conflict', 'The file has changed meanwhile: load it again.', { code: 'config_changed' });
+}
+
+/** Keeps the previous text as `.bak`. Of a symbolic link it replaces the target. */
+async function replace(path: string, text: string, previous: string): Promise<void> {
+  await refuseOvertaken(path, previous);
+  try {
+    const real = await realpath(path);
+    const { mode } = await stat(real);
+    await put(`${real}.bak`, previous, mode);
+    await put(real, text, mode);
+  } catch (error) {
+    throw new GatewayError('forbidden', 'The file cannot be written by this process.', {
+      code: 'config_read_only',
+      cause: error,
+    });
+  }
+}
+
+/** Replaces a file atomically. */
+async function put(path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.new`;
+  try {
+    await writeFile(temporary, text, { mode, flush: true });
+    await chmod(temporary, mode);
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}

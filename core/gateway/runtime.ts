@@ -1,0 +1,262 @@
+/** The runtime of one gateway: installs its plugins, serves, applies changed files, and stops. */
+
+import type { Endpoint, Host, Notice, Plugin, PluginInstance, Service } from '../contract/contract.ts';
+import type { Clock, Log, Random } from '../contract/host-tools.ts';
+import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
+import { type BodyLimits, BodyReader } from '../http/body.ts';
+import { compileChain, type InstalledPlugin } from '../http/chain.ts';
+import { trustedProxies } from '../http/client-address.ts';
+import { createForward, type Forward } from '../http/forward.ts';
+import { createRouter, type Router } from '../http/router.ts';
+import { GatewayServer, type ServerLimits } from '../http/server.ts';
+import { type GatewayFile, type GatewaySettings, schemaOf, unusedSections } from './config.ts';
+import { defaultUpstreamSockets, descriptorLimit, shortage } from './descriptors.ts';
+import { createLog, type LevelledLog } from './log.ts';
+import { systemClock, systemRandom, uuidMaker } from './system.ts';
+
+const workFailed = 'regular work failed';
+
+export interface GatewayRuntimeOptions {
+  /** `serve`: the gateway serves requests. `command`: one command runs. `check`: nothing is opened, written or sent. */
+  readonly mode: Host['mode'];
+  readonly log?: Log;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Absent: this process serves alone. */
+  readonly processGroup?: ProcessGroup;
+}
+
+/** The parts of a serving gateway; created once, so that limits hold across reloads. */
+interface Running {
+  readonly server: GatewayServer;
+  readonly bodies: BodyReader;
+  readonly forward: Forward;
+}
+
+export class GatewayRuntime {
+  readonly plugins: InstalledPlugin[] = [];
+  readonly endpoints: Endpoint[] = [];
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly #ownLog: LevelledLog | undefined;
+  readonly mode: Host['mode'];
+  readonly #random: Random;
+  readonly #processGroup: ProcessGroup;
+  readonly #services = new Map<Service<unknown>, unknown>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #file: GatewayFile;
+  #running: Running | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(file: GatewayFile, options: GatewayRuntimeOptions) {
+    this.#file = file;
+    this.mode = options.mode;
+    this.#ownLog =
+      options.log === undefined ? createLog(file.settings.log, undefined, file.settings.gateway) : undefined;
+    this.log = options.log ?? this.#ownLog!;
+    this.clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom;
+    this.#processGroup = options.processGroup ?? alone;
+  }
+
+  /** The running configuration: the last file, with the old values of what waits for a restart. */
+  get file(): GatewayFile {
+    return this.#file;
+  }
+
+  get inFlight(): number {
+    return this.#running?.server.inFlight ?? 0;
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping !== undefined;
+  }
+
+  find<T>(service: Service<T>): T | undefined {
+    return this.#services.get(service) as T | undefined;
+  }
+
+  provide<T>(service: Service<T>, value: T): void {
+    this.#services.set(service, value);
+  }
+
+  /** Remarks on the running configuration: the core's own, then the plugins'. */
+  notices(): readonly Notice[] {
+    const instances = this.plugins.map(({ instance }) => instance);
+    const { sockets, upstream_connections: perPool = 0 } = this.#file.settings.server;
+    const told = instances.reduce((sum, instance) => sum + (instance.upstreamConnections?.(perPool) ?? 0), 0);
+    const short = shortage(descriptorLimit(), { sockets, upstreamConnections: Math.max(told, perPool) });
+    const listed = new Set(this.plugins.map(({ plugin }) => plugin.name));
+    const unused = unusedSections(this.#file, listed);
+    const own = [...(short === undefined ? [] : [short]), ...unused].map(
+      (text) => ({ level: 'warning', text }) as const,
+    );
+    return [...own, ...instances.flatMap((instance) => instance.notices?.() ?? [])];
+  }
+
+  async install(plugin: Plugin, section: unknown): Promise<void> {
+    const instance = await plugin.setup(this.#hostFor(plugin), section);
+    this.plugins.push({ plugin, instance: instance });
+    this.endpoints.push(...(instance.endpoints ?? []));
+  }
+
+  #hostFor(plugin: Plugin): Host {
+    const { settings, directory } = this.#file;
+    return {
+      gateway: settings.gateway,
+      schema: schemaOf(settings),
+      directory: ownDirectory(directory, this.#processGroup.workerIndex),
+      commonDirectory: directory,
+      processGroup: this.#processGroup,
+      mode: this.mode,
+      log: this.log,
+      clock: this.clock,
+      random: this.#random,
+      get: <T>(service: Service<T>) => {
+        if (!this.#services.has(service))
+          throw new Error(`"${plugin.name}" asked for "${service.name}", which it does not declare`);
+        return this.#services.get(service) as T;
+      },
+      find: (service) => this.find(service),
+      provide: (service, value) => this.provide(service, value),
+      endpoints: () => this.endpoints,
+      every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
+    };
+  }
+
+  /** A run is skipped while the previous one still runs. */
+  #every(intervalMs: number, name: string, work: () => void | Promise<void>): void {
+    if (this.mode !== 'serve') return;
+    let running = false;
+    let failed = false;
+    const timer = setInterval(async () => {
+      if (running) return;
+      running = true;
+      try {
+        await work();
+        if (failed) this.log.info({ work: name, ends: workFailed }, 'regular work succeeds again');
+        failed = false;
+      } catch (error) {
+        failed = true;
+        this.log.error({ error, work: name }, workFailed);
+      } finally {
+        running = false;
+      }
+    }, intervalMs);
+    timer.unref();
+    this.#timers.add(timer);
+  }
+
+  /** Starts every plugin and listens; resolves with the port. */
+  async serve(): Promise<number> {
+    const { listen, server: limits } = this.#file.settings;
+    const bodies = new BodyReader(bodyLimits(limits));
+    const maxSockets = limits.upstream_connections ?? defaultUpstreamSockets(descriptorLimit());
+    const forward = createForward(limits.answer_limit, maxSockets);
+    const instances = this.plugins.map(({ instance }) => instance);
+    const server = new GatewayServer({
+      limits: serverLimits(limits),
+      router: this.#router(bodies, forward),
+      bodies,
+      sockets: instances,
+      errorShapes: instances.filter((instance) => instance.renderError !== undefined),
+      newId: uuidMaker(this.clock, this.#random),
+      clock: this.clock,
+      log: this.log,
+      notAlive: () =>
+        this.plugins.filter(({ instance }) => instance.alive?.() === false).map(({ plugin }) => plugin.name),
+      notReady: () =>
+        this.plugins.filter(({ instance }) => instance.ready?.() === false).map(({ plugin }) => plugin.name),
+    });
+    this.#running = { server, bodies, forward };
+    for (const instance of instances) await instance.start?.();
+    const port = await server.listen(listen.port, listen.host);
+    for (const instance of instances) await instance.listening?.(`http://${listen.host ?? 'localhost'}:${port}`);
+    return port;
+  }
+
+  #router(bodies: BodyReader, forward: Forward): Router {
+    const readBody = bodies.read.bind(bodies);
+    const prefixes = this.plugins.flatMap(({ instance }) => instance.pathPrefixes ?? []);
+    return createRouter(
+      this.endpoints.map((endpoint) => ({ endpoint, run: compileChain(endpoint, this.plugins, readBody, forward) })),
+      [...new Set(prefixes)],
+    );
+  }
+
+  /**
+   * Applies a changed file in one turn; running exchanges keep the old chains. `commits`: what the plugins have prepared, in
+   * the list's order.
+   */
+  applyConfig(file: GatewayFile, commits: readonly (() => void)[]): void {
+    for (const commit of commits) {
+      try {
+        commit();
+      } catch (error) {
+        this.log.error({ error }, 'a plugin did not apply its section, which is a bug; the others have');
+      }
+    }
+    this.#file = file;
+    this.#ownLog?.setLevel(file.settings.log);
+    if (this.#running === undefined) return;
+    const { server, bodies, forward } = this.#running;
+    bodies.applyConfig(bodyLimits(file.settings.server));
+    server.applyConfig(this.#router(bodies, forward), serverLimits(file.settings.server));
+  }
+
+  /** Lets exchanges end within the configured times (or `deadlineMs`), then stops every plugin in reverse order; once. */
+  stop(deadlineMs: number | undefined): Promise<void> {
+    this.#stopping ??= this.#stop(deadlineMs);
+    return this.#stopping;
+  }
+
+  /** Stops after another process has taken over the address: waits until all connections have ended. */
+  async retire(): Promise<void> {
+    await this.#running?.server.closeGracefully();
+    await this.stop(this.#file.settings.server.drain.deadline);
+  }
+
+  async #stop(deadlineMs: number | undefined): Promise<void> {
+    const { grace, deadline } = this.#file.settings.server.drain;
+    for (const { instance } of this.plugins) instance.drain?.();
+    await this.#running?.server.drain(deadlineMs === undefined ? grace : 0, deadlineMs ?? deadline);
+    await this.stopPlugins();
+    await this.#running?.forward.close();
+  }
+
+  /** In reverse order; a failure is logged and does not stop the rest. */
+  async stopPlugins(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const { plugin, instance } of this.plugins.toReversed() as {
+      plugin: Plugin;
+      instance: PluginInstance;
+    }[]) {
+      try {
+        await instance.stop?.();
+      } catch (error) {
+        this.log.error({ error, plugin: plugin.name }, 'the plugin failed to stop');
+      }
+    }
+  }
+}
+
+function bodyLimits(limits: GatewaySettings['server']): BodyLimits {
+  const { body_limit: maxBytes, bodies_in_flight: maxBytesInFlight } = limits;
+  // Twice, because a body is in memory in both forms while it is decoded.
+  const share = limits.bodies_per_account ?? Math.max(maxBytesInFlight / 4, 2 * maxBytes);
+  const { decompressions: maxDecoding, body_values: maxValues } = limits;
+  return { maxBytes, maxBytesInFlight, maxBytesPerAccount: share, maxDecoding, maxValues };
+}
+
+function serverLimits(limits: GatewaySettings['server']): ServerLimits {
+  return {
+    maxHeaderBytes: limits.header_limit,
+    maxHeaders: limits.headers,
+    maxSockets: limits.sockets,
+    requestTimeoutMs: limits.request_timeout,
+    exchangeTimeoutMs: limits.timeout,
+    stallTimeoutMs: limits.stall_timeout,
+    idleFrameAfterMs: limits.idle_frame,
+    proxies: trustedProxies(limits.trusted_proxies),
+  };
+}

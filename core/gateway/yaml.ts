@@ -1,0 +1,287 @@
+/** One YAML file, or several by `include`, to plain values with the file and line of each. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, relative, resolve } from 'node:path';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  visit,
+} from 'yaml';
+import { didYouMean } from '../contract/near-names.ts';
+import { describeSyntaxError } from './yaml-errors.ts';
+
+/** A problem and its location. */
+export interface Problem {
+  /** `config/main.yaml:12` */
+  readonly where: string;
+  readonly message: string;
+}
+
+export type Values = Record<string, unknown>;
+
+export interface LoadedYaml {
+  readonly values: Values;
+  readonly problems: readonly Problem[];
+  /** Whether a file could not be read as YAML: what its text says is not known. */
+  readonly isUnread: boolean;
+  /** Every file that was read, the main one first: its text by absolute path. */
+  readonly files: ReadonlyMap<string, string>;
+  /** Masks the values of environment variables in a text. */
+  hide(text: string): string;
+  /** File and line of a path such as `['billing', 'hold']`, or of its nearest parent. */
+  where(path: readonly PropertyKey[]): string;
+}
+
+const maxIncludeDepth = 8;
+/** Shorter values are not masked: they could be part of any word. */
+const shortestHidden = 8;
+const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}\\]|\\.)*))?\}/g;
+
+/** Proposed texts of files. */
+export interface Drafts {
+  /** Texts in place of files, by absolute path. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** Whether a draft may include this file. */
+  mayRead(file: string): boolean;
+}
+
+interface Loading {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly drafts: Drafts | undefined;
+  readonly files: Map<string, string>;
+  readonly filledIn: Set<string>;
+  readonly problems: Problem[];
+  readonly locations: Map<string, string>;
+  isUnread: boolean;
+}
+
+/**
+ * Reads `file` and what it includes; a file's own members are laid over those of its includes, mapping by mapping, while
+ * scalars and lists are replaced whole. `${NAME}` and `${NAME:-default}` in values stand for the environment's variables.
+ * Problems are collected, not thrown.
+ */
+export function loadYaml(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  drafts?: Drafts,
+): LoadedYaml {
+  const loading: Loading = {
+    environment,
+    drafts,
+    files: new Map(),
+    filledIn: new Set(),
+    problems: [],
+    locations: new Map(),
+    isUnread: false,
+  };
+  const values = loadFile(resolve(file), loading, [], display(resolve(file)));
+  const root = display(resolve(file));
+  return {
+    values,
+    problems: loading.problems,
+    isUnread: loading.isUnread,
+    files: loading.files,
+    hide: (text) => [...loading.filledIn].reduce((hidden, value) => hidden.replaceAll(value, '***'), text),
+    where(path) {
+      for (let length = path.length; length > 0; length--) {
+        const location = loading.locations.get(locationKey(path.slice(0, length)));
+        if (location !== undefined) return location;
+      }
+      return root;
+    },
+  };
+}
+
+/** `includedAt`: where the file is named, or the file itself. */
+function loadFile(file: string, loading: Loading, above: readonly string[], includedAt: string): Values {
+  if (loading.isUnread) return {};
+  const refuse = (message: string): Values => {
+    loading.problems.push({
+      where: includedAt,
+      message: above.length === 0 ? message : `${display(file)}: ${message}`,
+    });
+    return {};
+  };
+  if (above.includes(file) || above.length >= maxIncludeDepth) return refuse('is included by itself');
+  if (loading.drafts?.mayRead(file) === false) return refuse('lies elsewhere: it can only be included by hand');
+  let text: string;
+  try {
+    text = loading.drafts?.texts.get(file) ?? readFileSync(file, 'utf8');
+  } catch (error) {
+    loading.isUnread = true;
+    return refuse(unreadable(file, error, loading.drafts === undefined));
+  }
+  loading.files.set(file, text);
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, merge: true, uniqueKeys: true });
+  const place = (offset: number) => `${display(file)}:${lines.linePos(offset).line}`;
+  const at = (node: Node | null | undefined) => place(node?.range?.[0] ?? 0);
+  if (document.errors.length > 0) {
+    const { offset, message } = describeSyntaxError(document, text);
+    loading.problems.push({ where: place(offset), message });
+    loading.isUnread = true;
+    return {};
+  }
+  substitute(document.contents, at, loading);
+  const own = toValues(document, at, loading);
+  rememberPlaces(document.contents, [], at, loading);
+  const included = [own['include'] ?? []].flat().map((name, index) => {
+    const from = loading.locations.get(locationKey(['include', index])) ?? loading.locations.get('include');
+    return loadFile(resolve(dirname(file), String(name)), loading, [...above, file], from ?? display(file));
+  });
+  // Includes were read after this file; its own locations take precedence.
+  rememberPlaces(document.contents, [], at, loading);
+  delete own['include'];
+  return included.concat(own).reduce(merged, {});
+}
+
+/** `suggests`: whether the message may tell names of other files. */
+function unreadable(file: string, error: unknown, suggests: boolean): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOENT') return `cannot be read (${code ?? 'unknown error'})`;
+  return `there is no such file${suggests ? didYouMean(basename(file), filesIn(dirname(file))) : ''}`;
+}
+
+function filesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory).filter((name) => /\.ya?ml$/.test(name));
+  } catch {
+    return [];
+  }
+}
+
+function toValues(document: Document, at: (node: Node | null) => string, loading: Loading): Values {
+  const fail = (node: Node | null, message: string): Values => {
+    loading.problems.push({ where: at(node), message });
+    loading.isUnread = true;
+    return {};
+  };
+  const unknown = unknownAlias(document);
+  if (unknown !== undefined) return fail(unknown.alias, unknown.message);
+  let value: unknown;
+  try {
+    value = document.toJS();
+  } catch (error) {
+    const isMerge = (error as Error).message.startsWith('Merge');
+    return fail(
+      null,
+      isMerge ? '"<<" takes a mapping, or an anchor of one' : 'the anchors of this file stand for too much',
+    );
+  }
+  if (value === null || value === undefined) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Values;
+  return fail(document.contents as Node | null, 'a gateway file is a mapping (name: value)');
+}
+
+function unknownAlias(document: Document): { alias: Node; message: string } | undefined {
+  const anchors = new Set<string>();
+  let found: { alias: Node; message: string } | undefined;
+  visit(document, {
+    Node(_key, node) {
+      if (!isAlias(node)) {
+        if (node.anchor !== undefined) anchors.add(node.anchor);
+        return undefined;
+      }
+      if (anchors.has(node.source)) return undefined;
+      const near = didYouMean(node.source, anchors);
+      found = {
+        alias: node,
+        message: `*${node.source} stands for what is marked as &${node.source}, but nothing above is marked so${near}`,
+      };
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+/** Substitutes environment variables. `true` and `false` become booleans; everything else stays text. */
+function substitute(node: unknown, at: (node: Node) => string, loading: Loading): void {
+  if (isMap(node)) {
+    for (const pair of node.items) {
+      refuseKey(pair.key, at, loading);
+      substitute(pair.value, at, loading);
+    }
+  } else if (isSeq(node)) for (const item of node.items) substitute(item, at, loading);
+  else if (isScalar(node) && typeof node.value === 'string' && node.value.includes('${'))
+    fill(node as Scalar<string>, at, loading);
+}
+
+/** A key of that name would give a mapping members that no check of sections sees. */
+function refuseKey(key: unknown, at: (node: Node) => string, loading: Loading): void {
+  if (!isScalar(key) || key.value !== '__proto__') return;
+  loading.problems.push({ where: at(key), message: 'the key "__proto__" is not accepted' });
+}
+
+function fill(node: Scalar<string>, at: (node: Node) => string, loading: Loading): void {
+  const [unclear] = /\$\{[^}]{0,40}\}?/.exec(node.value.replaceAll(variablePattern, '')) ?? [];
+  if (unclear !== undefined)
+    loading.problems.push({
+      where: at(node),
+      message: `${unclear} is no variable: write \${NAME} or \${NAME:-default}`,
+    });
+  const filled = node.value.replace(variablePattern, (_whole, name: string, fallback: string | undefined) => {
+    const value = loading.environment[name];
+    if (value !== undefined && value !== '') {
+      if (value.length >= shortestHidden) loading.filledIn.add(value);
+      return value;
+    }
+    if (fallback !== undefined) return fallback;
+    loading.problems.push({
+      where: at(node),
+      message: `the environment variable ${name} is not set${didYouMean(name, Object.keys(loading.environment))}`,
+    });
+    return '';
+  });
+  (node as Scalar).value = filled === 'true' ? true : filled === 'false' ? false : filled;
+}
+
+function rememberPlaces(
+  node: unknown,
+  path: readonly PropertyKey[],
+  at: (node: Node) => string,
+  loading: Loading,
+): void {
+  if (isMap(node)) {
+    for (const pair of node.items) {
+      const below = [...path, String((pair.key as Scalar).value)];
+      loading.locations.set(locationKey(below), at(pair.key as Node));
+      rememberPlaces(pair.value, below, at, loading);
+    }
+  } else if (isSeq(node)) {
+    node.items.forEach((item, index) => {
+      if (isScalar(item) || isMap(item) || isAlias(item))
+        loading.locations.set(locationKey([...path, index]), at(item));
+      rememberPlaces(item, [...path, index], at, loading);
+    });
+  }
+}
+
+function merged(under: Values, over: Values): Values {
+  const result: Values = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    if (name === '__proto__') continue;
+    const below = result[name];
+    result[name] = isMapping(below) && isMapping(value) ? merged(below, value) : value;
+  }
+  return result;
+}
+
+function isMapping(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function locationKey(path: readonly PropertyKey[]): string {
+  return path.map(String).join('\u0000');
+}
+
+/** A path for messages: relative to the working directory if it is below it. */
+export function display(file: string): string {
+  const short = relative(process.cwd(), file);
+  return short.startsWith('..') ? file : short;
+}

@@ -1,0 +1,85 @@
+/** Answers of the core itself, and the rendering of errors. */
+
+import type { Endpoint, Exchange, PluginInstance } from '../contract/contract.ts';
+import { type GatewayError, toGatewayError } from '../contract/errors.ts';
+import type { Answer } from '../contract/message.ts';
+
+/** What a rendered error may contain of the exchange. */
+type ErrorContext = Pick<Exchange, 'id' | 'request'>;
+
+function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) };
+}
+
+/** The error body for paths without a protocol. */
+function plainError(error: GatewayError): Answer {
+  const { kind, message, code, field } = error;
+  return jsonAnswer(error.status, { error: { type: kind, message, code: code ?? null, param: field ?? null } });
+}
+
+/**
+ * Renders what was thrown: in the gateway's own error shape, else as the answer that the error carries (a vendor's refusal),
+ * else in the endpoint's protocol, else as plain JSON. A renderer that throws is skipped.
+ */
+export function renderError(
+  thrown: unknown,
+  exchange: Exchange | undefined,
+  shapes: readonly PluginInstance[],
+): { answer: Answer; error: GatewayError } {
+  const brought = (thrown as { answer?: Answer }).answer;
+  const error = toGatewayError(thrown);
+  const answer = ownShape(error, exchange, shapes) ?? brought ?? protocolShape(error, exchange);
+  return { answer: withErrorHeaders(answer, error), error };
+}
+
+/** Renders the error of a request without an endpoint, in the protocol of the nearest `endpoint` if there is one. */
+export function renderUnrouted(
+  error: GatewayError,
+  endpoint: Endpoint | undefined,
+  context: ErrorContext,
+  shapes: readonly PluginInstance[],
+): Answer {
+  return withErrorHeaders(ownShape(error, undefined, shapes) ?? renderInProtocol(error, endpoint, context), error);
+}
+
+function ownShape(
+  error: GatewayError,
+  exchange: Exchange | undefined,
+  shapes: readonly PluginInstance[],
+): Answer | undefined {
+  for (const instance of shapes) {
+    try {
+      const answer = instance.renderError!(error, exchange);
+      if (answer !== undefined) return answer;
+    } catch {
+      // The next shape is tried.
+    }
+  }
+  return undefined;
+}
+
+function protocolShape(error: GatewayError, exchange: Exchange | undefined): Answer {
+  return exchange === undefined ? plainError(error) : renderInProtocol(error, exchange.endpoint, exchange);
+}
+
+function renderInProtocol(error: GatewayError, endpoint: Endpoint | undefined, context: ErrorContext): Answer {
+  try {
+    return endpoint?.renderError?.(error, context) ?? plainError(error);
+  } catch {
+    return plainError(error);
+  }
+}
+
+/** Refusals that the same request would get again. */
+const lastingStatuses = new Set([400, 401, 402, 403, 404, 405, 413, 422, 426, 431]);
+
+/** Adds `retry-after` (whole seconds, rounded up) and `x-should-retry`, which official SDKs obey. */
+function withErrorHeaders(answer: Answer, error: GatewayError): Answer {
+  const headers: Record<string, string> = { ...error.headers };
+  if (error.retryAfterMs !== undefined)
+    headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  const isLasting = lastingStatuses.has(answer.status) && error.retryAfterMs === undefined;
+  const shouldRetry = error.shouldRetry ?? (isLasting ? false : undefined);
+  if (shouldRetry !== undefined) headers['x-should-retry'] = String(shouldRetry);
+  return { ...answer, headers: { ...headers, ...answer.headers } };
+}

@@ -1,0 +1,160 @@
+/** One exchange from its arrival to its end: runs the chain, writes the answer, and then the deferred work. */
+import type { Outcome, PluginInstance } from '../contract/contract.ts';
+import { type GatewayError, isPassing } from '../contract/errors.ts';
+import type { Clock, Log } from '../contract/host-tools.ts';
+import type { Answer } from '../contract/message.ts';
+import { renderError } from './answers.ts';
+import type { BodyReader } from './body.ts';
+import type { Run } from './chain.ts';
+import type { LiveExchange } from './exchange.ts';
+import { hasArrived } from './head-checks.ts';
+import type { InFlightMember } from './in-flight-set.ts';
+import { newProgress, type Progress, writeAnswer } from './writer.ts';
+
+/** What all flights of a server share. */
+export interface FlightServices {
+  readonly bodies: BodyReader;
+  readonly errorShapes: readonly PluginInstance[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether answers carry `connection: close`. */
+  isClosing(): boolean;
+  /** The exchange has ended and its deferred work is done. */
+  onLanded(flight: Flight): void;
+}
+
+/** Works by callbacks: a promise for each step would cost a tenth of forwarding. */
+export class Flight implements InFlightMember {
+  inFlightIndex = -1;
+  readonly exchange: LiveExchange;
+  readonly progress: Progress;
+  /** Monotonic milliseconds. */
+  readonly deadline: number;
+  readonly #services: FlightServices;
+  /** The answer was written, or broke. */
+  #isAnswered = false;
+  #isClosed = false;
+  /** What was sent to the client, or broke the answer. */
+  #error: GatewayError | undefined;
+
+  constructor(exchange: LiveExchange, timeoutMs: number, services: FlightServices) {
+    this.exchange = exchange;
+    this.progress = newProgress(exchange.startedAt);
+    this.deadline = exchange.startedAt + timeoutMs;
+    this.#services = services;
+  }
+
+  /** Runs the chain in the next tick: by then a body that came in one packet with its head has arrived. */
+  begin(run: Run): void {
+    this.exchange.outgoing.once('close', () => this.#close());
+    process.nextTick(enter, this, run);
+  }
+
+  enter(run: Run): void {
+    run(this.exchange).then(
+      (given) => this.#answer(given),
+      (thrown) => this.#refuse(thrown),
+    );
+  }
+
+  #answer(answer: Answer): void {
+    this.exchange.forgetBody();
+    this.#services.bodies.release(this.exchange);
+    this.#write(answer, undefined);
+  }
+
+  #refuse(thrown: unknown): void {
+    const { exchange } = this;
+    const { errorShapes, log } = this.#services;
+    const { answer, error } = renderError(exchange.aborted ?? thrown, exchange, errorShapes);
+    const passes = isPassing(error);
+    if (error.kind === 'internal' || passes) {
+      const what = passes ? 'requests are refused: what they need fails' : 'the exchange failed inside the gateway';
+      log.error({ error: error.cause ?? thrown, exchange: exchange.id }, what);
+      // What was sent may have been executed: a repetition could be billed twice.
+      if (exchange.hasSent) {
+        answer.headers['x-should-retry'] = 'false';
+        delete answer.headers['retry-after'];
+      }
+    }
+    this.#write(answer, error);
+  }
+
+  #write(answer: Answer, sent: GatewayError | undefined): void {
+    const { exchange, progress } = this;
+    const { clock } = this.#services;
+    let writing: Promise<void> | undefined;
+    try {
+      const closing = this.#services.isClosing() && hasArrived(exchange.incoming);
+      writing = writeAnswer(exchange, answer, progress, clock, closing);
+    } catch (thrown) {
+      this.#breakOff(thrown);
+      return;
+    }
+    if (writing === undefined) this.#answered(exchange.failure ?? sent);
+    else
+      writing.then(
+        () => this.#answered(exchange.failure ?? sent),
+        (thrown) => this.#breakOff(thrown),
+      );
+  }
+
+  #breakOff(thrown: unknown): void {
+    const { exchange } = this;
+    if (exchange.aborted === undefined) {
+      this.#services.log.warn({ error: thrown, exchange: exchange.id }, 'the answer broke off');
+      exchange.breakOff(renderError(thrown, exchange, []).error);
+    }
+    // The head was sent: only a closed connection can show the failure.
+    exchange.outgoing.destroy();
+    this.#answered(exchange.aborted);
+  }
+
+  #answered(error: GatewayError | undefined): void {
+    this.#isAnswered = true;
+    this.#error = error;
+    if (this.#isClosed) this.#end();
+  }
+
+  /** The response has ended; an early disconnect is reported to the exchange at once. */
+  #close(): void {
+    if (!this.exchange.outgoing.writableFinished) this.exchange.disconnect(this.#services.clock.monotonic());
+    this.#isClosed = true;
+    if (this.#isAnswered) this.#end();
+  }
+
+  #end(): void {
+    const { clock, log } = this.#services;
+    const outcome = outcomeOf(this.exchange, this.progress, this.#error, clock.monotonic());
+    const ending = this.exchange.end(outcome, log);
+    if (ending === undefined) this.#land();
+    else void ending.then(() => this.#land());
+  }
+
+  #land(): void {
+    this.#services.bodies.release(this.exchange);
+    this.#services.onLanded(this);
+  }
+}
+
+function enter(flight: Flight, run: Run): void {
+  flight.enter(run);
+}
+
+function outcomeOf(exchange: LiveExchange, progress: Progress, error: GatewayError | undefined, now: number): Outcome {
+  const finished = exchange.outgoing.writableFinished;
+  // An answer that was read on after the disconnect and then broke has failed; else the disconnect is the outcome.
+  const gone =
+    exchange.aborted?.kind === 'client_left' || (exchange.clientDisconnected !== undefined && error === undefined);
+  const left = !finished && gone && exchange.failure === undefined;
+  const broke = exchange.failure ?? (finished ? undefined : error);
+  const firstByte = progress.firstByteAt;
+  return {
+    kind: left ? 'client_left' : broke === undefined ? 'complete' : 'failed',
+    status: progress.status === 0 ? 499 : progress.status,
+    bytesOut: progress.bytesOut,
+    totalMs: now - exchange.startedAt,
+    ...(error === undefined ? {} : { error }),
+    ...(firstByte === undefined ? {} : { firstByteMs: firstByte - exchange.startedAt }),
+  };
+}

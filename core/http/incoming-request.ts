@@ -1,0 +1,56 @@
+/** The client's request as plugins see it. */
+import type { IncomingMessage } from 'node:http';
+import type { BlockList } from 'node:net';
+import type { ClientRequest, Headers } from '../contract/message.ts';
+import { clientAddress } from './client-address.ts';
+
+export const emptyBody = new Uint8Array(0);
+/** Shared; a request's query is never modified. */
+const noQuery = new URLSearchParams();
+
+/** Query and address, which few need, are parsed on first use. */
+export class IncomingRequest implements ClientRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Headers>;
+  readonly params: Readonly<Record<string, string | undefined>>;
+  body: Uint8Array = emptyBody;
+  bodyBytes = 0;
+  readonly #search: string;
+  readonly #incoming: IncomingMessage;
+  readonly #proxies: BlockList | undefined;
+  #query: URLSearchParams | undefined;
+  #remoteAddress: string | undefined;
+
+  /** `proxies`: trusted senders of X-Forwarded-For. */
+  constructor(
+    incoming: IncomingMessage,
+    path: string,
+    search: string,
+    params: Record<string, string | undefined>,
+    proxies?: BlockList,
+  ) {
+    this.method = incoming.method!;
+    this.path = path;
+    this.headers = incoming.headers as Headers;
+    this.params = params;
+    this.#search = search;
+    this.#incoming = incoming;
+    this.#proxies = proxies;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= this.#search === '' ? noQuery : new URLSearchParams(this.#search);
+    return this.#query;
+  }
+
+  get remoteAddress(): string {
+    const { socket, headers } = this.#incoming;
+    this.#remoteAddress ??= clientAddress(
+      socket.remoteAddress ?? '',
+      headers['x-forwarded-for'] as string | undefined,
+      this.#proxies,
+    );
+    return this.#remoteAddress;
+  }
+}

@@ -1,0 +1,91 @@
+/** The router: method and path to an endpoint's compiled chain, on find-my-way. */
+import findMyWay, { type HTTPMethod } from 'find-my-way';
+import type { Endpoint } from '../contract/contract.ts';
+import { GatewayError } from '../contract/errors.ts';
+import type { Run } from './chain.ts';
+
+export interface Route {
+  readonly endpoint: Endpoint;
+  readonly run: Run;
+}
+
+export interface Match {
+  readonly route: Route;
+  readonly params: Record<string, string | undefined>;
+}
+
+export interface Router {
+  /** The path without a doubled prefix: of two `pathPrefixes` in front, the second one counts. */
+  normalize(path: string): string;
+  /** undefined: no such path; a list: the methods of the path. HEAD is one of them wherever GET is. */
+  find(method: string, path: string): Match | readonly string[] | undefined;
+  /** The same path behind each `pathPrefixes` entry, in their order; undefined: none has an endpoint. */
+  suggest(method: string, path: string): string | undefined;
+  /** An endpoint at this path with any method, else at the nearest path above it: it renders errors of unrouted requests. */
+  nearest(path: string): Endpoint | undefined;
+}
+
+const methods: readonly HTTPMethod[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const noHandler = () => {};
+/** No endpoint's path has more segments; bounds the look-ups for a path with thousands of them. */
+const maxSegments = 12;
+
+/**
+ * Trailing and doubled slashes are ignored; case is significant. `pathPrefixes`: those of the plugins, which clients double
+ * (a base address that ends with one already) or leave out.
+ */
+export function createRouter(routes: readonly Route[], pathPrefixes: readonly string[] = []): Router {
+  const ways = findMyWay({ ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 512 });
+  for (const route of routes) ways.on(route.endpoint.method, route.endpoint.path, noHandler, route);
+  const at = (method: string, path: string) =>
+    ways.find(method as HTTPMethod, path) ?? (method === 'HEAD' ? ways.find('GET', path) : null);
+  const find: Router['find'] = (method, path) => {
+    const found = at(method, path);
+    if (found !== null) return { route: found.store as Route, params: found.params };
+    const known = methods.filter((other) => at(other, path) !== null);
+    return known.length === 0 ? undefined : known;
+  };
+  return {
+    find,
+    normalize(path) {
+      for (const prefix of pathPrefixes) {
+        if (!beginsWith(path, prefix, 0)) continue;
+        return pathPrefixes.some((second) => beginsWith(path, second, prefix.length))
+          ? path.slice(prefix.length)
+          : path;
+      }
+      return path;
+    },
+    suggest(method, path) {
+      return pathPrefixes.map((prefix) => prefix + path).find((candidate) => find(method, candidate) !== undefined);
+    },
+    nearest(path) {
+      for (const segments = path.split('/', maxSegments); segments.length > 1; segments.pop()) {
+        const prefix = segments.join('/');
+        const found = methods.flatMap((method) => ways.find(method, prefix) ?? [])[0];
+        if (found !== undefined) return (found.store as Route).endpoint;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Whether whole segments of the path at `index` are the prefix. */
+function beginsWith(path: string, prefix: string, index: number): boolean {
+  const end = index + prefix.length;
+  return path.startsWith(prefix, index) && (path.length === end || path[end] === '/');
+}
+
+/** Throws not_found, with the likely address if there is one, or method_not_allowed with the methods of the path. */
+export function matchRoute(router: Router, method: string, path: string): Match {
+  const found = router.find(method, path);
+  if (found === undefined) {
+    const likely = router.suggest(method, path);
+    const hint = likely === undefined ? '' : ` Did you mean ${likely}?`;
+    throw new GatewayError('not_found', `There is nothing at ${method} ${path}.${hint}`, { code: 'unknown_url' });
+  }
+  if ('route' in found) return found;
+  throw new GatewayError('method_not_allowed', `${path} does not answer ${method}.`, {
+    headers: { allow: found.join(', ') },
+  });
+}

@@ -1,0 +1,284 @@
+/** The HTTP server: routes requests, runs their chains, writes the answers, enforces deadlines, and drains. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, type BlockList, Server as SocketServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { PluginInstance } from '../contract/contract.ts';
+import { GatewayError, toGatewayError } from '../contract/errors.ts';
+import type { Clock, Log } from '../contract/host-tools.ts';
+import type { Answer } from '../contract/message.ts';
+import { renderUnrouted } from './answers.ts';
+import type { BodyReader } from './body.ts';
+import { deadlinePassed, LiveExchange } from './exchange.ts';
+import { Flight, type FlightServices } from './flight.ts';
+import { checkHead, hasArrived, refuseNonRequests, unmetExpectation } from './head-checks.ts';
+import { InFlightSet } from './in-flight-set.ts';
+import { IncomingRequest } from './incoming-request.ts';
+import { type Match, matchRoute, type Router } from './router.ts';
+import { socketEndpoints, WebSocketGate } from './websockets.ts';
+import { writePart } from './writer.ts';
+
+export interface ServerLimits {
+  readonly maxHeaderBytes: number;
+  readonly maxHeaders: number;
+  /** Most WebSockets open at once. */
+  readonly maxSockets: number;
+  /** From the first byte of a request to the last of its body. */
+  readonly requestTimeoutMs: number;
+  /** From arrival to the end of the answer, unless the endpoint has its own. */
+  readonly exchangeTimeoutMs: number;
+  /** How long a client may read nothing of an answer that waits for it. */
+  readonly stallTimeoutMs: number;
+  /** Silence in a streamed answer after which an idle frame is sent. */
+  readonly idleFrameAfterMs: number;
+  /** Trusted senders of X-Forwarded-For; absent: none. */
+  readonly proxies?: BlockList | undefined;
+}
+
+export interface ServerOptions {
+  readonly limits: ServerLimits;
+  readonly router: Router;
+  readonly bodies: BodyReader;
+  /** Plugins with WebSocket addresses. */
+  readonly sockets: readonly PluginInstance[];
+  /** Plugins with the gateway's own error shape. */
+  readonly errorShapes: readonly PluginInstance[];
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names of plugins that cannot serve at the moment. */
+  readonly notReady: () => readonly string[];
+  /** Names of plugins that need a restart to serve again. */
+  readonly notAlive: () => readonly string[];
+}
+
+const sweepIntervalMs = 1_000;
+/** How long an idle connection is kept; sent to clients in `keep-alive`. */
+const keepAliveMs = 75_000;
+
+export class GatewayServer {
+  readonly #options: ServerOptions;
+  #router: Router;
+  #limits: ServerLimits;
+  readonly #server: Server;
+  readonly #inFlight = new InFlightSet<Flight>();
+  readonly #webSockets: WebSocketGate;
+  readonly #services: FlightServices;
+  #sweeper: NodeJS.Timeout | undefined;
+  #draining = false;
+  /** Answers carry `connection: close`. */
+  #closing = false;
+  #emptied: (() => void) | undefined;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#router = options.router;
+    this.#limits = options.limits;
+    const { limits, bodies, errorShapes, clock, log } = options;
+    this.#services = {
+      bodies,
+      errorShapes,
+      clock,
+      log,
+      isClosing: () => this.#closing,
+      onLanded: (flight) => this.#remove(flight),
+    };
+    this.#server = createServer({
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: headersTimeoutMs(limits),
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: 2_000,
+      keepAliveTimeout: keepAliveMs,
+      noDelay: true,
+      // `checkHead` answers with an error body, which Node would not.
+      requireHostHeader: false,
+    });
+    // Node would silently drop headers past its own limit; `checkHead` counts and refuses them.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on('request', (incoming, outgoing) => this.#serve(incoming, outgoing));
+    // `100 Continue` is sent when the body is read.
+    this.#server.on('checkContinue', (incoming, outgoing) => this.#serve(incoming, outgoing));
+    refuseNonRequests(this.#server, options.errorShapes);
+    this.#server.on('checkExpectation', (incoming, outgoing) =>
+      this.#refuse(incoming, outgoing, incoming.url!.split('?', 1)[0]!, unmetExpectation()),
+    );
+    this.#webSockets = new WebSocketGate({
+      endpoints: socketEndpoints(options.sockets),
+      errorShapes: options.errorShapes,
+      limits,
+      log: options.log,
+    });
+    this.#server.on('upgrade', (incoming, socket, head) => this.#webSockets.handleUpgrade(incoming, socket, head));
+  }
+
+  /** Resolves with the port in use. */
+  listen(port: number, host: string | undefined): Promise<number> {
+    this.#sweeper = setInterval(() => this.#sweep(), sweepIntervalMs);
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  /** Chains and limits for requests from now on; the maximum header size stays. */
+  applyConfig(router: Router, limits: ServerLimits): void {
+    this.#router = router;
+    this.#limits = limits;
+    this.#server.requestTimeout = limits.requestTimeoutMs;
+    this.#server.headersTimeout = headersTimeoutMs(limits);
+    this.#webSockets.applyConfig(limits);
+  }
+
+  /** Exchanges and open sockets. */
+  get inFlight(): number {
+    return this.#inFlight.size + this.#webSockets.size;
+  }
+
+  /**
+   * Stops accepting while another process serves the same address; resolves when all connections have ended. Idle
+   * connections are not closed, since a request may be on its way: it is served with `connection: close`. The others end
+   * by the keep-alive timeout.
+   */
+  async closeGracefully(): Promise<void> {
+    this.#closing = true;
+    // `close` of http's own server would close idle connections too.
+    const emptied = new Promise<void>((resolve) => {
+      Reflect.apply(SocketServer.prototype.close, this.#server, [() => resolve()]);
+    });
+    const hungUp = this.#webSockets.close(keepAliveMs);
+    await Promise.race([emptied, pause(keepAliveMs, undefined, { ref: false })]);
+    await hungUp;
+  }
+
+  /**
+   * Drains: `/readyz` fails at once; after `graceMs` new connections are refused and WebSockets closed; at `deadlineMs`
+   * running exchanges end with an error in their protocol. Resolves when nothing is in flight.
+   */
+  async drain(graceMs: number, deadlineMs: number): Promise<void> {
+    this.#draining = true;
+    this.#closing = true;
+    this.#webSockets.shut();
+    await pause(graceMs);
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    const hungUp = this.#webSockets.close(deadlineMs);
+    if (!(await this.#empty(deadlineMs))) {
+      const reason = new GatewayError('overloaded', 'The gateway is shutting down.', { shouldRetry: false });
+      this.#inFlight.forEach(({ exchange }) => void exchange.abort(reason));
+      await this.#empty(5_000);
+    }
+    await hungUp;
+    clearInterval(this.#sweeper);
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #empty(withinMs: number): Promise<boolean> {
+    if (this.#inFlight.size === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), withinMs);
+      this.#emptied = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+
+  #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { newId, clock } = this.#options;
+    const target = incoming.url!;
+    const mark = target.indexOf('?');
+    const path = this.#router.normalize(mark === -1 ? target : target.slice(0, mark));
+    const known = this.#ownAnswer(incoming.method!, path);
+    if (known !== undefined) {
+      this.#answerPlainly(outgoing, known);
+      return;
+    }
+    let match: Match;
+    try {
+      checkHead(incoming, this.#limits.maxHeaders);
+      match = matchRoute(this.#router, incoming.method!, path);
+    } catch (error) {
+      this.#refuse(incoming, outgoing, path, error);
+      return;
+    }
+    const { endpoint, run } = match.route;
+    const search = mark === -1 ? '' : target.slice(mark);
+    const request = new IncomingRequest(incoming, path, search, match.params, this.#limits.proxies);
+    const exchange = new LiveExchange(newId(), endpoint, request, incoming, outgoing, clock);
+    const flight = new Flight(exchange, endpoint.timeoutMs ?? this.#limits.exchangeTimeoutMs, this.#services);
+    this.#inFlight.add(flight);
+    flight.begin(run);
+  }
+
+  #remove(flight: Flight): void {
+    this.#inFlight.delete(flight);
+    if (this.#inFlight.size === 0) this.#emptied?.();
+  }
+
+  #ownAnswer(method: string, path: string): Answer | undefined {
+    if (method !== 'GET' && method !== 'HEAD') return undefined;
+    if (path === '/healthz') {
+      const ended = this.#options.notAlive();
+      return ended.length === 0
+        ? statusAnswer(200, { status: 'alive' })
+        : statusAnswer(503, { status: 'must be restarted', ended });
+    }
+    if (path === '/readyz') {
+      const waiting = this.#draining ? ['draining'] : this.#options.notReady();
+      return waiting.length === 0
+        ? statusAnswer(200, { status: 'ready' })
+        : statusAnswer(503, { status: 'not ready', waiting });
+    }
+    return path === '/' ? statusAnswer(200, { status: 'ok' }) : undefined;
+  }
+
+  /** Renders the error in the protocol of the endpoint nearest to the path. */
+  #refuse(incoming: IncomingMessage, outgoing: ServerResponse, path: string, error: unknown): void {
+    const context = { id: this.#options.newId(), request: new IncomingRequest(incoming, path, '', {}) };
+    const { errorShapes } = this.#options;
+    const nearest = this.#router.nearest(path);
+    this.#answerPlainly(outgoing, renderUnrouted(toGatewayError(error), nearest, context, errorShapes));
+  }
+
+  #answerPlainly(outgoing: ServerResponse, answer: Answer): void {
+    const body = answer.body as string;
+    outgoing.writeHead(answer.status, {
+      ...answer.headers,
+      'content-length': Buffer.byteLength(body),
+      ...(this.#closing && hasArrived(outgoing.req) ? { connection: 'close' } : {}),
+    });
+    outgoing.end(body);
+  }
+
+  /** Once a second for all exchanges: deadlines, stalled clients, silent streams. There is no timer per stream. */
+  #sweep(): void {
+    const now = this.#options.clock.monotonic();
+    const { stallTimeoutMs, idleFrameAfterMs } = this.#limits;
+    this.#inFlight.forEach(({ exchange, progress, deadline }) => {
+      if (now > deadline) exchange.abort(deadlinePassed());
+      if (exchange.clientDisconnected !== undefined) exchange.shouldKeepReading(now, 0);
+      if (progress.blockedSince !== undefined) {
+        if (now - progress.blockedSince > stallTimeoutMs) exchange.outgoing.destroy();
+      } else if (progress.idleFrame !== undefined && now - progress.lastByteAt >= idleFrameAfterMs) {
+        const frame = progress.idleFrame();
+        if (frame !== undefined) writePart(exchange.outgoing, frame, progress);
+        progress.lastByteAt = now;
+      }
+    });
+  }
+}
+
+function headersTimeoutMs({ requestTimeoutMs }: ServerLimits): number {
+  return Math.min(15_000, requestTimeoutMs);
+}
+
+function statusAnswer(status: number, value: object): Answer {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+    body: JSON.stringify(value),
+  };
+}

@@ -1,0 +1,271 @@
+/** The undici transport. Hooks run before a request's first byte is sent; the answer's body is pulled. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import type { UpstreamRequest } from '../contract/contract.ts';
+import { UpstreamError, type UpstreamPhase } from '../contract/errors.ts';
+import type { Headers } from '../contract/message.ts';
+import type { Connection, SocketPool } from './sockets.ts';
+
+/** An answer from its head on. */
+export interface UpstreamAnswer {
+  status: number;
+  headers: Headers;
+  body: UpstreamBody;
+}
+
+/** Unread bytes of one body above which the upstream's socket is paused. */
+const pauseAboveBytes = 256 * 1024;
+
+/** Gets a whole body, or its failure. */
+export interface WholeReader {
+  gotBody(body: Uint8Array): void;
+  lostBody(error: UpstreamError): void;
+}
+
+/** A body that is pulled chunk by chunk, as the upstream sent them. Backpressure reaches the upstream's socket. */
+export class UpstreamBody implements AsyncIterableIterator<Uint8Array> {
+  readonly #controller: Dispatcher.DispatchController;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #ended = false;
+  #error: UpstreamError | undefined;
+  #waiting: { resolve(step: IteratorResult<Uint8Array>): void; reject(error: unknown): void } | undefined;
+  /** Set when the body is read as a whole. */
+  #reader: WholeReader | undefined;
+  #maxBytes = 0;
+
+  constructor(controller: Dispatcher.DispatchController) {
+    this.#controller = controller;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Uint8Array>> {
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) {
+      this.#bytes -= chunk.length;
+      if (this.#controller.paused && this.#bytes < pauseAboveBytes / 2) this.#controller.resume();
+      return Promise.resolve({ done: false, value: chunk });
+    }
+    if (this.#error !== undefined) return Promise.reject(this.#error);
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
+  }
+
+  /** Gives the reader all of the body, once its head is known; fails with phase `sent` when it is larger than `maxBytes`. */
+  readAll(maxBytes: number, reader: WholeReader): void {
+    this.#maxBytes = maxBytes;
+    this.#reader = reader;
+  }
+
+  #joined(): Uint8Array {
+    return this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
+  }
+
+  #refuseLarge(): void {
+    this.#reader!.lostBody(new UpstreamError('sent', 'answer too large'));
+    void this.return();
+  }
+
+  /** The consumer stops reading: the upstream's socket is closed. */
+  return(): Promise<IteratorResult<Uint8Array>> {
+    const ended = this.#ended;
+    this.#ended = true;
+    this.#chunks = [];
+    if (!ended) this.#controller.abort(new Error('the reader left'));
+    this.#waiting?.resolve({ done: true, value: undefined });
+    this.#waiting = undefined;
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  push(chunk: Uint8Array): void {
+    if (this.#ended) return;
+    if (this.#waiting !== undefined) {
+      this.#waiting.resolve({ done: false, value: chunk });
+      this.#waiting = undefined;
+      return;
+    }
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#reader === undefined) {
+      if (this.#bytes > pauseAboveBytes) this.#controller.pause();
+    } else if (this.#bytes > this.#maxBytes) this.#refuseLarge();
+  }
+
+  end(): void {
+    if (!this.#ended) this.#reader?.gotBody(this.#joined());
+    this.#ended = true;
+    this.#waiting?.resolve({ done: true, value: undefined });
+    this.#waiting = undefined;
+  }
+
+  break(error: UpstreamError): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    this.#reader?.lostBody(error);
+    this.#waiting?.reject(error);
+    this.#waiting = undefined;
+  }
+}
+
+/** Who has sent a request. Exactly one of `gotAnswer` and `failed` is called, once. */
+export interface Sender {
+  /** What must happen right before the first byte; a failure means that nothing is sent. */
+  begin(): Promise<void> | undefined;
+  /** The head has come. */
+  gotAnswer(answer: UpstreamAnswer): void;
+  /** Nothing has come. An UpstreamError has the phase. */
+  failed(error: Error): void;
+}
+
+/** One request on the wire. */
+export class UpstreamAttempt implements Dispatcher.DispatchHandler {
+  #isOver = false;
+  #controller: Dispatcher.DispatchController | undefined;
+  #body: UpstreamBody | undefined;
+  #phase: UpstreamPhase = 'connect';
+  #aborted: Error | undefined;
+  #pool: SocketPool | undefined;
+  readonly #connection: Connection;
+  readonly #request: UpstreamRequest;
+  readonly #sender: Sender;
+
+  /**
+   * Whether dispatched bytes are written at once: what must happen before them comes before `dispatch`. Otherwise a connection is
+   * made first, which may take long or fail, and the sender's `begin` is called when it is there: undici writes nothing before a body's first
+   * part.
+   */
+  readonly writesAtOnce: boolean;
+
+  constructor(pool: SocketPool, request: UpstreamRequest, sender: Sender) {
+    this.#pool = pool;
+    this.#connection = pool.take();
+    this.#request = request;
+    this.#sender = sender;
+    this.writesAtOnce = this.#connection.isOpen || request.body === undefined;
+  }
+
+  /** Instead of `dispatch`. */
+  cancel(): void {
+    this.#pool?.giveBack(this.#connection);
+    this.#pool = undefined;
+  }
+
+  /** `path`: with the query. */
+  dispatch(path: string): void {
+    const { method, headers, body, firstByteTimeoutMs, idleTimeoutMs } = this.#request;
+    const isWhole = body === undefined || (this.writesAtOnce && !isList(body));
+    this.#connection.client.dispatch(
+      {
+        path,
+        method: method as 'POST',
+        headers: isWhole ? headers : { ...headers, 'content-length': String(lengthOf(body)) },
+        body: (isWhole ? (body ?? null) : this.#partsOf(body)) as Buffer,
+        headersTimeout: firstByteTimeoutMs,
+        bodyTimeout: idleTimeoutMs,
+      },
+      this,
+    );
+  }
+
+  async *#partsOf(body: NonNullable<UpstreamRequest['body']>): AsyncGenerator<Uint8Array | string> {
+    if (!this.writesAtOnce) await this.#beginNow();
+    if (!isList(body)) yield body;
+    else {
+      for (const part of body) {
+        yield part;
+        await nextTurn();
+      }
+    }
+  }
+
+  async #beginNow(): Promise<void> {
+    try {
+      await this.#sender.begin();
+    } catch (error) {
+      this.#fail(error as Error);
+      throw error;
+    }
+    this.#phase = 'sent';
+  }
+
+  abort(reason: Error): void {
+    this.#aborted = reason;
+    // A request that waits for its connection has no controller yet; it is aborted when it gets one.
+    if (this.#controller === undefined) this.#fail(new UpstreamError('connect', reason.message, { cause: reason }));
+    else this.#controller.abort(reason);
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sender.failed(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#aborted !== undefined) controller.abort(this.#aborted);
+    else if (this.writesAtOnce) this.#phase = 'sent';
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) return;
+    this.#phase = 'body';
+    this.#body = new UpstreamBody(controller);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sender.gotAnswer({ status, headers: joinHeaders(headers), body: this.#body });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#body?.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#endRequest();
+    this.#body?.end();
+  }
+
+  /** Removes the request from the pool's count, once. */
+  #endRequest(): void {
+    this.#pool?.end();
+    this.#pool = undefined;
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#endRequest();
+    const timedOut =
+      timeoutNames.has(error.name) || (this.#aborted as { kind?: string } | undefined)?.kind === 'upstream_timeout';
+    const failure = new UpstreamError(this.#phase, error.message, { timedOut, cause: error });
+    if (this.#body === undefined) this.#fail(failure);
+    else this.#body.break(failure);
+  }
+}
+
+function isList(body: NonNullable<UpstreamRequest['body']>): body is readonly Uint8Array[] {
+  return Array.isArray(body);
+}
+
+function lengthOf(body: NonNullable<UpstreamRequest['body']>): number {
+  return isList(body) ? body.reduce((sum, { length }) => sum + length, 0) : Buffer.byteLength(body);
+}
+
+const timeoutNames = new Set(['ConnectTimeoutError', 'HeadersTimeoutError', 'BodyTimeoutError']);
+
+function joinHeaders(headers: Record<string, string | string[] | undefined>): Headers {
+  const joined: Headers = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined) joined[name] = typeof value === 'string' ? value : value.join(', ');
+  }
+  return joined;
+}

@@ -1,0 +1,46 @@
+/** Reading of JSON that somebody else wrote: nothing is taken for granted. Pure. */
+import { parseJson } from './parse.ts';
+
+export type JsonObject = { readonly [key: string]: unknown };
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value when it is an object, else undefined. */
+export function objectOf(value: unknown): JsonObject | undefined {
+  return isObject(value) ? value : undefined;
+}
+
+/** The value when it is a list, else an empty one. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value when it is a list, a list of it when it is an object, else an empty one. */
+export function oneOrMany(value: unknown): readonly unknown[] {
+  return isObject(value) ? [value] : listOf(value);
+}
+
+/** The value when it is a string that is not empty, else undefined. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The parsed text; undefined when it is no JSON. */
+export function tryParse(text: string, parse: (text: string) => unknown = parseJson): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function tryParseBytes(bytes: Uint8Array): unknown {
+  return tryParse(asBuffer(bytes).toString('utf8'));
+}
+
+/** The same bytes; most are a buffer already. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,157 @@
+/** Account administration: views and changes of accounts and keys. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { AccountAdmin, AccountView, KeyView } from '../common/domain/admin/accounts.ts';
+import type { PriceFloor } from '../common/domain/models.ts';
+import { one, parseRatio } from '../common/domain/money.ts';
+import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../common/kit/paging.ts';
+import type { AccountAdminStore, KeyDetails } from './account-queries.ts';
+import { type AccountService, checkExpiry, noAccount } from './accounts.ts';
+import { invalid, rowOfTerms, termsOfRow, validName } from './key-terms.ts';
+import { type AccountRow, isUuid } from './store.ts';
+
+/** Limit of active keys per account, as users create them freely. */
+const mostKeys = 1_000;
+
+export interface AccountAdminOptions {
+  readonly store: AccountAdminStore;
+  readonly accountService: AccountService;
+  readonly clock: Clock;
+  /** Resolved on use: a plugin below provides it. */
+  readonly floor: () => PriceFloor | undefined;
+}
+
+export function openAccountAdmin({ store, accountService, clock, floor }: AccountAdminOptions): AccountAdmin {
+  const existing = async (accountId: string): Promise<AccountRow> => {
+    const found = await store.account(accountId);
+    if (found === undefined) throw noAccount(accountId);
+    return found;
+  };
+  return {
+    async search(filter, page) {
+      const limit = rowsFor(page);
+      const rows = await store.accountsAfter(filter, valuesIn(page, 'name')?.name, limit);
+      return pageOf(rows, page, ({ name }) => cursorFor([name]), accountView);
+    },
+
+    async find(accountId) {
+      const row = await store.account(accountId);
+      return row === undefined ? undefined : accountView(row);
+    },
+
+    async rename(accountId, text) {
+      const { id } = await existing(accountId);
+      const name = validName(text, 'name');
+      if (isUuid(name)) throw invalid('name', 'An account cannot be named like an id.');
+      if (!(await store.rename(id, name)))
+        throw new GatewayError('conflict', `An account named "${name}" exists already.`, { field: 'name' });
+    },
+
+    async setDisabled(accountId, disabled) {
+      await accountService.setDisabled((await existing(accountId)).id, disabled);
+    },
+
+    async setMultiplier(accountId, multiplier) {
+      const { id } = await existing(accountId);
+      await accountService.setMultiplier(id, multiplier === undefined ? undefined : checkedRatio(multiplier, floor()));
+    },
+
+    async keys(accountId, page) {
+      const limit = rowsFor(page);
+      if (accountId !== undefined && !isUuid(accountId)) return { rows: [], next: undefined };
+      const rows = await store.keysAfter(accountId, keyCursor(valuesIn(page, 'at', 'id')), limit);
+      return pageOf(rows, page, ({ createdAt, id }) => cursorFor([createdAt.toISOString(), id]), keyView);
+    },
+
+    async createKey(accountId, terms) {
+      const { id } = await existing(accountId);
+      if ((await store.countActiveKeys(id)) >= mostKeys)
+        throw new GatewayError('conflict', `An account has at most ${mostKeys} keys; revoke one first.`, {
+          field: 'key',
+        });
+      return accountService.makeKey(id, terms);
+    },
+
+    ...keyChanges(store, accountService, clock),
+  };
+}
+
+function keyChanges(
+  store: AccountAdminStore,
+  accountService: AccountService,
+  clock: Clock,
+): Pick<AccountAdmin, 'updateKey' | 'revokeKey'> {
+  const owned = async (accountId: string, keyId: string) => {
+    const found = await store.key(accountId, keyId);
+    if (found === undefined) throw new GatewayError('not_found', 'There is no such key.', { field: 'key' });
+    return found;
+  };
+  return {
+    async updateKey(accountId, keyId, terms) {
+      const before = await owned(accountId, keyId);
+      if (before.revokedAt !== null)
+        throw new GatewayError('conflict', 'This key is revoked; make another one.', { field: 'key' });
+      const row = rowOfTerms(terms);
+      // A name change of an expired key does not require a new expiry.
+      if (row.expiresAt?.getTime() !== before.expiresAt?.getTime()) checkExpiry(row.expiresAt, clock.now());
+      await store.changeKey(before.id, before.hash, row);
+      return keyView({ ...before, ...row });
+    },
+
+    async revokeKey(accountId, keyId) {
+      const { id } = await owned(accountId, keyId);
+      await accountService.revokeKey(id);
+      return keyView(await owned(accountId, keyId));
+    },
+  };
+}
+
+/** The ratio as decimal text, if nothing is sold below its cost at it; undefined: 1. Throws invalid_request. */
+function checkedRatio(text: string, floor: PriceFloor | undefined): string | undefined {
+  let ratio = one;
+  try {
+    ratio = parseRatio(text);
+  } catch (error) {
+    throw invalid('multiplier', `${(error as Error).message}.`);
+  }
+  const losses = floor?.losses(ratio) ?? [];
+  if (losses.length > 0) {
+    const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
+    throw invalid('multiplier', `With this ratio ${losses[0]}${more}.`);
+  }
+  return ratio.numerator === ratio.denominator ? undefined : text.trim();
+}
+
+function keyCursor(cursor: { readonly at: string; readonly id: string } | undefined) {
+  if (cursor === undefined) return undefined;
+  const at = new Date(cursor.at);
+  if (Number.isNaN(at.getTime()) || !isUuid(cursor.id)) throw noSuchPage();
+  return { at, id: cursor.id };
+}
+
+function accountView(row: AccountRow): AccountView {
+  const { id, name, plan, disabled, createdAt, planEndsAt, multiplier } = row;
+  return {
+    id,
+    name,
+    plan,
+    disabled,
+    createdAt: createdAt.getTime(),
+    planEndsAt: planEndsAt?.getTime(),
+    multiplier: multiplier ?? undefined,
+  };
+}
+
+function keyView(row: KeyDetails): KeyView {
+  const { id, accountId, prefix, createdAt, lastUsedAt, revokedAt } = row;
+  return {
+    ...termsOfRow(row),
+    id,
+    accountId,
+    prefix,
+    createdAt: createdAt.getTime(),
+    lastUsedAt: lastUsedAt?.getTime(),
+    revokedAt: revokedAt?.getTime(),
+  };
+}

@@ -1,0 +1,145 @@
+/** SQL of account administration: accounts and keys page by page, and changes of one of them. */
+import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
+import type { Database, Orm } from '../common/domain/database.ts';
+import type { TermsRow } from './key-terms.ts';
+import { type AccountRow, isUuid } from './store.ts';
+import { type AuthTables, authTables } from './tables.ts';
+
+interface AccountFilter {
+  readonly text?: string | undefined;
+  readonly plan?: string | undefined;
+  readonly disabled?: boolean | undefined;
+}
+
+/** A key as its account sees it. */
+export interface KeyDetails extends TermsRow {
+  id: string;
+  accountId: string;
+  prefix: string;
+  createdAt: Date;
+  lastUsedAt: Date | null;
+  revokedAt: Date | null;
+}
+
+/** No row is newer; the database does not parse years of five digits. */
+const lastMs = Date.UTC(9999, 11, 31);
+
+export type AccountAdminStore = ReturnType<typeof openAccountAdminStore>;
+
+export function openAccountAdminStore(database: Database) {
+  const tables = authTables(database.schema);
+  return { ...accountStatements(database.orm, tables), ...keyStatements(database, tables) };
+}
+
+function accountStatements(orm: Orm, { accounts }: AuthTables) {
+  return {
+    /** By name, those after `after`. */
+    async accountsAfter({ text, plan, disabled }: AccountFilter, after: string | undefined, rows: number) {
+      // PostgreSQL text cannot hold NUL, and a query with it is an error.
+      if ([text, plan, after].some((part) => part?.includes('\0'))) return [];
+      const wanted: (SQL | undefined)[] = [
+        text === undefined ? undefined : named(text),
+        plan === undefined ? undefined : eq(accounts.plan, plan),
+        disabled === undefined ? undefined : eq(accounts.disabled, disabled),
+        after === undefined ? undefined : gt(accounts.name, after),
+      ];
+      const found: AccountRow[] = await orm
+        .select()
+        .from(accounts)
+        .where(and(...wanted))
+        .orderBy(asc(accounts.name))
+        .limit(rows);
+      return found;
+
+      function named(part: string): SQL | undefined {
+        const inName = sql`position(lower(${part}::text) in lower(${accounts.name})) > 0`;
+        return isUuid(part) ? or(eq(accounts.id, part), inName) : inName;
+      }
+    },
+
+    async account(id: string): Promise<AccountRow | undefined> {
+      if (!isUuid(id)) return undefined;
+      const [found] = await orm.select().from(accounts).where(eq(accounts.id, id));
+      return found;
+    },
+
+    /** false: another account has the name. */
+    async rename(accountId: string, name: string): Promise<boolean> {
+      const taken = sql`exists (select 1 from ${accounts} as other where other.name = ${name} and other.id <> ${accountId}::uuid)`;
+      try {
+        const changed = await orm
+          .update(accounts)
+          .set({ name })
+          .where(and(eq(accounts.id, accountId), sql`not ${taken}`))
+          .returning({ id: accounts.id });
+        return changed.length > 0;
+      } catch (error) {
+        // A concurrent statement took the name.
+        if (isDuplicateName(error)) return false;
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html: unique_violation. The driver's error is the cause of
+ * drizzle's.
+ */
+function isDuplicateName(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (error as { code?: unknown }).code === '23505' || isDuplicateName(error.cause);
+}
+
+function keyStatements(database: Database, { keys }: AuthTables) {
+  const { orm } = database;
+  const { hash: _hash, ...shown } = columnsOf(keys);
+  const behind = (id: string, at: Date) => or(lt(keys.createdAt, at), and(eq(keys.createdAt, at), lt(keys.id, id)));
+  const ofAccount = (accountId: string, id: string) =>
+    isUuid(id) && isUuid(accountId) ? and(eq(keys.id, id), eq(keys.accountId, accountId)) : undefined;
+
+  return {
+    /** Newest first, those after the key that was created at `after.at`. */
+    keysAfter(
+      accountId: string | undefined,
+      after: { readonly at: Date; readonly id: string } | undefined,
+      rows: number,
+    ): Promise<KeyDetails[]> {
+      const older = after === undefined ? undefined : behind(after.id, new Date(Math.min(+after.at, lastMs)));
+      return orm
+        .select(shown)
+        .from(keys)
+        .where(and(accountId === undefined ? undefined : eq(keys.accountId, accountId), older))
+        .orderBy(desc(keys.createdAt), desc(keys.id))
+        .limit(rows);
+    },
+
+    /** Number of an account's keys that are not revoked. */
+    async countActiveKeys(accountId: string): Promise<number> {
+      return orm.$count(keys, and(eq(keys.accountId, accountId), isNull(keys.revokedAt)));
+    },
+
+    async key(accountId: string, id: string): Promise<(KeyDetails & { hash: string }) | undefined> {
+      const which = ofAccount(accountId, id);
+      if (which === undefined) return undefined;
+      const [found] = await orm
+        .select({ ...shown, hash: keys.hash })
+        .from(keys)
+        .where(which);
+      return found;
+    },
+
+    /** Announces the change with its `hash`. */
+    changeKey: (id: string, hash: string, terms: TermsRow): Promise<void> =>
+      database.change('key', hash, async (transaction) => {
+        await transaction.update(keys).set(terms).where(eq(keys.id, id));
+      }),
+  };
+}
+
+function columnsOf(keys: AuthTables['keys']) {
+  const { id, accountId, name, prefix, hash, models, expiresAt, revokedAt, createdAt, lastUsedAt } = keys;
+  const { addresses, limits, capAmount, capEvery } = keys;
+  const who = { id, accountId, name, prefix, hash, createdAt, lastUsedAt, revokedAt };
+  return { ...who, models, expiresAt, addresses, limits, capAmount, capEvery };
+}

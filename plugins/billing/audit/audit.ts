@@ -1,0 +1,167 @@
+/** Checks the money invariants against the ledger's rows and reports violations. */
+import { sql } from 'drizzle-orm';
+import type { Orm } from '../../common/domain/database.ts';
+import { rowsOf, tablesOf } from '../ledger/sql.ts';
+import { chargeRule, recountCharges } from './charges.ts';
+import { allocationRule, type Check, poolChecks, replayAllocations } from './grants.ts';
+
+/** At most this many violations of one kind are listed; the others are counted. */
+const listed = 20;
+
+export interface Violation {
+  /** The invariant's number: `M1` … */
+  readonly rule: string;
+  readonly what: string;
+  /** The account, request or row in violation. */
+  readonly subject: string;
+}
+
+export interface AuditReport {
+  readonly ok: boolean;
+  readonly violations: Violation[];
+  readonly accounts: number;
+  readonly rows: number;
+}
+
+const checks: readonly Check[] = [
+  {
+    rule: 'M1',
+    what: 'the balance is not the sum of the ledger rows',
+    query: (table) => sql`
+      select coalesce(balances.account_id, sums.account_id) as subject from ${table('balances')} as balances
+      full join (select account_id, sum(amount) as amount from ${table('ledger')} group by account_id) as sums
+        on sums.account_id = balances.account_id
+      where coalesce(balances.balance + balances.held, 0) <> coalesce(sums.amount, 0)`,
+  },
+  {
+    rule: 'M1',
+    what: 'the sides of a ledger row do not add up to zero',
+    query: (table) => sql`
+      select 'row ' || seq as subject from ${table('ledger')}
+      where amount + revenue + funding <> 0`,
+  },
+  {
+    rule: 'M1',
+    what: 'the totals are not the sums of the ledger rows',
+    query: (table) => sql`
+      select side as subject from ${table('totals')} as totals,
+        (select coalesce(sum(amount), 0) as balance, coalesce(sum(revenue), 0) as revenue,
+          coalesce(sum(funding), 0) as funding from ${table('ledger')}) as sums,
+        lateral (values ('balance', totals.balance <> sums.balance), ('revenue', totals.revenue <> sums.revenue),
+          ('funding', totals.funding <> sums.funding)) as sides (side, wrong)
+      where wrong`,
+  },
+  {
+    rule: 'M1',
+    what: 'the balance after a row does not follow from the row before it',
+    query: (table) => sql`
+      select 'row ' || seq as subject from (
+        select seq, amount, balance_after, lag(balance_after, 1, 0::bigint) over (partition by account_id order by seq) as before
+        from ${table('ledger')}) as chain
+      where before + amount <> balance_after`,
+  },
+  {
+    rule: 'M2',
+    what: 'the trigger that keeps rows from being changed is missing or off',
+    query: (_table, schema) => sql`
+      select guarded as subject from (values ('ledger'), ('calls'), ('grants'), ('draws'), ('refunds')) as tables (guarded)
+      where not exists (
+        select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass
+          and tgname = 'immutable' and tgenabled = 'O' and tgtype & 56 = 56)`,
+  },
+  {
+    rule: 'M3',
+    what: 'money is still set aside for a call that has ended',
+    query: (table) => sql`
+      select request_id::text as subject from ${table('deposits')} as deposits
+      where exists (select from ${table('calls')} as calls where calls.id = deposits.request_id)`,
+  },
+  {
+    rule: 'M3',
+    what: 'what is set aside is not the sum of the deposits',
+    query: (table) => sql`
+      select coalesce(balances.account_id, sums.account_id) as subject from ${table('balances')} as balances
+      full join (select account_id, sum(held) as held from ${table('deposits')} group by account_id) as sums
+        on sums.account_id = balances.account_id
+      where coalesce(balances.held, 0) <> coalesce(sums.held, 0)`,
+  },
+  {
+    rule: 'M4',
+    what: 'a charge and its call do not match',
+    query: (table) => sql`
+      select coalesce(calls.id, charges.request_id)::text as subject
+      from (select id, account_id, cost from ${table('calls')} where cost > 0) as calls
+      full join (select request_id, account_id, revenue from ${table('ledger')} where kind = 'CHARGE') as charges
+        on charges.request_id = calls.id
+      where charges.revenue is distinct from calls.cost or charges.account_id is distinct from calls.account_id`,
+  },
+  {
+    rule: 'M5',
+    what: 'a charged call has no attempt',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')} where settled and json_array_length(attempts) = 0`,
+  },
+  {
+    rule: 'M9',
+    what: 'a charge is below zero',
+    query: (table) =>
+      sql`select 'row ' || seq as subject from ${table('ledger')} where revenue < 0 and kind <> 'REFUND'`,
+  },
+  {
+    rule: 'M10',
+    what: 'a client bears more than one attempt, or one of a call that it was not charged for',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')}, lateral (select count(*) as count
+        from json_array_elements(attempts) as attempt where attempt->>'bearer' = 'client') as clients
+      where clients.count > settled::int`,
+  },
+  {
+    rule: 'M10',
+    what: 'what the operator bears is not the sum of what the attempts cost',
+    query: (table) => sql`
+      select id::text as subject from ${table('calls')}, lateral (
+        select coalesce(sum((attempt->>'absorbed')::bigint), 0) as absorbed from json_array_elements(attempts) as attempt) as sums
+      where calls.absorbed <> sums.absorbed`,
+  },
+  {
+    rule: 'M12',
+    what: 'a grant and its credit do not match',
+    query: (table) => sql`
+      select coalesce(grants.id, credits.grant_id)::text as subject from ${table('grants')} as grants
+      full join (select grant_id, account_id, amount from ${table('ledger')} where kind in ('CREDIT', 'REFUND')) as credits
+        on credits.grant_id = grants.id
+      where credits.amount is distinct from grants.amount or credits.account_id is distinct from grants.account_id`,
+  },
+];
+
+/** Runs every check in one snapshot. */
+export async function audit(orm: Orm, schema: string): Promise<AuditReport> {
+  const table = tablesOf(schema);
+  const violations: Violation[] = [];
+  const counts = await orm.transaction(
+    async (transaction) => {
+      for (const { rule, what, query } of [...checks, ...poolChecks]) {
+        const rows = await rowsOf<{ subject: string }>(transaction, query(table, schema));
+        violations.push(...describe(rule, what, rows));
+      }
+      violations.push(
+        ...describe(allocationRule.rule, allocationRule.what, await replayAllocations(transaction, schema)),
+      );
+      violations.push(...describe(chargeRule.rule, chargeRule.what, await recountCharges(transaction, schema)));
+      const [row] = await rowsOf<{ accounts: number; rows: number }>(
+        transaction,
+        sql`select (select count(*)::int from ${table('balances')}) as accounts,
+              (select count(*)::int from ${table('ledger')}) as rows`,
+      );
+      return row!;
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+  return { ok: violations.length === 0, violations, ...counts };
+}
+
+function describe(rule: string, what: string, rows: readonly { subject: string }[]): Violation[] {
+  const violations = rows.slice(0, listed).map(({ subject }) => ({ rule, what, subject }));
+  if (rows.length > listed) violations.push({ rule, what, subject: `and ${rows.length - listed} more` });
+  return violations;
+}

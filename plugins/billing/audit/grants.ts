@@ -1,0 +1,194 @@
+/** Checks grants: remaining amounts, allocations within their windows, expiry and refunds. */
+import { type SQL, sql } from 'drizzle-orm';
+import { money } from '../../common/domain/money.ts';
+import { remainingIn } from '../grants/allocations.ts';
+import { allocate, type GrantBalance, type Spent } from '../grants/balances.ts';
+import { decodeLimits, millisecondsOf } from '../grants/funds.ts';
+import { type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+
+type Table = (name: string) => SQL;
+
+export interface Check {
+  readonly rule: string;
+  readonly what: string;
+  /** Selects `subject`, one row per violation. */
+  readonly query: (table: Table, schema: string) => SQL;
+}
+
+export const poolChecks: readonly Check[] = [
+  {
+    rule: 'P2',
+    what: 'what is left of a grant does not follow from its draws',
+    query: (table) => sql`
+      select grants.id::text as subject from ${table('grants')} as grants
+      left join ${table('pots')} as pots on pots.grant_id = grants.id
+      left join (select grant_id, sum(amount) as amount from ${table('draws')} group by grant_id) as draws
+        on draws.grant_id = grants.id
+      left join (select grant_id, amount from ${table('ledger')} where kind = 'EXPIRE') as expiries
+        on expiries.grant_id = grants.id
+      where (grants.expires_at is not null or pots.grant_id is not null or draws.grant_id is not null)
+        and (pots.remaining, pots.account_id, pots.expires_at) is distinct from
+          (grants.amount - coalesce(draws.amount, 0) + coalesce(expiries.amount, 0), grants.account_id, grants.expires_at)`,
+  },
+  {
+    rule: 'P4',
+    what: 'a grant was taken back before it expired, or from another account',
+    query: (table) => sql`
+      select 'row ' || ledger.seq as subject from ${table('ledger')} as ledger
+      join ${table('grants')} as grants on grants.id = ledger.grant_id
+      where ledger.kind = 'EXPIRE' and (grants.expires_at is null or ledger.created_at < grants.expires_at
+        or grants.account_id <> ledger.account_id)`,
+  },
+  {
+    rule: 'P5',
+    what: 'more was refunded than was paid',
+    query: (table) => sql`
+      select calls.id::text as subject from ${table('calls')} as calls
+      join (select request_id, sum(amount) as amount from ${table('refunds')} group by request_id) as refunds
+        on refunds.request_id = calls.id
+      where refunds.amount > calls.cost
+      union all
+      select grants.id::text from ${table('grants')} as grants
+      join (select grant_id, sum(amount) as amount from ${table('ledger')} where kind = 'PAYOUT' group by grant_id) as payouts
+        on payouts.grant_id = grants.id
+      where grants.amount + payouts.amount < 0`,
+  },
+  {
+    rule: 'M6',
+    what: 'processes may spend more than the account has',
+    // An expired lease may cover an expired grant: its process is gone and cannot spend it.
+    query: (table) => sql`
+      select leases.account_id as subject from ${table('leases')} as leases
+      left join ${table('balances')} as balances on balances.account_id = leases.account_id
+      group by leases.account_id, balances.balance
+      having sum(leases.amount) > greatest(coalesce(balances.balance, 0), 0) and min(leases.expires_at) > now()`,
+  },
+  {
+    rule: 'P5',
+    what: 'a refund and its row do not match',
+    query: (table) => sql`
+      select coalesce(refunds.grant_id, rows.grant_id)::text as subject from ${table('refunds')} as refunds
+      full join (select grant_id, amount from ${table('ledger')} where kind = 'REFUND') as rows on rows.grant_id = refunds.grant_id
+      where refunds.amount is distinct from rows.amount`,
+  },
+];
+
+export const allocationRule = { rule: 'P3', what: 'a row was not paid by the grants whose turn it was' };
+
+interface ReplayRow {
+  readonly seq: string;
+  readonly account_id: string;
+  readonly kind: string;
+  readonly amount: string;
+  readonly revenue: string;
+  readonly at: string;
+  readonly held_at: string | null;
+  readonly grant_id: string | null;
+  readonly expires_at: string | null;
+  readonly source: string | null;
+  readonly windows: string | null;
+  readonly anchor: string | null;
+  readonly draws: Record<string, string> | null;
+}
+
+interface Account {
+  readonly id: string;
+  readonly pots: Map<string, GrantBalance>;
+  readonly spent: Spent;
+  balance: bigint;
+}
+
+const pageRows = 5_000;
+
+/**
+ * Replays the spending of every account row by row and returns the rows with other allocations: it checks the
+ * order of spending, the windows, and that no account is overdrawn while a grant could pay. Accounts without an
+ * expiring grant have no allocations.
+ */
+export async function replayAllocations(runner: Runner, schema: string): Promise<{ subject: string }[]> {
+  const wrong: { subject: string }[] = [];
+  let account: Account | undefined;
+  let after = { account: '', seq: '0' };
+  for (;;) {
+    const rows = await readPage(runner, schema, after);
+    for (const row of rows) {
+      if (account?.id !== row.account_id) {
+        account = { id: row.account_id, pots: new Map(), spent: new Map(), balance: 0n };
+      }
+      if (!isPaidCorrectly(account, row)) wrong.push({ subject: `row ${row.seq}` });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageRows) return wrong;
+    after = { account: last.account_id, seq: last.seq };
+  }
+}
+
+function isPaidCorrectly(account: Account, row: ReplayRow): boolean {
+  const { pots: grantBalances, spent } = account;
+  const before = account.balance;
+  account.balance += BigInt(row.amount);
+  if (row.kind === 'EXPIRE') {
+    const grantBalance = grantBalances.get(row.grant_id!);
+    const left = grantBalance?.remaining;
+    if (grantBalance !== undefined) grantBalance.remaining = money(0n);
+    return left === -BigInt(row.amount) && row.draws === null;
+  }
+  const wallet = before - remainingIn(grantBalances.values());
+  const due = dueFor(row, wallet);
+  const at = Number.parseInt(row.held_at ?? row.at, 10);
+  const opened = grantBalanceOf(row);
+  if (opened !== undefined) grantBalances.set(opened.grantId, opened);
+  // A new grant covers the overdraft even if others exist: those have expired.
+  const from = opened === undefined ? [...grantBalances.values()] : [opened];
+  const allocations = allocate(from, spent, opened === undefined ? wallet : 0n, due, at);
+  const given = row.draws ?? {};
+  return (
+    allocations.length === Object.keys(given).length &&
+    allocations.every(({ grant: grantBalance, amount }) => given[grantBalance.grantId] === amount.toString())
+  );
+}
+
+/** The amount that the row takes from grants and wallet. */
+function dueFor({ kind, amount, revenue }: ReplayRow, wallet: bigint): bigint {
+  if (kind === 'CHARGE') return BigInt(revenue);
+  if (kind === 'DEBIT') return -BigInt(amount);
+  if (kind !== 'CREDIT' || wallet >= 0n) return 0n;
+  return -wallet < BigInt(amount) ? -wallet : BigInt(amount);
+}
+
+function grantBalanceOf({
+  kind,
+  grant_id: grantId,
+  expires_at: expiresAt,
+  amount,
+  source,
+  windows,
+  anchor,
+}: ReplayRow) {
+  if (kind !== 'CREDIT' || grantId === null || expiresAt === null) return undefined;
+  const bounds =
+    windows === null
+      ? undefined
+      : { source: source!, anchor: Number.parseInt(anchor!, 10), limits: decodeLimits(windows) };
+  return { grantId, remaining: money(BigInt(amount)), expiresAt: Number.parseInt(expiresAt, 10), windows: bounds };
+}
+
+/** The rows of accounts that ever had an expiring grant, by account and number. */
+function readPage(runner: Runner, schema: string, after: { account: string; seq: string }): Promise<ReplayRow[]> {
+  const table = tablesOf(schema);
+  return rowsOf<ReplayRow>(
+    runner,
+    sql`select ledger.seq::text as seq, ledger.account_id, ledger.kind, ledger.amount::text as amount,
+          ledger.revenue::text as revenue, ledger.grant_id::text as grant_id, source, windows::text as windows,
+          ${millisecondsOf(sql`ledger.created_at`)} as at, ${millisecondsOf(sql`calls.held_at`)} as held_at,
+          ${millisecondsOf(sql`grants.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor,
+          (select json_object_agg(draws.grant_id, draws.amount::text) from ${table('draws')} as draws
+            where draws.seq = ledger.seq) as draws
+        from ${table('ledger')} as ledger
+        left join ${table('calls')} as calls on calls.id = ledger.request_id
+        left join ${table('grants')} as grants on grants.id = ledger.grant_id
+        where (ledger.account_id, ledger.seq) > (${after.account}, ${after.seq}::bigint)
+          and ledger.account_id in (select account_id from ${table('grants')} where expires_at is not null)
+        order by ledger.account_id, ledger.seq limit ${pageRows}::int`,
+  );
+}

@@ -1,0 +1,35 @@
+/** Argument parsing and shared services of the money commands. */
+import type { Command } from '../../../core/contract/commands.ts';
+import type { Host } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { type Account, accounts } from '../../common/domain/accounts.ts';
+import type { Database } from '../../common/domain/database.ts';
+import type { Ledger, Pool } from '../../common/domain/ledger.ts';
+import type { AuditReport } from '../audit/audit.ts';
+import type { StatementRow } from '../reports/ledger-pages.ts';
+
+export interface CommandTools {
+  readonly host: Host;
+  readonly store: Database;
+  readonly ledger: Ledger;
+  readonly pool: Pool;
+  /** The account's last movements, newest first. */
+  readonly statement: (accountId: string, limit: number) => Promise<StatementRow[]>;
+  readonly audit: () => Promise<AuditReport>;
+}
+
+export type Values = Parameters<Command['run']>[0];
+
+export function missing(field: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { field });
+}
+
+export async function findAccount(host: Host, name: unknown): Promise<Account> {
+  if (typeof name !== 'string' || name === '') throw missing('account', 'Name an account.');
+  const directory = host.find(accounts);
+  if (directory === undefined) throw new GatewayError('unsupported', 'This gateway has no accounts.');
+  const account = await directory.find(name);
+  if (account === undefined)
+    throw new GatewayError('not_found', `There is no account "${name}".`, { field: 'account' });
+  return account;
+}

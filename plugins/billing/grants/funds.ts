@@ -1,0 +1,158 @@
+/** Accounts' funds from the database: balances, expiring grants, and spending within their windows. */
+import { sql } from 'drizzle-orm';
+import { type Money, money } from '../../common/domain/money.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
+import { type GrantBalance, inOrder, type Spent, type WindowAt, type WindowLimits, windowsAt } from './balances.ts';
+
+export interface Funds {
+  readonly balance: Money;
+  /** Its expiring grants with a remaining amount. */
+  readonly pool?: PoolState | undefined;
+  /** The plan term that began last. */
+  readonly term?: string | undefined;
+}
+
+export interface PoolState {
+  readonly grants: readonly GrantBalance[];
+  readonly spent: Spent;
+}
+
+interface FundsRow {
+  readonly account_id: string;
+  readonly balance: string;
+  readonly pooled: boolean;
+  readonly term: string | null;
+}
+
+/** The accounts' funds at `at`; a balance of 0 for an account without any. */
+export async function readFunds(
+  runner: Runner,
+  schema: string,
+  accountIds: readonly string[],
+  at: number,
+): Promise<Map<string, Funds>> {
+  const table = tablesOf(schema);
+  const rows = await rowsOf<FundsRow>(
+    runner,
+    sql`select account_id, balance::text as balance,
+          exists (select from ${table('pots')} as pots where pots.account_id = balances.account_id and remaining > 0) as pooled,
+          (select id::text from ${table('terms')} as terms where terms.account_id = balances.account_id
+            order by starts_at desc limit 1) as term
+        from ${table('balances')} as balances
+        where account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
+  );
+  const funds = new Map<string, Funds>(accountIds.map((accountId) => [accountId, { balance: money(0n) }]));
+  const pooled = rows.filter((row) => row.pooled).map((row) => row.account_id);
+  // Read after the balances: spending in between makes an account appear poorer than it is, never richer.
+  const pools = await readPools(runner, schema, pooled, [at]);
+  for (const { account_id: accountId, balance, term } of rows) {
+    const entry = { balance: money(BigInt(balance)), pool: pools.get(accountId), term: term ?? undefined };
+    funds.set(accountId, entry);
+  }
+  return funds;
+}
+
+/** The grants with a remaining amount in spending order, with the spending in their windows around `times`. */
+export async function readPools(
+  runner: Runner,
+  schema: string,
+  accountIds: readonly string[],
+  times: readonly number[],
+): Promise<Map<string, PoolState>> {
+  const pools = new Map<string, PoolState>();
+  if (accountIds.length === 0) return pools;
+  const grantBalances = await readGrantBalances(runner, schema, accountIds);
+  const all = [...grantBalances.values()].flat();
+  const spent = await readSpent(runner, schema, all, times);
+  for (const [accountId, list] of grantBalances) pools.set(accountId, { grants: inOrder(list), spent });
+  return pools;
+}
+
+interface PotRow {
+  readonly account_id: string;
+  readonly grant_id: string;
+  readonly remaining: string;
+  readonly expires_at: string;
+  readonly source: string | null;
+  readonly windows: string | null;
+  readonly anchor: string | null;
+}
+
+async function readGrantBalances(
+  runner: Runner,
+  schema: string,
+  accountIds: readonly string[],
+): Promise<Map<string, GrantBalance[]>> {
+  const table = tablesOf(schema);
+  const rows = await rowsOf<PotRow>(
+    runner,
+    sql`select pots.account_id, grant_id::text as grant_id, remaining::text as remaining, source, windows::text as windows,
+          ${millisecondsOf(sql`pots.expires_at`)} as expires_at, ${millisecondsOf(sql`anchor`)} as anchor
+        from ${table('pots')} as pots join ${table('grants')} as grants on grants.id = pots.grant_id
+        where remaining > 0 and pots.account_id in (select value from json_array_elements_text(${jsonOf(accountIds)}))`,
+  );
+  const found = new Map<string, GrantBalance[]>();
+  for (const row of rows) found.set(row.account_id, [...(found.get(row.account_id) ?? []), grantBalanceOf(row)]);
+  return found;
+}
+
+function grantBalanceOf({
+  grant_id: grantId,
+  remaining,
+  expires_at: expiresAt,
+  source,
+  windows,
+  anchor,
+}: PotRow): GrantBalance {
+  const bounds =
+    windows === null || source === null
+      ? undefined
+      : { source, anchor: Number.parseInt(anchor ?? '', 10), limits: decodeLimits(windows) };
+  const left = money(BigInt(remaining));
+  return { grantId, remaining: left, expiresAt: Number.parseInt(expiresAt, 10), windows: bounds };
+}
+
+/** The sum of the allocations in each window. */
+async function readSpent(
+  runner: Runner,
+  schema: string,
+  grantBalances: readonly GrantBalance[],
+  times: readonly number[],
+): Promise<Spent> {
+  const windows = new Map<string, WindowAt & { source: string }>();
+  for (const grantBalance of grantBalances) {
+    for (const at of times) {
+      for (const window of windowsAt(grantBalance, at))
+        windows.set(window.key, { ...window, source: grantBalance.windows!.source });
+    }
+  }
+  if (windows.size === 0) return new Map();
+  const asked = Array.from(windows.values(), ({ key, source, start, end }) => ({ key, source, from: start, to: end }));
+  const rows = await rowsOf<{ key: string; spent: string }>(
+    runner,
+    sql`select key, (select coalesce(sum(amount), 0)::text from ${tablesOf(schema)('draws')} as draws
+            where draws.source = asked.source and held_at >= ${instantOf(sql`asked."from"`)}
+              and held_at < ${instantOf(sql`asked."to"`)}) as spent
+        from json_to_recordset(${jsonOf(asked)}) as asked (key text, source text, "from" bigint, "to" bigint)`,
+  );
+  return new Map(rows.map(({ key, spent }) => [key, money(BigInt(spent))]));
+}
+
+/** A time as whole milliseconds in digits. */
+export function millisecondsOf(time: ReturnType<typeof sql>) {
+  return sql`round(extract(epoch from ${time}) * 1000)::bigint::text`;
+}
+
+/** Whole milliseconds as a time. */
+function instantOf(milliseconds: ReturnType<typeof sql>) {
+  return sql`to_timestamp(${milliseconds} / 1000.0)`;
+}
+
+export function encodeLimits(limits: WindowLimits): string {
+  return JSON.stringify(limits, (_name, value) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+export function decodeLimits(text: string): WindowLimits {
+  const digits = JSON.parse(text) as Record<string, string>;
+  return Object.fromEntries(Object.entries(digits).map(([name, value]) => [name, BigInt(value)])) as WindowLimits;
+}

@@ -1,0 +1,218 @@
+/** The journal's records, and the line with a checksum that carries the records of one write. Pure. */
+import { crc32 } from 'node:zlib';
+import type { Attempt } from '../../common/domain/calls.ts';
+import type { Ratio } from '../../common/domain/money.ts';
+import { type Price, type Usage, type UsageClass, usageClasses } from '../../common/domain/usage.ts';
+
+/** An attempt sent to an upstream: from here on it may cost money. */
+export interface SentAttempt {
+  readonly number: number;
+  readonly at: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly credential: string;
+  readonly protocol: string;
+}
+
+/**
+ * A hold, with the price and ratio at this moment. `input` and `output` are the tokens it covers. `sent`: the first
+ * attempt, if it was sent in the same turn of the event loop, which is the normal case.
+ */
+export interface HoldRecord {
+  readonly kind: 'HOLD';
+  readonly id: string;
+  readonly at: number;
+  readonly account: string;
+  readonly key: string;
+  readonly model: string;
+  /** The plan's name; absent: none. */
+  readonly plan?: string | undefined;
+  readonly input: number;
+  readonly output: number;
+  readonly amount: string;
+  readonly price: PriceTexts;
+  readonly ratio: string;
+  readonly version: string;
+  /** The price tier; absent: the list price. */
+  readonly tier?: string | undefined;
+  sent?: SentAttempt | undefined;
+}
+
+/** An attempt sent in a later turn than its hold. */
+interface SentRecord extends SentAttempt {
+  readonly kind: 'SENT';
+  readonly id: string;
+}
+
+/** An extension of a running answer's hold; `part` counts from 1. */
+interface ExtendRecord {
+  readonly kind: 'EXTEND';
+  readonly id: string;
+  readonly at: number;
+  readonly account: string;
+  readonly part: number;
+  readonly output: number;
+  readonly amount: string;
+}
+
+/** The output tokens that a running answer has produced so far. */
+interface ProgressRecord {
+  readonly kind: 'PROGRESS';
+  readonly id: string;
+  readonly output: number;
+}
+
+interface CallEnd {
+  readonly id: string;
+  readonly at: number;
+  readonly account: string;
+  readonly model: string;
+  readonly plan?: string | undefined;
+  /** When the money was held, which selects the grants that pay; absent in journals of earlier versions: at its end. */
+  readonly heldAt?: number | undefined;
+  /** Total held, including extensions. */
+  readonly held: string;
+  readonly reason: string;
+  /** The cost of attempts that the operator bears, if any. */
+  readonly absorbed?: string | undefined;
+  readonly attempts: readonly AttemptNote[];
+}
+
+/** The charge of a call. Includes the terms of the hold, so that the call's rows can be made from this record alone. */
+export interface SettleRecord extends CallEnd {
+  readonly kind: 'SETTLE';
+  readonly key: string;
+  readonly input: number;
+  readonly cost: string;
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly terminal: boolean;
+  readonly finish?: string | undefined;
+  readonly upstreamId?: string | undefined;
+  readonly price: PriceTexts;
+  readonly ratio: string;
+  readonly version: string;
+  readonly tier?: string | undefined;
+  /** The call's cost to the operator; absent: unknown. */
+  readonly own?: string | undefined;
+}
+
+/** The call costs nothing and the whole hold is released. */
+export interface VoidRecord extends CallEnd {
+  readonly kind: 'VOID';
+  /** Absent, as the input, in journals of earlier versions. */
+  readonly key?: string | undefined;
+  readonly input?: number | undefined;
+}
+
+export type EndRecord = SettleRecord | VoidRecord;
+export type JournalRecord = HoldRecord | SentRecord | ExtendRecord | ProgressRecord | EndRecord;
+
+/** A sent attempt, as the call's row stores it. */
+export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'error' | 'consumed'>> & {
+  readonly status?: number | undefined;
+  /** Whole milliseconds. */
+  readonly durationMs?: number | undefined;
+  readonly error?: string | undefined;
+  /** The party that bears its cost; absent: no cost. For the operator: the amount and the usage. */
+  readonly bearer?: 'client' | 'operator';
+  readonly absorbed?: string;
+  readonly usage?: Usage;
+  readonly estimated?: boolean;
+};
+
+/** nano-USD as digits by class. */
+export type PriceTexts = { readonly [K in UsageClass]?: string };
+
+// ---------------------------------------------------------------------------------------------------------------- lines
+
+const checksumChars = 8;
+
+/** Encodes the records of one write as JSON, without characters that a database text cannot hold. */
+export function encodeRecords(records: readonly JournalRecord[]): string {
+  const json = JSON.stringify(records);
+  return json.includes('\\u') ? JSON.stringify(records, (_name, value) => cleaned(value)) : json;
+}
+
+/** Removes NUL and unpaired surrogates. */
+function cleaned(value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value;
+}
+
+/** The most bytes that a line of these records takes. */
+export function lineBytes(json: string): number {
+  return Buffer.byteLength(json) + 48;
+}
+
+/**
+ * Puts the line `CRC FIRST EPOCH JSON\n` into `target` and returns its end. The checksum (CRC-32, eight hex digits)
+ * covers everything after it, including the number of the first record. Without an epoch its number is omitted.
+ */
+export function putLine(target: Buffer, from: number, first: number, json: string, epoch = 0): number {
+  const body = from + checksumChars + 1;
+  let end = body + target.write(epoch === 0 ? `${first} ` : `${first} ${epoch} `, body, 'latin1');
+  end += target.write(json, end);
+  const checksum = crc32(target.subarray(body, end)).toString(16).padStart(checksumChars, '0');
+  target.write(`${checksum} `, from, 'latin1');
+  target[end] = 0x0a;
+  return end + 1;
+}
+
+export interface Line {
+  /** Sequence number of its first record. */
+  readonly first: number;
+  /** The run that wrote it; absent in journals written before epochs existed. */
+  readonly epoch?: number;
+  readonly records: readonly JournalRecord[];
+}
+
+/** Decodes a line without its line feed; undefined when it is incomplete or its checksum does not match. */
+export function decodeLine(line: Buffer): Line | undefined {
+  if (line.length < 12 || line[checksumChars] !== 0x20) return undefined;
+  const body = line.subarray(checksumChars + 1);
+  const checksum = crc32(body).toString(16).padStart(checksumChars, '0');
+  if (checksum !== line.toString('latin1', 0, checksumChars)) return undefined;
+  const json = body.indexOf(0x5b);
+  const [first, epoch] = body.toString('latin1', 0, json).split(' ', 2) as [string, string];
+  return {
+    first: Number.parseInt(first, 10),
+    ...(epoch === '' ? {} : { epoch: Number.parseInt(epoch, 10) }),
+    records: JSON.parse(body.toString('utf8', json)) as JournalRecord[],
+  };
+}
+
+// ----------------------------------------------------------------------------------------------------- prices and ratios
+
+const knownPrices = new WeakMap<Price, PriceTexts>();
+
+/** Cached per price object, since holds share them. */
+export function encodePrice(price: Price): PriceTexts {
+  let texts = knownPrices.get(price);
+  if (texts === undefined) {
+    const named = usageClasses.filter((name) => price[name] !== undefined);
+    texts = Object.fromEntries(named.map((name) => [name, String(price[name])])) as PriceTexts;
+    knownPrices.set(price, texts);
+  }
+  return texts;
+}
+
+export function decodePrice(texts: PriceTexts): Price {
+  return Object.fromEntries(Object.entries(texts).map(([name, digits]) => [name, BigInt(digits)])) as Price;
+}
+
+const knownRatios = new WeakMap<Ratio, string>();
+
+/** `8/5`. */
+export function encodeRatio(ratio: Ratio): string {
+  let text = knownRatios.get(ratio);
+  if (text === undefined) {
+    text = `${ratio.numerator}/${ratio.denominator}`;
+    knownRatios.set(ratio, text);
+  }
+  return text;
+}
+
+export function decodeRatio(text: string): Ratio {
+  const [numerator, denominator] = text.split('/') as [string, string];
+  return { numerator: BigInt(numerator), denominator: BigInt(denominator) };
+}

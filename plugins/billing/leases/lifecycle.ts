@@ -1,0 +1,72 @@
+/**
+ * The lease lifecycle of one node: it starts without leases, sends heartbeats, listens to other nodes, and stops
+ * without leases.
+ */
+import type { Host } from '../../../core/contract/contract.ts';
+import type { Database } from '../../common/domain/database.ts';
+import type { LeaseManager } from './manager.ts';
+import type { Leases, Node } from './store.ts';
+
+const turnMs = 50;
+const checkMs = 1_000;
+const aliveMs = 5_000;
+const reclaimMs = 30_000;
+
+export interface LeaseLifecycle {
+  /** Starts once the journal is applied: leases of an earlier run are returned. Fails when there are too many nodes. */
+  begin(): Promise<void>;
+  /** No more calls arrive: unreserved money is returned now, the remainder as calls end. */
+  drain(): void;
+  /** The journal is applied and no call follows: all leases are returned. */
+  end(): Promise<void>;
+}
+
+export interface LeaseLifecycleOptions {
+  readonly host: Host;
+  readonly database: Database;
+  readonly leases: Leases;
+  readonly manager: LeaseManager;
+  readonly node: Node;
+  /** The most nodes that may live at once. */
+  readonly nodeLimit: number;
+}
+
+export function openLeaseLifecycle({
+  host,
+  database,
+  leases,
+  manager: leaseManager,
+  node,
+  nodeLimit,
+}: LeaseLifecycleOptions): LeaseLifecycle {
+  let living = false;
+  return {
+    begin: async () => {
+      const others = await leases.countOthers(node.journal);
+      if (others >= nodeLimit) {
+        await leases.heartbeat(node, false);
+        throw new Error(
+          `${others} other processes serve from this database and billing.nodes is ${nodeLimit}: raise it in all of them`,
+        );
+      }
+      await leases.returnAll(node);
+      living = true;
+      database.onChange('lease wanted', (subject) => leaseManager.wanted(subject));
+      database.onChange('lease returned', (subject) => leaseManager.returned(subject));
+      host.every(turnMs, 'return unused leases', () => leaseManager.turn());
+      host.every(checkMs, 'look after leases', () => leaseManager.look());
+      host.every(aliveMs, 'tell that this node lives', async () => {
+        if (living) await leases.heartbeat(node, true);
+      });
+      host.every(reclaimMs, 'reclaim forgotten leases', async () => {
+        leaseManager.reclaim(await leases.accountsOf(node));
+      });
+    },
+    drain: () => leaseManager.drain(),
+    end: async () => {
+      living = false;
+      await leases.returnAll(node);
+      await leases.heartbeat(node, false);
+    },
+  };
+}

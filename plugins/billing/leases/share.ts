@@ -1,0 +1,171 @@
+/**
+ * The arithmetic of one lease share: the request of a node, its use of the answer, and the time of the next
+ * request. Pure.
+ */
+
+import { type Money, money } from '../../common/domain/money.ts';
+import type { CachedBalance, LeaseShare } from '../reservations/cached-balance.ts';
+
+/** One node's request in an exchange with the database. */
+export interface LeaseRequest {
+  readonly accountId: string;
+  /** What running calls hold, and what ended ones cost that the database lacks: that much stays leased. */
+  readonly pending: Money;
+  readonly keep: Money;
+  readonly need: Money;
+  readonly smallest: Money;
+  readonly target: Money;
+  /**
+   * The part of the need that a running answer requested, and whether the remainder is returned. Not sent to the
+   * database.
+   */
+  readonly ahead: Money;
+  readonly leaving: boolean;
+  /** More is kept than calls need, until the ledger has the journal's rows. */
+  readonly owing: boolean;
+}
+
+/** The database's answer; see the migration `013-movements.sql`. */
+export interface Answer {
+  readonly amount: Money;
+  readonly allowed: Money;
+  readonly rest: Money;
+  readonly elsewhere: Money;
+  readonly held: Money;
+  readonly nodes: number;
+}
+
+const none = money(0n);
+
+/** A share starts at this many holds of the call that needs it, and never aims lower. */
+const leastHolds = 16n;
+/**
+ * For a rich account the minimum is this fraction of the node's fair share: enough for an outage, while little is
+ * blocked when a node dies.
+ */
+const reservePart = 16n;
+const most = 1_000_000_000_000_000_000n;
+/** A share used up sooner was too small; one that lasts longer was too large. */
+const shortMs = 2_000;
+const longMs = 30_000;
+
+export function newLeaseShare(): LeaseShare {
+  const never = Number.NEGATIVE_INFINITY;
+  return {
+    validUntil: never,
+    lowWater: none,
+    target: none,
+    grownAt: never,
+    full: false,
+    reserve: none,
+    unit: none,
+    waiting: [],
+    ahead: none,
+    leaving: false,
+    withheld: none,
+    isRecalled: false,
+    unleased: none,
+    elsewhere: none,
+    held: none,
+    rest: none,
+    nodes: 1,
+    tight: false,
+    posted: none,
+    rows: 0,
+    idleTurns: 0,
+    recalledAt: never,
+    turn: undefined,
+  };
+}
+
+/**
+ * The request at `now`. Returned money leaves the cached balance before the request is sent, so that no call can
+ * spend it meanwhile; if the answer is lost it stays locked until one arrives. Money that ended calls released
+ * stays leased until the ledger has their rows: it backs holds in the journal that the ledger lacks too, and these
+ * must find their money there. Otherwise that money would appear only with later entries or, if this process is
+ * killed before writing them, never.
+ */
+export function leaseRequestOf(cached: CachedBalance, share: LeaseShare, now: number): LeaseRequest {
+  const { waiting, ahead, leaving } = share;
+  const need = money(waiting.reduce((sum, amount) => sum + amount, 0n) + ahead);
+  const smallest = waiting.reduce((least, amount) => (amount < least ? amount : least), waiting[0] ?? ahead);
+  const unposted = cached.freed - cached.appliedFreed;
+  if (leaving) withhold(cached, share, need > unposted ? need : unposted);
+  else {
+    if (smallest > 0n) share.unit = smallest;
+    share.target = nextTarget(share, need, money(cached.base + cached.posted), now);
+  }
+  const available = cached.base + cached.posted;
+  const reach = available + share.withheld;
+  const bound = reach < unposted ? reach : unposted;
+  const keep = available > bound ? available : bound;
+  return {
+    accountId: cached.accountId,
+    pending: money(cached.appliedCharged - cached.posted),
+    keep: money(keep > 0n ? keep : 0n),
+    need,
+    smallest,
+    target: leaving ? none : share.target,
+    ahead,
+    leaving,
+    owing: keep > available || (leaving && available > need),
+  };
+}
+
+/** Locks everything beyond `spokenFor`, so that calls cannot spend it. */
+function withhold(cached: CachedBalance, share: LeaseShare, spokenFor: bigint): void {
+  const spare = cached.base + cached.posted - spokenFor;
+  if (spare <= 0n) return;
+  cached.base = money(cached.base - spare);
+  share.withheld = money(share.withheld + spare);
+}
+
+/** Grows while shares are used up quickly, shrinks while they last. A request for another reason changes nothing. */
+function nextTarget(
+  { target, grownAt, full, unit, reserve }: LeaseShare,
+  need: Money,
+  available: Money,
+  now: number,
+): Money {
+  const lasted = now - grownAt;
+  const isUsedUp = full && (available * 2n <= target || available < need);
+  const scaled = isUsedUp && lasted < shortMs ? target * 2n : lasted > longMs ? target / 2n : target;
+  const next = [unit * leastHolds, need, reserve].reduce((large, least) => (least > large ? least : large), scaled);
+  return money(next < most ? next : most);
+}
+
+/**
+ * Applies the database's answer to a request sent at `sentAt`; no batch was applied in between. True: the node has
+ * something to return at once, which calls can no longer spend.
+ */
+export function takeAnswer(
+  cached: CachedBalance,
+  share: LeaseShare,
+  request: LeaseRequest,
+  answer: Answer,
+  sentAt: number,
+  lastsMs: number,
+): boolean {
+  const granted = answer.amount - request.pending;
+  const excess = granted > answer.allowed ? granted - answer.allowed : 0n;
+  cached.base = money(answer.amount - cached.appliedCharged - excess);
+  share.withheld = money(excess);
+  const usable = granted - excess;
+  share.validUntil = sentAt + lastsMs;
+  share.unleased = money(answer.allowed > granted ? answer.allowed - granted : 0n);
+  share.elsewhere = answer.elsewhere;
+  share.held = answer.held;
+  share.rest = answer.rest;
+  share.nodes = answer.nodes;
+  if (request.leaving) share.leaving = request.owing;
+  // Requests made meanwhile belong to the next exchange.
+  if (share.ahead <= request.ahead) share.ahead = none;
+  share.reserve = money(answer.allowed / BigInt(answer.nodes) / reservePart);
+  share.full = usable >= share.target;
+  share.tight = usable < share.unit * 4n;
+  const aim = usable < share.target ? usable : share.target;
+  // Below the reserve the next call asks for more: the first answer showed what there is.
+  share.lowWater = money(share.tight ? 0n : (aim > share.reserve ? aim : share.reserve) / 2n);
+  if (!request.leaving) share.grownAt = sentAt;
+  return excess > 0n && !request.owing;
+}

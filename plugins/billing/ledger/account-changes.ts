@@ -1,0 +1,250 @@
+/**
+ * Account changes outside of calls: made in the database under the account's lock, protected from this process's
+ * calls, announced to all processes.
+ */
+import type { Host } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Database } from '../../common/domain/database.ts';
+import type { PlanTerm } from '../../common/domain/ledger.ts';
+import { type Money, money } from '../../common/domain/money.ts';
+import { applyDueTerms, type CallPlan } from '../grants/terms.ts';
+import { patienceMs, pauseBefore, recallLeases } from '../leases/recall.ts';
+import { balanceUnavailable } from '../reservations/balance-cache.ts';
+import type { BillingRuntime } from '../runtime.ts';
+import type { Entries } from './entries.ts';
+import type { Store } from './store.ts';
+
+const none = money(0n);
+const rereadAfterMs = 1_000;
+
+type Work<T> = (entries: Entries) => Promise<T>;
+
+/** Protects money being debited from the calls of this process. */
+interface Guard {
+  /** False: the money could not be protected, so nothing may be debited. */
+  readonly mayTake: boolean;
+  /** Called once memory has the change. */
+  readonly release?: (() => void) | undefined;
+}
+
+/** `isCurrent`: money that may not be debited does not exist, according to the database. */
+type Guarded<T> = (guard: Guard, isCurrent: boolean) => Promise<T>;
+
+/** A due renewal that did not reserve its price against running calls: it is rolled back. */
+class UnguardedSale extends GatewayError {
+  readonly price: Money;
+
+  constructor(price: Money) {
+    super('overloaded', 'What is due to the account could not be done; please try again soon.', {
+      retryAfterMs: 1_000,
+    });
+    this.price = price;
+  }
+}
+
+export class AccountChanges {
+  readonly #host: Host;
+  readonly #database: Database;
+  readonly #store: Store;
+  readonly #runtime: () => BillingRuntime | undefined;
+  /** Due renewals in progress, by account: one at a time, or one would count the other's reserved price as missing. */
+  readonly #sales = new Map<string, Promise<number>>();
+  /** Called when an account's term has ended. */
+  onTermEnded: ((entries: Entries, term: PlanTerm) => Promise<void>) | undefined;
+
+  /** `books` returns the running runtime, which spends from memory, or undefined while the process does not serve. */
+  constructor(host: Host, database: Database, store: Store, runtime: () => BillingRuntime | undefined) {
+    this.#host = host;
+    this.#database = database;
+    this.#store = store;
+    this.#runtime = runtime;
+  }
+
+  /** Changes the account. `atMost`: the most the change debits, which calls cannot spend meanwhile. */
+  async change<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
+    // Due grants and expiries must be included before balances are reported.
+    await this.upkeep(accountId, undefined);
+    const running = this.#runtime();
+    if (this.#database.shared === true) return this.#changeShared(accountId, atMost, work);
+    if (running === undefined || atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
+    return this.#keep(running, accountId, atMost, (guard) => this.#change(accountId, work, guard));
+  }
+
+  /**
+   * Processes spend what they have leased; the transaction sees the leased amount. What it lacks because living processes
+   * have it leased may have been returned by the next try; 503 when they keep it, 402 only where the money is not there.
+   */
+  async #changeShared<T>(accountId: string, atMost: Money, work: Work<T>): Promise<T> {
+    if (atMost <= 0n) return this.#change(accountId, work, { mayTake: true });
+    const tools = { host: this.#host, database: this.#database, store: this.#store };
+    const until = this.#host.clock.monotonic() + patienceMs;
+    for (let tries = 0; ; tries += 1) {
+      await recallLeases(tools, accountId, atMost, until);
+      let isReturnable = false;
+      try {
+        return await this.#change(
+          accountId,
+          (entries) => {
+            isReturnable = entries.mayBeReturned(atMost);
+            return work(entries);
+          },
+          { mayTake: true },
+        );
+      } catch (error) {
+        const isLacking = error instanceof GatewayError && error.kind === 'insufficient_balance';
+        if (!isLacking || !isReturnable) throw error;
+        if (this.#host.clock.monotonic() >= until) throw balanceUnavailable(error);
+      }
+      // A process has leased again what it had just returned.
+      await pauseBefore(tries);
+    }
+  }
+
+  /**
+   * Runs `work` while `amount` is protected from calls. Calls are admitted from memory alone, so memory has the
+   * change before the database does.
+   */
+  async #keep<T>(
+    { balances: cachedBalances, flusher }: BillingRuntime,
+    accountId: string,
+    amount: Money,
+    work: Guarded<T>,
+  ): Promise<T> {
+    const cached = await cachedBalances.acquire(accountId);
+    try {
+      let release = cachedBalances.reserve(cached, amount);
+      const isCurrent = release !== undefined || (await flusher.refresh(accountId));
+      if (isCurrent) release ??= cachedBalances.reserve(cached, amount);
+      return await work({ mayTake: release !== undefined, release }, isCurrent);
+    } finally {
+      cachedBalances.release(cached);
+    }
+  }
+
+  async #change<T>(accountId: string, work: Work<T>, { mayTake, release }: Guard): Promise<T> {
+    let isUndone = false;
+    try {
+      return await this.#transact(accountId, (entries) => {
+        entries.mayTake = mayTake;
+        return work(entries);
+      });
+    } catch (error) {
+      // A refused change had no effect; after any other error the result is unknown. Other processes would lease again on
+      // an announcement.
+      isUndone = error instanceof GatewayError;
+      throw error;
+    } finally {
+      const known = isUndone || (await this.#announce(accountId));
+      if (known) release?.();
+      else if (release !== undefined) this.#releaseLater(accountId, release);
+    }
+  }
+
+  /** Calls may not spend the amount before memory has what became of the change: the balance is read until it can be. */
+  #releaseLater(accountId: string, release: () => void): void {
+    setTimeout(async () => {
+      const running = this.#runtime();
+      if (running === undefined) return;
+      if (!running.balances.knows(accountId) || (await running.flusher.refresh(accountId))) release();
+      else this.#releaseLater(accountId, release);
+    }, rereadAfterMs).unref();
+  }
+
+  /**
+   * Due changes are applied first, so that expired money buys nothing; they stay even if the remaining work is
+   * refused.
+   */
+  async read<T>(accountId: string, work: Work<T>): Promise<T> {
+    await this.upkeep(accountId, undefined);
+    return this.#transact(accountId, work);
+  }
+
+  /** Applies due grants and expiries; resolves with the time of the next ones. */
+  async upkeep(accountId: string, callPlan: CallPlan | undefined): Promise<number> {
+    const running = this.#runtime();
+    try {
+      const isComplete = await this.#isComplete(accountId);
+      const { next, rows } = await this.#transact(accountId, async (entries) => {
+        entries.isComplete = isComplete;
+        // The transaction sees what processes have leased; it may not yet see what this process's calls have charged.
+        const isSeen = running === undefined || this.#database.shared === true;
+        return { next: await this.#applyDueTerms(entries, callPlan, isSeen ? undefined : none), rows: entries.rows };
+      });
+      if (rows > 0) await this.#announce(accountId);
+      return next;
+    } catch (error) {
+      if (!(error instanceof UnguardedSale)) throw error;
+      return this.#sell(running!, accountId, callPlan, error.price);
+    }
+  }
+
+  /**
+   * Whether the ledger has every charge made so far. With leases the database shows what may be missing; otherwise
+   * it is in this process's journal, or in a journal that is not yet recovered.
+   */
+  async #isComplete(accountId: string): Promise<boolean> {
+    if (this.#database.shared === true) return true;
+    const running = this.#runtime();
+    if (running === undefined) return false;
+    // An account that is not in memory has no pending rows.
+    const cached = running.balances.find(accountId);
+    const rows = cached?.rows ?? 0;
+    const isApplied = () => cached === undefined || cached.appliedRows >= rows;
+    return isApplied() || ((await running.flusher.refresh(accountId)) && isApplied());
+  }
+
+  /** A due renewal debits `price` for the account's plan. It is refused where calls hold that money. */
+  async #sell(
+    running: BillingRuntime,
+    accountId: string,
+    callPlan: CallPlan | undefined,
+    price: Money,
+  ): Promise<number> {
+    const other = this.#sales.get(accountId);
+    if (other !== undefined) {
+      await other.catch(() => {});
+      return this.upkeep(accountId, callPlan);
+    }
+    const sale = this.#keep(running, accountId, price, (guard, isCurrent) => {
+      if (!isCurrent) throw balanceUnavailable();
+      return this.#change(accountId, (entries) => this.#applyDueTerms(entries, callPlan, price), guard);
+    }).finally(() => this.#sales.delete(accountId));
+    this.#sales.set(accountId, sale);
+    return sale;
+  }
+
+  /** `atMost`: the amount protected from calls; undefined: whatever it debits is protected. */
+  #applyDueTerms(entries: Entries, callPlan: CallPlan | undefined, atMost: Money | undefined): Promise<number> {
+    const ended = this.onTermEnded;
+    entries.onSale = (price) => {
+      if (atMost !== undefined && price > atMost) throw new UnguardedSale(price);
+    };
+    return applyDueTerms(entries, callPlan, ended && ((term) => ended(entries, term)));
+  }
+
+  #transact<T>(accountId: string, work: Work<T>): Promise<T> {
+    return this.#store.transact(accountId, this.#host.clock.now(), (entries) => {
+      if (this.#database.shared !== true) entries.hold(this.#heldByCalls(accountId));
+      return work(entries);
+    });
+  }
+
+  /** What this process's calls hold, and what they cost that the database lacks. */
+  #heldByCalls(accountId: string): Money {
+    const cached = this.#runtime()?.balances.find(accountId);
+    return cached === undefined ? none : money(cached.appliedCharged - cached.posted);
+  }
+
+  /**
+   * Resolves with whether this process has the change. The money has moved, so a late announcement is not a
+   * failure.
+   */
+  async #announce(accountId: string): Promise<boolean> {
+    const running = this.#runtime();
+    const known = running?.balances.knows(accountId) ? await running.flusher.refresh(accountId) : true;
+    await this.#database.announce('account', accountId).catch((error: unknown) => {
+      this.#host.log.warn({ error, accountId }, 'a change of an account could not be announced');
+    });
+    return known;
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * Applies the ends of calls in one batch of journal text in one transaction, idempotently: each makes a row of `calls`, and one
+ * of the ledger if it cost something. Only new rows change a balance.
+ */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Orm } from '../../common/domain/database.ts';
+import { type Money, money } from '../../common/domain/money.ts';
+import { allocateCharges } from '../grants/allocations.ts';
+import { type EndRecord, encodeRecords } from '../journal/records.ts';
+import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
+
+/** The text's journal, its writer, and the sequence number up to which it is applied. */
+export interface Cursor {
+  readonly journal: string;
+  readonly owner: string;
+  readonly applied: number;
+  /** The sequence number that the database last acknowledged. A database with less has lost acknowledged rows. */
+  readonly known?: number | undefined;
+  /** How long the lease of an account with applied rows lasts from now; undefined: balances are not shared. */
+  readonly leaseMs?: number | undefined;
+  /** This statement's number among those of the run that move its leases: earlier lease requests are ignored. */
+  readonly number?: number | undefined;
+}
+
+/**
+ * Another process has claimed this journal, or the database has lost acknowledged rows (a follower was promoted
+ * without the last commits): this run must not apply anything more.
+ */
+export class FencedError extends Error {
+  override readonly name = 'ShutOutError';
+}
+
+/**
+ * Applies the records of some journal lines and moves the cursor. `accounts` are all accounts of which calls end in them, with
+ * what their running calls hold. Resolves with the balance of each afterwards.
+ */
+export function applyBatch(
+  orm: Orm,
+  schema: string,
+  text: string,
+  accounts: ReadonlyMap<string, Money>,
+  cursor: Cursor,
+): Promise<Map<string, Money>> {
+  return orm.transaction((transaction) => postText(transaction, schema, text, accounts, cursor));
+}
+
+/** Posts the ends of one account's calls that are in no journal, inside a larger transaction. */
+export async function postRecords(
+  transaction: Runner,
+  schema: string,
+  accountId: string,
+  records: readonly EndRecord[],
+): Promise<void> {
+  await postText(transaction, schema, encodeRecords(records), new Map([[accountId, money(0n)]]), undefined);
+}
+
+async function postText(
+  transaction: Runner,
+  schema: string,
+  text: string,
+  accounts: ReadonlyMap<string, Money>,
+  cursor: Cursor | undefined,
+): Promise<Map<string, Money>> {
+  const locked =
+    accounts.size === 0 ? new Map<string, Locked>() : await lockBalances(transaction, schema, [...accounts.keys()]);
+  const given = Array.from(locked, ([id, { balance, held }]) => {
+    return { id, total: String(balance + held), open: String(accounts.get(id)!) };
+  });
+  const [result] = await rowsOf<BatchResult>(transaction, batchStatement(schema, text, jsonOf(given), cursor));
+  if (result!.imbalance !== '0') throw new Error(`the ledger's sides are off by ${result!.imbalance} nano-USD`);
+  if (result!.owned !== 1) throw new FencedError(fencedErrorOf(cursor?.journal));
+  if (result!.charged !== null) await allocateCharges(transaction, schema, result!.charged, totalsIn(locked));
+  const balances = new Map(Array.from(locked, ([accountId, { balance }]) => [accountId, balance]));
+  for (const [accountId, balance] of Object.entries(result!.moved ?? {})) {
+    balances.set(accountId, money(BigInt(balance)));
+  }
+  return balances;
+}
+
+/** Why a journal was not applied, and the remedy. */
+export function fencedErrorOf(journal: string | undefined): string {
+  return `journal ${journal} now belongs to another process, or the database has gone back to an earlier time: restart, so that the journal is read again`;
+}
+
+/** An account's locked row: what may be spent, and what authorizations set aside. */
+export interface Locked {
+  readonly balance: Money;
+  readonly held: Money;
+}
+
+/** All money of each account, with what is set aside. */
+function totalsIn(locked: ReadonlyMap<string, Locked>): Map<string, Money> {
+  return new Map(Array.from(locked, ([accountId, { balance, held }]) => [accountId, money(balance + held)]));
+}
+
+interface BatchResult {
+  readonly imbalance: string;
+  readonly owned: number;
+  readonly moved: Record<string, string> | null;
+  /** Numbers of the new charges of accounts with expiring grants. */
+  readonly charged: string[] | null;
+}
+
+/** Locks the accounts' rows, always in the same order, and reads them; adds missing ones. */
+export async function lockBalances(
+  transaction: Runner,
+  schema: string,
+  accountIds: readonly string[],
+): Promise<Map<string, Locked>> {
+  const balances = tablesOf(schema)('balances');
+  const wanted = sql`(select value from json_array_elements_text(${jsonOf(accountIds)}))`;
+  const read = () =>
+    rowsOf<{ account_id: string; balance: string; held: string }>(
+      transaction,
+      sql`select account_id, balance::text as balance, held::text as held from ${balances}
+          where account_id in ${wanted} order by account_id for update`,
+    );
+  let rows = await read();
+  if (rows.length < accountIds.length) {
+    await transaction.execute(sql`insert into ${balances} (account_id) ${wanted} order by 1 on conflict do nothing`);
+    rows = await read();
+  }
+  return new Map(
+    rows.map((row) => [row.account_id, { balance: money(BigInt(row.balance)), held: money(BigInt(row.held)) }]),
+  );
+}
+
+/**
+ * The changes in one statement: calls, ledger, balances, totals, leases, cursor. `accounts` are the locked rows as JSON, passed
+ * in because the planner would scan the whole table for a join. The charge of an account not among them fails the statement,
+ * because its row would have no balance.
+ */
+function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cursor | undefined): SQL {
+  const table = tablesOf(schema);
+  return sql`
+    with given as materialized (${givenEnds(text)}),
+    locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
+    called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning id),
+    charge as (
+      select given.position, given.account, given.id, given.cost, given.at, locked.total
+      from given join called using (id) left join locked on locked.id = given.account where cost > 0
+    ),
+    inserted as (
+      insert into ${table('ledger')} (account_id, kind, request_id, amount, revenue, created_at, balance_after)
+      select account, 'CHARGE', id, -cost, cost, to_timestamp(at / 1000.0),
+        total - sum(cost) over (partition by account order by position)
+      from charge order by position
+      returning seq, account_id, amount, revenue
+    ),
+    moved as (
+      update ${table('balances')} as balances set balance = balances.balance + change.amount
+      from (select account_id, sum(amount)::bigint as amount from inserted group by account_id) as change
+      where balances.account_id = change.account_id
+      returning balances.account_id, balances.balance
+    ),
+    summed as (
+      update ${table('totals')} as totals set balance = totals.balance + change.amount, revenue = totals.revenue + change.revenue
+      from (
+        select coalesce(sum(amount), 0)::bigint as amount, coalesce(sum(revenue), 0)::bigint as revenue from inserted
+      ) as change
+      returning totals.balance + totals.revenue + totals.funding as imbalance
+    ),
+    ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
+    marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
+    select (select imbalance::text from summed) as imbalance,
+      (select count(*)::int from marked) as owned,
+      (select json_object_agg(account_id, balance::text) from moved) as moved,
+      ${chargedRows(table)} as charged`;
+}
+
+/**
+ * Charges change the node's lease by the same amount as the balance, and the ends of calls the part of it that calls hold. A
+ * missing lease was returned: it begins at 0.
+ */
+function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, leaseMs: number): SQL {
+  return sql`
+    leased as (
+      insert into ${table('leases')} as leases (account_id, node, epoch, amount, open, expires_at)
+      select locked.id, ${journal}, ${owner}, coalesce(change.amount, 0)::bigint, locked.open,
+        clock_timestamp() + ${leaseMs}::bigint * interval '1 millisecond'
+      from locked left join (select account_id, sum(amount) as amount from inserted group by account_id) as change
+        on change.account_id = locked.id
+      where change.amount is not null
+        or exists (select from ${table('leases')} as known where known.account_id = locked.id and known.node = ${journal})
+      on conflict (account_id, node) do update set amount = leases.amount + excluded.amount, open = excluded.open,
+        expires_at = greatest(leases.expires_at, excluded.expires_at)
+    ),`;
+}
+
+function movedCursor(table: (name: string) => SQL, cursor: Cursor): SQL {
+  const { journal, owner, applied, known = 0, number = 0 } = cursor;
+  return sql`
+    update ${table('journal_cursor')} set applied = greatest(applied, ${applied}::bigint),
+      asked = greatest(asked, ${number}::bigint), updated_at = now()
+    where journal = ${journal} and owner = ${owner} and applied >= ${known}::bigint returning 1`;
+}
+
+/** The new charges that expiring grants may have to pay. */
+function chargedRows(table: (name: string) => SQL): SQL {
+  return sql`(select json_agg(seq::text order by seq) from inserted where account_id = any (array(
+    select id from locked where exists (select from ${table('pots')} as pots
+      where pots.account_id = locked.id and remaining > 0 offset 0))))`;
+}
+
+/** The ends in the lines `CRC FIRST [RECORD, …]`, in order; of two of one call the first. */
+function givenEnds(text: string): SQL {
+  return sql`
+    select distinct on (id) * from (
+      select row_number() over (order by place, record.ordinality) as position, record.*
+      from string_to_table(${text}::text, E'\n') with ordinality as lines (line, place),
+        rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
+          kind text, id uuid, at bigint, "heldAt" bigint, account text, key text, model text, plan text, input bigint,
+          held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text, finish text,
+          "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, attempts json
+        )) with ordinality as record
+      where line <> '' and kind in ('SETTLE', 'VOID')
+    ) as ends order by id, position`;
+}
+
+const callRows = sql`
+  (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held, cost, own_cost,
+    absorbed, estimated, terminal, finish, upstream_id, price, price_version, tier, ratio, attempts, held_at, created_at)
+  select id, account, key, model, plan, kind = 'SETTLE', reason, attempts->-1->>'provider', attempts->-1->>'model', usage, input,
+    held, coalesce(cost, 0), own, coalesce(absorbed, 0), coalesce(estimated, false), coalesce(terminal, false), finish,
+    "upstreamId", price, version, tier, ratio, attempts, to_timestamp(coalesce("heldAt", at) / 1000.0), to_timestamp(at / 1000.0)
+  from given order by position`;

@@ -1,0 +1,187 @@
+/** Applies the backlog to the database batch by batch, and refreshes cached balances from the database. */
+import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import type { Money } from '../../common/domain/money.ts';
+import { Pace } from '../../common/kit/pace.ts';
+import type { Funds } from '../grants/funds.ts';
+import type { BalanceCache } from '../reservations/balance-cache.ts';
+import type { CachedBalance } from '../reservations/cached-balance.ts';
+import { accountsOf, type Backlog, type Batch, batchBytes, textOf } from './backlog.ts';
+import { FencedError } from './batch.ts';
+
+const longestPauseMs = 5_000;
+/** About the time between two batches under load. */
+export const beatMs = 250;
+const notWritten = 'the ledger could not be written';
+const nothingDue = Promise.resolve(true);
+
+export interface FlusherOptions {
+  readonly backlog: Backlog;
+  readonly balances: BalanceCache;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The database's cursor at the start. */
+  readonly applied: number;
+  /**
+   * Applies journal text idempotently, moves the cursor to `applied`, and returns the accounts' balances afterwards.
+   * `accounts`: those of which calls end in the text, with what their running calls hold.
+   */
+  readonly apply: (text: string, accounts: ReadonlyMap<string, Money>, applied: number) => Promise<Map<string, Money>>;
+  readonly fundsOf: (accountIds: readonly string[]) => Promise<Map<string, Funds>>;
+}
+
+export class Flusher {
+  readonly #options: FlusherOptions;
+  readonly #pace: Pace;
+  /** Accounts that another process may have changed since their balances were read. */
+  readonly #stale = new Set<string>();
+  /** Callers that wait for the next read, whether it succeeds or not. */
+  #isRequested = new Map<string, PromiseWithResolvers<boolean>>();
+  /** Callers that wait for the read in progress. */
+  #reading = new Map<string, PromiseWithResolvers<boolean>>();
+  #running: Promise<boolean> | undefined;
+  #applied: number;
+  /** Batches up to this number are applied in one go. */
+  #wanted = -1;
+  #failures = 0;
+  #fenced = false;
+  #notBefore = Number.NEGATIVE_INFINITY;
+
+  constructor(options: FlusherOptions) {
+    this.#options = options;
+    this.#pace = new Pace({ clock: options.clock, beatMs, fullBytes: batchBytes });
+    this.#applied = options.applied;
+  }
+
+  /** Whether another process has claimed the journal: from then on this one must not spend. */
+  get fenced(): boolean {
+    return this.#fenced;
+  }
+
+  /** The database's cursor: all records up to this sequence number are applied. */
+  get appliedSequence(): number {
+    return this.#applied;
+  }
+
+  /**
+   * Applies everything pending, also what the journal writes at the end of this turn. Resolves with false when the
+   * database failed; then the next try waits a little longer.
+   */
+  drain(): Promise<boolean> {
+    return this.#applyThrough(this.#options.backlog.newest + 1);
+  }
+
+  /**
+   * Applies what is pending if it is due, and leaves what comes meanwhile to the next batch. Call it every few
+   * milliseconds; undefined: there is nothing to do now.
+   */
+  advance(): Promise<boolean> | undefined {
+    const { backlog } = this.#options;
+    const isAsked = this.#stale.size > 0 || this.#isWanted();
+    // Text without the end of a call makes no row: it goes with the next one that does, or when there is much of it.
+    const isDue = backlog.rows > 0 ? this.#pace.isDue(backlog.bytes) : backlog.bytes >= batchBytes;
+    if (!isAsked && !isDue) return undefined;
+    return this.#applyThrough(backlog.newest);
+  }
+
+  #isWanted(): boolean {
+    const { head } = this.#options.backlog;
+    return head !== undefined && head <= this.#wanted;
+  }
+
+  #applyThrough(newest: number): Promise<boolean> {
+    if (newest > this.#wanted) this.#wanted = newest;
+    if (this.#running === undefined && !this.#isWanted() && this.#stale.size === 0) return nothingDue;
+    // Begins after a moment, so that requests made together are answered together.
+    this.#running ??= Promise.resolve().then(() => this.#run());
+    return this.#running;
+  }
+
+  /**
+   * Reads an account's balance again, between two batches. Resolves with whether that succeeded; if not, it is
+   * retried.
+   */
+  refresh(accountId: string): Promise<boolean> {
+    this.#stale.add(accountId);
+    let asked = this.#isRequested.get(accountId);
+    if (asked === undefined) {
+      asked = Promise.withResolvers<boolean>();
+      this.#isRequested.set(accountId, asked);
+    }
+    void this.drain();
+    return asked.promise;
+  }
+
+  async #run(): Promise<boolean> {
+    const { backlog, clock } = this.#options;
+    try {
+      if (clock.monotonic() < this.#notBefore) {
+        answer(this.#isRequested, false);
+        return false;
+      }
+      this.#pace.begun();
+      while (this.#isWanted() || this.#stale.size > 0) {
+        const batch = this.#isWanted() ? backlog.take() : undefined;
+        if (batch !== undefined) await this.#apply(batch);
+        if (this.#stale.size > 0) await this.#reread();
+      }
+      if (this.#failures > 0) this.#options.log.info({ ends: notWritten }, 'the ledger is written again');
+      this.#failures = 0;
+      return true;
+    } catch (error) {
+      const pauseMs = Math.min(longestPauseMs, 50 * 2 ** this.#failures);
+      this.#failures += 1;
+      this.#fenced ||= error instanceof FencedError;
+      this.#notBefore = clock.monotonic() + pauseMs;
+      this.#options.log.error({ error, backlog: backlog.rows, pauseMs }, notWritten);
+      answer(this.#isRequested, false);
+      return false;
+    } finally {
+      // In the turn in which nothing more was wanted: who asks later begins another run.
+      this.#running = undefined;
+    }
+  }
+
+  /** A failed batch may have been committed; it stays at the head of the backlog and is applied again. */
+  async #apply(batch: Batch): Promise<void> {
+    const { apply, backlog, balances: cachedBalances } = this.#options;
+    const balances = await apply(textOf(batch), accountsOf(batch), batch.last);
+    this.#applied = batch.last;
+    backlog.drop();
+    for (const [accountId, balance] of balances) {
+      if (!cachedBalances.reconcileBalance(accountId, balance)) this.#stale.add(accountId);
+    }
+  }
+
+  /** Safe only while no batch failed: the balance may already include that one, although it is still queued. */
+  async #reread(): Promise<void> {
+    const accountIds = [...this.#stale];
+    this.#reading = this.#isRequested;
+    // Changes announced during this read are for the next one.
+    this.#stale.clear();
+    this.#isRequested = new Map();
+    try {
+      const funds = await this.#options.fundsOf(accountIds);
+      for (const [accountId, found] of funds) this.#options.balances.reconcile(accountId, found);
+      answer(this.#reading, true);
+    } catch (error) {
+      for (const accountId of accountIds) this.#stale.add(accountId);
+      answer(this.#reading, false);
+      throw error;
+    }
+  }
+
+  /** For a request that its cached balance cannot pay: asks the database, at most once a second per account. */
+  async freshen(cached: CachedBalance): Promise<boolean> {
+    const now = this.#options.clock.monotonic();
+    const pending = this.#reading.get(cached.accountId) ?? this.#isRequested.get(cached.accountId);
+    if (pending !== undefined) return pending.promise;
+    if (now - cached.askedAt < 1_000) return false;
+    cached.askedAt = now;
+    return this.refresh(cached.accountId);
+  }
+}
+
+function answer(asked: Map<string, PromiseWithResolvers<boolean>>, worked: boolean): void {
+  for (const { resolve } of asked.values()) resolve(worked);
+  asked.clear();
+}

@@ -1,0 +1,103 @@
+/** The store: billing's only access to its database for statements that move money or allow spending. */
+import { sql } from 'drizzle-orm';
+import packageFile from '../../../package.json' with { type: 'json' };
+import type { Database, Orm } from '../../common/domain/database.ts';
+import type { Ledger } from '../../common/domain/ledger.ts';
+import { type Money, money } from '../../common/domain/money.ts';
+import { type Funds, readFunds } from '../grants/funds.ts';
+import { type Leases, sqlLeases } from '../leases/store.ts';
+import type { KeySpend } from '../reservations/caps.ts';
+import { applyBatch, type Cursor } from './batch.ts';
+import { Entries } from './entries.ts';
+import { rowsOf, tablesOf, time } from './sql.ts';
+
+/**
+ * A ledger written by several processes. Each call is one transaction, complete or without effect, also when its
+ * answer is lost.
+ */
+export interface Store {
+  /** The cursor of a journal and the last epoch seen; undefined for a new journal. */
+  cursorOf(journal: string): Promise<{ readonly applied: number; readonly epoch: number } | undefined>;
+  /** From now on only `owner` may write the journal. False: this epoch or a later one was seen before. */
+  claim(journal: string, owner: string, epoch: number): Promise<boolean>;
+  /**
+   * Applies journal text; existing rows change nothing. `accounts`: those of which calls end in it, with what their running
+   * calls hold. Resolves with their balances afterwards.
+   */
+  apply(text: string, accounts: ReadonlyMap<string, Money>, cursor: Cursor): Promise<Map<string, Money>>;
+  /** The accounts' funds at wall-clock milliseconds `at`; a balance of 0 for an account without any. */
+  funds(accountIds: readonly string[], at: number): Promise<Map<string, Funds>>;
+  /** The end of a request; `open`: it has not ended. `in_vain`: it was not charged, though a vendor may have worked. */
+  endOf(requestId: string): ReturnType<Ledger['endOf']>;
+  /** A key's charges since wall-clock milliseconds `from`, and its open authorizations. */
+  spentBy(keyId: string, from: number): Promise<KeySpend>;
+  /**
+   * Runs `work` under the account's lock; all of its entries have one time: `at`, by this node's wall clock, or
+   * slightly later.
+   */
+  transact<T>(accountId: string, at: number, work: (entries: Entries) => Promise<T>): Promise<T>;
+  /** The leases of balances that processes spend from memory. */
+  readonly leases: Leases;
+}
+
+/** The store in SQL. */
+export function sqlStore({ orm, schema }: Database): Store {
+  const table = tablesOf(schema);
+  const cursors = table('journal_cursor');
+  return {
+    cursorOf: async (journal) => {
+      const [row] = await rowsOf<{ applied: string; epoch: string }>(
+        orm,
+        sql`select applied::text, epoch::text from ${cursors} where journal = ${journal}`,
+      );
+      return row === undefined
+        ? undefined
+        : { applied: Number.parseInt(row.applied, 10), epoch: Number.parseInt(row.epoch, 10) };
+    },
+    claim: async (journal, owner, epoch) => {
+      const claimed = await rowsOf(
+        orm,
+        sql`insert into ${cursors} as known (journal, owner, epoch, updated_at, version, started_at)
+              values (${journal}, ${owner}, ${epoch}, now(), ${packageFile.version}, now())
+            on conflict (journal) do update set owner = excluded.owner, epoch = excluded.epoch, asked = 0, updated_at = now(),
+              version = excluded.version, started_at = now()
+            where known.epoch < excluded.epoch returning 1 as one`,
+      );
+      return claimed.length === 1;
+    },
+    apply: (text, accounts, cursor) => applyBatch(orm, schema, text, accounts, cursor),
+    funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
+    endOf: (requestId) => readEnd(orm, schema, requestId),
+    spentBy: async (keyId, from) => {
+      const [row] = await rowsOf<{ settled: string; ordered: string }>(
+        orm,
+        sql`select
+          (select coalesce(sum(cost), 0)::text from ${table('calls')}
+            where key_id = ${keyId} and created_at >= ${time(from)}::timestamptz) as settled,
+          (select coalesce(sum(held), 0)::text from ${table('deposits')} where terms->>'key' = ${keyId}) as ordered`,
+      );
+      return { settled: money(BigInt(row!.settled)), ordered: money(BigInt(row!.ordered)) };
+    },
+    transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
+    leases: sqlLeases(orm, schema),
+  };
+}
+
+type End = Awaited<ReturnType<Ledger['endOf']>>;
+
+/** `open`: money is set aside for it. Undefined: the database knows of no such call, or not yet. */
+async function readEnd(orm: Orm, schema: string, requestId: string): Promise<End> {
+  const table = tablesOf(schema);
+  const [row] = await rowsOf<{ settled: boolean | null; ran: boolean; open: boolean }>(
+    orm,
+    sql`select settled, coalesce(ran, false) as ran, open
+        from (select exists (select from ${table('deposits')} where request_id = ${requestId}::uuid) as open) as deposit
+        left join (select settled, exists (select from json_array_elements(attempts) as attempt
+            where attempt->>'result' not in ('refused', 'not_sent')) as ran
+          from ${table('calls')} where id = ${requestId}::uuid) as ended on true`,
+  );
+  const { settled, ran, open } = row!;
+  if (settled === null) return open ? 'open' : undefined;
+  if (settled) return 'charged';
+  return ran ? 'in_vain' : 'free';
+}

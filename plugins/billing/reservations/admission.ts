@@ -1,0 +1,45 @@
+/** Refuses an account without spendable money before its request's body is read, unless the call may be free. */
+import type { Exchange, Host } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import { catalog } from '../../common/domain/models.ts';
+import { plan } from '../../common/domain/plans.ts';
+import { type PriceBook, versionAt } from '../../common/domain/prices.ts';
+import type { Reservations } from './reservations.ts';
+
+/** Throws or rejects with 402. Returns a promise only when the balance must be looked up. */
+export function admitByBalance(
+  exchange: Exchange,
+  reservations: Reservations,
+  host: Host,
+): undefined | Promise<undefined> {
+  const identity = exchange.find(caller);
+  if (identity === undefined || !isCharged(exchange)) return undefined;
+  const terms = exchange.find(plan);
+  const asked = reservations.requireFunds(identity.accountId, terms && { terms, at: exchange.receivedAt });
+  return asked?.then(
+    () => undefined,
+    (error: unknown) => {
+      const hasNoFunds = error instanceof GatewayError && error.kind === 'insufficient_balance';
+      if (hasNoFunds && mayBeFree(exchange, host)) return undefined;
+      throw error;
+    },
+  );
+}
+
+function isCharged({ endpoint: { charges = false }, request }: Exchange): boolean {
+  return typeof charges === 'function' ? charges(request) : charges;
+}
+
+/** Whether some model of this endpoint may cost nothing now: by its price, as every ratio is above 0. */
+function mayBeFree({ endpoint }: Exchange, host: Host): boolean {
+  const kind = endpoint.modelKind ?? 'chat';
+  const at = host.clock.now();
+  return (host.find(catalog)?.list() ?? []).some((model) => model.kind === kind && hasFreePrice(model.prices, at));
+}
+
+/** Whether all usage of a call is free at one of the current prices. */
+function hasFreePrice(prices: PriceBook | undefined, at: number): boolean {
+  const version = prices === undefined ? undefined : versionAt(prices, at);
+  return version?.all().some(({ price }) => Object.values(price).every((amount) => amount === 0n)) ?? false;
+}

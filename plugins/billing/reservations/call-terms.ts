@@ -1,0 +1,83 @@
+/** The terms of a call's charge and hold, fixed at its admission. */
+import type { Exchange } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import { type Call, call } from '../../common/domain/calls.ts';
+import { type Model, model } from '../../common/domain/models.ts';
+import { oneTool, type PieceBounds } from '../../common/domain/money.ts';
+import { plan } from '../../common/domain/plans.ts';
+import { planRatioOfCall, ratioOf } from '../../common/domain/price-ratio.ts';
+import { type PriceContext, versionAt } from '../../common/domain/prices.ts';
+import { maxCount } from '../../common/domain/usage.ts';
+import type { CallPlan } from '../grants/terms.ts';
+import type { Terms } from './terms.ts';
+
+/** How much of an answer is held in advance. */
+export interface HoldRules {
+  /** Output tokens of one step: the first hold covers one step, and so does each extension. */
+  readonly stepTokens: number;
+  /** A non-streamed answer shows its length only at its end: `max` covers its longest length, `estimate` one step. */
+  readonly nonStreaming: 'estimate' | 'max';
+}
+
+/** The call's terms, fixed now. A model without a current price cannot be called. */
+export function termsOf(exchange: Exchange, rules: HoldRules, at: number): Terms {
+  const request = exchange.get(call);
+  const entry = exchange.get(model);
+  const identity = exchange.get(caller);
+  const prices = entry.prices === undefined ? undefined : versionAt(entry.prices, at);
+  if (prices === undefined) {
+    throw new GatewayError('unsupported', `The model "${entry.id}" has no price yet and cannot be used.`, {
+      field: 'model',
+      code: 'model_not_priced',
+      shouldRetry: false,
+    });
+  }
+  const { services, media } = request;
+  return {
+    id: exchange.id,
+    accountId: identity.accountId,
+    keyId: identity.keyId,
+    model: entry.id,
+    prices,
+    at,
+    context: services === undefined && media === undefined ? standard : { services: services ?? {}, ...given(media) },
+    ratio: ratioOf({ plan: planRatioOfCall(exchange), model: entry.multiplier, account: identity.multiplier }),
+    inputTokens: request.inputTokens,
+    outputTokens: Math.min(outputHeld(request, entry, rules), maxCount),
+    allowance: allowanceOf(request),
+    entry,
+    plan: planOf(exchange),
+  };
+}
+
+/** The plan was set when the call arrived, and may have ended while the call waited. */
+function planOf(exchange: Exchange): CallPlan | undefined {
+  const terms = exchange.find(plan);
+  return terms && { terms, at: exchange.receivedAt };
+}
+
+/**
+ * A client may request more than the model produces. Of several non-streamed choices only one is held by the step:
+ * all of them end at once, so that each of the others could overdraw the account by the same amount again.
+ */
+function outputHeld(request: Call, entry: Model, { stepTokens, nonStreaming }: HoldRules): number {
+  const { stream, maxOutputTokens, choices } = request;
+  const longest = entry.maxOutputTokens ?? entry.contextTokens;
+  const step = Math.min(maxOutputTokens ?? entry.maxOutputTokens ?? stepTokens, stepTokens);
+  if (stream) return step * choices;
+  const whole = Math.min(maxOutputTokens ?? longest ?? stepTokens, longest ?? Number.POSITIVE_INFINITY);
+  return nonStreaming === 'max' ? whole * choices : step + Math.max(whole, step) * (choices - 1);
+}
+
+const standard: PriceContext = {};
+
+function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'> {
+  return media === undefined ? {} : { media };
+}
+
+/** Where an endpoint does not report the tools it offers, one call is covered. */
+function allowanceOf({ toolCalls, images, seconds }: Call): PieceBounds {
+  if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
+  return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
+}

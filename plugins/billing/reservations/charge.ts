@@ -1,0 +1,103 @@
+/** The amounts of holds and settlements, by the price version fixed with the hold. Pure. */
+
+import type { ModelTarget } from '../../common/domain/models.ts';
+import { cost, costBound, type Money } from '../../common/domain/money.ts';
+import { type PriceContext, type Priced, priceFor, type Services } from '../../common/domain/prices.ts';
+import { promptTokens, type Usage } from '../../common/domain/usage.ts';
+import type { AttemptNote } from '../journal/records.ts';
+import type { Terms } from './terms.ts';
+
+/** A call's charge with all values needed to recompute it. */
+export interface Charge {
+  readonly cost: Money;
+  /** The charged usage: the report's, and the request itself where it has a price. */
+  readonly usage: Usage;
+  readonly priced: Priced;
+  /** The operator's cost; undefined: unknown. */
+  readonly own: Money | undefined;
+}
+
+/** What the upstream reported beside counts. */
+export interface ReportedTerms {
+  readonly services?: Services | undefined;
+  readonly media?: readonly string[] | undefined;
+}
+
+/** The most that the call can cost with this many output tokens. */
+export function boundOf(terms: Terms, outputTokens: number): Money {
+  const { prices, at, inputTokens, context, ratio, allowance } = terms;
+  return costBound(inputTokens, outputTokens, prices.bound(at, inputTokens, context), ratio, allowance);
+}
+
+/** The price by the prompt's estimate, which is used for calls interrupted by a crash. */
+export function priceAtHold({ prices, at, inputTokens, context }: Terms): Priced {
+  return prices.priced(at, { input: inputTokens }, context);
+}
+
+/** The charge for a usage: tiers by the actual prompt and by the granted service. */
+export function chargeFor(
+  terms: Terms,
+  reported: Usage,
+  reportedTerms: ReportedTerms,
+  attempts: readonly AttemptNote[],
+): Charge {
+  const context = granted(terms.context, reportedTerms);
+  const priced = terms.prices.priced(terms.at, reported, context);
+  const usage = withRequest(reported, priced);
+  return { cost: cost(usage, priced.price, terms.ratio), usage, priced, own: ownCost(terms, usage, context, attempts) };
+}
+
+/** The cost of a usage at the official price: without any ratio, for the requested service. */
+export function officialCost({ prices, at, context }: Pick<Terms, 'prices' | 'at' | 'context'>, usage: Usage): Money {
+  const priced = prices.priced(at, usage, context);
+  return cost(withRequest(usage, priced), priced.price);
+}
+
+/** Like `officialCost` where the produced kind is unknown: pieces cost the most expensive of their kind. */
+export function officialBound(terms: Pick<Terms, 'prices' | 'at' | 'context'>, usage: Usage): Money {
+  const { prices, at, context } = terms;
+  if (usage.image === undefined && usage.second === undefined) return officialCost(terms, usage);
+  const priced = prices.priced(at, usage, context);
+  const { image, second } = prices.bound(at, promptTokens(usage), context);
+  const dearest = { image: image ?? 0n, second: second ?? 0n };
+  return cost(withRequest(usage, priced), { ...priced.price, ...dearest });
+}
+
+/** Few price books price the request itself: the usage is copied for those alone. */
+function withRequest(usage: Usage, { price }: Priced): Usage {
+  return price.request === undefined ? usage : { ...usage, request: 1 };
+}
+
+/** A client pays for the service it requested, or for the standard one if that was provided; never for another. */
+function granted(asked: PriceContext, { services, media }: ReportedTerms): PriceContext {
+  if (services === undefined && media === undefined) return asked;
+  const kept = services === undefined || asked.services === undefined ? asked.services : both(asked.services, services);
+  // Media stated in the request determine hold and charge.
+  const made = asked.media ?? media;
+  return { ...(kept === undefined ? {} : { services: kept }), ...(made === undefined ? {} : { media: made }) };
+}
+
+function both(asked: Services, reported: Services): Services {
+  return Object.fromEntries(Object.entries(asked).filter(([kind, name]) => (reported[kind] ?? name) === name));
+}
+
+/** Uses the price book of the target that served the call last. */
+function ownCost(
+  { entry, at }: Terms,
+  usage: Usage,
+  context: PriceContext,
+  attempts: readonly AttemptNote[],
+): Money | undefined {
+  if (entry === undefined) return undefined;
+  const book = targetOf(entry.targets, attempts.at(-1))?.cost ?? entry.cost;
+  const priced = book === undefined ? undefined : priceFor(book, at, usage, context);
+  return priced === undefined ? undefined : cost(usage, priced.price);
+}
+
+function targetOf(targets: readonly ModelTarget[], attempt: AttemptNote | undefined): ModelTarget | undefined {
+  if (attempt === undefined) return undefined;
+  for (const target of targets) {
+    if (target.provider === attempt.provider && target.model === attempt.model) return target;
+  }
+  return undefined;
+}

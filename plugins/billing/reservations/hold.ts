@@ -1,0 +1,202 @@
+/** A hold: the money reserved for one request, and its journal records. Pure. */
+
+import { type Money, money } from '../../common/domain/money.ts';
+import { PriceVersion } from '../../common/domain/prices.ts';
+import type { CallPlan } from '../grants/terms.ts';
+import type { Turn } from '../journal/journal.ts';
+import {
+  decodePrice,
+  decodeRatio,
+  encodePrice,
+  encodeRatio,
+  type HoldRecord,
+  type SentAttempt,
+  type SettleRecord,
+  type VoidRecord,
+} from '../journal/records.ts';
+import type { CachedBalance } from './cached-balance.ts';
+import { type Charge, priceAtHold } from './charge.ts';
+import type { Settlement } from './outcome.ts';
+import type { Terms } from './terms.ts';
+import type { Shares } from './written-off.ts';
+
+export interface Hold {
+  readonly terms: Terms;
+  /** The balance it is taken from; undefined for a hold recovered from the journal at the start. */
+  readonly balance: CachedBalance | undefined;
+  /** Wall-clock milliseconds. */
+  readonly at: number;
+  /** Sequence number of its HOLD record. */
+  sequence: number;
+  /** Total held, including extensions. */
+  held: Money;
+  extensions: number;
+  /** Output tokens that `held` pays for. */
+  coveredOutput: number;
+  /** Output tokens seen so far, and as of the last PROGRESS record. */
+  seenOutput: number;
+  notedOutput: number;
+  /** The covered output when money for an extension was last requested. */
+  preparedOutput: number;
+  /** The answer was stopped: its output exceeds what could be paid. */
+  unpaid: boolean;
+  /** Attempts recorded as sent in the journal, or about to be. */
+  readonly sent: SentAttempt[];
+  /** The write that the last of them waited for. */
+  turn: Turn | undefined;
+  /** Its own record, until its first attempt is sent. */
+  record: HoldRecord | undefined;
+  ended: boolean;
+  /** Its cost; undefined: none, or it is still running. */
+  spent: Money | undefined;
+  /** The operator's cost, as far as known. */
+  own: Money | undefined;
+  /** Its neighbours among the open holds. */
+  older: Hold | undefined;
+  newer: Hold | undefined;
+}
+
+export function newHold(terms: Terms, amount: Money, cached: CachedBalance | undefined, at: number): Hold {
+  return {
+    terms,
+    balance: cached,
+    at,
+    sequence: 0,
+    held: amount,
+    extensions: 0,
+    coveredOutput: terms.outputTokens,
+    seenOutput: 0,
+    notedOutput: 0,
+    preparedOutput: -1,
+    unpaid: false,
+    sent: [],
+    turn: undefined,
+    record: undefined,
+    ended: false,
+    spent: undefined,
+    own: undefined,
+    older: undefined,
+    newer: undefined,
+  };
+}
+
+/** The attempts that were sent. The last was not if the write it waited for failed. */
+export function sentAttempts(hold: Hold): readonly SentAttempt[] {
+  if (hold.turn?.failed === true) {
+    hold.turn = undefined;
+    hold.sent.pop();
+  }
+  return hold.sent;
+}
+
+export function holdRecord({ terms, held, at }: Hold): HoldRecord {
+  const { price, version, tier } = priceAtHold(terms);
+  return {
+    kind: 'HOLD',
+    id: terms.id,
+    at,
+    account: terms.accountId,
+    key: terms.keyId,
+    model: terms.model,
+    plan: terms.plan?.terms.name,
+    input: terms.inputTokens,
+    output: terms.outputTokens,
+    amount: held.toString(),
+    price: encodePrice(price),
+    ratio: encodeRatio(terms.ratio),
+    version,
+    tier: tier === '' ? undefined : tier,
+    sent: undefined,
+  };
+}
+
+/** The hold of an earlier run's record: charged by the price of its estimate. */
+export function holdOf(record: HoldRecord, sequence: number): Hold {
+  const terms: Terms = {
+    id: record.id,
+    accountId: record.account,
+    keyId: record.key,
+    model: record.model,
+    prices: new PriceVersion({ name: record.version, base: decodePrice(record.price), label: record.tier ?? '' }),
+    at: record.at,
+    context: {},
+    ratio: decodeRatio(record.ratio),
+    inputTokens: record.input,
+    outputTokens: record.output,
+    allowance: { tools: 0, images: 0, seconds: 0 },
+    entry: undefined,
+    plan: record.plan === undefined ? undefined : planNamed(record.plan, record.at),
+  };
+  const hold = newHold(terms, money(BigInt(record.amount)), undefined, record.at);
+  hold.sequence = sequence;
+  if (record.sent !== undefined) hold.sent.push(record.sent);
+  return hold;
+}
+
+/** The plan's due grants were already applied when the hold was taken. */
+export function planNamed(name: string, at: number): CallPlan {
+  return { terms: { name, limits: {}, models: undefined, multiplier: undefined }, at };
+}
+
+/** Ends the hold: money above the call's cost is released, cost above the hold is charged. */
+export function settleRecord(
+  { terms, held, at: heldAt }: Hold,
+  at: number,
+  { estimated, terminal, reason, finish, upstreamId }: Settlement,
+  { cost, usage, priced, own }: Charge,
+  { notes, writtenOff }: Shares,
+): SettleRecord {
+  return {
+    kind: 'SETTLE',
+    id: terms.id,
+    at,
+    account: terms.accountId,
+    key: terms.keyId,
+    model: terms.model,
+    plan: terms.plan?.terms.name,
+    heldAt,
+    input: terms.inputTokens,
+    held: held.toString(),
+    cost: cost.toString(),
+    usage,
+    estimated,
+    terminal,
+    reason,
+    finish,
+    upstreamId,
+    price: encodePrice(priced.price),
+    ratio: encodeRatio(terms.ratio),
+    version: priced.version,
+    tier: priced.tier === '' ? undefined : priced.tier,
+    own: own?.toString(),
+    absorbed: reportedIfAny(writtenOff),
+    attempts: notes,
+  };
+}
+
+export function voidRecord(
+  { terms, held, at: heldAt }: Hold,
+  at: number,
+  reason: string,
+  { notes, writtenOff }: Shares,
+): VoidRecord {
+  return {
+    kind: 'VOID',
+    id: terms.id,
+    at,
+    account: terms.accountId,
+    key: terms.keyId,
+    model: terms.model,
+    plan: terms.plan?.terms.name,
+    heldAt,
+    input: terms.inputTokens,
+    held: held.toString(),
+    reason,
+    absorbed: reportedIfAny(writtenOff),
+    attempts: notes,
+  };
+}
+
+function reportedIfAny(amount: Money): string | undefined {
+  return amount === 0n ? undefined : amount.toString();
+}

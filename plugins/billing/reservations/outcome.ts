@@ -1,0 +1,168 @@
+/** The charge for a finished exchange: the outcome table, row by row. Pure. */
+import type { Outcome } from '../../../core/contract/contract.ts';
+import type { Attempt, UsageReport } from '../../common/domain/calls.ts';
+import type { Services } from '../../common/domain/prices.ts';
+import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
+import type { AttemptNote, SentAttempt } from '../journal/records.ts';
+
+export interface Ending {
+  /** Every attempt in its final state. */
+  readonly attempts: readonly Attempt[];
+  /** Those that were sent to an upstream. */
+  readonly sent: readonly SentAttempt[];
+  readonly report: UsageReport | undefined;
+  readonly outcome: Outcome['kind'];
+  /** Estimated prompt tokens, and output tokens seen: charged when nothing better is known. */
+  readonly inputTokens: number;
+  readonly seenOutput: number;
+  /** The answer was stopped because it could not be paid further: the output seen is charged. */
+  readonly unpaid?: boolean;
+}
+
+export interface Settlement {
+  readonly kind: 'SETTLE';
+  readonly reason: 'answered' | 'cut' | 'client_left' | 'no_usage' | 'crash' | 'absurd';
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly terminal: boolean;
+  readonly finish?: string | undefined;
+  readonly upstreamId?: string | undefined;
+  /** Services reported by the upstream, which prices depend on. */
+  readonly services?: Services | undefined;
+  readonly media?: readonly string[] | undefined;
+}
+
+export type Verdict = Settlement | { readonly kind: 'VOID'; readonly reason: 'not_sent' | 'refused' | 'unknown' };
+
+/** Settle or void, and for which usage. One exchange is charged for one attempt at most: the last. */
+export function judge(ending: Ending): Verdict {
+  const { report, sent, outcome } = ending;
+  if (sent.length === 0) return { kind: 'VOID', reason: 'not_sent' };
+  const result = lastResult(ending);
+  // Reports compute their usage on access, so it is read once.
+  const usage = report?.usage;
+  const counted = usage !== undefined && hasCounts(usage);
+  if (result === 'answered' || ending.unpaid === true || (counted && report?.estimated === false)) {
+    return settlement(ending, counted ? usage : undefined);
+  }
+  if (result === 'refused' || result === 'not_sent') {
+    return { kind: 'VOID', reason: ending.attempts.some(mayHaveRun) ? 'unknown' : result };
+  }
+  // No response head had arrived. After an upstream failure it is unknown whether work was done: the client does not
+  // pay. A client that disconnected pays for the prompt that was sent for it.
+  if (outcome === 'client_left') return settlement(ending, counted ? usage : undefined);
+  return { kind: 'VOID', reason: 'unknown' };
+}
+
+/** An attempt before the last one, with an unknown outcome. */
+function mayHaveRun({ result }: Attempt): boolean {
+  return result === 'unknown';
+}
+
+/** The result of the last attempt; an attempt that never reached the socket was not sent, whatever its result says. */
+function lastResult({ attempts, sent }: Ending): Exclude<Attempt['result'], 'running'> {
+  const last = attempts.at(-1);
+  if (last === undefined) return 'unknown';
+  if (numbered(sent, last.number) === undefined) {
+    return last.result === 'answered' || last.result === 'refused' ? last.result : 'not_sent';
+  }
+  return last.result === 'running' ? 'unknown' : last.result;
+}
+
+/** Finds an item by its attempt number; the lists are short. */
+function numbered<Item extends { readonly number: number }>(items: readonly Item[], number: number): Item | undefined {
+  for (const item of items) if (item.number === number) return item;
+  return undefined;
+}
+
+/** `counted`: the report's usage, if it has any count. */
+function settlement({ report, outcome, inputTokens, seenOutput }: Ending, counted: Usage | undefined): Settlement {
+  const reason = outcome === 'client_left' ? 'client_left' : outcome === 'failed' ? 'cut' : 'answered';
+  if (report === undefined || counted === undefined) {
+    const usage = { input: inputTokens, output: seenOutput };
+    const terminal = report?.terminal ?? false;
+    return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
+  }
+  const usage = believable(counted, inputTokens, seenOutput);
+  return {
+    kind: 'SETTLE',
+    reason,
+    usage,
+    estimated: usage !== counted || report.estimated,
+    terminal: report.terminal,
+    finish: report.finish,
+    upstreamId: report.upstreamId,
+    services: report.services,
+    media: report.media,
+  };
+}
+
+function hasCounts(usage: Usage): boolean {
+  for (const name in usage) if (usage[name as UsageClass] !== undefined) return true;
+  return false;
+}
+
+/** The usage, with each implausible count replaced by what the gateway has seen. */
+export function believable(usage: Usage, inputTokens: number, seenOutput: number): Usage {
+  for (const name in usage) {
+    const count = usage[name as UsageClass];
+    if (count !== undefined && readCount(count) !== count) return repaired(usage, inputTokens, seenOutput);
+  }
+  return usage;
+}
+
+function repaired(usage: Usage, inputTokens: number, seenOutput: number): Usage {
+  const counts: { [K in UsageClass]?: number } = {};
+  for (const name in usage) {
+    const given = usage[name as UsageClass];
+    const count = readCount(given);
+    if (count !== undefined) counts[name as UsageClass] = count;
+    else if (given === undefined) continue;
+    else if (name === 'input') counts.input = inputTokens;
+    else if (name === 'output') counts.output = seenOutput;
+  }
+  return counts;
+}
+
+/**
+ * The attempts that get a row: those that were sent. An unfinished one may have been executed. The client may pay
+ * for the last attempt only, even if it was not the last one sent.
+ */
+export function attemptNotes(attempts: readonly Attempt[], sent: readonly SentAttempt[]): AttemptNote[] {
+  const notes: AttemptNote[] = [];
+  for (const sentAttempt of sent) {
+    const attempt = numbered(attempts, sentAttempt.number);
+    if (attempt === undefined) notes.push(unfinishedAttempt(sentAttempt));
+    else if (attempt.result !== 'not_sent') notes.push(noteOf(attempt));
+  }
+  if (notes.length > 1) moveToEnd(notes, attempts.at(-1)?.number);
+  return notes;
+}
+
+function moveToEnd(notes: AttemptNote[], number: number | undefined): void {
+  const index = notes.findIndex((note) => note.number === number);
+  if (index !== -1) notes.push(...notes.splice(index, 1));
+}
+
+const longestError = 500;
+
+function noteOf(attempt: Attempt): AttemptNote {
+  const { durationMs, error } = attempt;
+  return {
+    number: attempt.number,
+    provider: attempt.provider,
+    model: attempt.model,
+    credential: attempt.credential,
+    protocol: attempt.protocol,
+    startedAt: attempt.startedAt,
+    result: attempt.result === 'running' ? 'unknown' : attempt.result,
+    status: attempt.status,
+    durationMs: durationMs === undefined ? undefined : Math.round(durationMs),
+    error: error?.slice(0, longestError),
+  };
+}
+
+/** An attempt of which only the sending is known. */
+export function unfinishedAttempt({ number, provider, model, credential, protocol, at }: SentAttempt): AttemptNote {
+  return { number, provider, model, credential, protocol, startedAt: at, result: 'unknown' };
+}

@@ -1,0 +1,319 @@
+/**
+ * Reservations: creates, extends and ends holds in memory, each step written to the journal first and to the
+ * database later.
+ */
+
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import type { Attempt } from '../../common/domain/calls.ts';
+import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
+import { readCount } from '../../common/domain/usage.ts';
+import type { WindowAt } from '../grants/balances.ts';
+import type { CallPlan } from '../grants/terms.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { SentAttempt } from '../journal/records.ts';
+import type { LeaseTopUp } from '../leases/top-up.ts';
+import type { Backlog } from '../ledger/backlog.ts';
+import type { Flusher } from '../ledger/flusher.ts';
+import type { BalanceCache } from './balance-cache.ts';
+import type { CachedBalance } from './cached-balance.ts';
+import { boundOf, type Charge, chargeFor } from './charge.ts';
+import { type Hold, holdRecord, newHold, sentAttempts, settleRecord, voidRecord } from './hold.ts';
+import { OpenHolds } from './open-holds.ts';
+import type { Settlement, Verdict } from './outcome.ts';
+import type { Terms } from './terms.ts';
+import type { Shares } from './written-off.ts';
+
+/** No call can cost this much: a higher charge is a fault, and below it no `bigint` column overflows. */
+export const absurdCost = 1_000_000_000_000_000_000n;
+
+const leastAmount = money(1n);
+
+/** Bytes of journal text per call of the backlog's limit, which bounds the memory that the backlog takes. */
+const bytesPerRow = 1_024;
+
+export interface ReservationsOptions {
+  readonly journal: Journal;
+  readonly backlog: Backlog;
+  readonly flusher: Flusher;
+  readonly balances: BalanceCache;
+  /** Acquires money for the cached balances. */
+  readonly topUp: LeaseTopUp;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The initial `stepTokens`. */
+  readonly stepTokens: number;
+  /** Ended calls that may wait for the database before admission stops. */
+  readonly backlogLimit: number;
+  /** Applies due grants and expiries to an account; resolves with the time of the next ones. */
+  readonly upkeep: (accountId: string, plan: CallPlan | undefined) => Promise<number>;
+}
+
+export class Reservations {
+  readonly #options: ReservationsOptions;
+  readonly #open = new OpenHolds();
+  /** Output tokens that an extension covers beyond what was seen; may change at any time. */
+  stepTokens: number;
+
+  constructor(options: ReservationsOptions) {
+    this.#options = options;
+    this.stepTokens = options.stepTokens;
+  }
+
+  /** Sequence number of the oldest record that is still needed to recover a hold. */
+  get oldestSequence(): number {
+    return Math.min(this.#open.oldestSequence, this.#options.backlog.oldestSequence);
+  }
+
+  /** Whether this run's records can no longer be applied: the next run replays the journal. */
+  get fenced(): boolean {
+    return this.#options.flusher.fenced;
+  }
+
+  /** Whether new calls are admitted. */
+  accepting(): boolean {
+    const { journal, backlog, flusher, backlogLimit } = this.#options;
+    const roomLeft = backlog.rows < backlogLimit && backlog.bytes < backlogLimit * bytesPerRow;
+    return roomLeft && !flusher.fenced && journal.accepting();
+  }
+
+  /**
+   * Holds the most the call may cost: at once when the account is in memory and can pay. 402 when it cannot, 503
+   * while nothing can be recorded.
+   */
+  create(terms: Terms): Hold | Promise<Hold> {
+    const { journal, balances: cachedBalances, clock } = this.#options;
+    if (!this.accepting()) throw journal.refusal();
+    const amount = boundOf(terms, terms.outputTokens);
+    const cached = cachedBalances.find(terms.accountId);
+    const ready = cached !== undefined && clock.now() < cached.upkeepAt && cachedBalances.admits(cached, amount);
+    if (!ready) return this.#holdLater(terms, amount);
+    return this.#take(terms, amount, cachedBalances.use(cached));
+  }
+
+  #holdLater(terms: Terms, amount: Money): Promise<Hold> {
+    return this.#funded(terms.accountId, terms.plan, amount, (cached) => this.#take(terms, amount, cached));
+  }
+
+  /**
+   * Acquires `amount` for the account's cached balance, and uses it in the same turn in which it was found: another
+   * waiting call may take it otherwise. 402 when it is not available.
+   */
+  async #funded<T>(
+    accountId: string,
+    plan: CallPlan | undefined,
+    amount: Money,
+    use: (cached: CachedBalance) => T,
+  ): Promise<T> {
+    const { balances: cachedBalances, topUp: funding, clock } = this.#options;
+    const cached = await cachedBalances.acquire(accountId, amount);
+    try {
+      await this.#applyDueTerms(cached, plan);
+      const since = clock.monotonic();
+      for (let tries = 0; !cachedBalances.admits(cached, amount); tries += 1) {
+        if (!(await funding.request(cached, amount, { tries, since })))
+          throw notCovered(cachedBalances.bindingWindow(cached, amount));
+      }
+    } catch (error) {
+      cachedBalances.release(cached);
+      throw error;
+    }
+    return use(cached);
+  }
+
+  /** 402 when the account has no spendable money now. Returns a promise only when that must be looked up. */
+  requireFunds(accountId: string, plan: CallPlan | undefined): undefined | Promise<void> {
+    const { balances: cachedBalances, clock } = this.#options;
+    const cached = cachedBalances.find(accountId);
+    if (cached !== undefined && clock.now() < cached.upkeepAt && cachedBalances.admits(cached, leastAmount))
+      return undefined;
+    return this.#funded(accountId, plan, leastAmount, (used) => cachedBalances.release(used));
+  }
+
+  #take(terms: Terms, amount: Money, cached: CachedBalance): Hold {
+    const { journal, clock, topUp: funding } = this.#options;
+    const hold = newHold(terms, amount, cached, clock.now());
+    hold.record = holdRecord(hold);
+    hold.sequence = journal.append(hold.record);
+    cached.posted = money(cached.posted - amount);
+    this.#open.add(hold);
+    if (cached.lease !== undefined && cached.base + cached.posted < cached.lease.lowWater) funding.topUp(cached);
+    return hold;
+  }
+
+  /** Due grants and expiries are applied first; of concurrent calls one does so. */
+  async #applyDueTerms(cached: CachedBalance, plan: CallPlan | undefined): Promise<void> {
+    if (this.#options.clock.now() < cached.upkeepAt) return;
+    if (cached.term === undefined && cached.pool === undefined && plan?.terms.grant === undefined) {
+      cached.upkeepAt = Number.POSITIVE_INFINITY;
+      return;
+    }
+    cached.upkeep ??= this.#runDueTerms(cached, plan).finally(() => {
+      cached.upkeep = undefined;
+    });
+    await cached.upkeep;
+  }
+
+  async #runDueTerms(cached: CachedBalance, plan: CallPlan | undefined): Promise<void> {
+    const { upkeep, clock, log } = this.#options;
+    try {
+      cached.upkeepAt = Math.max(await upkeep(cached.accountId, plan), clock.now() + 1_000);
+    } catch (error) {
+      // The cached balance can be spent all the same.
+      cached.upkeepAt = clock.now() + 5_000;
+      log.warn({ error, accountId: cached.accountId }, 'due grants of an account could not be applied; retrying');
+    }
+  }
+
+  /** Before an attempt is sent: resolves when the hold and the sent attempt are in the journal. */
+  sent(hold: Hold, attempt: Attempt | undefined): Promise<void> {
+    const { journal, clock } = this.#options;
+    if (!journal.writing()) throw journal.refusal();
+    sentAttempts(hold);
+    const sentAttempt: SentAttempt = {
+      number: attempt?.number ?? hold.sent.length + 1,
+      at: attempt?.startedAt ?? clock.now(),
+      provider: attempt?.provider ?? '',
+      model: attempt?.model ?? hold.terms.model,
+      credential: attempt?.credential ?? '',
+      protocol: attempt?.protocol ?? '',
+    };
+    const { record } = hold;
+    hold.record = undefined;
+    if (record !== undefined && hold.sequence > journal.writtenSequence) record.sent = sentAttempt;
+    else journal.append({ kind: 'SENT', id: hold.terms.id, ...sentAttempt });
+    hold.sent.push(sentAttempt);
+    hold.turn = journal.turn();
+    return hold.turn.promise;
+  }
+
+  /** Updates the output tokens seen. False: they exceed what can be paid, so the answer must end. */
+  observe(hold: Hold, outputTokens: number): boolean {
+    const seen = readCount(Math.ceil(outputTokens)) ?? 0;
+    if (seen > hold.seenOutput) hold.seenOutput = seen;
+    if (hold.balance?.lease !== undefined) this.#prepare(hold);
+    if (hold.seenOutput <= hold.coveredOutput || this.#extend(hold)) return true;
+    hold.unpaid = true;
+    return false;
+  }
+
+  /** An extension cannot wait for the database, so its money is requested in advance. */
+  #prepare(hold: Hold): void {
+    const { topUp: funding } = this.#options;
+    const { balance: cached, terms, coveredOutput } = hold;
+    const isSoon = coveredOutput - hold.seenOutput <= this.stepTokens / 2;
+    if (!isSoon || hold.preparedOutput === coveredOutput || cached === undefined) return;
+    hold.preparedOutput = coveredOutput;
+    const bound = boundOf(terms, coveredOutput + this.stepTokens);
+    if (bound > hold.held) funding.prepare(cached, money(bound - hold.held));
+  }
+
+  /** Extends the hold: one step ahead of what was seen, or the part of a step that the balance allows. */
+  #extend(hold: Hold): boolean {
+    const { balances: cachedBalances } = this.#options;
+    const { balance: cached, terms } = hold;
+    if (hold.ended || cached === undefined) return false;
+    for (let step = this.stepTokens; ; step = Math.floor(step / 2)) {
+      const output = hold.seenOutput + step;
+      const bound = boundOf(terms, output);
+      const amount = money(bound > hold.held ? bound - hold.held : 0n);
+      if (cachedBalances.covers(cached, amount) && terms.cap?.covers(amount) !== false) {
+        this.#postExtension(hold, cached, output, amount);
+        return true;
+      }
+      if (step === 0) return false;
+    }
+  }
+
+  #postExtension(hold: Hold, cached: CachedBalance, output: number, amount: Money): void {
+    const { journal, clock } = this.#options;
+    hold.coveredOutput = output;
+    if (amount === 0n) return;
+    hold.held = money(hold.held + amount);
+    hold.terms.cap?.grow(amount);
+    hold.extensions += 1;
+    const { id, accountId: account } = hold.terms;
+    const part = hold.extensions;
+    journal.append({ kind: 'EXTEND', id, at: clock.now(), account, part, output, amount: amount.toString() });
+    cached.posted = money(cached.posted - amount);
+  }
+
+  /** Ends a hold with its verdict. Never refused: a cost beyond the hold and the balance is posted in full. */
+  settle(hold: Hold, verdict: Verdict, shares: Shares): void {
+    if (hold.ended) return;
+    hold.ended = true;
+    const { journal, backlog, balances: cachedBalances, clock } = this.#options;
+    const at = clock.now();
+    let spent = zero;
+    if (verdict.kind === 'VOID') journal.append(voidRecord(hold, at, verdict.reason, shares));
+    else {
+      const { told: settlement, charge } = this.#charged(hold, verdict, shares);
+      spent = charge.cost;
+      hold.spent = spent;
+      hold.own = charge.own;
+      journal.append(settleRecord(hold, at, settlement, charge, shares));
+    }
+    this.#open.delete(hold);
+    hold.terms.cap?.end(spent, at);
+    const { balance: cached } = hold;
+    if (cached === undefined) backlog.endRecovered(hold.terms.accountId, hold.sequence);
+    else {
+      backlog.end(cached, hold.held, spent, hold.sequence);
+      cachedBalances.release(cached);
+    }
+  }
+
+  /**
+   * Resolves when all records so far are in the journal, or cannot be written now: an answer does not wait for a
+   * full disk.
+   */
+  written(): Promise<void> | undefined {
+    const { journal } = this.#options;
+    return journal.writing() ? journal.settledTurn() : undefined;
+  }
+
+  /** The charge for the usage; the hold where that is absurd. */
+  #charged(hold: Hold, verdict: Settlement, { notes }: Shares): { told: Settlement; charge: Charge } {
+    const charge = chargeFor(hold.terms, verdict.usage, verdict, notes);
+    if (charge.cost <= absurdCost) return { told: verdict, charge };
+    const fields = { id: hold.terms.id, cost: charge.cost.toString(), usage: verdict.usage };
+    this.#options.log.error(fields, 'an absurd cost: the hold is charged');
+    return {
+      told: { ...verdict, estimated: true, reason: 'absurd' },
+      charge: { ...charge, cost: hold.held, own: undefined },
+    };
+  }
+
+  /** Keeps a hold of an earlier run. */
+  adopt(hold: Hold): void {
+    this.#open.add(hold);
+  }
+
+  /** Records the progress of running answers in the journal. */
+  noteProgress(): void {
+    const { journal } = this.#options;
+    if (!journal.writing()) return;
+    this.#open.forEach((hold) => {
+      if (hold.seenOutput === hold.notedOutput) return;
+      hold.notedOutput = hold.seenOutput;
+      journal.append({ kind: 'PROGRESS', id: hold.terms.id, output: hold.seenOutput });
+    });
+  }
+}
+
+const windowText = { '5h': '5-hour', day: 'daily', week: 'weekly', month: 'monthly' } as const;
+
+/** The refusal names the window that locks the money and the time it ends. Retrying earlier is useless. */
+export function notCovered(window: WindowAt | undefined): GatewayError {
+  if (window === undefined) {
+    return new GatewayError('insufficient_balance', 'The balance of this account does not cover this call.', {
+      code: 'insufficient_balance',
+      shouldRetry: false,
+    });
+  }
+  const { name, limit, end } = window;
+  const message =
+    `The ${windowText[name]} window of the plan is used up: ${formatUsd(limit)} USD of its grant may be spent within it, ` +
+    `and the rest of the balance does not cover this call. It frees at ${new Date(end).toISOString()}.`;
+  return new GatewayError('insufficient_balance', message, { code: 'plan_window_used_up', shouldRetry: false });
+}

@@ -1,0 +1,63 @@
+/**
+ * Assigns the cost of each attempt: one at most to the client, all others that may have cost something to the
+ * operator. Pure.
+ */
+
+import type { Attempt } from '../../common/domain/calls.ts';
+import { type Money, money, zero } from '../../common/domain/money.ts';
+import type { Usage } from '../../common/domain/usage.ts';
+import type { AttemptNote } from '../journal/records.ts';
+import { officialBound, officialCost } from './charge.ts';
+import { believable, type Verdict } from './outcome.ts';
+import type { Terms } from './terms.ts';
+
+export interface Shares {
+  readonly notes: readonly AttemptNote[];
+  /** The operator's share, at the model's official price without ratios. */
+  readonly writtenOff: Money;
+}
+
+/** The most that one attempt can cost; it keeps the sum of a request far from the limits of a `bigint`. */
+const absurdCost = money(100_000_000_000_000_000n);
+
+/**
+ * The client bears the last attempt when it is charged. Of the others those count that may have run: by the usage
+ * seen, otherwise by the estimated prompt. Refused ones without a usage cost nothing.
+ */
+export function share(
+  sent: readonly AttemptNote[],
+  attempts: readonly Attempt[],
+  verdict: Verdict,
+  terms: Pick<Terms, 'inputTokens' | 'prices' | 'at' | 'context'>,
+): Shares {
+  const charged = verdict.kind === 'SETTLE' ? sent.at(-1) : undefined;
+  // The normal case: one attempt, charged to the client.
+  if (charged !== undefined && sent.length === 1) {
+    return { notes: [{ ...charged, bearer: 'client' }], writtenOff: zero };
+  }
+  let writtenOff = 0n;
+  const notes = sent.map((note): AttemptNote => {
+    if (note === charged) return { ...note, bearer: 'client' };
+    const consumed = consumedBy(note, attempts, terms.inputTokens);
+    if (consumed === undefined) return note;
+    // A kind that the vendor chose may be the most expensive one.
+    const exact = (consumed.estimated ? officialBound : officialCost)(terms, consumed.usage);
+    const amount = exact < absurdCost ? exact : absurdCost;
+    writtenOff += amount;
+    return { ...note, bearer: 'operator', absorbed: amount.toString(), ...consumed };
+  });
+  return { notes, writtenOff: money(writtenOff) };
+}
+
+function consumedBy(
+  { number, result }: AttemptNote,
+  attempts: readonly Attempt[],
+  inputTokens: number,
+): { usage: Usage; estimated: boolean } | undefined {
+  const seen = attempts.find((attempt) => attempt.number === number)?.consumed;
+  if (seen !== undefined) {
+    const usage = believable(seen.usage, inputTokens, 0);
+    return { usage, estimated: seen.estimated || usage !== seen.usage };
+  }
+  return result === 'unknown' || result === 'answered' ? { usage: { input: inputTokens }, estimated: true } : undefined;
+}

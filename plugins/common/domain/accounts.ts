@@ -1,0 +1,57 @@
+/** Accounts and the caller of an exchange. */
+
+import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import type { Orm } from './database.ts';
+import type { Money, Ratio } from './money.ts';
+import type { Limits } from './plans.ts';
+
+/** The authenticated caller. */
+export interface Caller {
+  readonly accountId: string;
+  readonly keyId: string;
+  /** Name of the account's plan. */
+  readonly plan: string;
+  /** When that plan ends and the default plan takes its place, in wall-clock milliseconds; absent: it does not. */
+  readonly planEndsAt?: number | undefined;
+  /** Models this key may call; undefined: all. */
+  readonly models: ReadonlySet<string> | undefined;
+  /** Price ratio of the account, on top of plan and model; absent: 1. */
+  readonly multiplier?: Ratio;
+  /** Limits of the key alone, beside those of the plan; absent: none. */
+  readonly keyLimits?: Limits;
+  /** Spending limits of the key; absent: none. */
+  readonly cap?: KeyCap;
+}
+
+/** Spending limits of a key per calendar period (UTC); `ever`: in total. */
+export interface KeyCap {
+  readonly amount: Money;
+  readonly every: 'day' | 'week' | 'month' | 'ever';
+}
+
+export const caller = defineContextKey<Caller>('caller');
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  /** Its own price ratio as decimal text; null or absent: 1. */
+  readonly multiplier?: string | null;
+  readonly createdAt: Date;
+}
+
+export interface Accounts {
+  create(name: string, plan: string): Promise<Account>;
+  /** By id or by name; undefined when there is none. */
+  find(nameOrId: string): Promise<Account | undefined>;
+  list(): Promise<Account[]>;
+  /** Puts an account on a plan until `endsAt`, in the transaction of `orm`. The caller announces the account. */
+  setPlan(orm: Orm, accountId: string, plan: string, endsAt: number | undefined): Promise<void>;
+  /** Creates a key; `key` is returned only here. */
+  createKey(
+    accountId: string,
+    options: { name: string; models?: readonly string[]; expiresAt?: Date },
+  ): Promise<{ id: string; key: string; prefix: string }>;
+}
+
+export const accounts = defineService<Accounts>('accounts');

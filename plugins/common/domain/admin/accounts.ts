@@ -1,0 +1,67 @@
+/** The service that lists and changes accounts and API keys. */
+
+import { defineService } from '../../../../core/contract/contract.ts';
+import type { KeyCap } from '../accounts.ts';
+import type { Limits } from '../plans.ts';
+import type { Page, PageRequest } from './pages.ts';
+
+export interface AccountView {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly planEndsAt: number | undefined;
+  readonly multiplier: string | undefined;
+  readonly disabled: boolean;
+  readonly createdAt: number;
+}
+
+/** Permissions of a key; absent members: no limit. */
+export interface KeyTerms {
+  readonly name: string;
+  readonly models?: readonly string[] | undefined;
+  readonly expiresAt?: number | undefined;
+  /** Addresses and CIDR ranges it may be used from. */
+  readonly addresses?: readonly string[] | undefined;
+  /** Beside those of the plan. */
+  readonly limits?: Limits | undefined;
+  /** Spending limits per calendar period (UTC); `ever`: in total. */
+  readonly cap?: KeyCap | undefined;
+}
+
+export interface KeyView extends KeyTerms {
+  readonly id: string;
+  readonly accountId: string;
+  /** Its first characters. */
+  readonly prefix: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | undefined;
+  readonly revokedAt: number | undefined;
+}
+
+/** Accounts and keys. Throws `not_found` for a key of another account. */
+export interface AccountAdmin {
+  /** Part of a name, or an id; ordered by name. */
+  search(
+    filter: {
+      readonly text?: string | undefined;
+      readonly plan?: string | undefined;
+      readonly disabled?: boolean | undefined;
+    },
+    page: PageRequest,
+  ): Promise<Page<AccountView>>;
+  find(accountId: string): Promise<AccountView | undefined>;
+  rename(accountId: string, name: string): Promise<void>;
+  setDisabled(accountId: string, disabled: boolean): Promise<void>;
+  /** Decimal text; undefined: 1. */
+  setMultiplier(accountId: string, multiplier: string | undefined): Promise<void>;
+  keys(accountId: string | undefined, page: PageRequest): Promise<Page<KeyView>>;
+  /** `key` is returned only here. */
+  createKey(
+    accountId: string,
+    terms: KeyTerms,
+  ): Promise<{ readonly id: string; readonly key: string; readonly prefix: string }>;
+  updateKey(accountId: string, keyId: string, terms: KeyTerms): Promise<KeyView>;
+  revokeKey(accountId: string, keyId: string): Promise<KeyView>;
+}
+
+export const accountAdmin = defineService<AccountAdmin>('account admin');

@@ -1,0 +1,166 @@
+/** The services that query the ledger, charges and sums, and that take payments. Types alone. */
+import { defineService } from '../../../../core/contract/contract.ts';
+import type { Attempt } from '../calls.ts';
+import type { Money } from '../money.ts';
+import type { Page, PageRequest, Span } from './pages.ts';
+
+// ---------------------------------------------------------------------------------------------------------------- money
+
+/** A movement of an account's money. Money held for running calls has not moved, so a hold is no row. */
+export interface LedgerRow {
+  readonly seq: string;
+  readonly accountId: string;
+  /** CHARGE, CREDIT, DEBIT, PURCHASE, REFUND, PAYOUT, EXPIRE. */
+  readonly kind: string;
+  readonly requestId: string | undefined;
+  readonly reference: string | undefined;
+  readonly reason: string | undefined;
+  /** What it added to the balance: of a CHARGE, minus the cost of the call. */
+  readonly change: Money;
+  /** The balance before plus the change. What is held for running calls is part of it. */
+  readonly balanceAfter: Money;
+  readonly at: number;
+}
+/** One charged request. */
+export interface ChargeView {
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly provider: string | undefined;
+  readonly at: number;
+  readonly cost: Money;
+  /** What the gateway paid, where it is known. */
+  readonly ownCost: Money | undefined;
+  readonly refunded: Money;
+  readonly usage: Readonly<Record<string, number>>;
+  readonly estimated: boolean;
+  readonly ratio: string;
+  readonly priceVersion: string;
+  readonly tier: string | undefined;
+  /** `(1,200 input × 3 + 300 output × 15) per million × 1.5`: a sum that a person can check. */
+  readonly formula: string;
+  readonly held: Money;
+}
+export interface ChargeFilter extends Span {
+  readonly accountId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+}
+export interface SpendSums {
+  readonly requests: number;
+  readonly cost: Money;
+  /** Of those requests of which it is known. */
+  readonly ownCost: Money;
+  /** Requests of which the own cost is not known. */
+  readonly ownCostUnknown?: number;
+  /** Tokens and pieces by class. */
+  readonly usage: Readonly<Record<string, number>>;
+}
+export interface SpendGroup extends SpendSums {
+  /** A day or an hour as milliseconds in decimal, a model, an id. */
+  readonly group: string;
+}
+export interface MoneyTotals {
+  /** Charges of requests. */
+  readonly revenue: Money;
+  /** What attempts may have cost that no client pays. */
+  readonly absorbed: Money;
+  /** What the charged requests have cost the gateway, as far as it is known. */
+  readonly ownCost: Money;
+  /** Charged requests of which the own cost is not known. */
+  readonly ownCostUnknown?: number;
+  readonly credited: Money;
+  /** Prices of plans. */
+  readonly sold: Money;
+  readonly refunded: Money;
+  readonly lapsed: Money;
+  /** Credits that were paid back outside. */
+  readonly paidOut?: Money;
+  readonly debited?: Money;
+}
+export interface Reconciliation {
+  readonly checkedAt: number;
+  readonly ok: boolean;
+  /** One sentence for each thing that is not as it should be. */
+  readonly findings: readonly string[];
+  readonly rows: number;
+}
+export interface NodeView {
+  readonly name: string;
+  readonly self: boolean;
+  /** Of the gateway that it runs; undefined: it has not reported yet. */
+  readonly version: string | undefined;
+  /** When its present run began. */
+  readonly startedAt?: number | undefined;
+  /** Its last heartbeat. */
+  readonly seenAt: number;
+  /** Journal records that the ledger does not have yet; undefined: another process knows. */
+  readonly journalPending: number | undefined;
+  readonly leases: number;
+  readonly leased: Money;
+}
+export interface LedgerQueries {
+  /** Newest first. */
+  ledger(
+    accountId: string | undefined,
+    filter: { readonly kinds?: readonly string[] } & Partial<Span>,
+    page: PageRequest,
+  ): Promise<Page<LedgerRow>>;
+  charges(filter: ChargeFilter, page: PageRequest): Promise<Page<ChargeView>>;
+  charge(
+    requestId: string,
+    accountId: string | undefined,
+  ): Promise<(ChargeView & { readonly attempts: readonly AttemptView[] }) | undefined>;
+  /** Days and hours (UTC): the last ones, oldest first, without empty ones. Else what cost most first. At most 1,500. */
+  spend(
+    filter: ChargeFilter,
+    by: 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider',
+    limit: number,
+  ): Promise<readonly SpendGroup[]>;
+  /** From each of the instants to the next, such as the days of a time zone, empty ones too; at most 1,500. */
+  spendBetween(
+    filter: Omit<ChargeFilter, keyof Span>,
+    bounds: readonly number[],
+  ): Promise<readonly (SpendSums & { readonly at: number })[]>;
+  totals(span: Span): Promise<MoneyTotals>;
+  /** Balances of many accounts at once, with what is held for running calls. */
+  balances(accountIds: readonly string[]): Promise<ReadonlyMap<string, Money>>;
+  reconcile(): Promise<Reconciliation>;
+  nodes(): Promise<readonly NodeView[]>;
+}
+export type AttemptView = Omit<Attempt, 'consumed'> & {
+  readonly absorbed: Money;
+  readonly borneBy: 'client' | 'operator' | undefined;
+};
+export const ledgerQueries = defineService<LedgerQueries>('ledger queries');
+
+// ------------------------------------------------------------------------------------------------------------- payments
+
+export interface PaymentView {
+  readonly id: string;
+  readonly accountId: string;
+  readonly amount: Money;
+  readonly state: 'open' | 'paid' | 'refunded' | 'expired';
+  readonly createdAt: number;
+  readonly paidAt: number | undefined;
+  /** What of it was paid back, or is disputed. */
+  readonly refunded?: Money;
+}
+/** Payments. Provided only where a payment service is configured. */
+export interface Payments {
+  /** What can be paid in at once. */
+  readonly least: Money;
+  readonly most: Money;
+  /** Sums to choose from; others between the bounds can be paid too. */
+  readonly amounts?: readonly Money[];
+  list(accountId: string | undefined, page: PageRequest): Promise<Page<PaymentView>>;
+  /** The address of the payment page; once per `reference`. It redirects to `paidUrl` or `leftUrl`. */
+  checkout(
+    accountId: string,
+    amount: Money,
+    options: { readonly reference: string; readonly paidUrl: string; readonly leftUrl: string },
+  ): Promise<{ readonly url: string }>;
+}
+export const payments = defineService<Payments>('payments');

@@ -1,0 +1,33 @@
+/** The service that lists prices and quotes requests. */
+
+import { defineService } from '../../../../core/contract/contract.ts';
+import type { Money } from '../money.ts';
+import type { PriceBook } from '../prices.ts';
+
+export interface PricedModel {
+  readonly id: string;
+  readonly ownedBy: string;
+  readonly displayName: string;
+  readonly kind: 'chat' | 'image' | 'video';
+  readonly contextTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+  readonly modalities: readonly string[];
+  /** undefined: not sold. */
+  readonly prices: PriceBook | undefined;
+  readonly cost: PriceBook | undefined;
+  readonly multiplier: string | undefined;
+  readonly source: string | undefined;
+  readonly providers: readonly string[];
+}
+
+export interface PriceQueries {
+  list(): readonly PricedModel[];
+  /** What a request would cost now, as a formula; `ratio` on top of the model's own. */
+  quote(
+    model: string,
+    usage: Readonly<Record<string, number>>,
+    ratio: string,
+  ): { readonly cost: Money; readonly ownCost: Money | undefined; readonly formula: string };
+}
+
+export const priceQueries = defineService<PriceQueries>('price queries');

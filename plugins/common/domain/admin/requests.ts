@@ -1,0 +1,92 @@
+/** The service that queries the request log. */
+
+import { defineService } from '../../../../core/contract/contract.ts';
+import type { Page, PageRequest, Span } from './pages.ts';
+
+export interface RequestView {
+  readonly id: string;
+  readonly receivedAt: number;
+  readonly operation: string;
+  readonly protocol: string | undefined;
+  readonly accountId: string | undefined;
+  readonly keyId: string | undefined;
+  readonly model: string | undefined;
+  /** These three are for operators only. */
+  readonly provider: string | undefined;
+  readonly upstreamModel: string | undefined;
+  readonly upstreamId: string | undefined;
+  readonly streamed: boolean;
+  readonly status: number;
+  readonly outcome: 'complete' | 'client_left' | 'failed';
+  readonly errorKind: string | undefined;
+  readonly errorCode: string | undefined;
+  readonly attempts: number;
+  readonly firstByteMs: number | undefined;
+  readonly totalMs: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly usage: Readonly<Record<string, number>> | undefined;
+  readonly usageEstimated: boolean | undefined;
+  readonly finish: string | undefined;
+  /** Parameters that a translation dropped, by the client's names. */
+  readonly dropped: readonly string[];
+  /** Decisions in their order, for people: limit, price, route, conversion. */
+  readonly story: readonly TimelineEntry[];
+}
+
+export interface TimelineEntry {
+  /** Milliseconds from arrival. */
+  readonly atMs: number;
+  /** Name of the plugin that recorded it. */
+  readonly by: string;
+  readonly text: string;
+  /** It names a provider or one of its keys, so it is not shown to clients. */
+  readonly operator?: true | undefined;
+}
+
+export interface RequestFilter extends Span {
+  readonly accountId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly operation?: string | undefined;
+  /** Leaves these operations out. */
+  readonly withoutOperations?: readonly string[] | undefined;
+  /** `ok`: 2xx and 3xx to the end; `client_error`: 4xx; `upstream_error`: 5xx or broken off; `left`: the client disconnected. */
+  readonly result?: RequestResult | undefined;
+}
+
+export type RequestResult = 'ok' | 'client_error' | 'upstream_error' | 'left';
+
+/** Percentiles in milliseconds; undefined: nothing was measured. */
+export interface Percentiles {
+  readonly p50: number | undefined;
+  readonly p95: number | undefined;
+  readonly p99: number | undefined;
+}
+
+export interface RequestSums {
+  readonly requests: number;
+  readonly results: Readonly<Record<RequestResult, number>>;
+  readonly firstByte: Percentiles;
+  readonly total: Percentiles;
+}
+
+export type RequestBucket = RequestSums & { readonly at: number };
+
+/** Rows of the request log; written within a second after the answer's end. */
+export interface RequestQueries {
+  list(filter: RequestFilter, page: PageRequest): Promise<Page<RequestView>>;
+  find(id: string, accountId: string | undefined): Promise<RequestView | undefined>;
+  sums(filter: RequestFilter): Promise<RequestSums>;
+  /** From each of the instants to the next, such as the days of a time zone, empty ones too; at most 1,500. */
+  seriesBetween(filter: Omit<RequestFilter, keyof Span>, bounds: readonly number[]): Promise<readonly RequestBucket[]>;
+  /** The largest groups first. */
+  groups(
+    filter: RequestFilter,
+    by: 'model' | 'provider' | 'operation' | 'account' | 'key',
+    limit: number,
+  ): Promise<readonly (RequestSums & { readonly group: string })[]>;
+}
+
+export const requestQueries = defineService<RequestQueries>('request queries');

@@ -1,0 +1,128 @@
+/** The call of one exchange: the client's request, the attempts at vendors, and the answer's usage. */
+
+import { defineContextKey } from '../../../core/contract/contract.ts';
+import type { Model } from './models.ts';
+import type { Money } from './money.ts';
+import type { Services } from './prices.ts';
+import type { Usage } from './usage.ts';
+
+/** The client's request as far as the gateway must know it. Set by the endpoint's `open`. */
+export interface Call {
+  /** `chat`, `responses`, `messages`, `gemini`. */
+  readonly protocol: string;
+  /** The model as the client named it. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** false for calls that run no inference (counting tokens): they are limited but neither held nor charged. */
+  readonly billable: boolean;
+  /** Upper-biased estimate of the prompt, in tokens, made from its size. */
+  readonly inputTokens: number;
+  /** The client's own bound on the answer, in tokens, if it set one. */
+  readonly maxOutputTokens: number | undefined;
+  /** How many answers are asked for (`n`, `candidateCount`); at least 1. */
+  readonly choices: number;
+  /** What kind of model the endpoint takes; absent: chat. */
+  readonly kind?: Model['kind'];
+  /** What it asks for beyond the vendor's standard service, by kind: `{ tier: 'priority' }`; absent: nothing. */
+  readonly services?: Services;
+  /** The request's members that ask for these, by kind: `{ tier: 'service_tier' }`. */
+  readonly serviceFields?: Readonly<Record<string, string>>;
+  /** Calls of the vendor's own tools that it allows, or that are usual where it sets no bound; absent: it offers no tool. */
+  readonly toolCalls?: number;
+  /** Images that are made at most; absent: none. */
+  readonly images?: number;
+  /** Seconds of video that are made at most; absent: none. */
+  readonly seconds?: number;
+  /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
+  readonly media?: readonly string[];
+  /** The only provider that can make it, where the work is sent after the answer; absent: attempts name theirs. */
+  readonly provider?: string;
+}
+
+export const call = defineContextKey<Call>('call');
+
+/**
+ * Restricts the request to the upstream that stores what it continues or uses: this provider, key and protocol. Set by the
+ * endpoint's `open`; `route` obeys it.
+ */
+export interface Pinned {
+  readonly provider: string;
+  readonly credential: string;
+  /** undefined: any protocol in which the request can be made there. */
+  readonly protocol: string | undefined;
+  /** Member of the request that refers to what is kept there; absent: `previous_response_id`. */
+  readonly field?: string;
+}
+
+export const pinned = defineContextKey<Pinned>('pinned');
+
+/** One upstream attempt, as it is stored. `route` sets the list before its first attempt. */
+export interface Attempt {
+  readonly number: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly credential: string;
+  readonly protocol: string;
+  readonly startedAt: number;
+  /** `running` until known. `not_sent`: nothing left. `refused`: an error status without usage. `unknown`: may have run. `answered`: a 2xx head came. */
+  result: 'running' | 'not_sent' | 'refused' | 'unknown' | 'answered';
+  status: number | undefined;
+  durationMs: number | undefined;
+  error: string | undefined;
+  /** What it was seen to consume although it failed; absent: nothing was reported and nothing seen. */
+  consumed?: { readonly usage: Usage; readonly estimated: boolean };
+  /** It was started while another attempt was silent. */
+  readonly hedge?: true;
+  /** A concurrent attempt answered first; this one was aborted. */
+  lost?: true;
+}
+
+/** In the order in which they ended; the last one is the client's, who may pay for it. */
+export const attempts = defineContextKey<Attempt[]>('attempts');
+
+/** The usage of an answer, complete or not. Set by the protocol's usage meter. */
+export interface UsageReport {
+  readonly usage: Usage;
+  /** true: the vendor reported nothing (or not all), so sizes were used, or its counters contradict one another; upper-biased. */
+  readonly estimated: boolean;
+  /** The protocol's own terminal event (or a whole body) was seen. */
+  readonly terminal: boolean;
+  /** The upstream's id of the answer, if it gave one. */
+  readonly upstreamId: string | undefined;
+  /** `stop`, `length`, `tool_calls` …, as the upstream sent it. */
+  readonly finish: string | undefined;
+  /** Services that the vendor reports as granted, by kind as in `Call`; absent kinds were not reported. */
+  readonly services?: Services;
+  /** The vendor's description of the produced media; overrides `Call.media`. */
+  readonly media?: readonly string[];
+}
+
+export const usageReport = defineContextKey<UsageReport>('usage');
+
+/** Parameters that the last attempt's translation dropped, by the client's names. Absent or empty: none. */
+export const dropped = defineContextKey<readonly string[]>('dropped');
+
+/** Compares a running answer with the money held for it. Set by billing, called by the usage meter. */
+export interface SpendGuard {
+  /** `outputTokens` seen so far, estimated. false: the hold is used up and the pool is empty; end the stream with an error. */
+  observe(outputTokens: number): boolean;
+  /** What was charged, and what that cost the operator as far as it is known; undefined: nothing, or it runs still. */
+  charged?(): { readonly cost: Money; readonly own: Money | undefined } | undefined;
+}
+
+export const spendGuard = defineContextKey<SpendGuard>('meter');
+
+/** The conversation of a request, as far as the request shows it; used to reach the upstream that has cached its prompt. */
+export interface Conversation {
+  /** The client's own name of it: a cache key, a session; undefined: none. */
+  readonly name: string | undefined;
+  /** How it began, bounded: the same in all of its requests. undefined: not known, or the answer has begun. */
+  opening(): string | undefined;
+  /**
+   * Whether more than an answer comes of it: something is kept at the upstream, or tools run there. Asking twice would leave
+   * two of it. Absent: not known.
+   */
+  hasSideEffects?(): boolean;
+}
+
+export const conversation = defineContextKey<Conversation>('conversation');

@@ -1,0 +1,43 @@
+/** The service that a database plugin provides. */
+import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
+import { defineService } from '../../../core/contract/contract.ts';
+
+/** The gateway's database, by drizzle. Tables live in `schema`: use `pgSchema(database.schema)`. */
+export interface Database {
+  readonly orm: Orm;
+  readonly schema: string;
+  /** Applies the numbered SQL files of one plugin, once each, in order. `{schema}` in them is replaced, quoted. */
+  migrate(plugin: string, directory: URL): Promise<void>;
+  /** Announces a change to every process on this database, this one included, within a second: topic `key`, `account`, `lease …`. */
+  announce(topic: string, subject: string): Promise<void>;
+  /** Runs `work` and announces it in one transaction; `work` gets its `orm`. */
+  change<T>(topic: string, subject: string, work: (orm: Orm) => Promise<T>): Promise<T>;
+  /** true: other processes may serve from it at the same time, so that balances are spent by leases. */
+  readonly shared?: boolean;
+  /** Called for each announcement. */
+  onChange(topic: string, listener: (subject: string) => void): void;
+  /** false while statements fail. */
+  healthy(): boolean;
+  /**
+   * Only where the gateway itself keeps copies of the database, to go back to when its directory is damaged. `begin` is
+   * called before each copy: all that was committed by then will be in it. What it returns is called once it is safe.
+   */
+  onCopy?(begin: () => () => void): void;
+}
+
+export type Orm = PgDatabase<PgQueryResultHKT, Record<string, never>>;
+
+export const database = defineService<Database>('database');
+
+const undecided = new WeakSet<Error>();
+
+/** Marks the error of a transaction with an unanswered commit: it may be committed or rolled back. */
+export function markUndecided(error: unknown): unknown {
+  if (error instanceof Error) undecided.add(error);
+  return error;
+}
+
+/** Of the error itself, or of what caused it. */
+export function isUndecided(error: unknown): boolean {
+  return error instanceof Error && (undecided.has(error) || isUndecided(error.cause));
+}

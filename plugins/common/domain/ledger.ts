@@ -1,0 +1,156 @@
+/** An account's money: balance, grants, entries beside calls, and money set aside for tasks. */
+
+import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import type { Attempt, UsageReport } from './calls.ts';
+import type { Orm } from './database.ts';
+import type { Money } from './money.ts';
+import type { PlanTerms, WindowName } from './plans.ts';
+
+export interface Ledger {
+  /** Adds money to an account, once per `reference`. Resolves with the balance after it. */
+  credit(accountId: string, amount: Money, options: CreditOptions): Promise<Money>;
+  balance(accountId: string): Promise<Money>;
+  /**
+   * How a call ended, as far as the database knows. `free`: it cost nothing. `in_vain`: neither, but a vendor may have worked
+   * for it. `open`: money is set aside for it. Undefined: the database knows of no such call, or not yet.
+   */
+  endOf(requestId: string): Promise<'charged' | 'free' | 'in_vain' | 'open' | undefined>;
+  /** Resolves when no crash can take the outcome of the calls that have ended in this process by now; rejects while that cannot be recorded. */
+  safe(): Promise<void>;
+}
+
+interface CreditOptions {
+  readonly kind: string;
+  readonly reason: string;
+  /** Names the event that the money came by. */
+  readonly reference: string;
+  /** Wall-clock milliseconds after which what is left of it lapses; absent: it does not expire. */
+  readonly expiresAt?: number | undefined;
+}
+
+export const ledger = defineService<Ledger>('ledger');
+
+/** An account's money beside its calls: its grants, withdrawals and refunds. */
+export interface Pool {
+  view(accountId: string): Promise<PoolView>;
+  /** Takes money from an account, once per `reference`; 402 when it is not there. Resolves with the balance after it. */
+  debit(accountId: string, amount: Money, entry: EntryOptions): Promise<Money>;
+  /** Takes back what is left of a top-up that was paid back outside, at most; once per `reference`. */
+  refundCredit(accountId: string, creditReference: string, amount: Money, entry: EntryOptions): Promise<Money>;
+  /** Gives back what a settled request has cost, or a part of it; once per `reference`, never more than was paid. */
+  refundRequest(accountId: string, requestId: string, amount: Money, entry: EntryOptions): Promise<Money>;
+  /**
+   * Runs `work` in one transaction under the account's lock, then announces the account. `atMost`: the most that it may
+   * take; calls cannot spend that meanwhile.
+   */
+  transact<T>(accountId: string, atMost: Money, work: (posting: Posting) => Promise<T>): Promise<T>;
+  /** Run when an account's term has ended and its next grant would be due; may begin a new one. One listener. */
+  onTermEnded(work: (posting: Posting, term: PlanTerm) => Promise<void>): void;
+}
+
+interface EntryOptions {
+  readonly reason: string;
+  readonly reference: string;
+}
+
+/** Entries of one account in one transaction. */
+export interface Posting {
+  /** Statements inside the transaction. */
+  readonly orm: Orm;
+  readonly accountId: string;
+  /** Wall-clock milliseconds of every entry. */
+  readonly at: number;
+  readonly balance: Money;
+  /** false: the reference was credited before. */
+  credit(amount: Money, options: CreditOptions): Promise<boolean>;
+  /** Takes a price out of the money that does not expire; 402 when it is not there. false: the reference is known. */
+  purchase(price: Money, entry: EntryOptions & { readonly detail?: object }): Promise<boolean>;
+  /** The plan that was bought and has not ended. */
+  term(): Promise<PlanTerm | undefined>;
+  /** Ends the running term, begins another one, and gives its first grant. */
+  beginTerm(terms: PlanTerms, endsAt: number | undefined): Promise<void>;
+  extendTerm(term: PlanTerm, endsAt: number | undefined): Promise<void>;
+}
+
+export interface PlanTerm {
+  readonly id: string;
+  readonly plan: string;
+  readonly startsAt: number;
+  readonly endsAt: number | undefined;
+}
+
+export interface PoolView {
+  readonly balance: Money;
+  /** What a call may spend now. */
+  readonly spendable: Money;
+  /** Set aside for running calls, and for images and videos that are being made. */
+  readonly held: Money;
+  /** In the order of spending; those of which nothing is left are not among them. */
+  readonly grants: readonly GrantView[];
+  readonly windows: readonly WindowView[];
+  readonly term: PlanTerm | undefined;
+}
+
+export interface GrantView {
+  readonly id: string;
+  readonly kind: string;
+  readonly reason: string;
+  readonly reference: string;
+  readonly amount: Money;
+  readonly remaining: Money;
+  readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+}
+
+export interface WindowView {
+  readonly name: WindowName;
+  readonly limit: Money;
+  readonly spent: Money;
+  readonly startsAt: number;
+  readonly endsAt: number;
+}
+
+export const pool = defineService<Pool>('pool');
+
+/** Money for work that outlives its exchange, its process and its node: it lives in the database alone. */
+export interface Authorization {
+  /** Names it for good: the exchange's id. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  /** Sets the money aside in one transaction with what `work` writes; 402 where it is not there, and then neither is done. */
+  place(work: (orm: Orm) => Promise<void>): Promise<void>;
+}
+
+/** Set by the plugin that keeps the money, for endpoints with `deferred`. */
+export const authorization = defineContextKey<Authorization>('deposit');
+
+/** How an authorization ends. */
+export interface AuthorizationEnd {
+  /** What is charged; undefined: nothing, and all of it goes back. */
+  readonly report: UsageReport | undefined;
+  /** Why nothing is charged: `refused`, `cancelled`, … */
+  readonly reason: string;
+  /** Those that were sent; the last one is its client's where something is charged. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** The charge of an authorization; `own`: the operator's cost, if it is known. */
+export interface AuthorizationCharge {
+  readonly model: string;
+  readonly provider: string | undefined;
+  readonly cost: Money;
+  readonly own: Money | undefined;
+}
+
+export interface Authorizations {
+  /**
+   * Ends an authorization in one transaction with what `work` writes. `work` returns how, or undefined to keep it open, and
+   * what it wrote stays. false: it did not end, or had ended before; then `work` is not run.
+   */
+  end(accountId: string, id: string, work: (orm: Orm) => Promise<AuthorizationEnd | undefined>): Promise<boolean>;
+  /** Calls `listener` for each committed charge of this process. */
+  onCharge(listener: (charge: AuthorizationCharge) => void): void;
+}
+
+export const authorizations = defineService<Authorizations>('deposits');

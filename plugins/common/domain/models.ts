@@ -1,0 +1,65 @@
+/** The model catalogue: entries, their targets, and the ratios on their prices. */
+
+import { defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import type { Ratio } from './money.ts';
+import type { PriceBook } from './prices.ts';
+import type { Traits } from './traits.ts';
+import type { TargetStrategy } from './upstreams.ts';
+
+/** One way to serve a model. */
+export interface ModelTarget {
+  readonly provider: string;
+  /** The name the provider knows the model by. */
+  readonly model: string;
+  /** Share of the first tries among the targets that have one; 0: no share, tried in the listed order. */
+  readonly weight: number;
+  /** Headers sent there with this model's requests, by lower-case name; over the provider's. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What is particular of the model at this provider; over the model's own traits. */
+  readonly traits?: Traits;
+  /** What the operator pays there; absent: the model's. */
+  readonly cost?: PriceBook;
+}
+
+export interface Model {
+  readonly id: string;
+  readonly ownedBy: string;
+  readonly created: number;
+  readonly displayName: string;
+  /** `chat`, `image` or `video`. */
+  readonly kind: 'chat' | 'image' | 'video';
+  readonly targets: readonly ModelTarget[];
+  /** Tokens; undefined: unknown. */
+  readonly contextTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+  /** undefined: not priced, so not sold; nor is it at a time at which no version holds. */
+  readonly prices: PriceBook | undefined;
+  /** What the operator pays; absent: not known. */
+  readonly cost?: PriceBook;
+  /** Price ratio of the model, on top of plan and account; absent: 1. */
+  readonly multiplier?: Ratio;
+  /** Traits for translated requests. */
+  readonly traits?: Traits;
+  /** How its first target is chosen, where it is not as the route says. */
+  readonly strategy?: TargetStrategy;
+  /** Silence of its target after which a hedged attempt starts; 0: never; absent: the route's setting. */
+  readonly hedgeAfterMs?: number;
+}
+
+/** The catalogue entry of `call.model`. */
+export const model = defineContextKey<Model>('model');
+
+export interface Catalog {
+  find(id: string): Model | undefined;
+  list(): readonly Model[];
+}
+
+export const catalog = defineService<Catalog>('catalog');
+
+/** Checks whether an account's price ratio would sell below cost. */
+export interface PriceFloor {
+  /** One sentence for each model that would be sold below its cost with this ratio on top of the lowest. */
+  losses(multiplier: Ratio): readonly string[];
+}
+
+export const priceFloor = defineService<PriceFloor>('price floor');

@@ -1,0 +1,210 @@
+/** Money, prices and ratios: whole nano-dollars and exact fractions. The only file that divides. Pure. */
+import {
+  type Price,
+  pieceClasses,
+  priceStandIn,
+  tokenClasses,
+  toolClasses,
+  type Usage,
+  type UsageClass,
+} from './usage.ts';
+
+declare const brand: unique symbol;
+/** nano-USD: 1 USD is 1,000,000,000. */
+export type Money = bigint & { readonly [brand]: 'money' };
+
+/** An exact positive fraction. */
+export interface Ratio {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+}
+
+const nanoPerUsd = 1_000_000_000n;
+const perMillion = 1_000_000n;
+
+export const zero = 0n as Money;
+export const one: Ratio = { numerator: 1n, denominator: 1n };
+
+/** Marks whole nano-USD as money. */
+export function money(nano: bigint): Money {
+  return nano as Money;
+}
+
+/** `"12.5"` → 12,500,000,000 nano-USD. Decimal text only, at most nine decimals; anything else throws a RangeError. */
+export function parseUsd(text: string): Money {
+  const match = /^(-?)(\d{1,15})(?:\.(\d{1,9}))?$/.exec(text.trim());
+  if (match === null) throw new RangeError(`"${text}" is not an amount of USD with at most nine decimals`);
+  const nano = BigInt(match[2]!) * nanoPerUsd + BigInt((match[3] ?? '').padEnd(9, '0'));
+  return (match[1] === '-' ? -nano : nano) as Money;
+}
+
+/** Shortest exact decimal text, at least two decimals: 12,500,000,000 → `"12.50"`. */
+export function formatUsd(amount: bigint): string {
+  const sign = amount < 0n ? '-' : '';
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(10, '0');
+  const fraction = digits.slice(-9).replace(/0+$/, '').padEnd(2, '0');
+  return `${sign}${digits.slice(0, -9)}.${fraction}`;
+}
+
+/** `"1.6"`, `"1.60"` → 16/10. Positive decimal text with at most six decimals; anything else throws a RangeError. */
+export function parseRatio(text: string): Ratio {
+  const match = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text.trim());
+  const decimals = (match?.[2] ?? '').replace(/0+$/, '');
+  const numerator = match === null ? 0n : BigInt(match[1]! + decimals);
+  if (numerator === 0n) throw new RangeError(`"${text}" is not a positive ratio with at most six decimals`);
+  return { numerator, denominator: 10n ** BigInt(decimals.length) };
+}
+
+/** `8/5` → `"1.6"`; with up to twelve decimals, otherwise as a fraction. */
+export function formatRatio(ratio: Ratio): string {
+  const scaled = timesExactly(10n ** 12n, ratio);
+  if (scaled === undefined) return `${ratio.numerator}/${ratio.denominator}`;
+  const digits = scaled.toString().padStart(13, '0');
+  return `${digits.slice(0, -12)}.${digits.slice(-12)}`.replace(/\.?0+$/, '');
+}
+
+/** `"1.5e-07"` → 1.5 × 10⁻⁷ as an exact fraction: decimal text as JSON writes numbers, not below zero. Throws a RangeError. */
+export function parseDecimal(text: string): Ratio {
+  const match = /^(\d{1,18})(?:\.(\d{1,18}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text);
+  if (match === null) throw new RangeError(`"${text}" is not a decimal number of at least 0`);
+  const decimals = match[2] ?? '';
+  const exponent = BigInt(match[3] ?? '0') - BigInt(decimals.length);
+  const digits = BigInt(match[1]! + decimals);
+  return exponent >= 0n
+    ? { numerator: digits * 10n ** exponent, denominator: 1n }
+    : { numerator: digits, denominator: 10n ** -exponent };
+}
+
+/** `amount × ratio` where that is a whole number, else undefined: nothing is rounded. */
+export function timesExactly(amount: bigint, { numerator, denominator }: Ratio): bigint | undefined {
+  const product = amount * numerator;
+  return product % denominator === 0n ? product / denominator : undefined;
+}
+
+/** The product of two ratios, in lowest terms; the other one itself where one is 1, so that what is kept for it is found. */
+export function timesRatio(left: Ratio, right: Ratio): Ratio {
+  if (left === one) return right;
+  if (right === one) return left;
+  const numerator = left.numerator * right.numerator;
+  const denominator = left.denominator * right.denominator;
+  let [divisor, rest] = [numerator, denominator];
+  while (rest !== 0n) [divisor, rest] = [rest, divisor % rest];
+  return { numerator: numerator / divisor, denominator: denominator / divisor };
+}
+
+/** Whether `left < right`, exactly. */
+export function isLess(left: Ratio, right: Ratio): boolean {
+  return left.numerator * right.denominator < right.numerator * left.denominator;
+}
+
+/** The price of a class, or of the class that stands in for it; 0 when neither is named. */
+export function unitPrice(price: Price, name: UsageClass): bigint {
+  for (let at: UsageClass | undefined = name; at !== undefined; at = priceStandIn[at]) {
+    const named = price[at];
+    if (named !== undefined) return named;
+  }
+  return 0n;
+}
+
+/** A price as it is multiplied: millionths of a nano-USD for one unit of each class. */
+interface Tariff {
+  readonly units: { readonly [K in UsageClass]: bigint };
+  /** The dearest class that a token of the prompt, and of the answer, can be counted in. */
+  readonly input: bigint;
+  readonly output: bigint;
+  /** The dearest of the vendor's own tools. */
+  readonly tool: bigint;
+}
+
+const tariffs = new WeakMap<Price, Tariff>();
+
+/** Kept for each price object: prices are replaced, never changed. */
+function tariffOf(price: Price): Tariff {
+  let tariff = tariffs.get(price);
+  if (tariff === undefined) {
+    const tokens = tokenClasses.map((name) => [name, unitPrice(price, name)]);
+    const pieces = pieceClasses.map((name) => [name, unitPrice(price, name) * perMillion]);
+    tariff = {
+      units: Object.fromEntries([...tokens, ...pieces]) as Tariff['units'],
+      input: dearest(price, 'input'),
+      output: dearest(price, 'output'),
+      tool: toolClasses.map((name) => unitPrice(price, name) * perMillion).reduce(larger),
+    };
+    tariffs.set(price, tariff);
+  }
+  return tariff;
+}
+
+function larger(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
+}
+
+/** Of all token classes with stand-ins that end at `side`. */
+function dearest(price: Price, side: 'input' | 'output'): bigint {
+  let highest = 0n;
+  for (const name of tokenClasses) {
+    const unit = unitPrice(price, name);
+    if (sideOf(name) === side && unit > highest) highest = unit;
+  }
+  return highest;
+}
+
+function sideOf(name: UsageClass): UsageClass {
+  const standIn = priceStandIn[name];
+  return standIn === undefined ? name : sideOf(standIn);
+}
+
+/**
+ * Σ(units × price) × ratio in nano-USD, with one division and one rounding, half up.
+ * Throws a RangeError on a count that is not a whole number ≥ 0: such counts never reach arithmetic.
+ */
+export function cost(usage: Usage, price: Price, ratio: Ratio = one): Money {
+  const { units } = tariffOf(price);
+  let millionths = 0n;
+  for (const name in usage) {
+    const count = usage[name as UsageClass];
+    if (count !== undefined && count !== 0) millionths += wholeCount(count) * (units[name as UsageClass] ?? 0n);
+  }
+  return rounded(millionths, ratio);
+}
+
+/** Pieces that a call may use at most. */
+export interface PieceBounds {
+  /** Calls of the vendor's own tools. */
+  readonly tools: number;
+  readonly images: number;
+  readonly seconds: number;
+}
+
+export const oneTool: PieceBounds = { tools: 1, images: 0, seconds: 0 };
+
+/**
+ * An upper bound of what a call can cost: every input token at the dearest input class, every output token at the dearest
+ * output class, every tool call as the dearest tool, and every piece.
+ */
+export function costBound(
+  inputTokens: number,
+  outputTokens: number,
+  price: Price,
+  ratio: Ratio = one,
+  pieces: PieceBounds = oneTool,
+): Money {
+  const { units, input, output, tool } = tariffOf(price);
+  let millionths = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.request;
+  if (tool !== 0n) millionths += wholeCount(pieces.tools) * tool;
+  if (pieces.images !== 0) millionths += wholeCount(pieces.images) * units.image;
+  if (pieces.seconds !== 0) millionths += wholeCount(pieces.seconds) * units.second;
+  return rounded(millionths, ratio);
+}
+
+function wholeCount(count: number): bigint {
+  if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`${count} is not a count`);
+  return BigInt(count);
+}
+
+/** Millionths ≥ 0 times the ratio, half up. The divisor is even, so that half of it is exact. */
+function rounded(millionths: bigint, ratio: Ratio): Money {
+  if (ratio === one) return ((millionths + perMillion / 2n) / perMillion) as Money;
+  const divisor = perMillion * ratio.denominator;
+  return ((millionths * ratio.numerator + divisor / 2n) / divisor) as Money;
+}

@@ -1,0 +1,86 @@
+/** The ratio on a model's official price: plan × model × account. All code that charges, quotes or checks a price uses it. */
+import { defineContextKey, defineService, type Exchange } from '../../../core/contract/contract.ts';
+import { isLess, one, type Ratio, timesRatio } from './money.ts';
+import { type Plans, type PlanTerms, plan } from './plans.ts';
+
+/** The factors of a ratio; an absent one is 1. */
+export interface RatioTerms {
+  readonly plan: Ratio | undefined;
+  readonly model: Ratio | undefined;
+  readonly account?: Ratio | undefined;
+}
+
+/** The whole ratio, exact and in lowest terms. */
+export function ratioOf(terms: RatioTerms): Ratio {
+  return timesRatio(timesRatio(terms.plan ?? one, terms.model ?? one), terms.account ?? one);
+}
+
+/** The plan's factor for a call, where it depends on the model too; set by the multiplier plugin. */
+export const priceRatio = defineContextKey<Ratio>('price ratio');
+
+/** The plans' factors, where they depend on the model too; provided by the multiplier plugin. */
+export interface Multipliers {
+  /** The lowest factor of any plan for this model. */
+  lowest(modelId: string): Ratio;
+  /** The factor for accounts on this plan. */
+  of?(plan: string, modelId: string): Ratio;
+}
+
+export const multipliers = defineService<Multipliers>('multipliers');
+
+/** The services that know the plans' factors; either may be missing in a gateway. */
+export interface RatioSources<Offers> {
+  readonly multipliers: Pick<Multipliers, 'of'> | undefined;
+  readonly plans: Offers | undefined;
+}
+
+/** The plan's factor of this call. */
+export function planRatioOfCall(exchange: Exchange): Ratio | undefined {
+  return exchange.find(priceRatio) ?? exchange.find(plan)?.multiplier;
+}
+
+/** The factor for this model of the plan with this name. */
+export function planRatio(
+  { multipliers, plans }: RatioSources<Pick<Plans, 'terms'>>,
+  name: string,
+  modelId: string,
+): Ratio | undefined {
+  return multipliers?.of?.(name, modelId) ?? plans?.terms(name).multiplier;
+}
+
+/** A model as the check for the lowest ratio sees it. */
+export interface RatedModel {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  readonly multiplier: Ratio | undefined;
+}
+
+/** The lowest ratio of any caller on this model, without the account's own factor. */
+export function lowestRatio(
+  {
+    multipliers,
+    plans,
+  }: { readonly multipliers: Multipliers | undefined; readonly plans: Pick<Plans, 'list'> | undefined },
+  model: RatedModel,
+): Ratio {
+  const ofPlans = (plans?.list() ?? [])
+    .filter((terms) => allowsModel(terms, model))
+    .map(({ multiplier }) => multiplier ?? one);
+  return ratioOf({ plan: multipliers?.lowest(model.id) ?? lowest(ofPlans), model: model.multiplier });
+}
+
+/** The lowest of some ratios; undefined: there is none. */
+export function lowest(ratios: readonly Ratio[]): Ratio | undefined {
+  return ratios.reduce<Ratio | undefined>(
+    (low, ratio) => (low === undefined || isLess(ratio, low) ? ratio : low),
+    undefined,
+  );
+}
+
+/** Whether a plan allows the model, by its id or an alias. */
+export function allowsModel(
+  { models }: Pick<PlanTerms, 'models'>,
+  { id, aliases }: Pick<RatedModel, 'id' | 'aliases'>,
+): boolean {
+  return models === undefined || models.has(id) || aliases.some((alias) => models.has(alias));
+}

@@ -1,0 +1,154 @@
+/** Traits: which parameters a model at an upstream accepts, and in which form; used to encode translated requests. */
+import { z } from '../../../core/contract/schema.ts';
+
+/** Ways in which protocols ask for reasoning. `none`: the model does not reason, or its effort cannot be set. */
+const reasoningForms = ['none', 'effort', 'adaptive', 'budget', 'level'] as const;
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+/** How much a model is to reason, from nothing to all it can. */
+export type Effort = (typeof efforts)[number];
+const inputKinds = ['image', 'document', 'audio', 'video'] as const;
+
+/**
+ * Absent members have the default of the upstream's protocol. A provider sets them per protocol (`dialect`), a model for
+ * itself (`traits`); the model's take precedence.
+ */
+export const traitsSchema = z.strictObject({
+  max_tokens_field: z
+    .enum(['max_tokens', 'max_completion_tokens'])
+    .optional()
+    .describe('chat: the member that bounds the answer. Default: max_tokens.'),
+  sampling: z.boolean().optional().describe('Takes temperature, top_p and their like. Default: true.'),
+  max_temperature: z
+    .number()
+    .optional()
+    .describe('Highest temperature; higher ones are lowered. Default: 2; messages: 1.'),
+  reasoning: z
+    .enum(reasoningForms)
+    .optional()
+    .describe('How reasoning is asked for. Default: effort; messages: adaptive; gemini: level.'),
+  efforts: z
+    .array(z.enum(efforts))
+    .optional()
+    .describe('Efforts (or levels) that it knows; others become the nearest. Default: low, medium, high.'),
+  reasoning_off: z.boolean().optional().describe('Reasoning can be switched off. Default: true.'),
+  reasoning_with_tools: z
+    .boolean()
+    .optional()
+    .describe('chat: reasons in requests with function tools; else they ask for effort none. Default: true.'),
+  max_budget: z.int().optional().describe('Largest reasoning budget, in tokens.'),
+  reasoning_replay: z
+    .boolean()
+    .optional()
+    .describe('chat: wants its reasoning_content back in turns that call tools. Default: false.'),
+  structured: z
+    .enum(['native', 'tool', 'instruction'])
+    .optional()
+    .describe(
+      'How an answer that follows a JSON schema is had: by its own option, a forced tool, or asking for it. Default: native.',
+    ),
+  structured_with_tools: z
+    .boolean()
+    .optional()
+    .describe('A schema and tools go together in one request. Default: true.'),
+  forced_tools: z.boolean().optional().describe('Takes a choice that forces a tool. Default: true.'),
+  allowed_tools: z
+    .boolean()
+    .optional()
+    .describe('chat: takes a choice of some of the tools; else only these are sent. Default: false.'),
+  file_stores: z
+    .array(z.string())
+    .optional()
+    .describe('chat: schemes of addresses that it reads itself, such as gs. Default: none; gemini: all.'),
+  strict_tools: z
+    .boolean()
+    .optional()
+    .describe('Takes the strict mark of tools. Default: true where the protocol has one.'),
+  system_anywhere: z
+    .boolean()
+    .optional()
+    .describe(
+      'Takes system messages between other messages; else they become marked user text. Default: true; gemini: false.',
+    ),
+  prefill: z.boolean().optional().describe('messages: may be given the beginning of its answer. Default: false.'),
+  cache_marks: z
+    .boolean()
+    .optional()
+    .describe('Takes marks that say what to cache. Default: messages: true, others: false.'),
+  cache_mark_field: z
+    .enum(['prompt_cache_breakpoint', 'cache_control'])
+    .optional()
+    .describe('chat: the member that marks what to cache. Default: prompt_cache_breakpoint.'),
+  inputs: z
+    .array(z.enum(inputKinds))
+    .optional()
+    .describe('What it can see and hear beside text. Default: whatever the protocol can carry.'),
+  tool_ids: z
+    .enum(['any', 'none', 'nine'])
+    .optional()
+    .describe(
+      "Ids of tool calls: any, none (they are not sent), nine letters and digits. Default: any; gemini: 'any'.",
+    ),
+  tool_result_media: z
+    .boolean()
+    .optional()
+    .describe('Takes images inside tool results; else they follow as user content. Default: true; chat: false.'),
+  signatures: z
+    .boolean()
+    .optional()
+    .describe('gemini: refuses function calls of earlier turns without a thought signature. Default: true.'),
+  json_schema_tools: z
+    .boolean()
+    .optional()
+    .describe('gemini: takes parametersJsonSchema; else the OpenAPI subset is sent. Default: true.'),
+  hosted_tools: z
+    .array(z.enum(['web_search', 'web_fetch', 'code_execution']))
+    .optional()
+    .describe(
+      "Vendor's own tools that may be asked for. Default: none for chat; all that the protocol has for others.",
+    ),
+  hosted_with_functions: z
+    .boolean()
+    .optional()
+    .describe("Vendor's own tools and functions go together in one request; else functions alone. Default: true."),
+  compaction: z
+    .boolean()
+    .optional()
+    .describe(
+      'Compacts conversations itself. responses: else the gateway has the model summarise them; default: true. messages: else requests with "compaction" are refused; default: false.',
+    ),
+  threads: z
+    .boolean()
+    .optional()
+    .describe(
+      'messages: stores conversations that requests continue by "thread"; else such requests are refused, and official clients send the whole conversation. Default: false.',
+    ),
+  token_counting: z
+    .boolean()
+    .optional()
+    .describe('Has an address that counts tokens; else the gateway estimates them. Default: true, but false for chat.'),
+  resolutions: z
+    .array(z.enum(['1k', '2k', '4k', '480p', '720p', '1080p']))
+    .min(1)
+    .optional()
+    .describe(
+      'Images and videos: what it makes, smallest first; a smaller wish gets the smallest. Default: what the protocol has.',
+    ),
+  needs_image: z
+    .boolean()
+    .optional()
+    .describe('Videos: is shown exactly one image with a text, and nothing else. Default: false.'),
+  streams: z
+    .enum(['both', 'only', 'never'])
+    .optional()
+    .describe(
+      'Whether it streams: both ways, only streams, or never. The client gets what it asked for. Default: both.',
+    ),
+});
+
+export type Traits = z.output<typeof traitsSchema>;
+
+/** The traits of one target: the model's over the provider's. Absent members are the protocol's default. */
+export function mergeTraits(provider: Traits | undefined, model: Traits | undefined): Traits {
+  if (model === undefined) return provider ?? {};
+  return provider === undefined ? model : { ...provider, ...model };
+}

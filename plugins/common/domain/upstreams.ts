@@ -1,0 +1,156 @@
+/** Upstreams: providers, their keys, concurrency limits, and session affinity. Types alone. */
+
+import { type DrainBounds, defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import type { UpstreamNetwork } from '../../../core/contract/network.ts';
+import type { Secret } from '../../../core/contract/secret.ts';
+import type { Traits } from './traits.ts';
+
+/** A configured vendor. */
+export interface Provider {
+  readonly name: string;
+  /** Protocol to base URL. Reading the URL of a vendor inside the process throws while that does not run; the keys are always there. */
+  readonly speaks: Readonly<Record<string, string>>;
+  readonly traits: UpstreamTraits;
+  /** Traits of single protocols, where they differ. */
+  readonly protocolTraits?: Readonly<Record<string, UpstreamTraits>>;
+  /** What is declared of its way to speak each protocol; for translated requests. */
+  readonly dialect?: Readonly<Record<string, Traits>>;
+  /** Address of its list of models, `none` if it has none; absent: below the base URL. */
+  readonly modelsUrl?: string | undefined;
+  /** How many keys it has; absent: it is not known. */
+  readonly keyCount?: number;
+  /** How many requests it takes at once; absent: no bound is set. */
+  readonly gate?: UpstreamGate | undefined;
+}
+
+/** Concurrency slots of an upstream, and the queue for them. */
+export interface UpstreamGate {
+  /** Acquires a slot if one is free and no request waits. */
+  tryAcquire(): boolean;
+  /**
+   * Waits for a slot, first in first out. false: the queue is full, the wait timed out, or the signal aborted.
+   */
+  acquire(signal: AbortSignal): Promise<boolean>;
+  /** Releases a slot; once for each that was acquired. */
+  release(): void;
+  /** When a slot may be free for a new request. */
+  readonly retryAfterMs: number;
+}
+
+/** A preference for one of the keys. */
+export interface KeyPreference {
+  /** The one that served before; taken if it can be used. */
+  readonly credential?: string | undefined;
+  /** Names the session: each process chooses the same of the usable keys for it. */
+  readonly session?: number | undefined;
+}
+
+/** How the first of several targets is chosen: in the listed order and by weight, or the one that answers soonest. */
+export type TargetStrategy = 'ordered' | 'fastest';
+
+export interface Providers {
+  /** undefined when it is not configured or has no key. */
+  find(name: string): Provider | undefined;
+  list(): readonly Provider[];
+  /** Names of all that the file has, also of those without a key; absent: they are not known. */
+  configured?(): readonly string[];
+  /**
+   * The next usable key for this model with a credential that is not in `except`. If there is none, `retryAfterMs`: until the
+   * first cooldown ends, 0 when no key is in cooldown. `wish`: the preferred key.
+   */
+  acquireKey(
+    provider: string,
+    model: string,
+    except?: ReadonlySet<string>,
+    wish?: KeyPreference,
+  ): { key: Secret; credential: string; network?: UpstreamNetwork | undefined } | { retryAfterMs: number };
+  /**
+   * The provider's key of this credential; undefined if there is none. `restsMs`: its remaining cooldown for this model
+   * (without a model: for all); 0 when it is usable. `disabled`: an operator has disabled it or its provider: it must not be
+   * used for new requests.
+   */
+  findKey(
+    provider: string,
+    credential: string,
+    model?: string,
+  ):
+    | {
+        readonly key: Secret;
+        readonly restsMs: number;
+        readonly disabled?: true;
+        readonly network?: UpstreamNetwork | undefined;
+      }
+    | undefined;
+  /** Sets a key's cooldown: for one model (429), or for all of them (401, 403) when `model` is undefined. */
+  coolDown(credential: string, model: string | undefined, forMs: number, reason: string): void;
+  /** Whether an operator has disabled the whole provider: it is found, but has no usable key. */
+  isDisabled?(provider: string): boolean;
+}
+export const providers = defineService<Providers>('providers');
+
+/** The target of an attempt. Set by `route` before each `next()`. */
+export interface Target {
+  readonly provider: string;
+  /** The upstream's name of the model. */
+  readonly model: string;
+  /** Protocol that will be spoken with the upstream. */
+  readonly protocol: string;
+  /** What a client of that vendor would be configured with, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The upstream key; prints as `***`. */
+  readonly key: Secret;
+  /** Identifies the key without revealing it: `openai#1`. */
+  readonly credential: string;
+  readonly upstream: UpstreamTraits;
+  /** The provider's dialect of this protocol and the model's traits, merged. */
+  readonly traits: Traits;
+  /** Headers of the model's target over those of the provider, by lower-case name. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How the upstream is reached with this key; absent: directly. */
+  readonly network?: UpstreamNetwork | undefined;
+}
+
+export const target = defineContextKey<Target>('target');
+
+/** What is declared of a provider, apart from keys and addresses. */
+export interface UpstreamTraits {
+  /** Header and value template that carry the key; `{key}` is replaced. By protocol default when absent. */
+  readonly auth: { readonly header: string; readonly value: string } | undefined;
+  /** Headers sent with each request. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Top-level request members that the vendor does not take, by protocol: removed. */
+  readonly dropFields: Readonly<Record<string, readonly string[]>>;
+  /** true: ask for usage in chat streams by `stream_options.include_usage`. */
+  readonly streamUsageOption: boolean;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** Its answers are read on within these bounds when a client disconnects; absent: they are aborted. */
+  readonly drain?: DrainBounds | undefined;
+  /** Absent: none. */
+  readonly uncheckedIds?: UncheckedIds;
+}
+
+/** Which protocols the gateway can speak with an upstream for a client of another. */
+export interface Translations {
+  /** Whether a call in the protocol `from` can be made of an upstream that speaks `to`; true where both are the same. */
+  can(from: string, to: string): boolean;
+}
+
+export const translations = defineService<Translations>('translations');
+
+/** Addresses of vendors that run inside this process: base URLs that begin with `NAME:` resolve here. */
+export interface LocalUpstreams {
+  /** `http://127.0.0.1:PORT`. */
+  origin(name: string): string | undefined;
+}
+
+export const localUpstreams = defineService<LocalUpstreams>('local upstreams');
+
+/** Which ids of files, containers and the like go to a provider although its vendor has not issued them to the account. */
+interface UncheckedIds {
+  /** All of them. */
+  readonly all: boolean;
+  /** Those that every account may use. */
+  readonly shared: ReadonlySet<string>;
+}

@@ -1,0 +1,211 @@
+/** Fetches files from addresses that clients name; connects only to the public addresses that it has checked. */
+import { lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, type Dispatcher } from 'undici';
+import { isPublicAddress } from './public-address.ts';
+
+const maxRedirects = 3;
+const maxUrlLength = 8192;
+
+/** A reason that the client may read: what is wrong with the address, nothing of what stands behind it. */
+export class Unfetchable extends Error {
+  override readonly name = 'Unfetchable';
+  /** The status that its server answered with, if that is the reason. */
+  readonly status: number | undefined;
+
+  constructor(reason: string, status?: number) {
+    super(reason);
+    this.status = status;
+  }
+}
+
+export interface GuardOptions {
+  /** Private and local addresses are allowed, and any port: for tests and closed networks. */
+  readonly allowPrivate: boolean;
+  readonly maxBytes: number;
+  /** Resolves names; default: the system's way. */
+  readonly lookup?: LookupFunction;
+  /** Whether an address may be connected to; default: `isPublicAddress`. */
+  readonly isPublic?: (address: string) => boolean;
+}
+
+export interface Fetched {
+  readonly bytes: Buffer;
+  /** As the server declares it. */
+  readonly contentType: string | undefined;
+}
+
+/** A file that is on its way. */
+export interface Opened {
+  readonly contentType: string | undefined;
+  /** Its chunks, at most `maxBytes` together; throws Unfetchable beyond. Read it, or `close`. */
+  readonly body: AsyncIterable<Buffer>;
+  close(): void;
+}
+
+/** Gets files one at a time or several at once. `close` it in the end. */
+export class GuardedClient {
+  readonly #options: GuardOptions;
+  readonly #agent: Agent;
+  readonly #isPublic: (address: string) => boolean;
+  #openAgent: Agent | undefined;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    const { allowPrivate, lookup = systemLookup as LookupFunction, isPublic = isPublicAddress } = options;
+    this.#isPublic = isPublic;
+    // A name is resolved here and nowhere else: a second answer of a hostile name server is never asked for.
+    this.#agent = agentOf(allowPrivate ? lookup : guardedLookup(lookup, isPublic));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#agent.destroy(), this.#openAgent?.destroy()]);
+  }
+
+  /** Throws Unfetchable for an address that is refused without a name look-up. */
+  check(address: string): void {
+    this.#checked(address);
+  }
+
+  /** Sends a text, and resolves with the status of the answer, of which nothing is read. A redirect is not followed. */
+  async post(address: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
+    const url = this.#checked(address);
+    const response = await this.#agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'POST',
+      headers: { ...headers, 'user-agent': 'model-gateway' },
+      body,
+      signal,
+    });
+    discard(response);
+    return response.statusCode;
+  }
+
+  /** The whole file. Throws as `open` does. */
+  async get(address: string, signal: AbortSignal): Promise<Fetched> {
+    const { contentType, body } = await this.open(address, signal);
+    const chunks: Buffer[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return { bytes: Buffer.concat(chunks), contentType };
+  }
+
+  /**
+   * Follows at most three redirects, each checked like the first address. `trustedOrigin` is one that the operator has
+   * configured: what lies there is fetched wherever it stands. Throws Unfetchable, or what broke.
+   */
+  async open(address: string, signal: AbortSignal, trustedOrigin?: string): Promise<Opened> {
+    let url = this.#checked(address, trustedOrigin);
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#request(url, signal, url.origin === trustedOrigin);
+      const { location } = response.headers;
+      if (!isRedirect(response.statusCode) || typeof location !== 'string') return this.#opened(response);
+      discard(response);
+      if (redirects === maxRedirects) throw new Unfetchable('it redirects too often');
+      url = this.#checked(location, trustedOrigin, url);
+    }
+  }
+
+  #request(url: URL, signal: AbortSignal, isTrusted: boolean): Promise<Dispatcher.ResponseData> {
+    if (isTrusted) this.#openAgent ??= agentOf(this.#options.lookup ?? (systemLookup as LookupFunction));
+    const agent = isTrusted ? this.#openAgent! : this.#agent;
+    return agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'GET',
+      // Nothing of the client or the gateway goes along; unpacked sizes are the sizes on the wire.
+      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' },
+      signal,
+    });
+  }
+
+  #checked(address: string, trustedOrigin?: string, base?: URL): URL {
+    if (address.length > maxUrlLength) throw new Unfetchable('it is too long');
+    const url = URL.parse(address, base?.href);
+    if (url === null) throw new Unfetchable('it is not a URL');
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Unfetchable('only http and https are fetched');
+    if (url.username !== '' || url.password !== '') throw new Unfetchable('it must not carry credentials');
+    if (this.#options.allowPrivate || url.origin === trustedOrigin) return url;
+    // Below 1024 stand services that might take a request for their own commands.
+    if (url.port !== '' && Number(url.port) < 1024) throw new Unfetchable('its port is not allowed');
+    // A connection to a literal address asks for no lookup.
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) !== 0 && !this.#isPublic(host)) throw new Unfetchable(notPublic);
+    return url;
+  }
+
+  #opened(response: Dispatcher.ResponseData): Opened {
+    const { statusCode, headers } = response;
+    try {
+      if (statusCode !== 200) throw new Unfetchable(`its server answered with status ${statusCode}`, statusCode);
+      if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Unfetchable('its server packs it');
+      if (Number(headers['content-length'] ?? 0) > this.#options.maxBytes) throw tooLarge(this.#options.maxBytes);
+    } catch (error) {
+      discard(response);
+      throw error;
+    }
+    const contentType = headers['content-type'];
+    return {
+      contentType: typeof contentType === 'string' ? contentType : undefined,
+      body: bounded(response, this.#options.maxBytes),
+      close: () => discard(response),
+    };
+  }
+}
+
+async function* bounded(response: Dispatcher.ResponseData, maxBytes: number): AsyncGenerator<Buffer, void> {
+  let length = 0;
+  try {
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } finally {
+    discard(response);
+  }
+}
+
+/** Connections that go where `lookup` says. */
+function agentOf(lookup: LookupFunction): Agent {
+  return new Agent({
+    connect: { lookup, timeout: 10_000 },
+    pipelining: 0,
+    headersTimeout: 20_000,
+    bodyTimeout: 20_000,
+    maxHeaderSize: 32_768,
+  });
+}
+
+const notPublic = 'its host is not a public address';
+
+function tooLarge(maxBytes: number): Unfetchable {
+  return new Unfetchable(`it is larger than ${Math.floor(maxBytes / 2 ** 20)} MB`);
+}
+
+function isRedirect(status: number): boolean {
+  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
+}
+
+function discard({ body }: Dispatcher.ResponseData): void {
+  body.on('error', ignore).destroy();
+}
+
+/** Ignores the error that a body emits when it is destroyed early. */
+function ignore(): void {}
+
+/** Resolves as `lookup` does, and fails when any of the addresses is not public: the caller might connect to any of them. */
+function guardedLookup(lookup: LookupFunction, isPublic: (address: string) => boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      const addresses = typeof found === 'string' ? [{ address: found, family: isIP(found) }] : (found ?? []);
+      const [first] = addresses;
+      if (error !== null) return callback(error, '', 0);
+      if (first === undefined || !addresses.every(({ address }) => isPublic(address))) {
+        return callback(new Unfetchable(notPublic), '', 0);
+      }
+      if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}

@@ -1,0 +1,185 @@
+/** What operators change about accounts: money, plan, ratio, admission, keys. Each with a reason. */
+
+import { z } from '@hono/zod-openapi';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import { priceFloor } from '../../../common/domain/models.ts';
+import { type Money, parseRatio, zero } from '../../../common/domain/money.ts';
+import type { PlanTerms } from '../../../common/domain/plans.ts';
+import { accountAdmin, accounts, ledger, ledgerQueries, plans, pool } from '../../services.ts';
+import { balanceOf } from '../home.ts';
+import { keyJson, keyRow } from '../keys.ts';
+import { noRequest } from '../request-rows.ts';
+import { type ConsoleServices, need, referenceOf } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import { answers, done, id, instantInput, reasonInput, takes, usd, usdInput, usdText } from '../schemas.ts';
+import { idempotencyHeader } from '../wallet.ts';
+import { knownAccount } from './accounts.ts';
+
+const one = z.object({ id });
+const balance = answers(z.object({ balance: usd }));
+
+const moneyRequest = {
+  params: one,
+  headers: idempotencyHeader,
+  body: takes(z.strictObject({ amount: usdInput, reason: reasonInput })),
+};
+
+const credit = route('post', '/admin/accounts/{id}/credit', 'Add money to an account', balance, {
+  params: one,
+  headers: idempotencyHeader,
+  body: takes(
+    z.strictObject({
+      amount: usdInput,
+      reason: reasonInput,
+      kind: z.enum(['top-up', 'promotion']).default('top-up'),
+      expiresAt: instantInput.nullish().describe('When what is left of it lapses.'),
+    }),
+  ),
+});
+const debit = route('post', '/admin/accounts/{id}/debit', 'Take money from an account', balance, moneyRequest);
+const refund = route(
+  'post',
+  '/admin/requests/{id}/refund',
+  'Give back what a request has cost, or a part of it',
+  balance,
+  moneyRequest,
+);
+const setPlan = route('post', '/admin/accounts/{id}/plan', 'Put an account on a plan', answers(done), {
+  params: one,
+  body: takes(
+    z.strictObject({
+      plan: z.string().min(1).max(100),
+      endsAt: instantInput.nullish().describe('When the default plan takes its place.'),
+      reason: reasonInput,
+    }),
+  ),
+});
+const setMultiplier = route(
+  'post',
+  '/admin/accounts/{id}/multiplier',
+  "Set an account's own price ratio",
+  answers(done),
+  {
+    params: one,
+    body: takes(
+      z.strictObject({
+        multiplier: z
+          .string()
+          .regex(/^\d{1,4}(\.\d{1,6})?$/, 'must be a ratio such as 0.9')
+          .nullable()
+          .describe('null: 1.'),
+        reason: reasonInput,
+      }),
+    ),
+  },
+);
+const withReason = takes(z.strictObject({ reason: reasonInput }));
+const disable = route('post', '/admin/accounts/{id}/disable', 'Refuse every call of an account', answers(done), {
+  params: one,
+  body: withReason,
+});
+const enable = route('post', '/admin/accounts/{id}/enable', 'Admit the calls of an account again', answers(done), {
+  params: one,
+  body: withReason,
+});
+const revoke = route('delete', '/admin/accounts/{id}/keys/{keyId}', "Revoke an account's key", answers(keyRow), {
+  params: one.extend({ keyId: id }),
+  body: withReason,
+});
+
+export function accountChangeRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .action(credit, async ({ param, json: { amount, reason, kind, expiresAt }, c }) => {
+      const { id: subject } = await knownAccount(services, param.id);
+      const entry = { kind, reason, reference: referenceOf(c), expiresAt: expiresAt ?? undefined };
+      const run = () => need(services, ledger).credit(subject, amount, entry);
+      return moneyChange(services, subject, { action: 'account.credit', subject, reason, amount, run });
+    })
+    .action(debit, async ({ param, json: { amount, reason }, c }) => {
+      const { id: subject } = await knownAccount(services, param.id);
+      const run = () => need(services, pool).debit(subject, amount, { reason, reference: referenceOf(c) });
+      return moneyChange(services, subject, { action: 'account.debit', subject, reason, amount, run });
+    })
+    .action(refund, async ({ param: { id: subject }, json: { amount, reason }, c }) => {
+      const charge = await need(services, ledgerQueries).charge(subject, undefined);
+      if (charge === undefined) throw noRequest();
+      const entry = { reason, reference: referenceOf(c) };
+      const run = () => need(services, pool).refundRequest(charge.accountId, subject, amount, entry);
+      return moneyChange(services, charge.accountId, { action: 'request.refund', subject, reason, amount, run });
+    })
+    .action(setPlan, async ({ param, json: { plan, endsAt, reason } }) => {
+      const { id: subject } = await knownAccount(services, param.id);
+      if (!need(services, plans).has(plan))
+        throw new GatewayError('invalid_request', `There is no plan "${plan}".`, { field: 'plan' });
+      if (endsAt != null && endsAt <= services.clock.now())
+        throw new GatewayError('invalid_request', 'A plan ends at a time to come.', { field: 'endsAt' });
+      const run = () => changePlan(services, subject, need(services, plans).terms(plan), endsAt ?? undefined);
+      return { action: 'account.plan', subject, reason: `${plan}: ${reason}`, run };
+    })
+    .action(setMultiplier, async ({ param, json: { multiplier, reason } }) => {
+      const { id: subject } = await knownAccount(services, param.id);
+      if (multiplier !== null) refuseLosses(services, multiplier);
+      const run = () => need(services, accountAdmin).setMultiplier(subject, multiplier ?? undefined);
+      return { action: 'account.multiplier', subject, reason: `${multiplier ?? 1}: ${reason}`, run };
+    })
+    .action(disable, ({ param, json }) => setDisabled(services, param.id, json.reason, true))
+    .action(enable, ({ param, json }) => setDisabled(services, param.id, json.reason, false))
+    .action(revoke, ({ param: { id, keyId: subject }, json: { reason } }) => {
+      const run = async () => keyJson(await need(services, accountAdmin).revokeKey(id, subject));
+      return { action: 'account.key.revoke', subject, reason, run };
+    });
+}
+
+interface MoneyChange {
+  readonly action: string;
+  readonly subject: string;
+  readonly reason: string;
+  readonly amount: Money;
+  readonly run: () => Promise<unknown>;
+}
+
+/** A change that moves money: the audit log's reason names the amount, the answer the new balance. */
+function moneyChange(services: ConsoleServices, accountId: string, { amount, reason, run, ...change }: MoneyChange) {
+  const answer = async () => {
+    await run();
+    return { balance: await balanceOf(services, accountId) };
+  };
+  return { ...change, reason: `${usdText(amount)} USD: ${reason}`, run: answer };
+}
+
+async function setDisabled(services: ConsoleServices, named: string, reason: string, disabled: boolean) {
+  const { id: subject } = await knownAccount(services, named);
+  const run = () => need(services, accountAdmin).setDisabled(subject, disabled);
+  return { action: disabled ? 'account.disable' : 'account.enable', subject, reason, run };
+}
+
+/** As the command does: a ratio below the own cost is not taken. */
+function refuseLosses(services: ConsoleServices, multiplier: string): void {
+  let ratio: ReturnType<typeof parseRatio>;
+  try {
+    ratio = parseRatio(multiplier);
+  } catch (error) {
+    throw new GatewayError('invalid_request', `${(error as Error).message}.`, { field: 'multiplier' });
+  }
+  const losses = services.find(priceFloor)?.losses(ratio) ?? [];
+  if (losses.length > 0)
+    throw new GatewayError('invalid_request', `This ratio sells below the own cost: ${losses.join(' ')}`, {
+      field: 'multiplier',
+      code: 'below_cost',
+    });
+}
+
+/** Without a price: what ran before ends now, what is left of its grant keeps its own end. */
+async function changePlan(
+  services: ConsoleServices,
+  accountId: string,
+  terms: PlanTerms,
+  endsAt: number | undefined,
+): Promise<void> {
+  await need(services, pool).transact(accountId, zero, async (posting) => {
+    const term = await posting.term();
+    if (term?.plan === terms.name) await posting.extendTerm(term, endsAt);
+    else await posting.beginTerm(terms, endsAt);
+    await need(services, accounts).setPlan(posting.orm, accountId, terms.name, endsAt);
+  });
+}

@@ -1,0 +1,129 @@
+/** Accounts as operators see them: search, details, ledger, keys, requests, tasks. */
+
+import { z } from '@hono/zod-openapi';
+import type { AccountView } from '../../../common/domain/admin/accounts.ts';
+import type { Money } from '../../../common/domain/money.ts';
+import { accountAdmin, ledgerQueries, plans, pool, taskAdmin } from '../../services.ts';
+import { chargedRequests } from '../charges.ts';
+import { poolAnswer, poolJson } from '../home.ts';
+import { keyJson, keyRow } from '../keys.ts';
+import { ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
+import { planCard, planJson } from '../plan-cards.ts';
+import { operatorRequestJson, operatorRequestRow, operatorRequestsQuery, requestFilter } from '../request-rows.ts';
+import { type ConsoleServices, need, nothingHere } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import { answers, id, instant, iso, isoOrNull, pageOf, pageQuery, usd, usdOrNull } from '../schemas.ts';
+import { hostOf, operatorTaskJson, operatorTaskRow, taskFilter, tasksQuery } from '../tasks.ts';
+import { spanOfDays } from '../time-zone.ts';
+
+const account = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    plan: z.string(),
+    planEndsAt: instant.nullable(),
+    multiplier: z.string().nullable(),
+    disabled: z.boolean(),
+    createdAt: instant,
+  })
+  .openapi('Account');
+
+function accountJson(view: AccountView): z.infer<typeof account> {
+  const { id, name, plan, multiplier, disabled } = view;
+  return {
+    id,
+    name,
+    plan,
+    planEndsAt: isoOrNull(view.planEndsAt),
+    multiplier: multiplier ?? null,
+    disabled,
+    createdAt: iso(view.createdAt),
+  };
+}
+
+const accountRowJson = (row: AccountView & { readonly balance: Money | undefined }) => ({
+  ...accountJson(row),
+  balance: usdOrNull(row.balance),
+});
+
+const one = z.object({ id });
+const list = route(
+  'get',
+  '/admin/accounts',
+  'Accounts by name, with balances',
+  answers(pageOf(account.extend({ balance: usd.nullable() }))),
+  {
+    query: pageQuery.extend({
+      text: z.string().max(200).optional().describe('Part of a name, or an id.'),
+      plan: z.string().max(100).optional(),
+      disabled: z.enum(['true', 'false']).optional(),
+    }),
+  },
+);
+const look = route(
+  'get',
+  '/admin/accounts/{id}',
+  'One account: money, plan, limits',
+  answers(z.object({ account, pool: poolAnswer.nullable(), plan: planCard.nullable() }).openapi('AccountDetail')),
+  { params: one },
+);
+const ledger = route('get', '/admin/accounts/{id}/ledger', "An account's ledger", answers(pageOf(ledgerRow)), {
+  params: one,
+  query: ledgerQuery.extend(pageQuery.shape),
+});
+const keys = route('get', '/admin/accounts/{id}/keys', "An account's keys", answers(pageOf(keyRow)), {
+  params: one,
+  query: pageQuery,
+});
+const requests = route(
+  'get',
+  '/admin/accounts/{id}/requests',
+  "An account's requests, by default of the last 30 days",
+  answers(pageOf(operatorRequestRow)),
+  { params: one, query: operatorRequestsQuery.omit({ accountId: true }).extend(pageQuery.shape) },
+);
+const tasks = route('get', '/admin/accounts/{id}/tasks', "An account's tasks", answers(pageOf(operatorTaskRow)), {
+  params: one,
+  query: tasksQuery,
+});
+
+export function accountRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .list(list, accountRowJson, async ({ query: { text, plan, disabled } }, page) => {
+      const filter = { text, plan, disabled: disabled === undefined ? undefined : disabled === 'true' };
+      const { rows, next } = await need(services, accountAdmin).search(filter, page);
+      const balances = await services.find(ledgerQueries)?.balances(rows.map((row) => row.id));
+      return { rows: rows.map((row) => ({ ...row, balance: balances?.get(row.id) })), next };
+    })
+    .read(look, async ({ param }) => {
+      const view = await knownAccount(services, param.id);
+      const money = await services.find(pool)?.view(view.id);
+      const terms = services.find(plans)?.terms(view.plan);
+      return {
+        account: accountJson(view),
+        pool: money === undefined ? null : poolJson(money),
+        plan: terms === undefined ? null : planJson(services.find(plans)?.offer(view.plan) ?? terms),
+      };
+    })
+    .list(ledger, ledgerRowJson, async ({ param, query }, page) =>
+      ledgerPage(services, (await knownAccount(services, param.id)).id, query, page),
+    )
+    .list(keys, keyJson, async ({ param }, page) =>
+      need(services, accountAdmin).keys((await knownAccount(services, param.id)).id, page),
+    )
+    .list(requests, operatorRequestJson, async ({ param, query }, page) => {
+      const { id: accountId } = await knownAccount(services, param.id);
+      const span = spanOfDays(query, services.clock.now(), 30);
+      return chargedRequests(services, requestFilter(query, span, accountId), page);
+    })
+    .list(tasks, operatorTaskJson, async ({ param, query, c }, page) => {
+      const { id } = await knownAccount(services, param.id);
+      return need(services, taskAdmin).list(taskFilter(query, id), page, hostOf(c));
+    });
+}
+
+export async function knownAccount(services: ConsoleServices, accountId: string): Promise<AccountView> {
+  const view = await need(services, accountAdmin).find(accountId);
+  if (view === undefined) throw nothingHere('account');
+  return view;
+}

@@ -1,0 +1,86 @@
+/** The gateway's own files: view, check, save, reload. */
+
+import { z } from '@hono/zod-openapi';
+import type { ConfigCheck } from '../../../../core/contract/config-files.ts';
+import { configFiles } from '../../services.ts';
+import { withoutSecrets } from '../config-secrets.ts';
+import { actorOf, type ConsoleServices, need } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import { answers, instant, iso, takes } from '../schemas.ts';
+
+const check = z
+  .object({
+    problems: z.array(z.object({ where: z.string(), message: z.string() })),
+    notices: z.array(z.object({ level: z.enum(['info', 'warning']), text: z.string() })),
+    changes: z.array(z.object({ section: z.string(), restart: z.boolean() })),
+  })
+  .openapi('ConfigCheck');
+const text = z.string().max(900_000);
+const file = z.string().min(1).max(1_000).describe('The name of a file that `GET /admin/config` lists.');
+
+const view = route(
+  'get',
+  '/admin/config',
+  'The files that this gateway was read from',
+  answers(
+    z.object({
+      files: z.array(z.object({ name: z.string(), text: z.string(), writable: z.boolean() })),
+      schema: z.record(z.string(), z.unknown()).describe('JSON Schema of a gateway file.'),
+      loadedAt: instant,
+      generation: z.number(),
+    }),
+  ),
+);
+const checkText = route(
+  'post',
+  '/admin/config/check',
+  "What a file's new text would mean; nothing changes",
+  answers(check),
+  { body: takes(z.strictObject({ file, text })) },
+);
+const save = route('post', '/admin/config/save', 'Check a file, write it, and take it up at once', answers(check), {
+  body: takes(
+    z.strictObject({
+      file,
+      text,
+      previous: text.describe('The text that was edited; a conflict where the file has changed meanwhile.'),
+      reason: z.string().trim().max(500).optional(),
+    }),
+  ),
+});
+const reload = route('post', '/admin/config/reload', 'Read the files again', answers(check));
+
+export function configRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .read(view, async ({ c }) => {
+      const { files, schema, loadedAt, generation } = await need(services, configFiles).view();
+      // Auditors see the settings, never the secrets.
+      const masked = actorOf(c).role !== 'operator';
+      const shown = files.map(({ name, text, writable }) => ({
+        name,
+        text: masked ? withoutSecrets(text) : text,
+        writable: writable && !masked,
+      }));
+      return { files: shown, schema: schema as Record<string, unknown>, loadedAt: iso(loadedAt), generation };
+    })
+    .read(checkText, async ({ json: { file, text } }) => checkJson(await need(services, configFiles).check(file, text)))
+    .action(save, ({ json: { file, text, previous, reason } }) => ({
+      action: 'config.save',
+      subject: file,
+      reason,
+      run: async () => checkJson(await need(services, configFiles).save(file, text, previous)),
+    }))
+    .action(reload, () => ({
+      action: 'config.reload',
+      subject: 'every file',
+      run: async () => checkJson(await need(services, configFiles).reload()),
+    }));
+}
+
+function checkJson({ problems, notices, changes }: ConfigCheck): z.infer<typeof check> {
+  return {
+    problems: problems.map(({ where, message }) => ({ where, message })),
+    notices: notices.map(({ level, text }) => ({ level, text })),
+    changes: changes.map(({ section, restart }) => ({ section, restart })),
+  };
+}

@@ -1,0 +1,239 @@
+/** Operations: money as a whole, nodes, the audit log, tokens for scripts. */
+
+import { z } from '@hono/zod-openapi';
+import { money } from '../../../common/domain/money.ts';
+import { roles } from '../../actor.ts';
+import type { AuditRow, TokenView } from '../../people.ts';
+import { ledgerQueries } from '../../services.ts';
+import { csvAnswer } from '../csv.ts';
+import { csvOfLedger, ledgerPage, ledgerQuery, ledgerRow, ledgerRowJson } from '../ledger-rows.ts';
+import { actorOf, type ConsoleServices, need } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import {
+  answers,
+  answersCsv,
+  done,
+  id,
+  instant,
+  instantInput,
+  iso,
+  isoOrNull,
+  listed,
+  pageOf,
+  pageQuery,
+  spanQuery,
+  takes,
+  usd,
+  usdText,
+} from '../schemas.ts';
+import { spanOfDays, zoneQuery } from '../time-zone.ts';
+
+const one = z.object({ id });
+
+const totals = z
+  .object({
+    from: instant,
+    until: instant,
+    revenue: usd,
+    ownCost: usd.nullable().describe('null: not known of every call, so that there is no margin.'),
+    ownCostUnknown: z.number().describe('Calls of which the own cost is not known.'),
+    margin: usd.nullable().describe('Revenue less own cost and what was absorbed.'),
+    absorbed: usd.describe('Spent at vendors for what no client paid.'),
+    credited: usd,
+    sold: usd,
+    refunded: usd,
+    lapsed: usd,
+  })
+  .openapi('MoneyTotals');
+const reconciliation = z
+  .object({ checkedAt: instant, ok: z.boolean(), findings: z.array(z.string()), rows: z.number() })
+  .openapi('Reconciliation');
+const node = z
+  .object({
+    name: z.string(),
+    self: z.boolean(),
+    version: z.string().nullable(),
+    startedAt: instant.nullable(),
+    seenAt: instant.describe('Its last sign of life.'),
+    silentMs: z.number().describe('Milliseconds since then.'),
+    journalPending: z.number().nullable(),
+    leases: z.number(),
+    leased: usd,
+  })
+  .openapi('Node');
+
+const getMoney = route('get', '/admin/money', 'Money as a whole, by default of the last 30 days', answers(totals), {
+  query: spanQuery.extend(zoneQuery.shape),
+});
+const reconcile = route('post', '/admin/money/reconcile', 'Check the whole ledger', answers(reconciliation));
+const ledgerOfAll = ledgerQuery.extend({ accountId: id.optional() });
+const ledger = route('get', '/admin/ledger', "The ledger, everybody's or an account's", answers(pageOf(ledgerRow)), {
+  query: ledgerOfAll.extend(pageQuery.shape),
+});
+const ledgerCsv = route('get', '/admin/ledger.csv', "Everybody's ledger as CSV", answersCsv, { query: ledgerOfAll });
+const nodes = route(
+  'get',
+  '/admin/nodes',
+  'Processes that serve this gateway',
+  answers(z.object({ rows: z.array(node) })),
+);
+
+export function moneyRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .read(getMoney, async ({ query }) => {
+      const span = spanOfDays(query, services.clock.now(), 30);
+      const {
+        revenue,
+        ownCost,
+        ownCostUnknown = 0,
+        absorbed,
+        ...others
+      } = await need(services, ledgerQueries).totals(span);
+      return {
+        from: iso(span.from),
+        until: iso(span.until),
+        revenue: usdText(revenue),
+        ownCost: ownCostUnknown === 0 ? usdText(ownCost) : null,
+        ownCostUnknown,
+        margin: ownCostUnknown === 0 ? usdText(money(revenue - ownCost - absorbed)) : null,
+        absorbed: usdText(absorbed),
+        credited: usdText(others.credited),
+        sold: usdText(others.sold),
+        refunded: usdText(others.refunded),
+        lapsed: usdText(others.lapsed),
+      };
+    })
+    .action(reconcile, () => ({
+      action: 'money.reconcile',
+      subject: 'ledger',
+      run: async () => {
+        const { checkedAt, ok, findings, rows } = await need(services, ledgerQueries).reconcile();
+        return { checkedAt: iso(checkedAt), ok, findings: [...findings], rows };
+      },
+    }))
+    .list(ledger, ledgerRowJson, ({ query }, page) => ledgerPage(services, query.accountId, query, page))
+    .file(ledgerCsv, ({ query }) => csvOfLedger(services, query.accountId, query))
+    .read(nodes, async () => {
+      const now = services.clock.now();
+      const rows = (await need(services, ledgerQueries).nodes()).map((view) => ({
+        name: view.name,
+        self: view.self,
+        version: view.version ?? null,
+        startedAt: isoOrNull(view.startedAt),
+        seenAt: iso(view.seenAt),
+        silentMs: Math.max(0, now - view.seenAt),
+        journalPending: view.journalPending ?? null,
+        leases: view.leases,
+        leased: usdText(view.leased),
+      }));
+      return { rows };
+    });
+}
+
+const auditRow = z
+  .object({
+    id: z.string(),
+    at: instant,
+    actor: z.string(),
+    role: z.enum(roles),
+    action: z.string(),
+    subject: z.string(),
+    reason: z.string().nullable(),
+    address: z.string(),
+    result: z.string().describe('`done`, the code of the error, or `begun` where the end is not known.'),
+  })
+  .openapi('AuditRow');
+const auditQuery = z.object({
+  from: instantInput.optional(),
+  until: instantInput.optional(),
+  actor: z.string().max(200).optional(),
+  action: z.string().max(100).optional(),
+  subject: z.string().max(200).optional(),
+});
+const auditList = route('get', '/admin/audit', 'Who changed what, newest first', answers(pageOf(auditRow)), {
+  query: auditQuery.extend(pageQuery.shape),
+});
+const auditCsv = route('get', '/admin/audit.csv', 'The audit log as CSV', answersCsv, { query: auditQuery });
+const auditColumns = ['at', 'id', 'actor', 'role', 'action', 'subject', 'reason', 'address', 'result'] as const;
+
+const token = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    prefix: z.string(),
+    createdBy: z.string(),
+    createdAt: instant,
+    expiresAt: instant.nullable(),
+    lastUsedAt: instant.nullable(),
+  })
+  .openapi('Token');
+const tokens = route('get', '/admin/tokens', 'Tokens for scripts', answers(z.object({ rows: z.array(token) })));
+const createToken = route(
+  'post',
+  '/admin/tokens',
+  'Make a token with the rights of an operator; it is shown this once',
+  answers(z.object({ view: token, token: z.string() })),
+  {
+    body: takes(z.strictObject({ name: z.string().trim().min(1).max(100), expiresAt: instantInput.nullish() })),
+  },
+);
+const revokeToken = route('delete', '/admin/tokens/{id}', 'Revoke a token at once', answers(done), { params: one });
+
+export function auditRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .list(auditList, auditJson, ({ query: { limit: _limit, after: _after, ...filter } }, page) =>
+      services.audit.list(filter, page),
+    )
+    .file(auditCsv, ({ query: filter }) => {
+      return csvAnswer('audit', auditColumns, async (page) =>
+        listed(await services.audit.list(filter, page), auditJson),
+      );
+    });
+}
+
+export function tokenRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .read(tokens, async () => ({ rows: (await services.tokens.list()).map(tokenJson) }))
+    .action(createToken, ({ json: { name, expiresAt }, c }) => ({
+      action: 'token.create',
+      subject: name,
+      run: async () => {
+        const made = await services.tokens.create({
+          name,
+          expiresAt: expiresAt ?? undefined,
+          createdBy: actorOf(c).label,
+        });
+        return { view: tokenJson(made.view), token: made.token };
+      },
+    }))
+    .action(revokeToken, ({ param: { id } }) => ({
+      action: 'token.revoke',
+      subject: id,
+      run: () => services.tokens.revoke(id),
+    }));
+}
+
+function auditJson(row: AuditRow): z.infer<typeof auditRow> {
+  const { id, at, actor, role, action, subject, reason, address, result } = row;
+  return { id, at: iso(at), actor, role, action, subject, reason: reason ?? null, address, result };
+}
+
+function tokenJson({
+  id,
+  name,
+  prefix,
+  createdBy,
+  createdAt,
+  expiresAt,
+  lastUsedAt,
+}: TokenView): z.infer<typeof token> {
+  return {
+    id,
+    name,
+    prefix,
+    createdBy,
+    createdAt: iso(createdAt),
+    expiresAt: isoOrNull(expiresAt),
+    lastUsedAt: isoOrNull(lastUsedAt),
+  };
+}

@@ -1,0 +1,165 @@
+/** What operators look at first: traffic in sums, over time and in groups, with revenue and margin; every request. */
+
+import { z } from '@hono/zod-openapi';
+import type { RequestFilter } from '../../../common/domain/admin/requests.ts';
+import { ledgerQueries, requestQueries } from '../../services.ts';
+import { chargedRequest, chargedRequests } from '../charges.ts';
+import { csvAnswer } from '../csv.ts';
+import {
+  bucketQuery,
+  bucketsOf,
+  chargeJson,
+  moneySums,
+  operations,
+  operatorAttemptJson,
+  operatorRequestJson,
+  operatorRequestRow,
+  operatorRequestStory,
+  operatorRequestsQuery,
+  requestFilter,
+  requestSums,
+  sumsJson,
+} from '../request-rows.ts';
+import { type ConsoleServices, need } from '../routing/router.ts';
+import { Routes, route } from '../routing/routes.ts';
+import {
+  answers,
+  answersCsv,
+  countInput,
+  dayMs,
+  id,
+  instant,
+  iso,
+  listed,
+  pageOf,
+  pageQuery,
+  spanOf,
+  usdOrNull,
+} from '../schemas.ts';
+import { chargeFilter, moneyJson, spendBetween, spendOf } from '../spend.ts';
+
+const sums = route(
+  'get',
+  '/admin/monitor',
+  'Sums of all traffic, by default of the last 24 hours',
+  answers(requestSums.extend({ ...moneySums, from: instant, until: instant })),
+  { query: operatorRequestsQuery },
+);
+const series = route(
+  'get',
+  '/admin/monitor/series',
+  'Traffic over time',
+  answers(
+    z.object({
+      tz: z.string(),
+      bucketMs: z.number(),
+      rows: z.array(requestSums.extend({ ...moneySums, at: instant })),
+    }),
+  ),
+  { query: operatorRequestsQuery.extend(bucketQuery.shape) },
+);
+const groups = route(
+  'get',
+  '/admin/monitor/groups',
+  'Traffic in groups, the largest first',
+  answers(z.object({ rows: z.array(requestSums.extend({ ...moneySums, group: z.string() })) })),
+  {
+    query: operatorRequestsQuery.extend({ by: z.enum(operations), limit: countInput(1, 500).optional() }),
+  },
+);
+const list = route(
+  'get',
+  '/admin/requests',
+  'Requests, by default of the last 24 hours',
+  answers(pageOf(operatorRequestRow)),
+  { query: operatorRequestsQuery.extend(pageQuery.shape) },
+);
+const csv = route('get', '/admin/requests.csv', 'Requests as CSV', answersCsv, { query: operatorRequestsQuery });
+const one = route('get', '/admin/requests/{id}', 'One request from end to end', answers(operatorRequestStory), {
+  params: z.object({ id }),
+});
+
+const columns = [
+  'receivedAt',
+  'id',
+  'accountId',
+  'keyId',
+  'operation',
+  'model',
+  'provider',
+  'upstreamModel',
+  'status',
+  'outcome',
+  'errorKind',
+  'errorCode',
+  'attempts',
+  'firstByteMs',
+  'totalMs',
+  'cost',
+  'ownCost',
+  'refunded',
+  'usage',
+] as const;
+
+export function trafficRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .read(sums, async ({ query }) => {
+      const filter = filterOf(services, query);
+      const [all, spend] = await Promise.all([need(services, requestQueries).sums(filter), spendOf(services, filter)]);
+      return { ...sumsJson(all), ...spend, from: iso(filter.from), until: iso(filter.until) };
+    })
+    .read(series, async ({ query }) => {
+      const filter = filterOf(services, query);
+      const { tz, bucketMs, bounds } = bucketsOf(filter, query);
+      const [buckets, spend] = await Promise.all([
+        need(services, requestQueries).seriesBetween(filter, bounds),
+        spendBetween(services, filter, bounds),
+      ]);
+      const rows = buckets.map((bucket, index) => ({ ...sumsJson(bucket), at: iso(bucket.at), ...spend[index]! }));
+      return { tz, bucketMs, rows };
+    })
+    .read(groups, async ({ query }) => ({
+      rows: await groupsOf(services, filterOf(services, query), query.by, query.limit ?? 20),
+    }));
+}
+
+export function requestRoutes(services: ConsoleServices) {
+  return new Routes(services)
+    .list(list, operatorRequestJson, ({ query }, page) => chargedRequests(services, filterOf(services, query), page))
+    .file(csv, ({ query }) => {
+      const filter = filterOf(services, query);
+      need(services, requestQueries);
+      return csvAnswer('requests', columns, async (page) =>
+        listed(await chargedRequests(services, filter, page), operatorRequestJson),
+      );
+    })
+    .read(one, async ({ param: { id } }) => {
+      const { row, charge } = await chargedRequest(services, id, undefined);
+      return {
+        request: operatorRequestJson({ row, charge }),
+        dropped: [...row.dropped],
+        story: row.story.map((line) => ({ ...line })),
+        charge: charge === undefined ? null : { ...chargeJson(charge), ownCost: usdOrNull(charge.ownCost) },
+        attempts: (charge?.attempts ?? []).map(operatorAttemptJson),
+      };
+    });
+}
+
+function filterOf(services: ConsoleServices, query: z.output<typeof operatorRequestsQuery>): RequestFilter {
+  return requestFilter(query, spanOf(query, services.clock.now(), dayMs), query.accountId);
+}
+
+async function groupsOf(
+  services: ConsoleServices,
+  filter: RequestFilter,
+  by: (typeof operations)[number],
+  limit: number,
+) {
+  const wanted = chargeFilter(filter);
+  const [rows, spend] = await Promise.all([
+    need(services, requestQueries).groups(filter, by, limit),
+    by === 'operation' || wanted === undefined ? undefined : services.find(ledgerQueries)?.spend(wanted, by, 500),
+  ]);
+  const costs = new Map(spend?.map((group) => [group.group, group]));
+  return rows.map((row) => ({ ...sumsJson(row), group: row.group, ...moneyJson(costs.get(row.group)) }));
+}

@@ -1,0 +1,101 @@
+/** What handlers share: the gateway's services, the actor of a request, and the audit of a change. */
+
+import type { OpenAPIHonoOptions } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Host, Service, UpstreamRequest } from '../../../../core/contract/contract.ts';
+import { GatewayError, toGatewayError } from '../../../../core/contract/errors.ts';
+import type { Clock } from '../../../../core/contract/host-tools.ts';
+import type { Answer } from '../../../../core/contract/message.ts';
+import type { Actor } from '../../actor.ts';
+import type { Throttle } from '../../people/throttle.ts';
+import type { Audit, People, Tokens } from '../../people.ts';
+
+export interface ConsoleServices {
+  readonly find: Host['find'];
+  readonly clock: Clock;
+  readonly people: People;
+  readonly tokens: Tokens;
+  readonly audit: Audit;
+  readonly throttle: Pick<Throttle, 'take'>;
+  readonly settings: {
+    /** What the pages call this gateway. */
+    readonly name: string;
+    readonly signUp: 'open' | 'invite' | 'closed';
+    readonly mail: boolean;
+    readonly oidc: readonly { readonly id: string; readonly name: string }[];
+  };
+}
+
+export interface Setting {
+  Variables: {
+    /** Absent on public routes without a session. */
+    actor: Actor | undefined;
+  };
+  Bindings: {
+    /** Where the request came from. */
+    address: string;
+    /** `https://gateway.example`: where the browser reaches this gateway. */
+    origin: string;
+    /** Puts a request to an upstream on the wire. */
+    send: (request: UpstreamRequest) => Promise<Answer>;
+  };
+}
+export type RequestContext = Context<Setting>;
+
+/** What a schema refuses is returned in the one shape of errors. */
+export const refuseInvalid: OpenAPIHonoOptions<Setting> = {
+  defaultHook: (result) => {
+    if (result.success) return;
+    const issue = result.error.issues[0]!;
+    const field = issue.path.join('.') || result.target;
+    throw new GatewayError('invalid_request', `${field}: ${issue.message}`, { field });
+  },
+};
+
+/** The actor of a request; the guard has made sure that there is one. */
+export function actorOf(c: RequestContext): Actor {
+  const actor = c.get('actor');
+  if (actor === undefined) throw new GatewayError('unauthenticated', 'Sign in first.');
+  return actor;
+}
+
+/** Names one change of one person, so that a repetition changes nothing; another person's same key is another change. */
+export function referenceOf(c: RequestContext): string {
+  return `console:${actorOf(c).id}:${c.req.header('idempotency-key')}`;
+}
+
+/** The actor's own gateway account. */
+export function ownAccount(services: ConsoleServices, c: RequestContext): Promise<string> {
+  return services.people.accountOf(actorOf(c).id);
+}
+
+/** A service that this gateway may lack. */
+export function need<T>(services: ConsoleServices, service: Service<T>): T {
+  const found = services.find(service);
+  if (found !== undefined) return found;
+  throw new GatewayError('not_found', `This gateway has no ${service.name}.`, { code: 'not_available' });
+}
+
+export const nothingHere = (what: string, field = 'id') =>
+  new GatewayError('not_found', `There is no such ${what}.`, { field });
+
+/** Writes an audit row before a change is made, and its outcome after. */
+export async function audited<T>(
+  services: ConsoleServices,
+  c: RequestContext,
+  change: { readonly action: string; readonly subject: string; readonly reason?: string | undefined },
+  work: () => Promise<T>,
+  outcomeOf: (value: T) => string = () => 'done',
+): Promise<T> {
+  const { action, subject, reason } = change;
+  const end = await services.audit.begin({ actor: actorOf(c), action, subject, reason, address: c.env.address });
+  try {
+    const value = await work();
+    await end(outcomeOf(value));
+    return value;
+  } catch (error) {
+    const { code, kind } = toGatewayError(error);
+    await end(code ?? kind);
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+/** Schemas that answers and requests of the API share: money, times, lists. */
+
+import { z } from '@hono/zod-openapi';
+import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
+import { formatUsd, type Money, money, parseUsd } from '../../common/domain/money.ts';
+
+/** Absent things are null in answers. */
+export const usd = z.string().openapi('Usd', { description: 'USD as exact decimal text.', example: '12.345678901' });
+export const instant = z
+  .string()
+  .openapi('Instant', { description: 'ISO 8601, UTC.', example: '2026-11-21T08:30:00.000Z' });
+export const usage = z
+  .record(z.string(), z.number())
+  .openapi('Usage', { description: 'Tokens and pieces by class.', example: { input: 1200, output: 300 } });
+export const id = z.string().min(1).max(200);
+export const done = z.object({ ok: z.literal(true) }).openapi('Done');
+
+export const iso = (at: number): string => new Date(at).toISOString();
+export const isoOrNull = (at: number | undefined): string | null => (at === undefined ? null : iso(at));
+export const usdText = (amount: Money): string => formatUsd(amount);
+export const usdOrNull = (amount: Money | undefined): string | null =>
+  amount === undefined ? null : formatUsd(amount);
+
+/** An amount above zero in a request. */
+export const usdInput = z
+  .string()
+  .regex(/^\d{1,12}(\.\d{1,9})?$/, 'must be USD as decimal text, such as 12.50')
+  .refine((text) => !/^[0.]+$/.test(text), 'must be above zero')
+  .transform((text): Money => money(parseUsd(text)))
+  .openapi({ type: 'string', example: '12.50' });
+
+/** A time in a request. */
+export const instantInput = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-11-21T08:30:00Z' })
+  .transform((text): number => Date.parse(text))
+  .openapi({ type: 'string', format: 'date-time' });
+
+export const reasonInput = z.string().trim().min(1).max(500).describe('Why; kept in the audit log.');
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`)
+    .openapi({ type: 'integer', minimum: least, maximum: most });
+
+export const pageQuery = z.object({
+  limit: wholeNumber(1, 500).optional(),
+  after: z.string().max(500).optional().describe('`next` of the page before.'),
+});
+export const spanQuery = z.object({ from: instantInput.optional(), until: instantInput.optional() });
+export const countInput = wholeNumber;
+
+export const pageOf = <Row extends z.ZodType>(row: Row) =>
+  z.object({
+    rows: z.array(row),
+    next: z.string().nullable().describe('Asks for the next page; null: this was the last.'),
+  });
+
+/** The page as services take it. */
+export function pageRequest(query: z.output<typeof pageQuery>): PageRequest {
+  return { limit: query.limit ?? 50, after: query.after };
+}
+
+export function listed<Row, Json>(
+  { rows, next }: Page<Row>,
+  toJson: (row: Row) => Json,
+): { rows: Json[]; next: string | null } {
+  return { rows: rows.map(toJson), next: next ?? null };
+}
+
+export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
+
+/** The span of a query; without one the last `defaultMs`. */
+export function spanOf(
+  { from, until }: { from?: number | undefined; until?: number | undefined },
+  now: number,
+  defaultMs: number,
+) {
+  const end = until ?? now + 1;
+  return { from: from ?? end - defaultMs, until: end };
+}
+
+/** What a route answers with. */
+export const answers = <Schema extends z.ZodType>(schema: Schema, description = 'The answer.') => ({
+  200: { description, content: { 'application/json': { schema } } },
+});
+export const answersCsv = { 200: { description: 'Rows as CSV.', content: { 'text/csv': { schema: z.string() } } } };
+export const takes = <Schema extends z.ZodType>(schema: Schema) => ({
+  content: { 'application/json': { schema } },
+  required: true,
+});

@@ -1,0 +1,103 @@
+/** Devices on which an account has signed in before, and how attempts to sign in are counted with and without one. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { authPath } from './auth-names.ts';
+import { type CookieNames, cookieOf } from './cookies.ts';
+import type { Throttle } from './throttle.ts';
+
+const keptSeconds = 365 * 86_400;
+/** Attempts on one account from all addresses together, in units of what one address may make. */
+const addressesPerAccount = 10;
+
+export interface Attempt {
+  /** In lower case. */
+  readonly email: string;
+  readonly address: string;
+  /** The request comes from a device on which this account has signed in before. */
+  readonly isKnown: boolean;
+}
+
+interface DeviceCookie {
+  readonly name: string;
+  readonly value: string;
+  readonly options: {
+    readonly path: string;
+    readonly maxAge: number;
+    readonly httpOnly: true;
+    readonly sameSite: 'strict';
+    readonly secure: boolean;
+  };
+}
+
+/** A cookie for each account that has signed in: signed, and of no use without the password. */
+export class Devices {
+  readonly #names: CookieNames;
+  readonly #secret: string;
+
+  constructor(names: CookieNames, secret: string) {
+    this.#names = names;
+    this.#secret = secret;
+  }
+
+  knows(email: string, cookieHeader: string | null | undefined): boolean {
+    const value = cookieOf(cookieHeader, this.#nameFor(email));
+    if (value === undefined) return false;
+    const given = Buffer.from(value);
+    const right = Buffer.from(this.#valueFor(email));
+    return given.length === right.length && timingSafeEqual(given, right);
+  }
+
+  cookieFor(email: string): DeviceCookie {
+    const { secure } = this.#names;
+    const options = { path: authPath, maxAge: keptSeconds, httpOnly: true, sameSite: 'strict', secure } as const;
+    return { name: this.#nameFor(email), value: this.#valueFor(email), options };
+  }
+
+  #nameFor(email: string): string {
+    const { secure, prefix } = this.#names;
+    return `${secure ? '__Secure-' : ''}${prefix}.device_${this.#sign(`name ${email.toLowerCase()}`).slice(0, 16)}`;
+  }
+
+  #valueFor(email: string): string {
+    return this.#sign(`device ${email.toLowerCase()}`);
+  }
+
+  #sign(text: string): string {
+    return createHmac('sha256', this.#secret).update(text).digest('hex');
+  }
+}
+
+/**
+ * Attempts count by account and address together, and by the account alone from all unknown devices. A known device has a
+ * count of its own, so that the attempts of others never lock the owner out there.
+ */
+export class SignInAttempts {
+  readonly #throttle: Throttle;
+  readonly #most: number;
+  readonly #windowMs: number;
+
+  constructor(throttle: Throttle, most: number, windowMs: number) {
+    this.#throttle = throttle;
+    this.#most = most;
+    this.#windowMs = windowMs;
+  }
+
+  /** Counts one; how long to wait, 0: not at all. */
+  take(attempt: Attempt): number {
+    const waitMs = this.#throttle.take(pairOf(attempt), this.#most, this.#windowMs);
+    if (waitMs > 0 || attempt.isKnown) return waitMs;
+    return this.#throttle.take(accountOf(attempt), this.#most * addressesPerAccount, this.#windowMs);
+  }
+
+  /** It was right: it is forgotten with those before it from this place. */
+  forget(attempt: Attempt): void {
+    this.#throttle.forget(pairOf(attempt));
+  }
+}
+
+function pairOf({ email, address, isKnown }: Attempt): string {
+  return isKnown ? `device:${email}` : `account:${email} from ${address}`;
+}
+
+function accountOf({ email }: Attempt): string {
+  return `account:${email}`;
+}

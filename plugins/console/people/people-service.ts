@@ -1,0 +1,155 @@
+/** People as the API knows them: found, let in, given roles, given their gateway account. */
+
+import type { Host } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Orm } from '../../common/domain/database.ts';
+import type { Actor } from '../actor.ts';
+import type { Handover, People, PersonView } from '../people.ts';
+import { accounts, plans } from '../services.ts';
+import { sessionTokenOf } from './cookies.ts';
+import { sessionHash } from './hashed-sessions.ts';
+import { invitePath, type Links, resetPath } from './links.ts';
+import { type Mailer, words } from './mail.ts';
+import { hashSecret, makeSecret } from './secrets.ts';
+import type { PeopleStore } from './store.ts';
+import type { PeopleTables } from './tables.ts';
+import type { TokenStore } from './tokens.ts';
+
+const resetLastsMs = 24 * 3_600_000;
+const mostNameLength = 80;
+
+export interface PeopleParts {
+  readonly host: Pick<Host, 'find' | 'random'>;
+  readonly clock: Clock;
+  readonly orm: Orm;
+  readonly tables: PeopleTables;
+  readonly store: PeopleStore;
+  readonly links: Links;
+  readonly tokens: TokenStore;
+  readonly mailer: Mailer | undefined;
+  readonly newId: () => string;
+  readonly secret: string;
+  readonly sessionCookie: string;
+  /** Slow on purpose. */
+  readonly hashPassword: (password: string) => Promise<string>;
+  readonly settings: { readonly name: string; readonly origin: string };
+}
+
+export function openPeople(parts: PeopleParts): People {
+  const { store, clock, links, tokens } = parts;
+  const now = () => new Date(clock.now());
+  return {
+    async identify(headers) {
+      const authorization = headers.get('authorization');
+      // A request with a token is authenticated by the token alone, never by a cookie beside it.
+      if (authorization !== null) return tokens.identify(authorization);
+      const token = sessionTokenOf(headers.get('cookie'), parts.sessionCookie, parts.secret);
+      if (token === undefined) return undefined;
+      const person = await store.bySession(sessionHash(token), clock.now());
+      if (person === undefined) return undefined;
+      return { kind: 'person', id: person.id, label: person.email, role: person.role } satisfies Actor;
+    },
+    find: (personId) => store.find(personId),
+    search: (filter, page) => store.search(filter, page),
+    rename: (personId, name) => store.change(personId, { name }, now()),
+    async setRole(personId, role) {
+      await store.change(personId, { role }, now());
+      // What a session was made for it does not go on with.
+      await store.endSessions(personId);
+    },
+    async setBlocked(personId, blocked) {
+      await store.change(personId, { blocked }, now());
+      if (blocked) await store.endSessions(personId);
+    },
+    async create({ email, name, role }) {
+      const id = parts.newId();
+      const made = await store.insert(parts.orm, { id, email: email.toLowerCase(), name, role, at: now() });
+      if (made === undefined)
+        throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });
+      const person = (await store.find(id))!;
+      return { person, handover: await resetLink(parts, person) };
+    },
+    async reset(personId) {
+      const person = await store.find(personId);
+      if (person === undefined) throw new GatewayError('not_found', 'There is no such person.', { field: 'id' });
+      return resetLink(parts, person);
+    },
+    async invite(email) {
+      const address = email.toLowerCase();
+      const secret = await links.make('invitation', address);
+      return handOver(parts, address, invitePath(secret, address), words.invite);
+    },
+    accountOf: (personId) => accountOf(parts, personId),
+    firstOperatorMissing: async () => (await store.operators()) === 0,
+    makeFirstOperator: (wanted) => makeFirstOperator(parts, wanted),
+  };
+}
+
+/** As better-auth would make it, so that its own page takes it. */
+async function resetLink(parts: PeopleParts, person: PersonView): Promise<Handover> {
+  const { orm, tables, clock, newId, host } = parts;
+  const token = makeSecret(host.random, '');
+  const at = new Date(clock.now());
+  await orm.insert(tables.verification).values({
+    id: newId(),
+    identifier: hashSecret(`reset-password:${token}`),
+    value: person.id,
+    expiresAt: new Date(clock.now() + resetLastsMs),
+    createdAt: at,
+    updatedAt: at,
+  });
+  return handOver(parts, person.email, resetPath(token), words.reset);
+}
+
+/** By mail where there is one, else by the operator's own hand: the link is then a path of this console. */
+function handOver({ mailer, settings }: PeopleParts, to: string, path: string, wording: typeof words.reset): Handover {
+  if (mailer === undefined) return { mailed: false, link: path };
+  mailer.send({ to, ...wording(settings.name, settings.origin + path) });
+  return { mailed: true, link: undefined };
+}
+
+/**
+ * Creates the account on first use. Its name contains the person's id, which no person chooses: an existing account of that
+ * name was created for this person and not recorded because of a crash, or by a concurrent request.
+ */
+async function accountOf({ host, store }: PeopleParts, personId: string): Promise<string> {
+  const person = await store.accountOf(personId);
+  if (person === undefined) throw new GatewayError('not_found', 'There is no such person.', { field: 'id' });
+  if (person.accountId !== null) return person.accountId;
+  const book = host.find(accounts);
+  if (book === undefined)
+    throw new GatewayError('not_found', 'This gateway has no accounts.', { code: 'not_available' });
+  const name = `${person.email.slice(0, mostNameLength)} ${personId.slice(0, 13)}`;
+  const account = await book.create(name, host.find(plans)?.default ?? 'default').catch(async (error: unknown) => {
+    const known = await book.find(name);
+    if (known === undefined) throw error;
+    return known;
+  });
+  return (await store.settleAccount(personId, account.id)) ?? account.id;
+}
+
+/** The link is used up in one transaction with what it makes; the hashing is done before. */
+async function makeFirstOperator(
+  { orm, store, links, clock, newId, hashPassword }: PeopleParts,
+  { token, email, password, name }: Parameters<People['makeFirstOperator']>[0],
+): Promise<void> {
+  // Hashing is slow on purpose, so it is not done for a guessed link.
+  if (!(await links.isUsable(token, 'first_operator'))) throw linkIsOver();
+  const hashed = await hashPassword(password);
+  const at = new Date(clock.now());
+  await orm.transaction(async (inner) => {
+    const transaction = inner as unknown as Orm;
+    if (!(await links.use(transaction, token, 'first_operator'))) throw linkIsOver();
+    const row = { id: newId(), email: email.toLowerCase(), name, role: 'operator' as const, at, password: hashed };
+    if ((await store.insert(transaction, row)) === undefined)
+      throw new GatewayError('conflict', 'Somebody has this address already.', { field: 'email' });
+    await links.close(transaction, 'first_operator');
+  });
+}
+
+const linkIsOver = () =>
+  new GatewayError('forbidden', 'This link is used or too old. Make another one: console operator-link.', {
+    field: 'token',
+    code: 'link_is_over',
+  });

@@ -1,0 +1,17 @@
+/** The services that the console shows, in one place. */
+
+export { configFiles } from '../../core/contract/config-files.ts';
+export { accounts } from '../common/domain/accounts.ts';
+export { accountAdmin } from '../common/domain/admin/accounts.ts';
+export { ledgerQueries } from '../common/domain/admin/ledger.ts';
+export { priceQueries } from '../common/domain/admin/prices.ts';
+export { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
+export { requestQueries } from '../common/domain/admin/requests.ts';
+export { shopAdmin } from '../common/domain/admin/shop.ts';
+export { taskAdmin } from '../common/domain/admin/tasks.ts';
+export { upstreamAdmin, upstreamProbes } from '../common/domain/admin/upstreams.ts';
+export { database } from '../common/domain/database.ts';
+export { ledger, pool } from '../common/domain/ledger.ts';
+export { catalog } from '../common/domain/models.ts';
+export { plans, shop } from '../common/domain/plans.ts';
+export { multipliers } from '../common/domain/price-ratio.ts';

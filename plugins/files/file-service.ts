@@ -1,0 +1,209 @@
+/** Stores, serves, removes and sweeps files. */
+
+import type { Exchange } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock, Log, Random } from '../../core/contract/host-tools.ts';
+import type { Answer } from '../../core/contract/message.ts';
+import type { FileContent, FileOwner, Files, KeptFile } from '../common/domain/stored-files.ts';
+import { isFileId, newFileId } from './address.ts';
+import type { ByteStore } from './bytes.ts';
+import { ensureDisk, isNoSpace } from './disk-space.ts';
+import type { Incoming, IncomingFile } from './incoming.ts';
+import { type FileRows, type RoomLimits, storageFull } from './rows.ts';
+import { dispositionOf, servingOf } from './serving.ts';
+
+export interface FileServiceOptions {
+  readonly directory: string;
+  readonly retentionMs: number;
+  readonly fileBytes: number;
+  readonly limits: RoomLimits;
+  readonly reserveBytes: number;
+  /** Limit of concurrent downloads. */
+  readonly answers: number;
+}
+
+export interface FileServiceTools {
+  readonly rows: FileRows;
+  readonly store: ByteStore;
+  readonly incoming: Incoming;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Files per claim statement, and the most claims of one sweep. */
+const sweepBatch = 100;
+const sweepRounds = 50;
+
+export class FileService implements Omit<Files, 'address'> {
+  readonly #options: FileServiceOptions;
+  readonly #tools: FileServiceTools;
+  #sending = 0;
+
+  constructor(options: FileServiceOptions, tools: FileServiceTools) {
+    this.#options = options;
+    this.#tools = tools;
+  }
+
+  async ensureRoom(accountId: string): Promise<void> {
+    const { directory, limits, reserveBytes, fileBytes } = this.#options;
+    // A fetched file passes through the disk, whatever the store; its size is known only afterwards.
+    await ensureDisk(directory, fileBytes, reserveBytes);
+    await this.#tools.rows.ensureRoom(accountId, 1, limits);
+  }
+
+  async keep(content: FileContent, kind: 'image' | 'video', owner: FileOwner, signal: AbortSignal): Promise<KeptFile> {
+    const { rows, incoming, clock } = this.#tools;
+    const before = await rows.findOfTask(owner, clock.now());
+    if (before !== undefined) return before;
+    const { directory, reserveBytes, fileBytes } = this.#options;
+    await ensureDisk(directory, fileBytes, reserveBytes);
+    const taken = await incoming.take(content, kind, signal);
+    try {
+      return await this.#store(taken, owner);
+    } finally {
+      await taken.discard();
+    }
+  }
+
+  /** Writes the row first, so that a sweep finds all bytes. */
+  async #store({ content, mediaType, bytes }: IncomingFile, owner: FileOwner): Promise<KeptFile> {
+    const { rows, store, clock, random } = this.#tools;
+    const id = newFileId(random);
+    const other = await rows.begin({ id, owner, mediaType, bytes }, this.#options.limits, clock.now());
+    if (other !== undefined) return other;
+    try {
+      await store.put(id, content, { mediaType, bytes });
+      const expiresAt = clock.now() + this.#options.retentionMs;
+      if (await rows.complete(id, expiresAt)) return { id, mediaType, bytes, expiresAt };
+      await store.remove(id);
+      throw new GatewayError('conflict', 'The file was removed, or kept by another, while it was being kept.');
+    } catch (error) {
+      await rows.abandon(id, clock.now()).catch((cause: unknown) => {
+        this.#tools.log.warn({ error: cause, file: id }, 'a file that could not be stored is swept later');
+      });
+      throw toGatewayError(error);
+    }
+  }
+
+  async find(accountId: string, fileId: string): Promise<KeptFile | undefined> {
+    return isFileId(fileId) ? this.#tools.rows.find(fileId, accountId, this.#tools.clock.now()) : undefined;
+  }
+
+  expiries(fileIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return this.#tools.rows.expiries(fileIds, this.#tools.clock.now());
+  }
+
+  async read(accountId: string, fileId: string): Promise<Uint8Array | undefined> {
+    const file = await this.find(accountId, fileId);
+    const opened = file && (await this.#tools.store.open(fileId, { first: 0, last: file.bytes - 1 }));
+    if (opened === undefined) return undefined;
+    try {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of opened.body) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    } finally {
+      opened.close();
+    }
+  }
+
+  async answer(accountId: string, fileId: string, exchange: Exchange): Promise<Answer> {
+    const file = await this.find(accountId, fileId);
+    if (file === undefined) throw noSuchFile();
+    return this.#answer(file, exchange, file.expiresAt);
+  }
+
+  /** For a signed address, which the caller has verified until `expiresAt`. */
+  async answerAddress(fileId: string, expiresAt: number, exchange: Exchange): Promise<Answer> {
+    const { rows, store, clock } = this.#tools;
+    const file = await rows.find(fileId, undefined, clock.now());
+    if (file === undefined) throw noSuchFile();
+    if (store.link === undefined || exchange.request.method === 'HEAD') {
+      return this.#answer(file, exchange, expiresAt);
+    }
+    const lifetimeMs = Math.min(expiresAt, file.expiresAt) - clock.now();
+    const details = { mediaType: file.mediaType, disposition: dispositionOf(file), lifetimeMs };
+    const location = await store.link(fileId, details);
+    return {
+      status: 307,
+      headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+      body: '',
+    };
+  }
+
+  async #answer(file: KeptFile, exchange: Exchange, until: number): Promise<Answer> {
+    const { clock, store, log } = this.#tools;
+    const { request } = exchange;
+    const { status, headers, span } = servingOf(file, request, until, clock.now());
+    // Without a content length, as there is no body.
+    if (span === undefined) return { status, headers, body: status === 304 ? nothing() : '' };
+    const bodyBytes = span.last - span.first + 1;
+    if (request.method === 'HEAD') return { status, headers, body: nothing(), bodyBytes };
+    this.#admit(exchange);
+    const opened = await store.open(file.id, span);
+    if (opened === undefined) {
+      log.error({ file: file.id }, 'a file is missing in the store');
+      throw noSuchFile();
+    }
+    exchange.defer(() => opened.close());
+    return { status, headers, body: opened.body, bodyBytes };
+  }
+
+  /** Each answer holds a file or a connection while its client reads. */
+  #admit(exchange: Exchange): void {
+    if (this.#sending >= this.#options.answers) {
+      throw new GatewayError('overloaded', 'Too many files are being sent at the moment.', { retryAfterMs: 5_000 });
+    }
+    this.#sending += 1;
+    exchange.defer(() => {
+      this.#sending -= 1;
+    });
+  }
+
+  async removeFilesOfTask(accountId: string, taskId: string): Promise<void> {
+    await this.#tools.rows.remove(accountId, taskId, this.#tools.clock.now());
+  }
+
+  async removeOfAccount(accountId: string): Promise<void> {
+    await this.#tools.rows.remove(accountId, undefined, this.#tools.clock.now());
+  }
+
+  /** Deletes expired and abandoned files of all processes. Resolves with their number. */
+  async sweep(): Promise<number> {
+    const { rows, store, clock, log } = this.#tools;
+    let swept = 0;
+    for (let round = 0; round < sweepRounds; round++) {
+      const ids = await rows.claim(sweepBatch, clock.now());
+      const removed: string[] = [];
+      for (const id of ids) {
+        try {
+          await store.remove(id);
+          removed.push(id);
+        } catch (error) {
+          log.warn({ error, file: id }, 'a file could not be deleted; trying again later');
+        }
+      }
+      await rows.forget(removed);
+      swept += removed.length;
+      if (ids.length < sweepBatch) break;
+    }
+    return swept;
+  }
+}
+
+/** The same answer for unknown, foreign, expired and wrongly signed files. */
+export function noSuchFile(): GatewayError {
+  return new GatewayError('not_found', 'There is no such file.', { code: 'file_not_found' });
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array, void> {}
+
+function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (isNoSpace(error)) return storageFull(error);
+  return new GatewayError('overloaded', 'The file cannot be stored at the moment; try again later.', {
+    code: 'storage_failed',
+    retryAfterMs: 30_000,
+    cause: error,
+  });
+}

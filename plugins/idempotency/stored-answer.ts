@@ -1,0 +1,96 @@
+/** The stored form of an answer, and its replay. Pure. */
+
+import {
+  type ErrorDetails,
+  type ErrorKind,
+  errorStatus,
+  GatewayError,
+  UpstreamRefusal,
+} from '../../core/contract/errors.ts';
+import type { Answer, AnswerBody, Headers } from '../../core/contract/message.ts';
+
+/** A whole answer; an error is stored as such and rendered again at its replay. */
+export interface StoredAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  readonly error?: StoredError | undefined;
+}
+
+interface StoredError {
+  readonly kind: ErrorKind;
+  readonly message: string;
+  readonly details: Omit<ErrorDetails, 'cause'>;
+  /** The upstream's own error body is stored as the answer. */
+  readonly hasAnswer: boolean;
+}
+
+/** Marks a replayed answer and names the request that ran. */
+const replayHeader = 'idempotent-replayed';
+export const originHeader = 'x-original-request-id';
+
+const noBody = new Uint8Array(0);
+
+/** Headers of the connection and of the single exchange are created anew. */
+export function storedAnswer(status: number, { ...headers }: Headers, body: Uint8Array): StoredAnswer {
+  for (const name of ['content-length', 'x-request-id', 'request-id']) delete headers[name];
+  return { status, headers, body };
+}
+
+/** Undefined: a refusal with a streamed answer. */
+export function storedError(error: GatewayError | UpstreamRefusal): StoredAnswer | undefined {
+  const rendered = error instanceof UpstreamRefusal ? error.error : error;
+  const answer = error instanceof UpstreamRefusal ? error.answer : undefined;
+  const stored = { kind: rendered.kind, message: rendered.message, details: detailsOf(rendered) };
+  if (answer === undefined) {
+    return { status: rendered.status, headers: {}, body: noBody, error: { ...stored, hasAnswer: false } };
+  }
+  if (!isWhole(answer.body)) return undefined;
+  return {
+    ...storedAnswer(answer.status, answer.headers, bytesOf(answer.body)),
+    error: { ...stored, hasAnswer: true },
+  };
+}
+
+function detailsOf({ field, code, retryAfterMs, shouldRetry, headers }: GatewayError): StoredError['details'] {
+  return {
+    ...(field === undefined ? {} : { field }),
+    ...(code === undefined ? {} : { code }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(shouldRetry === undefined ? {} : { shouldRetry }),
+    ...(headers === undefined ? {} : { headers }),
+  };
+}
+
+/**
+ * Returns the same answer again, or throws the same error again. `requestId` is the exchange that received it
+ * first.
+ */
+export function replayAnswer({ status, headers, body, error }: StoredAnswer, requestId: string): Answer {
+  const marks = { [replayHeader]: 'true', [originHeader]: requestId };
+  if (error === undefined) return { status, headers: { ...headers, ...marks }, body };
+  const { kind, message, details, hasAnswer } = error;
+  const again = new GatewayError(kind, message, { ...details, headers: { ...details.headers, ...marks } });
+  if (!hasAnswer) throw again;
+  throw new UpstreamRefusal(again, { status, answer: { status, headers: { ...headers }, body } });
+}
+
+/** Everything but the body, as JSON. */
+export function encodeHead({ status, headers, error }: StoredAnswer): string {
+  return JSON.stringify({ status, headers, error });
+}
+
+/** Throws when the text is not the output of `encodeHead`. */
+export function decodeStoredAnswer(head: string, body: Uint8Array): StoredAnswer {
+  const { status, headers, error } = JSON.parse(head) as Omit<StoredAnswer, 'body'>;
+  if (error !== undefined && !(error.kind in errorStatus)) throw new Error(`"${error.kind}" is no kind of error`);
+  return { status, headers, body, error };
+}
+
+export function isWhole(body: AnswerBody): body is Uint8Array | string {
+  return typeof body === 'string' || body instanceof Uint8Array;
+}
+
+export function bytesOf(body: Uint8Array | string): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body;
+}

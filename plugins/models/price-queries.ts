@@ -1,0 +1,108 @@
+/** Price queries: the catalogue for people, and quotes for a usage. */
+
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { PricedModel, PriceQueries } from '../common/domain/admin/prices.ts';
+import { formulaOf } from '../common/domain/formula.ts';
+import type { Catalog, Model, ModelTarget } from '../common/domain/models.ts';
+import { cost, formatRatio, parseRatio, type Ratio } from '../common/domain/money.ts';
+import { ratioOf } from '../common/domain/price-ratio.ts';
+import { priceFor } from '../common/domain/prices.ts';
+import type { Providers } from '../common/domain/upstreams.ts';
+import { readCount, type Usage, type UsageClass, usageClasses } from '../common/domain/usage.ts';
+import type { ModelsConfig } from './config.ts';
+import { charged } from './price-commands.ts';
+
+export interface PriceQueriesOptions {
+  /** The current section. */
+  readonly config: () => ModelsConfig;
+  readonly catalog: Catalog;
+  readonly providers: Providers;
+  readonly clock: Clock;
+}
+
+/** Inputs of a model without declared inputs: every protocol carries these. */
+const usualInputs = ['image', 'document'] as const;
+
+export function openPriceQueries({ config, catalog, providers, clock }: PriceQueriesOptions): PriceQueries {
+  const usable = ({ targets }: Model) => targets.filter(({ provider }) => providers.find(provider) !== undefined);
+  return {
+    list: () =>
+      catalog.list().map((model): PricedModel => {
+        const targets = usable(model);
+        return {
+          id: model.id,
+          ownedBy: model.ownedBy,
+          displayName: model.displayName,
+          kind: model.kind,
+          contextTokens: model.contextTokens,
+          maxOutputTokens: model.maxOutputTokens,
+          modalities: modalitiesOf(model, targets, providers),
+          prices: model.prices,
+          cost: costOf(model, targets),
+          multiplier: model.multiplier === undefined ? undefined : formatRatio(model.multiplier),
+          source: config()[model.id]?.price_source,
+          providers: [...new Set(targets.map(({ provider }) => provider))],
+        };
+      }),
+
+    quote(name, counts, ratio) {
+      const model = catalog.find(name);
+      if (model === undefined) throw new GatewayError('not_found', 'There is no such model.', { field: 'model' });
+      const at = clock.now();
+      const usage = usageOf(counts);
+      const priced = priceFor(model.prices ?? [], at, usage);
+      if (priced === undefined)
+        throw new GatewayError('not_found', 'This model has no price now.', {
+          field: 'model',
+          code: 'model_not_priced',
+        });
+      const factor = ratioOf({ plan: readRatio(ratio), model: model.multiplier });
+      const counted = charged(usage, priced);
+      const own = priceFor(costOf(model, usable(model)) ?? [], at, usage);
+      return {
+        cost: cost(counted, priced.price, factor),
+        ownCost: own === undefined ? undefined : cost(charged(usage, own), own.price),
+        formula: formulaOf(counted, priced.price, factor),
+      };
+    },
+  };
+}
+
+/** The operator's cost at the first target. */
+function costOf(model: Model, targets: readonly ModelTarget[]) {
+  return targets[0]?.cost ?? model.cost;
+}
+
+/** Inputs beside text at any target, or the kind of output. */
+function modalitiesOf(model: Model, targets: readonly ModelTarget[], providers: Providers): readonly string[] {
+  if (model.kind !== 'chat') return ['text', model.kind];
+  const inputs = targets.flatMap(({ provider, traits }) => {
+    const stated = traits?.inputs ?? model.traits?.inputs;
+    if (stated !== undefined) return stated;
+    const known = providers.find(provider);
+    return Object.keys(known?.speaks ?? {}).flatMap((protocol) => known?.dialect?.[protocol]?.inputs ?? usualInputs);
+  });
+  return ['text', ...new Set(inputs)];
+}
+
+function usageOf(counts: Readonly<Record<string, number>>): Usage {
+  const usage: { [name: string]: number } = {};
+  for (const [name, value] of Object.entries(counts)) {
+    const count = readCount(value);
+    if (!usageClasses.includes(name as UsageClass) || count === undefined)
+      throw new GatewayError('invalid_request', `"${name.slice(0, 40)}" is not a class with a whole number.`, {
+        field: 'usage',
+      });
+    usage[name] = count;
+  }
+  return usage;
+}
+
+function readRatio(text: string): Ratio {
+  try {
+    return parseRatio(text);
+  } catch (error) {
+    throw new GatewayError('invalid_request', `${(error as Error).message}.`, { field: 'ratio' });
+  }
+}

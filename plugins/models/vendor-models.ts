@@ -1,0 +1,174 @@
+/** Reads a vendor's list of models: the forms in which vendors answer, page by page, within bounds. */
+import { GatewayError } from '../../core/contract/errors.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
+import type { Provider } from '../common/domain/upstreams.ts';
+
+/** A model as its vendor lists it. */
+export interface VendorModel {
+  readonly id: string;
+  readonly ownedBy: string | undefined;
+  readonly displayName: string | undefined;
+  readonly contextTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+  /** `2026-04-23`. */
+  readonly created: string | undefined;
+}
+
+/** Sends a GET request. */
+export type Fetch = (url: string, init: { headers: Record<string, string>; signal: AbortSignal }) => Promise<Page>;
+
+type Page = Pick<Response, 'ok' | 'status'> & { readonly body: AsyncIterable<Uint8Array> | null };
+
+const longestMs = 30_000;
+const mostBytes = 32 * 2 ** 20;
+const mostPages = 50;
+const mostModels = 5_000;
+
+/** How lists are asked for where the provider does not say how its key travels, and the path below the base URL. */
+const ways: Readonly<
+  Record<string, { path: string; header: string; value: string; headers?: Record<string, string> }>
+> = {
+  messages: {
+    path: '/v1/models',
+    header: 'x-api-key',
+    value: '{key}',
+    headers: { 'anthropic-version': '2023-06-01' },
+  },
+  gemini: { path: '/models', header: 'x-goog-api-key', value: '{key}' },
+};
+const usualWay = { path: '/models', header: 'authorization', value: 'Bearer {key}', headers: {} };
+
+/** A vendor's model list is read in the first of these protocols that it speaks: those with the simplest lists come first. */
+const order = ['chat', 'responses', 'messages', 'gemini'];
+
+/** Rejects with a GatewayError that names neither key nor body. */
+export async function readVendorModels(provider: Provider, key: string, fetch: Fetch): Promise<VendorModel[]> {
+  const protocol = order.find((name) => Object.hasOwn(provider.speaks, name)) ?? Object.keys(provider.speaks)[0]!;
+  const way = ways[protocol] ?? usualWay;
+  const traits = provider.protocolTraits?.[protocol] ?? provider.traits;
+  const { header, value } = traits.auth ?? way;
+  const headers = { ...way.headers, ...traits.headers, [header.toLowerCase()]: value.replace('{key}', () => key) };
+  if (provider.modelsUrl === 'none') throw failed(`${provider.name} has no list of models: write them by hand.`);
+  const address = provider.modelsUrl ?? below(provider.speaks[protocol]!, way.path);
+  const models = new Map<string, VendorModel>();
+  let next: string | undefined = address;
+  for (let page = 0; next !== undefined && page < mostPages && models.size < mostModels; page++) {
+    const body = await readPage(next, headers, fetch);
+    for (const model of entriesOf(body).flatMap(modelOf)) models.set(model.id, model);
+    next = nextPage(address, body);
+  }
+  return [...models.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
+}
+
+function below(baseUrl: string, path: string): string {
+  const url = new URL(baseUrl);
+  url.pathname = url.pathname.replace(/\/+$/, '') + path;
+  return url.href;
+}
+
+async function readPage(url: string, headers: Record<string, string>, fetch: Fetch): Promise<unknown> {
+  const where = new URL(url);
+  const address = where.origin + where.pathname;
+  let text: string;
+  try {
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(longestMs) });
+    if (!answer.ok) throw failed(`${address} answered with the status ${answer.status}.`);
+    text = await boundedText(answer);
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw failed(`${address} cannot be read: ${reasonOf(error)}.`, error);
+  }
+  const body = tryParse(text);
+  if (body === undefined) throw failed(`${address} answered with something other than JSON.`);
+  return body;
+}
+
+async function boundedText(answer: Page): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of answer.body ?? []) {
+    bytes += part.length;
+    if (bytes > mostBytes) throw failed('The list of models is too large.');
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** A code alone: messages may quote addresses with credentials. */
+function reasonOf(error: unknown): string {
+  const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } };
+  return name === 'TimeoutError' ? 'it does not answer' : (cause?.code ?? code ?? 'the connection failed');
+}
+
+function failed(message: string, cause?: unknown): GatewayError {
+  return new GatewayError('upstream_failed', message, { cause });
+}
+
+/** `{data: […]}`, `{models: […]}` or a bare list. */
+function entriesOf(body: unknown): JsonObject[] {
+  const list = Array.isArray(body) ? body : isObject(body) ? (body['data'] ?? body['models']) : [];
+  return listOf(list).filter(isObject);
+}
+
+/** Ids that fit a path and that YAML does not read as a variable. */
+const idPattern = /^[^\s?#$\p{C}][^\s?#$\p{C}]{0,199}$/u;
+/** Kinds that vendors name and that are no chat models. */
+const otherKinds = /embed|rerank|moderation|image|audio|speech|transcri|video|ocr|tts/i;
+
+function modelOf(entry: JsonObject): VendorModel[] {
+  const id = (textOf(entry['id']) ?? textOf(entry['name']) ?? '').replace(/^models\//, '');
+  const methods = entry['supportedGenerationMethods'];
+  const generates = methods === undefined || listOf(methods).includes('generateContent');
+  const kind = textOf(entry['type']) ?? '';
+  if (!idPattern.test(id) || !generates || otherKinds.test(kind)) return [];
+  const provider = objectOf(entry['top_provider']) ?? {};
+  return [
+    {
+      id,
+      ownedBy: shortText(entry['owned_by'] ?? entry['publisher'] ?? entry['organization']),
+      displayName: shortText(entry['display_name'] ?? entry['displayName']),
+      contextTokens: count(
+        entry['context_length'] ??
+          entry['context_window'] ??
+          entry['max_model_len'] ??
+          entry['max_context_length'] ??
+          entry['max_input_tokens'] ??
+          entry['inputTokenLimit'],
+      ),
+      maxOutputTokens: count(
+        entry['max_completion_tokens'] ??
+          entry['max_output_tokens'] ??
+          entry['outputTokenLimit'] ??
+          provider['max_completion_tokens'],
+      ),
+      created: dateOf(entry['created'] ?? entry['created_at']),
+    },
+  ];
+}
+
+function shortText(value: unknown): string | undefined {
+  const text = textOf(value)
+    ?.replaceAll(/[\p{C}$]+/gu, ' ')
+    .trim();
+  return text === undefined || text === '' || text.length > 100 ? undefined : text;
+}
+
+function count(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
+}
+
+function dateOf(value: unknown): string | undefined {
+  const at = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return at > 0 && at < Date.UTC(2100, 0) ? new Date(at).toISOString().slice(0, 10) : undefined;
+}
+
+/** Pages are asked for by the last id, or by a token. */
+function nextPage(address: string, body: unknown): string | undefined {
+  if (!isObject(body)) return undefined;
+  const url = new URL(address);
+  const [token, last] = [textOf(body['nextPageToken']), textOf(body['last_id'])];
+  if (token !== undefined && token !== '') url.searchParams.set('pageToken', token);
+  else if (body['has_more'] === true && last !== undefined) url.searchParams.set('after_id', last);
+  else return undefined;
+  return url.href;
+}

@@ -1,0 +1,88 @@
+/** Parameters that a target does not support: soft ones are recorded and left out, required ones are refused. Pure. */
+import { GatewayError } from '../../../core/contract/errors.ts';
+import { isObject } from '../../../core/json/json.ts';
+import type { Setting } from './prompt.ts';
+
+/** A longer list would say nothing more, and headers are bounded. */
+const maxNames = 64;
+const maxNameCharacters = 120;
+
+/**
+ * The value of the header with the dropped parameters. Member names are arbitrary; a header allows visible ASCII only.
+ */
+export function droppedHeader(names: readonly string[]): string {
+  return names.map((name) => name.replace(/[^\x20-\x7e]|,/g, '?').slice(0, maxNameCharacters)).join(', ');
+}
+
+/**
+ * The names of settings in a client's protocol: `topK` is `top_k`, `generationConfig.topK`. The protocol lacks
+ * settings without a name.
+ */
+export type Spelling = { readonly [K in Setting]?: string };
+
+export class DroppedParameters {
+  readonly #spelling: Spelling;
+  /** By name without list positions: of the same member in many messages only the first is recorded. */
+  readonly #dropped = new Map<string, string>();
+
+  constructor(spelling: Spelling) {
+    this.#spelling = spelling;
+  }
+
+  /** The dropped parameters, by the client's names. */
+  get dropped(): readonly string[] {
+    return [...this.#dropped.values()];
+  }
+
+  /** A soft parameter: the answer is of the same kind without it. */
+  drop(setting: Setting): void {
+    this.dropField(this.nameOf(setting));
+  }
+
+  /** A soft parameter that only the client's protocol has, by the client's own name. */
+  dropField(field: string): void {
+    const kind = field.replace(/\[\d+\]/g, '[]');
+    if (this.#dropped.size < maxNames && !this.#dropped.has(kind)) this.#dropped.set(kind, field);
+  }
+
+  /**
+   * An unknown member. A number is a setting, which only tunes the answer; a boolean, a string, an object or a list
+   * may be input for the model, which must not be dropped silently. `hints` are known soft parameters. Throws
+   * invalid_request.
+   */
+  unknown(field: string, value: unknown, softParameters: ReadonlySet<string>): void {
+    if (!hasEffect(value)) return;
+    if (!softParameters.has(field) && typeof value !== 'number') {
+      const because = 'is not known for this model, and leaving it out could change the answer';
+      throw notTranslatable(`The field "${field}" ${because}.`, field);
+    }
+    this.dropField(field);
+  }
+
+  /**
+   * A required parameter: without it the answer would be a different one. Throws invalid_request; `because` completes
+   * "This model …".
+   */
+  refuse(setting: Setting, because: string, field = this.nameOf(setting)): never {
+    throw notTranslatable(`The field "${field}" cannot be honoured: this model ${because}.`, field);
+  }
+
+  nameOf(setting: Setting): string {
+    return this.#spelling[setting] ?? setting;
+  }
+}
+
+/** false for values that mean the same as an absent member. */
+export function hasEffect(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === '') return false;
+  if (Array.isArray(value)) return value.length > 0;
+  return !isObject(value) || Object.keys(value).length > 0;
+}
+
+/** Code of the refusals that depend on the target: another target may serve the request. */
+export const notTranslatableCode = 'unsupported_by_model';
+
+export function notTranslatable(message: string, field: string): GatewayError {
+  // 400, as vendors answer for features that a model does not support: some clients retry on any other status.
+  return new GatewayError('invalid_request', message, { field, code: notTranslatableCode });
+}

@@ -1,0 +1,82 @@
+/** The services and settings that the handling of a call needs, created once when the gateway starts. */
+
+import type { Exchange } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import { caller } from '../common/domain/accounts.ts';
+import { dropped } from '../common/domain/calls.ts';
+import type { ErrorShape } from '../common/domain/error-shape.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
+import type { Codec, ReplyContext } from './canonical/codec.ts';
+import { notTranslatableCode } from './canonical/dropped-parameters.ts';
+import type { Prompt } from './canonical/prompt.ts';
+import type { ProtocolConvertConfig } from './config.ts';
+import type { IdGuard } from './state/id-guard.ts';
+import type { ResponseRecorder } from './state/response-recorder.ts';
+import { defaultFetchOptions, fetchMedia } from './translate/fetch-media.ts';
+import type { Sealer } from './translate/seal.ts';
+import type { SignatureCache } from './translate/signature-cache.ts';
+
+export interface Tools {
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly signatureCache: SignatureCache;
+  readonly responseRecorder: ResponseRecorder;
+  readonly ids: IdGuard;
+  readonly config: ProtocolConvertConfig;
+  /** The gateway's own error shape, if it has one. */
+  shape(): ErrorShape | undefined;
+}
+
+/** Renders the error of a running stream in the gateway's own shape; undefined: the protocol's shape alone. */
+export function shapeFor({ id }: Exchange, tools: Pick<Tools, 'shape'>): ReplyContext['shapeOf'] {
+  const own = tools.shape();
+  return own === undefined ? undefined : (error) => own.members(error, id);
+}
+
+/** Replaces media given by URL with their bytes. Throws invalid_request with the URL. */
+export function withBytes(
+  prompt: Prompt,
+  kinds: Codec['needsBytes'],
+  { media }: ProtocolConvertConfig,
+  signal: AbortSignal,
+): Promise<Prompt> {
+  if (!media.fetch) return Promise.resolve(prompt);
+  const { allow_private: allowPrivate, max_bytes: maxBytes, timeout: timeoutMs, per_request: maxFiles } = media;
+  const maxTotalBytes = Math.max(maxBytes, defaultFetchOptions.maxTotalBytes);
+  const options = { ...defaultFetchOptions, allowPrivate, maxBytes, maxTotalBytes, timeoutMs, maxFiles };
+  return fetchMedia(prompt, kinds, options, signal);
+}
+
+/** Throws when parameters were dropped and the configuration refuses that. */
+export function checkDropped(dropped: readonly string[], { on_loss: onLoss }: ProtocolConvertConfig): void {
+  const field = dropped[0];
+  if (onLoss === 'report' || field === undefined) return;
+  throw new GatewayError('invalid_request', `The field "${field}" is not taken by this model.`, {
+    field,
+    code: notTranslatableCode,
+  });
+}
+
+const conversionEvent = defineEvent('protocol-convert.way', (conversion: string, droppedFields: string | null) =>
+  droppedFields === null ? conversion : `${conversion}; left out: ${droppedFields}`,
+);
+
+/** Sets the parameters that were dropped for this attempt, and records the attempt in the timeline. */
+export function recordConversion(
+  exchange: Exchange,
+  conversion: string,
+  droppedFields: readonly string[],
+  { clock }: Pick<Tools, 'clock'>,
+): void {
+  exchange.set(dropped, droppedFields);
+  recordEvent(exchange, clock.now(), conversionEvent, [
+    conversion,
+    droppedFields.length === 0 ? null : droppedFields.join(', '),
+  ]);
+}
+
+/** The account that sealed texts and stored responses belong to; without `auth` all clients share one. */
+export function accountOf(exchange: Exchange): string {
+  return exchange.find(caller)?.accountId ?? '';
+}

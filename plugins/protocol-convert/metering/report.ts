@@ -1,0 +1,96 @@
+/**
+ * The usage report of one answer, computed on each read, so that it is right for complete, cut and abandoned answers.
+ */
+
+import type { Call, UsageReport } from '../../common/domain/calls.ts';
+import type { Services } from '../../common/domain/prices.ts';
+import type { Usage } from '../../common/domain/usage.ts';
+import { answerTokens } from './estimate.ts';
+import type { UsageMeter } from './usage-meter.ts';
+
+export class LiveReport implements UsageReport {
+  readonly #usageMeter: UsageMeter;
+  readonly #call: Call;
+  /** The upstream failed or reported an error. */
+  broken = false;
+  #reportsRead = 0;
+  #reportedOutput = 0;
+
+  constructor(usageMeter: UsageMeter, call: Call) {
+    this.#usageMeter = usageMeter;
+    this.#call = call;
+  }
+
+  get usage(): Usage {
+    const { reading } = this.#usageMeter;
+    if (this.#isEmpty()) return {};
+    if (reading.hasInput && reading.hasOutput && this.#missingOutput() === 0) return reading.usage;
+    const usage: { -readonly [K in keyof Usage]: Usage[K] } = { ...reading.usage };
+    if (!reading.hasInput) usage.input = (usage.input ?? 0) + this.#call.inputTokens;
+    const missing = this.#missingOutput();
+    if (missing > 0 || !reading.hasOutput) usage.output = (usage.output ?? 0) + missing;
+    return usage;
+  }
+
+  /**
+   * Output tokens so far, for the reservation: the last report, and an estimate for the text since. Called for each
+   * chunk.
+   */
+  get answeredTokens(): number {
+    const { text } = this.#usageMeter;
+    if (text.reports !== this.#reportsRead) {
+      this.#reportsRead = text.reports;
+      this.#reportedOutput = outputOf(this.#usageMeter.reading.usage);
+    }
+    return this.#reportedOutput + answerTokens(text.bytesUnreported, text.framesUnreported);
+  }
+
+  get estimated(): boolean {
+    const { hasInput, hasOutput, isUncertain } = this.#usageMeter.reading;
+    return !this.#isEmpty() && (!hasInput || !hasOutput || isUncertain === true || this.#missingOutput() > 0);
+  }
+
+  get terminal(): boolean {
+    return this.#usageMeter.complete && !this.broken;
+  }
+
+  get upstreamId(): string | undefined {
+    return storable(this.#usageMeter.upstreamId);
+  }
+
+  get finish(): string | undefined {
+    return storable(this.#usageMeter.finish);
+  }
+
+  get services(): Services {
+    return this.#usageMeter.services ?? {};
+  }
+
+  /** The upstream failed before any answer and reported no usage: nothing was consumed. */
+  #isEmpty(): boolean {
+    const { hasInput, hasOutput } = this.#usageMeter.reading;
+    return this.broken && !hasInput && !hasOutput && this.#usageMeter.text.bytes === 0;
+  }
+
+  /**
+   * Output tokens that no report covers. Reported output of a complete answer is final; otherwise the text since the
+   * last report is estimated (some vendors report repeatedly, some report a zero at the start).
+   */
+  #missingOutput(): number {
+    const { text, reading, complete } = this.#usageMeter;
+    if (!reading.hasOutput) return answerTokens(text.bytes, text.frames);
+    if (complete && outputOf(reading.usage) > 0) return 0;
+    return answerTokens(text.bytesUnreported, text.framesUnreported);
+  }
+}
+
+const longestText = 500;
+
+/** Bounds a text of the upstream and removes characters that databases refuse, as it is stored with the ledger. */
+function storable(text: string | undefined): string | undefined {
+  return text?.slice(0, longestText).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+function outputOf({ output, reasoning, output_audio: audio, output_image: image }: Usage): number {
+  return (output ?? 0) + (reasoning ?? 0) + (audio ?? 0) + (image ?? 0);
+}

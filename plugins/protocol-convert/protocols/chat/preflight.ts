@@ -1,0 +1,37 @@
+/** Extracts from a chat request what the gateway needs before it forwards it. Pure. */
+import { type JsonObject, objectOf } from '../../../../core/json/json.ts';
+import type { Call } from '../../../common/domain/calls.ts';
+import { measureMedia, promptTokens } from '../../metering/estimate.ts';
+import { boundedCalls, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
+import type { RequestBody } from '../../relay/protocol.ts';
+import { countOf, largest, modelOf, requireList, streamOf } from '../../request/checks.ts';
+
+/** Throws invalid_request that names the field. */
+export function preflightChat({ json, bytes }: RequestBody): Call {
+  const model = modelOf(json);
+  const messages = requireList(json, 'messages');
+  const media = { characters: 0, tokens: 0 };
+  for (const message of messages) {
+    measureMedia(objectOf(message)?.['content'], media);
+    measureMedia(objectOf(message)?.['images'], media);
+  }
+  const searches = objectOf(json['web_search_options']) === undefined ? 0 : boundedCalls(undefined);
+  return {
+    protocol: 'chat',
+    model,
+    stream: streamOf(json),
+    billable: true,
+    inputTokens: promptTokens(bytes.length, media),
+    maxOutputTokens: largest(countOf(json, 'max_tokens', 0), countOf(json, 'max_completion_tokens', 0)),
+    choices: countOf(json, 'n', 1) ?? 1,
+    ...surcharges({
+      tier: ['service_tier', json['service_tier']],
+      toolCalls: searches + toolCallsOf(json['tools'], callsOf),
+    }),
+  };
+}
+
+/** The vendor runs every tool but functions and free-text tools. */
+function callsOf({ type }: JsonObject): number {
+  return type === undefined || type === 'function' || type === 'custom' ? 0 : boundedCalls(undefined);
+}

@@ -1,0 +1,193 @@
+/** Meters chat completions: usage, end and errors, parsing only the frames that can carry them. Pure. */
+
+import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
+import type { Call } from '../../../common/domain/calls.ts';
+import type { Services } from '../../../common/domain/prices.ts';
+import { Counts, type Reading } from '../../metering/counts.ts';
+import { type CostOf, readCounters, reportedCost } from '../../metering/readings.ts';
+import { grantedServices } from '../../metering/surcharges.ts';
+import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
+import { readFrame } from '../../relay/frame.ts';
+import { asLatin1, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
+
+/** Markers of frames that must be parsed. */
+const matters = valuePattern('usage', 'finish_reason', 'error');
+/** The same, until a stream has given its audio's id. */
+const mattersBeforeAudio = valuePattern('usage', 'finish_reason', 'error', 'audio', 'annotations');
+const deltaText = textPattern('content', 'reasoning_content', 'reasoning', 'arguments', 'text', 'refusal', 'input');
+const textNames = new Set([
+  'content',
+  'reasoning_content',
+  'reasoning',
+  'refusal',
+  'arguments',
+  'text',
+  'thinking',
+  'input',
+]);
+const transcriptText = textPattern('transcript');
+const transcriptNames = new Set(['transcript']);
+const done = Buffer.from('[DONE]');
+/** `data: [DONE]` with its line ends. */
+const longestDoneFrame = 24;
+
+export class ChatUsageMeter implements UsageMeter {
+  readonly text = new TextMeter();
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  #tier: unknown;
+  readonly #counts = new Counts();
+  readonly #choices: number;
+  readonly #withholdUsage: boolean;
+  readonly #costOf: CostOf | undefined;
+  readonly #finished = new Set<unknown>();
+  #textBytes = 0;
+  #transcriptBytes = 0;
+  #isDone = false;
+  #isFirst = true;
+  readonly #issued: UsageMeterOptions['issued'];
+  #matters = matters;
+
+  constructor(call: Call, options: UsageMeterOptions) {
+    this.#choices = call.choices;
+    this.#withholdUsage = options.withholdUsage;
+    this.#issued = options.issued;
+    if (options.issued !== undefined) this.#matters = mattersBeforeAudio;
+    this.#costOf = options.costOf;
+  }
+
+  /** `[DONE]`, or, for vendors that do not send it, a finish reason for each choice. */
+  get complete(): boolean {
+    return this.#isDone || this.#finished.size >= this.#choices;
+  }
+
+  get reading(): Reading {
+    return this.#counts.reading(readUsage, this.#costOf);
+  }
+
+  get services(): Services {
+    return grantedServices(this.#tier, 'global');
+  }
+
+  frame(raw: Buffer): Verdict {
+    if (raw.length <= longestDoneFrame && raw.includes(done)) {
+      this.#isDone = true;
+      return 'last';
+    }
+    const latin1 = asLatin1(raw);
+    const text = textBytes(latin1, deltaText);
+    // Beside content, a transcript repeats the content.
+    this.#addText(text, text === 0 ? textBytes(latin1, transcriptText) : 0);
+    if (!this.#isFirst && !this.#matters.test(latin1)) return 'pass';
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.#take(read.json);
+  }
+
+  payload(json: JsonObject): Verdict {
+    this.#addText(textBytesIn(json['choices'], textNames), textBytesIn(json['choices'], transcriptNames));
+    return this.#take(json);
+  }
+
+  whole(json: JsonObject): void {
+    this.upstreamId = textOf(json['id']);
+    this.#tier = json['service_tier'];
+    this.#meterChoices(json);
+    this.#addText(textBytesIn(json['choices'], textNames), textBytesIn(json['choices'], transcriptNames));
+    this.#takeUsage(json);
+    if (json['error'] && !Array.isArray(json['choices'])) this.error = json;
+    this.#isDone = true;
+  }
+
+  #take(payload: JsonObject): Verdict {
+    this.#isFirst = false;
+    this.upstreamId ??= textOf(payload['id']);
+    this.#tier = payload['service_tier'] ?? this.#tier;
+    this.#meterChoices(payload);
+    const reported = this.#takeUsage(payload);
+    if (payload['error']) {
+      this.error = payload;
+      return 'error';
+    }
+    const isUsageAlone = reported && Array.isArray(payload['choices']) && payload['choices'].length === 0;
+    return isUsageAlone && this.#withholdUsage ? 'withhold' : 'pass';
+  }
+
+  /** An audio's transcript may repeat the content: the longer of the two counts. */
+  #addText(text: number, transcript: number): void {
+    const before = Math.max(this.#textBytes, this.#transcriptBytes);
+    this.#textBytes += text;
+    this.#transcriptBytes += transcript;
+    this.text.add(Math.max(this.#textBytes, this.#transcriptBytes) - before);
+  }
+
+  #meterChoices(payload: JsonObject): void {
+    const choices = listOf(payload['choices']);
+    if (this.#issued !== undefined && choices.length > 0) this.#recordIds(this.#issued, choices);
+    for (const choice of choices) {
+      const reason = textOf(objectOf(choice)?.['finish_reason']);
+      if (reason === undefined) continue;
+      this.finish = reason;
+      this.#finished.add(objectOf(choice)?.['index'] ?? 0);
+    }
+  }
+
+  #recordIds(issued: NonNullable<UsageMeterOptions['issued']>, choices: readonly unknown[]): void {
+    issued({ choices });
+    const hasAudio = choices.some((choice) => objectOf(objectOf(choice)?.['delta'])?.['audio'] !== undefined);
+    // The id arrives with the first frame of an audio; later frames are large.
+    if (hasAudio && this.#choices === 1) this.#matters = matters;
+  }
+
+  #takeUsage(payload: JsonObject): boolean {
+    const usage = objectOf(payload['usage']) ?? objectOf(objectOf(payload['x_groq'])?.['usage']);
+    if (usage === undefined) return false;
+    takeCounts(this.#counts, usage);
+    this.text.reported();
+    return true;
+  }
+}
+
+/** Members of the official report, then members that some vendors use for the same counter. */
+function takeCounts(counts: Counts, usage: JsonObject): void {
+  const prompt = objectOf(usage['prompt_tokens_details']) ?? objectOf(usage['prompt_token_details']) ?? {};
+  const completion = objectOf(usage['completion_tokens_details']) ?? objectOf(usage['completion_token_details']) ?? {};
+  counts.take('prompt', usage['prompt_tokens']);
+  counts.take('completion', usage['completion_tokens']);
+  counts.take('total', usage['total_tokens']);
+  counts.take('cached', prompt['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens']);
+  counts.take('cacheWrite', prompt['cache_write_tokens'] ?? usage['cache_creation_input_tokens']);
+  counts.take('audioIn', prompt['audio_tokens']);
+  counts.take('audioSeconds', usage['prompt_audio_seconds']);
+  counts.take('imageIn', prompt['image_tokens']);
+  counts.take('reasoning', completion['reasoning_tokens'] ?? usage['reasoning_tokens']);
+  counts.take('audioOut', completion['audio_tokens']);
+  counts.take('imageOut', completion['image_tokens']);
+  counts.take('cost', reportedCost(usage));
+}
+
+/**
+ * `prompt_tokens` includes cached, written, sound and image tokens, `completion_tokens` includes reasoning and sound.
+ * Some vendors leave one of these out of the sum; some report thinking, or sound of a known length, in the total alone.
+ */
+function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
+  const counters = {
+    input: counts.get('prompt'),
+    output: counts.get('completion'),
+    total: counts.get('total'),
+    inputDetails: [
+      { class: 'cache_read', count: counts.get('cached') },
+      { class: 'cache_write_5m', count: counts.get('cacheWrite') },
+      { class: 'input_audio', count: counts.get('audioIn') },
+      { class: 'input_image', count: counts.get('imageIn') },
+    ],
+    outputDetails: [
+      { class: 'reasoning', count: counts.get('reasoning') },
+      { class: 'output_audio', count: counts.get('audioOut') },
+      { class: 'output_image', count: counts.get('imageOut') },
+    ],
+    unnamed: (counts.get('audioSeconds') ?? 0) > 0 ? 'input_audio' : 'reasoning',
+  } as const;
+  return readCounters(counters, counts, costOf);
+}

@@ -1,0 +1,173 @@
+/** Encodes the parts of a Prompt as content blocks for an upstream of the messages protocol. Pure. */
+
+import type { JsonObject } from '../../../../../core/json/json.ts';
+import type { EncodeContext } from '../../../canonical/codec.ts';
+import type {
+  CacheMark,
+  Citation,
+  MediaPart,
+  OpaqueState,
+  Part,
+  SearchPart,
+  TextPart,
+  ToolResultPart,
+} from '../../../canonical/prompt.ts';
+import { noOutputText, unshownText } from '../../../encoding/history.ts';
+import { documentTitle, fieldOf, plainText } from '../../../encoding/media.ts';
+import { legalCallId } from '../../../encoding/tool-ids.ts';
+import type { ToolNamer } from '../../../encoding/tool-names.ts';
+import { inputObject, searchBlocks } from './answer-blocks.ts';
+
+export interface BlockContext {
+  readonly target: EncodeContext;
+  readonly namer: ToolNamer;
+}
+
+/** Image types that this protocol accepts. */
+const imageTypes = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+
+/** Opaque state that may be returned: made by this upstream, and not empty. */
+export function ownValue(opaqueState: OpaqueState | undefined, maker: string): string | undefined {
+  return opaqueState?.maker === maker && opaqueState.value !== '' ? opaqueState.value : undefined;
+}
+
+/** The member that marks a block for the prompt cache. */
+export function marked(cache: CacheMark | undefined): JsonObject {
+  if (cache === undefined) return {};
+  return { cache_control: cache === 'long' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' } };
+}
+
+/** The blocks of one part; empty if the protocol cannot express it. `turns.ts` encodes reasoning. */
+export function encodePart(part: Exclude<Part, { kind: 'reasoning' }>, context: BlockContext): JsonObject[] {
+  switch (part.kind) {
+    case 'text':
+      return [encodeText(part, context)];
+    case 'refusal':
+      return [{ type: 'text', text: part.text }];
+    case 'tool-call': {
+      const input = inputObject(part.input, part.custom ?? false);
+      const name = context.namer.nameFor(part.name, part.namespace);
+      return [{ type: 'tool_use', id: legalCallId(part.id, 'messages'), name, input, ...marked(part.cache) }];
+    }
+    case 'tool-result':
+      return encodeResult(part, context);
+    case 'search':
+      return encodeSearch(part, context);
+    default:
+      return [encodeMedia(part, context)];
+  }
+}
+
+function encodeText({ text, cache, citations }: TextPart, { target }: BlockContext): JsonObject {
+  const own = (citations ?? []).map((citation) => encodeCitation(citation, target.maker));
+  const kept = own.filter((citation) => citation !== undefined);
+  if (kept.length < own.length) target.dropped.drop('searchHistory');
+  return { type: 'text', text, ...(kept.length === 0 ? {} : { citations: kept }), ...marked(cache) };
+}
+
+/** Only the vendor's own citations of its own searches can be returned. */
+function encodeCitation(citation: Citation, maker: string): JsonObject | undefined {
+  const index = ownValue(citation.opaqueState, maker);
+  if (index === undefined || citation.url === undefined) return undefined;
+  return {
+    type: 'web_search_result_location',
+    cited_text: citation.quote ?? '',
+    url: citation.url,
+    title: citation.title ?? null,
+    encrypted_index: index,
+  };
+}
+
+function encodeSearch(part: SearchPart, { target }: BlockContext): JsonObject[] {
+  if (part.results.some((result) => ownValue(result.opaqueState, target.maker) === undefined)) {
+    target.dropped.drop('searchHistory');
+    return [];
+  }
+  return searchBlocks(part, (value) => value);
+}
+
+/** Media that this model does not accept inside results follow the results: `resultMedia`. */
+function encodeResult(part: ToolResultPart, context: BlockContext): JsonObject[] {
+  const shown = part.parts.map((inner) => visible(inner, context));
+  const inline = shown.filter((inner) => inner.kind === 'text' || takesResultMedia(context));
+  const blocks = inline.flatMap((inner) => encodePart(inner, context));
+  const [only] = blocks;
+  const isPlain = blocks.length === 1 && only?.['type'] === 'text' && only['cache_control'] === undefined;
+  const content = isPlain ? only?.['text'] : blocks.length === 0 ? noOutputText : blocks;
+  return [
+    {
+      type: 'tool_result',
+      tool_use_id: legalCallId(part.callId, 'messages'),
+      content,
+      ...(part.isError ? { is_error: true } : {}),
+      ...marked(part.cache),
+    },
+  ];
+}
+
+/** A tool's media, or a text in their place if this model does not accept them. */
+function visible(part: TextPart | MediaPart, { target }: BlockContext): TextPart | MediaPart {
+  if (part.kind === 'text' || takesMedia(part, target)) return part;
+  target.dropped.drop(part.source.form === 'file' ? 'file' : part.kind);
+  return { kind: 'text', text: unshownText(part.kind), ...(part.cache === undefined ? {} : { cache: part.cache }) };
+}
+
+/** Whether this model accepts a medium of this kind and form. */
+export function takesMedia({ kind, source }: MediaPart, { traits }: EncodeContext): boolean {
+  if (kind === 'document' && plainText(source) !== undefined) return true;
+  if (kind === 'audio' || kind === 'video' || source.form === 'file') return false;
+  if (traits.inputs !== undefined && !traits.inputs.includes(kind)) return false;
+  if (source.form !== 'bytes') return source.form === 'url';
+  return kind === 'image' ? imageTypes.has(source.mediaType) : source.mediaType === 'application/pdf';
+}
+
+function takesResultMedia({ target }: BlockContext): boolean {
+  return target.traits.tool_result_media ?? true;
+}
+
+/** Media of results that are sent beside the results. */
+export function resultMedia(part: Part, context: BlockContext): JsonObject[] {
+  if (part.kind !== 'tool-result' || takesResultMedia(context)) return [];
+  const media = part.parts.filter((inner) => inner.kind !== 'text' && takesMedia(inner, context.target));
+  return media.flatMap((inner) => encodePart(inner, context));
+}
+
+function encodeMedia(part: MediaPart, { target }: BlockContext): JsonObject {
+  const { dropped, traits } = target;
+  const { kind, source } = part;
+  const at = fieldOf(source);
+  if (kind === 'audio' || kind === 'video')
+    dropped.refuse(kind, `takes no ${kind === 'audio' ? 'sound' : 'films'}`, at);
+  if (source.form === 'file') dropped.refuse('file', 'cannot read files that another vendor keeps', at);
+  const isText = kind === 'document' && plainText(source) !== undefined;
+  if (!isText && traits.inputs !== undefined && !traits.inputs.includes(kind))
+    dropped.refuse(kind, `takes no ${kind}s`, at);
+  return kind === 'image' ? encodeImage(part, target) : encodeDocument(part, target);
+}
+
+function encodeImage({ source, detail, cache }: MediaPart, { dropped }: EncodeContext): JsonObject {
+  if (detail !== undefined && detail !== 'auto') dropped.drop('detail');
+  if (source.form === 'url') return { type: 'image', source: { type: 'url', url: source.url }, ...marked(cache) };
+  if (source.form !== 'bytes' || !imageTypes.has(source.mediaType))
+    return dropped.refuse('image', 'takes JPEG, PNG, GIF and WebP images alone', fieldOf(source));
+  const { mediaType, base64 } = source;
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data: base64 }, ...marked(cache) };
+}
+
+function encodeDocument(part: MediaPart, { dropped }: EncodeContext): JsonObject {
+  const { source, name, context, citations, cache } = part;
+  const details = {
+    ...(name === undefined ? {} : { title: documentTitle(name) }),
+    ...(context === undefined ? {} : { context }),
+    ...(citations === true ? { citations: { enabled: true } } : {}),
+    ...marked(cache),
+  };
+  if (source.form === 'url') return { type: 'document', source: { type: 'url', url: source.url }, ...details };
+  const text = plainText(source);
+  if (text !== undefined)
+    return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...details };
+  if (source.form !== 'bytes' || source.mediaType !== 'application/pdf')
+    return dropped.refuse('document', 'reads PDF and plain text documents alone', fieldOf(source));
+  const { mediaType, base64 } = source;
+  return { type: 'document', source: { type: 'base64', media_type: mediaType, data: base64 }, ...details };
+}

@@ -1,0 +1,186 @@
+/** Meters the messages protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
+
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
+import type { Services } from '../../../common/domain/prices.ts';
+import type { Usage } from '../../../common/domain/usage.ts';
+import { Counts, type Reading, split } from '../../metering/counts.ts';
+import { grantedServices } from '../../metering/surcharges.ts';
+import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
+import { readFrame } from '../../relay/frame.ts';
+import { asLatin1, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
+import { idGlance } from '../../request/vendor-ids.ts';
+
+const deltaNames = new Set(['text', 'thinking', 'partial_json']);
+const deltaText = textPattern(...deltaNames);
+const textNames = new Set(['text', 'thinking']);
+const opaqueNames = new Set(['input']);
+/** Blocks that the model wrote; results of the vendor's own tools are input. */
+const writtenBlocks = new Set(['text', 'thinking', 'tool_use', 'server_tool_use']);
+const silentEvents = new Set(['content_block_start', 'content_block_stop']);
+/** After this many pings since the finish reason, the end is not expected any more: it normally follows at once. */
+const pingsOfPatience = 2;
+
+export class MessagesUsageMeter implements UsageMeter {
+  readonly text = new TextMeter();
+  complete = false;
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  #tier: unknown;
+  #speed: unknown;
+  #region: unknown;
+  readonly #counts = new Counts();
+  /** Pings since the stream sent its finish reason; undefined: it has not sent one. */
+  #pingsAfterReason: number | undefined;
+  readonly #issued: UsageMeterOptions['issued'];
+
+  constructor(options?: UsageMeterOptions) {
+    this.#issued = options?.issued;
+  }
+
+  get reading(): Reading {
+    return this.#counts.reading(readUsage);
+  }
+
+  /** A speed takes precedence over the tier beside it. */
+  get services(): Services {
+    return grantedServices(this.#speed === 'fast' ? 'fast' : (this.#tier ?? this.#speed), this.#region);
+  }
+
+  frame(raw: Buffer): Verdict {
+    const named = leadingEvent(raw);
+    if (named === 'content_block_delta') {
+      this.text.add(textBytes(asLatin1(raw), deltaText));
+      return 'pass';
+    }
+    if (named === 'ping') return this.#ping();
+    if (named !== undefined && silentEvents.has(named)) {
+      if (this.#issued !== undefined && idGlance.test(asLatin1(raw))) this.#issued(readFrame(raw)?.json ?? {});
+      return 'pass';
+    }
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.payload(read.json, named);
+  }
+
+  whole(json: JsonObject): void {
+    if (json['type'] === 'error') this.error = json;
+    this.#message(json);
+    const written = listOf(json['content']).filter((block) =>
+      writtenBlocks.has(textOf(objectOf(block)?.['type']) ?? ''),
+    );
+    this.text.add(textBytesIn(written, textNames, opaqueNames));
+    if (isObject(json['usage'])) this.text.reported();
+    this.complete = true;
+  }
+
+  payload(payload: JsonObject, event: string | undefined): Verdict {
+    const type = textOf(payload['type']) ?? event;
+    if (type === 'content_block_start') this.#issued?.(payload);
+    else if (type === 'content_block_delta') this.text.add(textBytesIn(payload['delta'], deltaNames));
+    else if (type === 'message_start') this.#message(objectOf(payload['message']) ?? {});
+    else if (type === 'ping') return this.#ping();
+    else if (type === 'message_delta') this.#delta(payload);
+    else if (type === 'message_stop') {
+      this.complete = true;
+      return 'last';
+    } else if (type === 'error') {
+      this.error = payload;
+      return 'failed';
+    }
+    return 'pass';
+  }
+
+  /** Some upstreams keep a stream open after everything but its end. */
+  #ping(): Verdict {
+    if (this.#pingsAfterReason === undefined || ++this.#pingsAfterReason < pingsOfPatience) return 'pass';
+    this.complete = true;
+    return 'overdue';
+  }
+
+  #message(message: JsonObject): void {
+    this.upstreamId ??= textOf(message['id']);
+    this.#issued?.(message);
+    this.finish = textOf(message['stop_reason']) ?? this.finish;
+    this.#takeUsage(message['usage']);
+  }
+
+  #delta(payload: JsonObject): void {
+    this.#issued?.(payload);
+    if (textOf(objectOf(payload['delta'])?.['stop_reason']) !== undefined) this.#pingsAfterReason = 0;
+    this.finish = textOf(objectOf(payload['delta'])?.['stop_reason']) ?? this.finish;
+    this.#takeUsage(payload['usage']);
+  }
+
+  #takeUsage(usage: unknown): void {
+    if (!isObject(usage)) return;
+    takeCounts(this.#counts, usage);
+    this.#tier = usage['service_tier'] ?? this.#tier;
+    this.#speed = usage['speed'] ?? this.#speed;
+    this.#region = usage['inference_geo'] ?? this.#region;
+    this.text.reported();
+  }
+}
+
+/** Reports in a stream are cumulative: a later one replaces an earlier one, counter by counter. */
+function takeCounts(counts: Counts, usage: JsonObject): void {
+  const created = objectOf(usage['cache_creation']) ?? {};
+  counts.take('input', usage['input_tokens']);
+  counts.take('cacheRead', usage['cache_read_input_tokens']);
+  counts.take('cacheWrite', usage['cache_creation_input_tokens']);
+  counts.take('cacheWrite5m', created['ephemeral_5m_input_tokens']);
+  counts.take('cacheWrite1h', created['ephemeral_1h_input_tokens']);
+  counts.take('output', usage['output_tokens']);
+  counts.take('thinking', objectOf(usage['output_tokens_details'])?.['thinking_tokens']);
+  const tools = objectOf(usage['server_tool_use']) ?? {};
+  counts.take('searches', tools['web_search_requests']);
+  counts.take('fetches', tools['web_fetch_requests']);
+  takeIterations(counts, usage['iterations']);
+}
+
+/** Beta: model runs beside the answer itself (compaction). The top-level counters exclude them. */
+function takeIterations(counts: Counts, iterations: unknown): void {
+  const sums: Record<string, number> = {};
+  for (const iteration of listOf(iterations)) {
+    if (!isObject(iteration) || iteration['type'] !== 'compaction') continue;
+    const own = new Counts();
+    own.take('extraInput', iteration['input_tokens']);
+    own.take('extraCacheRead', iteration['cache_read_input_tokens']);
+    own.take('extraCacheWrite', iteration['cache_creation_input_tokens']);
+    own.take('extraOutput', iteration['output_tokens']);
+    for (const name of ['extraInput', 'extraCacheRead', 'extraCacheWrite', 'extraOutput'])
+      sums[name] = (sums[name] ?? 0) + (own.get(name) ?? 0);
+  }
+  for (const [name, sum] of Object.entries(sums)) counts.take(name, sum);
+}
+
+/** `input_tokens` excludes tokens read from or written to the cache; `output_tokens` includes reasoning. */
+function readUsage(counts: Counts): Reading {
+  const input = counts.get('input');
+  const output = counts.get('output');
+  const usage: { -readonly [K in keyof Usage]: Usage[K] } = {};
+  if (input !== undefined) usage.input = input + (counts.get('extraInput') ?? 0);
+  const read = counts.get('cacheRead');
+  if (read !== undefined) usage.cache_read = read + (counts.get('extraCacheRead') ?? 0);
+  Object.assign(usage, cacheWrites(counts));
+  if (output !== undefined)
+    Object.assign(
+      usage,
+      split(output + (counts.get('extraOutput') ?? 0), 'output', [['reasoning', counts.get('thinking')]]),
+    );
+  const searches = counts.get('searches');
+  if (searches !== undefined) usage.web_search = searches;
+  const fetches = counts.get('fetches');
+  if (fetches !== undefined) usage.web_fetch = fetches;
+  return { usage, hasInput: input !== undefined, hasOutput: output !== undefined };
+}
+
+/** Written for an hour as far as the details report it; the rest is the five-minute cache. */
+function cacheWrites(counts: Counts): Usage {
+  const fiveMinutes = counts.get('cacheWrite5m');
+  const hour = counts.get('cacheWrite1h');
+  const details = fiveMinutes === undefined && hour === undefined ? undefined : (fiveMinutes ?? 0) + (hour ?? 0);
+  const total = counts.get('cacheWrite') ?? details;
+  if (total === undefined) return {};
+  return split(total + (counts.get('extraCacheWrite') ?? 0), 'cache_write_5m', [['cache_write_1h', hour]]);
+}

@@ -1,0 +1,114 @@
+/** Encodes the items of an answer: messages with their parts, reasoning, calls, searches, images. Pure. */
+import type { JsonObject } from '../../../../../core/json/json.ts';
+import type { Citation, MediaPart, SearchPart, TokenLogprob } from '../../../canonical/prompt.ts';
+
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+export function messageItem(id: string, content: readonly JsonObject[], status: ItemStatus): JsonObject {
+  return { id, type: 'message', status, role: 'assistant', content };
+}
+
+export function textPart(
+  text: string,
+  annotations: readonly JsonObject[],
+  logprobs: readonly JsonObject[],
+): JsonObject {
+  return { type: 'output_text', annotations, logprobs, text };
+}
+
+export function refusalPart(refusal: string): JsonObject {
+  return { type: 'refusal', refusal };
+}
+
+/** `sealed`: opaque state that the client returns. */
+export function reasoningItem(id: string, text: string, sealed: string | undefined): JsonObject {
+  return {
+    id,
+    type: 'reasoning',
+    summary: text === '' ? [] : [summaryPart(text)],
+    ...(sealed === undefined ? {} : { encrypted_content: sealed }),
+  };
+}
+
+export function summaryPart(text: string): JsonObject {
+  return { type: 'summary_text', text };
+}
+
+/** The members of a call that are known at its start. */
+export interface CallHead {
+  readonly id: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly custom: boolean;
+}
+
+export function callItem(head: CallHead, input: string, status: ItemStatus): JsonObject {
+  const { id, callId, name, namespace, custom } = head;
+  return {
+    id,
+    type: custom ? 'custom_tool_call' : 'function_call',
+    status,
+    call_id: callId,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(custom ? { input } : { arguments: input }),
+  };
+}
+
+export function searchItem(id: string, search: SearchPart, status: ItemStatus): JsonObject {
+  const { queries, results } = search;
+  const action = {
+    type: 'search',
+    query: queries[0] ?? '',
+    queries,
+    ...(results.length === 0 ? {} : { sources: results.map(({ url }) => ({ type: 'url', url })) }),
+  };
+  return { id, type: 'web_search_call', status, action };
+}
+
+/** `result`: the image as base64; null until there is one. */
+export function imageItem(id: string, media: MediaPart, isDone: boolean): JsonObject {
+  const { source } = media;
+  const isBytes = source.form === 'bytes';
+  return {
+    id,
+    type: 'image_generation_call',
+    status: isDone ? 'completed' : 'in_progress',
+    result: isDone && isBytes ? source.base64 : null,
+    ...(isBytes && source.mediaType.startsWith('image/') ? { output_format: source.mediaType.slice(6) } : {}),
+  };
+}
+
+/** Media without an item type, as text; undefined: there is no text for them. */
+export function mediaText(media: MediaPart): string | undefined {
+  return media.kind === 'image' && media.source.form === 'url' ? `![image](${media.source.url})` : undefined;
+}
+
+/** A range in the text, in UTF-16 offsets. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** undefined: the protocol cannot express a citation without a URL or a title. */
+export function annotationOf(citation: Citation, span: Span): JsonObject | undefined {
+  const { url, title } = citation;
+  if (url !== undefined) {
+    return { type: 'url_citation', start_index: span.start, end_index: span.end, url, title: title ?? '' };
+  }
+  return title === undefined ? undefined : { type: 'file_citation', file_id: '', filename: title, index: span.end };
+}
+
+export function logprobObject({ token, logprob, bytes, top }: TokenLogprob): JsonObject {
+  return {
+    token,
+    logprob,
+    bytes: bytes ?? [],
+    top_logprobs: (top ?? []).map((other) => ({
+      token: other.token,
+      logprob: other.logprob,
+      bytes: other.bytes ?? [],
+    })),
+  };
+}

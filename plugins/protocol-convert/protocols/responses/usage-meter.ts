@@ -1,0 +1,184 @@
+/** Meters the responses protocol: usage, end and errors, parsing only the frames that can carry them. Pure. */
+
+import { table } from '../../../../core/contract/table.ts';
+import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
+import type { Services } from '../../../common/domain/prices.ts';
+import type { Usage } from '../../../common/domain/usage.ts';
+import { Counts, type Reading } from '../../metering/counts.ts';
+import { type CostOf, readCounters, reportedCost } from '../../metering/readings.ts';
+import { grantedServices } from '../../metering/surcharges.ts';
+import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
+import { readFrame } from '../../relay/frame.ts';
+import { asLatin1, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
+import { idGlance } from '../../request/vendor-ids.ts';
+
+const deltaText = textPattern('delta');
+const textNames = new Set(['text', 'arguments', 'input', 'refusal', 'code']);
+const endings: Readonly<Record<string, Verdict>> = table({
+  'response.completed': 'last',
+  'response.incomplete': 'last',
+  'response.failed': 'failed',
+});
+
+export class ResponsesUsageMeter implements UsageMeter {
+  readonly text = new TextMeter();
+  complete = false;
+  error: JsonObject | undefined;
+  upstreamId: string | undefined;
+  finish: string | undefined;
+  itemIds: readonly string[] = [];
+  #tier: unknown;
+  readonly #counts = new Counts();
+  readonly #issued: UsageMeterOptions['issued'];
+  readonly #costOf: CostOf | undefined;
+
+  constructor({ costOf, issued }: Pick<UsageMeterOptions, 'costOf' | 'issued'> = {}) {
+    this.#issued = issued;
+    this.#costOf = costOf;
+  }
+
+  get reading(): Reading {
+    return this.#counts.reading(readUsage, this.#costOf);
+  }
+
+  get services(): Services {
+    return grantedServices(this.#tier, 'global');
+  }
+
+  frame(raw: Buffer): Verdict {
+    const named = leadingEvent(raw);
+    // Most frames are deltas with their name in front; without names, each frame is parsed.
+    if (named?.endsWith('.delta')) {
+      this.text.add(textBytes(asLatin1(raw), deltaText));
+      return 'pass';
+    }
+    if (named !== undefined && named !== 'error' && named !== 'response.created' && !Object.hasOwn(endings, named)) {
+      if (this.#issued !== undefined && idGlance.test(asLatin1(raw))) this.#issued(readFrame(raw)?.json ?? {});
+      return 'pass';
+    }
+    const read = readFrame(raw);
+    return read === undefined ? 'pass' : this.payload(read.json, named);
+  }
+
+  whole(json: JsonObject): void {
+    if (json['error'] && json['output'] === undefined) this.error = json;
+    this.#response(json);
+    this.text.add(textBytesIn(json['output'], textNames));
+    if (isObject(json['usage'])) this.text.reported();
+    this.complete = true;
+  }
+
+  payload(payload: JsonObject, event: string | undefined): Verdict {
+    const type = textOf(payload['type']) ?? event ?? '';
+    if (type.endsWith('.delta')) {
+      this.text.add(Buffer.byteLength(textOf(payload['delta']) ?? ''));
+      return 'pass';
+    }
+    // Some vendors send a bare error object when they fail before the first event.
+    if (type === 'error' || (type === '' && payload['error'])) {
+      this.error = payload;
+      return 'error';
+    }
+    const response = objectOf(payload['response']);
+    if (response !== undefined) this.#response(response);
+    else this.#issued?.(payload);
+    const ending = Object.hasOwn(endings, type) ? endings[type]! : 'pass';
+    if (ending !== 'pass') this.complete = true;
+    if (ending === 'failed') this.error = payload;
+    return ending;
+  }
+
+  #response(response: JsonObject): void {
+    this.upstreamId ??= textOf(response['id']);
+    this.#issued?.(response);
+    this.finish = textOf(response['status']) ?? this.finish;
+    this.#tier = response['service_tier'] ?? this.#tier;
+    const output = listOf(response['output']);
+    if (output.length > 0) this.itemIds = output.flatMap((item) => textOf(objectOf(item)?.['id']) ?? []);
+    const usage = objectOf(response['usage']);
+    if (usage === undefined) return;
+    takeCounts(this.#counts, usage);
+    takeCalls(this.#counts, response, output);
+    this.text.reported();
+  }
+}
+
+function takeCounts(counts: Counts, usage: JsonObject): void {
+  const input = objectOf(usage['input_tokens_details']) ?? {};
+  const output = objectOf(usage['output_tokens_details']) ?? {};
+  counts.take('input', usage['input_tokens']);
+  counts.take('output', usage['output_tokens']);
+  counts.take('total', usage['total_tokens']);
+  counts.take('cached', input['cached_tokens']);
+  counts.take('cacheWrite', input['cache_write_tokens']);
+  counts.take('cacheWriteLong', objectOf(input['cache_write_tokens_details'])?.['ttl_12h_tokens']);
+  counts.take('audioIn', input['audio_tokens']);
+  counts.take('imageIn', input['image_tokens']);
+  counts.take('reasoning', output['reasoning_tokens']);
+  counts.take('audioOut', output['audio_tokens']);
+  counts.take('imageOut', output['image_tokens']);
+  const tools = objectOf(usage['server_side_tool_usage_details']) ?? {};
+  counts.take('searches', tools['web_search_calls']);
+  counts.take('codeRuns', tools['code_interpreter_calls']);
+  counts.take('fileSearches', tools['file_search_calls']);
+  counts.take('otherCalls', tools['x_search_calls']);
+  counts.take('cost', reportedCost(usage));
+}
+
+/** Without a counter for the vendor's own tools, their items are counted. */
+function takeCalls(counts: Counts, response: JsonObject, output: readonly unknown[]): void {
+  counts.take('searches', objectOf(objectOf(response['tool_usage'])?.['web_search'])?.['num_requests']);
+  for (const [name, type] of callItems) {
+    const calls = output.filter((item) => isCall(objectOf(item) ?? {}, type)).length;
+    if (calls > 0 && counts.get(name) === undefined) counts.take(name, calls);
+  }
+}
+
+/** Opening a page from a search is not a search. */
+function isCall(item: JsonObject, type: string): boolean {
+  return item['type'] === type && (textOf(objectOf(item['action'])?.['type']) ?? 'search') === 'search';
+}
+
+const callItems = [
+  ['searches', 'web_search_call'],
+  ['codeRuns', 'code_interpreter_call'],
+  ['fileSearches', 'file_search_call'],
+] as const;
+
+/** `input_tokens` includes cached and written tokens, `output_tokens` includes reasoning; not at every vendor. */
+function readUsage(counts: Counts, costOf: CostOf | undefined): Reading {
+  const written = counts.get('cacheWrite');
+  const long = counts.get('cacheWriteLong');
+  const counters = {
+    input: counts.get('input'),
+    output: counts.get('output'),
+    total: counts.get('total'),
+    inputDetails: [
+      { class: 'cache_read', count: counts.get('cached') },
+      { class: 'cache_write_1h', count: long },
+      { class: 'cache_write_5m', count: written === undefined ? undefined : Math.max(0, written - (long ?? 0)) },
+      { class: 'input_audio', count: counts.get('audioIn') },
+      { class: 'input_image', count: counts.get('imageIn') },
+    ],
+    outputDetails: [
+      { class: 'reasoning', count: counts.get('reasoning') },
+      { class: 'output_audio', count: counts.get('audioOut') },
+      { class: 'output_image', count: counts.get('imageOut') },
+    ],
+    unnamed: 'reasoning',
+  } as const;
+  const reading = readCounters(counters, counts, costOf);
+  return { ...reading, usage: { ...reading.usage, ...toolUsage(counts) } };
+}
+
+function toolUsage(counts: Counts): Usage {
+  const [searches, runs] = [counts.get('searches'), counts.get('codeRuns')];
+  const [files, others] = [counts.get('fileSearches'), counts.get('otherCalls')];
+  return {
+    ...(searches === undefined ? {} : { web_search: searches }),
+    ...(runs === undefined ? {} : { code_execution: runs }),
+    ...(files === undefined ? {} : { file_search: files }),
+    ...(others === undefined ? {} : { call: others }),
+  };
+}

@@ -1,0 +1,208 @@
+/** The response of a relayed call: an error becomes a refusal, a success passes byte for byte through a usage meter. */
+
+import type { Exchange } from '../../../core/contract/contract.ts';
+import type { Answer, Headers } from '../../../core/contract/message.ts';
+import { isObject, tryParseBytes } from '../../../core/json/json.ts';
+import { type Call, spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
+import { model } from '../../common/domain/models.ts';
+import { cost } from '../../common/domain/money.ts';
+import { priceFor, type Services } from '../../common/domain/prices.ts';
+import { target } from '../../common/domain/upstreams.ts';
+import type { Usage } from '../../common/domain/usage.ts';
+import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
+import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
+import { droppedHeader } from '../canonical/dropped-parameters.ts';
+import { shapeFor, type Tools } from '../dependencies.ts';
+import { LiveReport } from '../metering/report.ts';
+import type { UsageMeter, UsageMeterOptions } from '../metering/usage-meter.ts';
+import type { Opened, Prepared } from './protocol.ts';
+import { RelayStream } from './stream.ts';
+
+/** Calls that run no inference consume nothing. */
+export const nothingUsed: UsageReport = {
+  usage: {},
+  estimated: false,
+  terminal: true,
+  upstreamId: undefined,
+  finish: undefined,
+};
+
+export interface RelayHooks {
+  /** Called with the usage meter when the answer is complete, before the client gets its end. */
+  readonly ended?: ((usageMeter: UsageMeter) => void) | undefined;
+  /** Called with parts of the answer that may hold ids of vendor objects. */
+  readonly issued?: UsageMeterOptions['issued'];
+}
+
+/**
+ * The answer for the client, at once where its body is whole; its usage report is set on the exchange. Throws or rejects with an
+ * UpstreamRefusal for a response that is no answer of the protocol, as long as nothing was sent to the client. Error bodies are
+ * read up to the bound for forwarded bodies.
+ */
+export function relayAnswer(
+  exchange: Exchange,
+  opened: Opened,
+  prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
+  answer: Answer,
+  tools: Pick<Tools, 'clock' | 'shape'>,
+  hooks: RelayHooks = {},
+): Answer | Promise<Answer> {
+  if (answer.status >= 300 || isHtml(answer.headers)) return refuse(exchange, opened, answer, tools);
+  if (opened.call.stream) return relayStream(exchange, opened, prepared, answer, tools, hooks);
+  const { body } = answer;
+  if (isWhole(body)) return relayWhole(exchange, opened, prepared, answer, asBytes(body), tools, hooks);
+  return wholeBody(body, Number.POSITIVE_INFINITY).then((bytes) =>
+    relayWhole(exchange, opened, prepared, answer, bytes, tools, hooks),
+  );
+}
+
+function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): Answer {
+  if (dropped.length > 0) relayed.headers['x-gateway-dropped'] = droppedHeader(dropped);
+  return relayed;
+}
+
+async function refuse(
+  exchange: Exchange,
+  opened: Opened,
+  { status, headers, body }: Answer,
+  tools: Pick<Tools, 'clock'>,
+): Promise<never> {
+  if (status < 300) {
+    if (!isWhole(body)) await body[Symbol.asyncIterator]().return?.();
+    throw notAnAnswer('a page came instead of an answer', false);
+  }
+  const bytes = await wholeBody(body, maxScrubbedBytes);
+  const refusal = classify(status, headers, bytes, tools.clock.now(), keyOf(exchange));
+  if (refusal.hasUsage) setUsage(exchange, opened, bytes, tools);
+  throw refusal;
+}
+
+/** A refusal that reports usage was billed. */
+function setUsage(exchange: Exchange, { protocol, call }: Opened, body: Uint8Array, tools: Pick<Tools, 'clock'>): void {
+  const json = tryParseBytes(body);
+  if (!isObject(json)) return;
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, {}, false));
+  usageMeter.whole(json);
+  exchange.set(usageReport, new LiveReport(usageMeter, call));
+}
+
+function relayWhole(
+  exchange: Exchange,
+  opened: Opened,
+  prepared: Pick<Prepared, 'dropped'>,
+  answer: Answer,
+  body: Uint8Array,
+  tools: Pick<Tools, 'clock' | 'shape'>,
+  hooks: RelayHooks,
+): Answer {
+  const { protocol, call, reshape } = opened;
+  const json = tryParseBytes(body);
+  if (!isObject(json)) throw notAnAnswer('the body is no JSON object', body[0] !== 0x3c);
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, hooks, false));
+  usageMeter.whole(json);
+  if (usageMeter.error !== undefined)
+    throw classifyBody(usageMeter.error, answer.headers, body, tools.clock.now(), keyOf(exchange));
+  const report = new LiveReport(usageMeter, call);
+  report.broken = usageMeter.finish === 'failed';
+  exchange.set(usageReport, call.billable ? report : nothingUsed);
+  reshape?.begin?.(report);
+  hooks.ended?.(usageMeter);
+  return withDropped(prepared, {
+    status: answer.status,
+    headers: { 'content-type': reshape?.wholeType ?? answer.headers['content-type'] ?? 'application/json' },
+    body: reshape === undefined ? body : reshape.whole(json),
+  });
+}
+
+async function relayStream(
+  exchange: Exchange,
+  opened: Opened,
+  prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
+  answer: Answer,
+  tools: Pick<Tools, 'clock' | 'shape'>,
+  hooks: RelayHooks = {},
+): Promise<Answer> {
+  const { protocol, call, reshape: form } = opened;
+  const withholdUsage = prepared.withholdUsage ?? false;
+  const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, hooks, withholdUsage));
+  const report = new LiveReport(usageMeter, call);
+  // Set before the body is pulled: a client may disconnect at any time, and a body that is never pulled runs no code.
+  exchange.set(usageReport, report);
+  form?.begin?.(report);
+  const source = isWhole(answer.body) ? [asBytes(answer.body)].values() : answer.body[Symbol.asyncIterator]();
+  const stream = new RelayStream({
+    source,
+    exchange,
+    protocol,
+    call,
+    reshape: form,
+    key: () => keyOf(exchange),
+    usageMeter: usageMeter,
+    report,
+    clock: tools.clock,
+    meter: exchange.find(spendGuard),
+    shapeOf: shapeFor(exchange, tools),
+    ended: () => hooks.ended?.(usageMeter),
+  });
+  const reshape = await stream.open();
+  const type = answer.headers['content-type'];
+  return withDropped(prepared, {
+    status: answer.status,
+    headers: {
+      'content-type': reshape?.streamType ?? (type?.startsWith('text/event-stream') ? type : 'text/event-stream'),
+      'cache-control': 'no-cache',
+    },
+    body: stream,
+    idleFrame: () => stream.idleFrame(),
+    endsNow: () => stream.hasEnded,
+  });
+}
+
+function usageMeterOptions(
+  exchange: Exchange,
+  { clock }: Pick<Tools, 'clock'>,
+  { services = {} }: Call,
+  { issued }: RelayHooks,
+  withholdUsage: boolean,
+): UsageMeterOptions {
+  return { withholdUsage, issued, costOf: (usage) => ownCost(exchange, usage, { at: clock.now(), services }) };
+}
+
+/** By the operator's price at this target, else by the official price. */
+function ownCost(exchange: Exchange, usage: Usage, { at, services }: { at: number; services: Services }) {
+  const [sold, to] = [exchange.find(model), exchange.find(target)];
+  const chosen = sold?.targets.find((one) => one.provider === to?.provider && one.model === to.model);
+  const book = chosen?.cost ?? sold?.cost ?? sold?.prices;
+  const priced = book === undefined ? undefined : priceFor(book, at, usage, { services });
+  return priced === undefined ? undefined : cost(usage, priced.price);
+}
+
+/** Vendors may quote it. */
+function keyOf(exchange: Exchange): string | undefined {
+  return exchange.find(target)?.key.reveal();
+}
+
+function isHtml(headers: Headers): boolean {
+  return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
+}
+
+function isWhole(body: Answer['body']): body is Uint8Array | string {
+  return typeof body === 'string' || body instanceof Uint8Array;
+}
+
+function asBytes(body: Uint8Array | string): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body;
+}
+
+/** Reads no further than `maxBytes` and a chunk. */
+export async function wholeBody(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
+  if (isWhole(body)) return asBytes(body);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) break;
+  }
+  return Buffer.concat(chunks);
+}

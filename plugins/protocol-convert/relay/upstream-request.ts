@@ -1,0 +1,57 @@
+/** The upstream request: address, headers by allow-list, body, and the target's time-outs. Pure. */
+
+import type { UpstreamRequest } from '../../../core/contract/contract.ts';
+import type { ClientRequest, Headers } from '../../../core/contract/message.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
+import type { Prepared, Protocol } from './protocol.ts';
+
+/**
+ * Only headers of the protocol and of the provider's configuration are sent; no other header of the client is
+ * forwarded.
+ */
+export function buildUpstreamRequest(
+  protocol: Protocol,
+  request: Pick<ClientRequest, 'headers'>,
+  prepared: Pick<Prepared, 'path'> & Pick<UpstreamRequest, 'body'>,
+  target: Target,
+  stream: boolean,
+): UpstreamRequest {
+  const { upstream } = target;
+  return {
+    url: addressBelow(target.baseUrl, prepared.path),
+    method: 'POST',
+    headers: headersFor(protocol, request.headers, target, stream),
+    body: prepared.body,
+    credential: target.credential,
+    stream,
+    connectTimeoutMs: upstream.connectTimeoutMs,
+    firstByteTimeoutMs: upstream.firstByteTimeoutMs,
+    idleTimeoutMs: upstream.idleTimeoutMs,
+    drain: upstream.drain,
+    network: target.network,
+  };
+}
+
+/** The query of a base URL is kept on every address below it. */
+function addressBelow(baseUrl: string, path: string): string {
+  const at = baseUrl.indexOf('?');
+  if (at === -1) return baseUrl + path;
+  const query = baseUrl.slice(at + 1);
+  return `${baseUrl.slice(0, at)}${path}${path.includes('?') ? '&' : '?'}${query}`;
+}
+
+function headersFor(protocol: Protocol, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
+  const headers: Headers = { ...protocol.defaultHeaders, 'content-type': client['content-type'] ?? 'application/json' };
+  headers['accept'] = client['accept'] ?? (stream ? 'text/event-stream' : 'application/json');
+  for (const name of protocol.passedHeaders) {
+    const value = client[name];
+    if (value !== undefined && value !== '') headers[name] = value;
+  }
+  for (const [name, value] of Object.entries(target.upstream.headers)) headers[name.toLowerCase()] = value;
+  if (target.headers !== undefined) Object.assign(headers, target.headers);
+  const { header, value } = target.upstream.auth ?? protocol.auth;
+  headers[header.toLowerCase()] = value.replace('{key}', () => target.key.reveal());
+  // An encoded stream could not be read as it passes.
+  headers['accept-encoding'] = 'identity';
+  return headers;
+}

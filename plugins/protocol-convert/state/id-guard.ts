@@ -1,0 +1,161 @@
+/** Restricts each account to vendor ids that were issued to it: records ids in answers, checks ids in requests. */
+
+import type { Exchange } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import { pinned } from '../../common/domain/calls.ts';
+import type { Providers, Target } from '../../common/domain/upstreams.ts';
+import type { UsageMeterOptions } from '../metering/usage-meter.ts';
+import { type CheckedIds, type Opened, opened } from '../relay/protocol.ts';
+import { invalid } from '../request/checks.ts';
+import { hostOf, mostVendorIds, type VendorId, vendorIdsIn } from '../request/vendor-ids.ts';
+import type { IssuedIds } from './issued-ids.ts';
+import type { IssuedId } from './issued-rows.ts';
+import { isStorableId } from './record.ts';
+
+/** Further ids of one answer are not recorded. */
+const mostIssued = 500;
+
+export interface IdGuardOptions {
+  readonly store: IssuedIds;
+  /** Called for each request: providers may be set up later. */
+  readonly providers: () => Providers | undefined;
+  readonly clock: Clock;
+  /** How long an id stays valid; 0: none is recorded. */
+  readonly keepMs: number;
+}
+
+export class IdGuard {
+  readonly #options: IdGuardOptions;
+
+  constructor(options: IdGuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * For the opening of a request: looks up its ids when `before` is done, and sets them in `opened`; sets `pinned`
+   * where only one key can serve the request. A request without ids waits for `before` alone.
+   */
+  check(exchange: Exchange, request: Opened, before: undefined | Promise<void>): undefined | Promise<void> {
+    const ids = vendorIdsIn(request.json, { hosts: () => this.#hosts() });
+    return ids.length === 0 ? before : this.#check(exchange, ids, before);
+  }
+
+  async #check(exchange: Exchange, ids: readonly VendorId[], before: undefined | Promise<void>): Promise<void> {
+    await before;
+    if (ids.length > mostVendorIds) throw invalid(`The request may name at most ${mostVendorIds} files and the like.`);
+    const accountId = accountOf(exchange);
+    const storable = new Set(ids.map(({ id }) => id).filter(isStorableId));
+    const issued: ReadonlyMap<string, IssuedId> =
+      storable.size === 0 ? new Map() : await this.#options.store.find(accountId, storable);
+    this.#renew(issued);
+    this.#pin(exchange, ids, issued);
+    const unknown = ids.filter(({ id }) => !issued.has(id));
+    exchange.set(opened, { ...exchange.get(opened), vendorIds: { known: new Set(issued.keys()), unknown } });
+  }
+
+  /** Use renews an id. */
+  #renew(issued: ReadonlyMap<string, IssuedId>): void {
+    const { clock, keepMs, store } = this.#options;
+    const now = clock.now();
+    for (const record of issued.values())
+      if (record.expiresAt - now < keepMs / 2) store.put({ ...record, expiresAt: now + keepMs });
+  }
+
+  /**
+   * Objects that one key created are not accessible to other keys. Parts of earlier answers may go to other keys too.
+   */
+  #pin(exchange: Exchange, ids: readonly VendorId[], issued: ReadonlyMap<string, IssuedId>): void {
+    let pin = exchange.find(pinned);
+    for (const { id, field, isEcho } of ids) {
+      const record = isEcho ? undefined : issued.get(id);
+      if (record === undefined) continue;
+      const { provider, credential } = record;
+      if (pin === undefined) {
+        pin = { provider, credential, protocol: undefined, field };
+        exchange.set(pinned, pin);
+      } else if (pin.provider !== provider || pin.credential !== credential) throw notTogether(field);
+    }
+  }
+
+  /** Throws resource_not_found for an id that must not go to this target. */
+  refuse(ids: readonly VendorId[], { upstream }: Target): void {
+    const { uncheckedIds } = upstream;
+    if (uncheckedIds?.all === true) return;
+    const refused = ids.find(({ id }) => uncheckedIds?.shared.has(id) !== true);
+    if (refused !== undefined) throw notFound(refused);
+  }
+
+  /** The same check for a translated request before it is sent: an id may have come from another member. */
+  refuseIn(body: JsonObject, { vendorIds }: { readonly vendorIds?: CheckedIds }, target: Target): void {
+    if (target.upstream.uncheckedIds?.all === true) return;
+    const ids = vendorIdsIn(body, { hosts: () => this.#hosts() });
+    if (ids.length === 0) return;
+    const asked = new Map(vendorIds?.unknown.map((one) => [one.id, one]));
+    const unknown = ids.filter(({ id }) => vendorIds?.known.has(id) !== true);
+    this.refuse(
+      unknown.map((one) => asked.get(one.id) ?? one),
+      target,
+    );
+  }
+
+  /** For an answer of this target: the function to call with its parts. undefined: nothing is recorded. */
+  recording(exchange: Exchange, { vendorIds }: Opened, { provider, credential }: Target): UsageMeterOptions['issued'] {
+    const { clock, keepMs, store } = this.#options;
+    if (keepMs === 0) return undefined;
+    // Both are made at the first id: most answers have none.
+    let asked: ReadonlySet<string> | undefined;
+    let seen: Set<string> | undefined;
+    return (part) => {
+      for (const { id } of vendorIdsIn(part, { hosts: () => this.#hosts(), isAnswer: true })) {
+        asked ??= new Set(vendorIds?.unknown.map((one) => one.id));
+        seen ??= new Set();
+        // An answer may repeat ids of the request: that issues none.
+        if (asked.has(id) || vendorIds?.known.has(id) === true || seen.has(id) || !isStorableId(id)) continue;
+        if (seen.size === mostIssued) return;
+        seen.add(id);
+        const createdAt = clock.now();
+        const accountId = accountOf(exchange);
+        store.put({ accountId, id, provider, credential, createdAt, expiresAt: createdAt + keepMs });
+      }
+    };
+  }
+
+  /** Of all running providers. */
+  #hosts(): ReadonlySet<string> {
+    const hosts = new Set<string>();
+    for (const { speaks } of this.#options.providers()?.list() ?? []) {
+      for (const protocol of Object.keys(speaks)) {
+        const url = addressOf(speaks, protocol);
+        if (url !== null) hosts.add(hostOf(url));
+      }
+    }
+    return hosts;
+  }
+}
+
+/** The address of a vendor inside the process throws while that vendor is not running. */
+function addressOf(speaks: Readonly<Record<string, string>>, protocol: string): URL | null {
+  try {
+    return URL.parse(speaks[protocol]!);
+  } catch {
+    return null;
+  }
+}
+
+function accountOf(exchange: Exchange): string {
+  return exchange.find(caller)?.accountId ?? '';
+}
+
+/** Clients get the same error for unknown ids, expired ids and ids of other accounts. */
+function notFound({ id, kind, field }: VendorId): GatewayError {
+  const message = `${kind} with id '${id.slice(0, 200)}' not found.`;
+  return new GatewayError('invalid_request', message, { field, code: 'resource_not_found' });
+}
+
+function notTogether(field: string): GatewayError {
+  const message = `What the field "${field}" refers to cannot be used together with the others that the request names.`;
+  return new GatewayError('invalid_request', message, { field, code: 'resource_not_found' });
+}

@@ -1,0 +1,113 @@
+/**
+ * Stores answers, or their location, for later references. Runs after the response and before the client's next
+ * request.
+ */
+
+import type { Exchange } from '../../../core/contract/contract.ts';
+import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import { listOf, objectOf, tryParse } from '../../../core/json/json.ts';
+import { caller } from '../../common/domain/accounts.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
+import { totalTokens } from '../../common/domain/usage.ts';
+import type { UsageMeter } from '../metering/usage-meter.ts';
+import { inputItems } from '../protocols/responses/decode/input-items.ts';
+import type { Opened } from '../relay/protocol.ts';
+import { keptItems } from './items.ts';
+import { isStorableId, type KeptResponse, storableIds } from './record.ts';
+import type { ResponseStore } from './store.ts';
+
+export interface ResponseRecorderOptions {
+  readonly store: ResponseStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Lifetime; 0: nothing is stored. */
+  readonly keepMs: number;
+  /** A conversation that is larger, as JSON, is not stored. */
+  readonly maxBytes: number;
+}
+
+export class ResponseRecorder {
+  readonly #options: ResponseRecorderOptions;
+
+  constructor(options: ResponseRecorderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * For a translated call: returns the function that gets the final response object as JSON text. undefined: the
+   * client does not want it stored, or has no way to refer to it. The work waits until the current piece of the answer
+   * was sent.
+   */
+  recordTranslated(exchange: Exchange, request: Opened): ((response: string) => void) | undefined {
+    if (!this.#isStored(request)) return undefined;
+    return (response) =>
+      void setImmediate(() => {
+        try {
+          this.#store(exchange, request, response);
+        } catch (error) {
+          this.#options.log.error({ error, exchange: exchange.id }, 'an answer could not be stored');
+        }
+      });
+  }
+
+  /**
+   * For a relayed call: returns the function that gets the usage meter when the answer has ended. undefined: the
+   * upstream does not store the answer.
+   */
+  recordRelayed(exchange: Exchange, request: Opened, to: Target): ((usageMeter: UsageMeter) => void) | undefined {
+    if (!this.#isStored(request)) return undefined;
+    const { provider, credential, protocol } = to;
+    return (usageMeter) => {
+      const { upstreamId: id, reading } = usageMeter;
+      if (!usageMeter.complete || usageMeter.error !== undefined || usageMeter.finish === 'failed' || !isStorableId(id))
+        return;
+      const tokens = reading.hasInput && reading.hasOutput ? totalTokens(reading.usage) : undefined;
+      const itemIds = storableIds(usageMeter.itemIds ?? []);
+      this.#options.store.put({
+        kind: 'relayed',
+        id,
+        itemIds,
+        provider,
+        credential,
+        protocol,
+        tokens,
+        ...this.#lifetime(exchange),
+      });
+    };
+  }
+
+  /** The protocol's own default is to store. */
+  #isStored({ protocol, call, compaction, json }: Opened): boolean {
+    return (
+      this.#options.keepMs > 0 &&
+      protocol.name === 'responses' &&
+      call.billable &&
+      compaction !== 'answer' &&
+      json['store'] !== false
+    );
+  }
+
+  #store(exchange: Exchange, request: Opened, text: string): void {
+    const response = objectOf(tryParse(text)) ?? {};
+    const { id, status } = response;
+    if ((status !== 'completed' && status !== 'incomplete') || !isStorableId(id)) return;
+    const record: KeptResponse = {
+      kind: 'kept',
+      id,
+      itemIds: storableIds(listOf(response['output']).map((item) => objectOf(item)?.['id'])),
+      input: JSON.stringify(keptItems(inputItems(request.json), exchange.id)),
+      response: text,
+      ...this.#lifetime(exchange),
+    };
+    const { maxBytes, log, store } = this.#options;
+    const bytes = Buffer.byteLength(record.input) + Buffer.byteLength(record.response);
+    if (bytes <= maxBytes) store.put(record);
+    else log.info({ exchange: exchange.id, bytes }, 'an answer is too large to be stored');
+  }
+
+  #lifetime(exchange: Exchange): { accountId: string; createdAt: number; expiresAt: number } {
+    const createdAt = this.#options.clock.now();
+    const accountId = exchange.find(caller)?.accountId ?? '';
+    return { accountId, createdAt, expiresAt: createdAt + this.#options.keepMs };
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * A call to an upstream of another protocol: the request is converted to the canonical format and then encoded for the
+ * upstream; the answer is converted back.
+ */
+
+import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
+import { UpstreamRefusal } from '../../../core/contract/errors.ts';
+import type { Answer } from '../../../core/contract/message.ts';
+import { model } from '../../common/domain/models.ts';
+import type { Target } from '../../common/domain/upstreams.ts';
+import { keepAliveFrame } from '../../common/kit/sse.ts';
+import type { Codec, EncodedRequest } from '../canonical/codec.ts';
+import { DroppedParameters } from '../canonical/dropped-parameters.ts';
+import type { Part } from '../canonical/prompt.ts';
+import { accountOf, checkDropped, recordConversion, shapeFor, type Tools, withBytes } from '../dependencies.ts';
+import { hasStrayResult, requireAnswerable } from '../encoding/history.ts';
+import { protocolNamed } from '../protocols/index.ts';
+import { compactionMaker } from '../protocols/responses/decode/input.ts';
+import type { Opened, Protocol } from '../relay/protocol.ts';
+import { relayAnswer } from '../relay/relay.ts';
+import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { compactionPrompt } from '../state/compaction.ts';
+import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
+import { mustEmulate } from '../state/emulation.ts';
+import { boundsOf, encodedBody, isLarge, pause } from './large-body.ts';
+import { ResponseTranslation } from './response-mapping.ts';
+import { foreignRefusal } from './upstream-error.ts';
+
+/** Identifies the maker of opaque state, so that only this maker gets it back. */
+export function makerOf({ protocol, provider, model: name }: Target): string {
+  return `${protocol}/${provider}/${name}`;
+}
+
+/**
+ * Whether the protocols or the answer modes (streamed, whole) differ, or the upstream lacks a feature of its protocol.
+ */
+export function mustTranslate(opened: Opened, target: Target): boolean {
+  const { protocol, call } = opened;
+  if (target.protocol !== protocol.name || mustEmulate(opened, target)) return true;
+  return call.billable && streamsUpstream(call.stream, target) !== call.stream;
+}
+
+function streamsUpstream(wanted: boolean, { traits }: Target): boolean {
+  return wanted ? traits.streams !== 'never' : traits.streams === 'only';
+}
+
+/** The client's answer. Throws as `relayAnswer` does, and GatewayErrors for what this target cannot serve. */
+export async function translateCall(
+  exchange: Exchange,
+  opened: Opened,
+  upstream: Protocol,
+  target: Target,
+  tools: Tools,
+  next: Next,
+): Promise<Answer> {
+  const stream = streamsUpstream(opened.call.stream, target);
+  const { encoded, dropped: droppedFields, large } = await encodeRequest(exchange, opened, upstream, target, tools);
+  recordConversion(exchange, `translated from ${opened.protocol.name} to ${upstream.name}`, droppedFields, tools);
+  checkDropped(droppedFields, tools.config);
+  const { path } = encoded;
+  const prepared = { path, body: await encodedBody(exchange, encoded.body, large), dropped: droppedFields };
+  // Client headers have no meaning in another protocol.
+  const bare = { ...exchange.request, headers: {} };
+  exchange.set(upstreamRequest, buildUpstreamRequest(upstream, bare, prepared, target, stream));
+  const translation = translationOf(exchange, opened, upstream, target, encoded, tools);
+  const asked: Opened = {
+    ...opened,
+    protocol: upstream,
+    call: { ...opened.call, protocol: upstream.name, stream },
+    reshape: translation,
+  };
+  try {
+    const hooks = { issued: tools.ids.recording(exchange, opened, target) };
+    const answer = await relayAnswer(exchange, asked, prepared, await next(), tools, hooks);
+    return stream && !opened.call.stream ? await gathered(answer, translation) : answer;
+  } catch (error) {
+    throw error instanceof UpstreamRefusal ? foreignRefusal(error) : error;
+  }
+}
+
+/** The request encoded for the upstream, the parameters that were dropped, and whether it is large. */
+export async function encodeRequest(
+  exchange: Exchange,
+  opened: Opened,
+  upstream: Protocol,
+  target: Target,
+  tools: Tools,
+): Promise<{ encoded: EncodedRequest; dropped: readonly string[]; large: boolean }> {
+  const codec = decoding(opened);
+  const account = accountOf(exchange);
+  const large = isLarge(exchange, opened);
+  const droppedParameters = new DroppedParameters(codec.spelling);
+  const bounds = boundsOf(exchange, opened, tools.config);
+  bounds?.json(opened.json);
+  const read = codec.decodeRequest(opened.json, {
+    dropped: droppedParameters,
+    open: (text) => tools.sealer.open(text, account),
+    onForeignReasoning: () => droppedParameters.drop('reasoningHistory'),
+  });
+  bounds?.prompt(read, codec.conversation);
+  if (large) await pause(exchange);
+  requireAnswerable(read.turns, codec.conversation);
+  if (hasStrayResult(read.turns)) droppedParameters.drop('strayResults');
+  const asked = opened.compaction === undefined ? read : compactionPrompt(read);
+  const whole = { ...asked, turns: tools.signatureCache.recall(account, asked.turns) };
+  if (whole.turns.some(({ parts }) => dropsReasoning(parts, target))) droppedParameters.drop('reasoningHistory');
+  const prompt = await withBytes(whole, upstream.codec.needsBytes, tools.config, exchange.signal);
+  if (large) await pause(exchange);
+  const encoded = upstream.codec.encodeRequest(prompt, {
+    target,
+    traits: target.traits,
+    maker: makerOf(target),
+    dropped: droppedParameters,
+    stream: streamsUpstream(opened.call.stream, target),
+    maxOutputTokens: exchange.find(model)?.maxOutputTokens,
+  });
+  if (large) await pause(exchange);
+  tools.ids.refuseIn(encoded.body, opened, target);
+  // Media that were fetched may be large too.
+  return { encoded, dropped: droppedParameters.dropped, large: large || prompt !== whole };
+}
+
+/**
+ * Whether a turn holds reasoning of another maker, which this target could not verify. Some targets accept its text;
+ * beside a part that the target itself signed, unsigned text belongs to that signature.
+ */
+function dropsReasoning(parts: readonly Part[], target: Target): boolean {
+  if (target.traits.reasoning_replay === true) return false;
+  const maker = makerOf(target);
+  if (parts.some((part) => 'opaqueState' in part && part.opaqueState?.maker === maker)) return false;
+  return parts.some((part) => part.kind === 'reasoning');
+}
+
+/** The codec that decodes the request; by default the one of the client's protocol. */
+export function decoding({ protocol, decodeWith }: Opened): Codec {
+  return (decodeWith === undefined ? undefined : protocolNamed(decodeWith)?.codec) ?? protocol.codec;
+}
+
+function translationOf(
+  exchange: Exchange,
+  opened: Opened,
+  upstream: Protocol,
+  target: Target,
+  { responseMapping }: EncodedRequest,
+  tools: Tools,
+): ResponseTranslation {
+  const account = accountOf(exchange);
+  const maker = makerOf(target);
+  const { reshape } = opened;
+  return new ResponseTranslation({
+    client: replyCodec(exchange, opened, tools),
+    upstream: upstream.codec,
+    way: responseMapping,
+    context: {
+      exchangeId: exchange.id,
+      call: opened.call,
+      request: opened.clientJson ?? opened.json,
+      query: exchange.request.query,
+      createdAt: Math.floor(exchange.receivedAt / 1000),
+      now: () => Math.floor(tools.clock.now() / 1000),
+      seal: (value) => tools.sealer.seal({ maker, value }, account),
+      shapeOf: shapeFor(exchange, tools),
+      onResponse: tools.responseRecorder.recordTranslated(exchange, opened),
+    },
+    clientStreams: opened.call.stream,
+    streamType: reshape?.streamType ?? 'text/event-stream',
+    idleFrame: reshape === undefined ? keepAliveFrame : reshape.idleFrame,
+    collector: opened.compaction === undefined ? tools.signatureCache.collector(account, maker) : undefined,
+  });
+}
+
+/** The codec of the answer: the client's protocol, unless the client asked for a summary. */
+function replyCodec(exchange: Exchange, { compaction, protocol, json }: Opened, { sealer }: Tools): ReplyCodec {
+  if (compaction === undefined) return protocol.codec;
+  const account = accountOf(exchange);
+  const seal = (value: string) => sealer.seal({ maker: compactionMaker, value }, account);
+  return compaction === 'answer'
+    ? compactionAnswerCodec(json, seal)
+    : compactionItemCodec(seal, (error) => exchange.fail(error));
+}
+
+/** An upstream that only streams, for a client that wants one body: read to its end, then encoded. */
+async function gathered(answer: Answer, translation: ResponseTranslation): Promise<Answer> {
+  for await (const _ of answer.body as AsyncIterable<Uint8Array>);
+  const { 'x-gateway-dropped': droppedFields } = answer.headers;
+  return {
+    status: answer.status,
+    headers: {
+      'content-type': 'application/json',
+      ...(droppedFields === undefined ? {} : { 'x-gateway-dropped': droppedFields }),
+    },
+    body: translation.gathered(),
+  };
+}

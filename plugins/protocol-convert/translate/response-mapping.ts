@@ -1,0 +1,153 @@
+/** The response mapping of a translated call: converts an upstream's frames or body into the client's. */
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
+import type { Codec, ReplyContext, ReplyDecoder, ReplyEncoder, ResponseMapping } from '../canonical/codec.ts';
+import { Collector } from '../canonical/collect.ts';
+import { ReplyEvents } from '../canonical/events.ts';
+import type { Event, Reply, Sink, UsageSeen } from '../canonical/reply.ts';
+import type { LiveReport } from '../metering/report.ts';
+import type { ReadFrame } from '../relay/frame.ts';
+import type { Reshape } from '../relay/protocol.ts';
+import type { ReplyCodec } from '../state/compaction-reply.ts';
+import { emulating } from './emulate.ts';
+import type { SignatureCollector } from './signature-cache.ts';
+import { foreignError } from './upstream-error.ts';
+
+export interface TranslationOptions {
+  readonly client: ReplyCodec;
+  readonly upstream: Codec;
+  readonly way: ResponseMapping;
+  readonly context: Omit<ReplyContext, 'usage'>;
+  /** The client wants a stream. */
+  readonly clientStreams: boolean;
+  /** The content type of the client's stream, and the frame that the client skips while the stream is silent. */
+  readonly streamType: string;
+  readonly idleFrame: Uint8Array | undefined;
+  /** Collects the parts of the answer that the gateway must remember. */
+  readonly collector: SignatureCollector | undefined;
+}
+
+/**
+ * One answer's translation. `frame` converts streams to streams; `whole` converts a body to a body or to the text of a
+ * whole stream; `gathered` returns the body that the frames of a stream form.
+ */
+export class ResponseTranslation implements Reshape {
+  readonly streamType: string;
+  readonly idleFrame: Uint8Array | undefined;
+  readonly wholeType: string;
+  readonly readsFrames = true;
+  readonly #options: TranslationOptions;
+  readonly #context: ReplyContext;
+  readonly #collector: Collector | undefined;
+  readonly #encoder: ReplyEncoder | undefined;
+  readonly #events: ReplyEvents;
+  readonly #decoder: ReplyDecoder;
+  /** Text of the client's frames that was not sent yet. */
+  #out = '';
+  #report: LiveReport | undefined;
+  #failure: GatewayError | undefined;
+  #isFinished = false;
+
+  constructor(options: TranslationOptions) {
+    this.#options = options;
+    this.streamType = options.streamType;
+    this.idleFrame = options.idleFrame;
+    this.wholeType = options.clientStreams ? options.streamType : 'application/json';
+    this.#context = { ...options.context, usage: () => this.#usage() };
+    if (options.clientStreams) this.#encoder = options.client.createEncoder(this.#context);
+    else this.#collector = new Collector();
+    this.#events = new ReplyEvents(emulating(options.way, this.#sink()), {
+      names: options.way.names,
+      idSeed: options.context.exchangeId.replaceAll('-', '').slice(-12),
+      audioAsText: options.client.audioAsText,
+    });
+    this.#decoder = options.upstream.createDecoder(this.#events);
+  }
+
+  /** The source of the usage. */
+  begin(report: LiveReport): void {
+    this.#report = report;
+  }
+
+  frame(_raw: Buffer, read: ReadFrame | undefined): Uint8Array | undefined {
+    if (this.#isFinished || read === undefined) return undefined;
+    this.#decoder.payload(read.json, read.event);
+    this.#checkReadable();
+    return this.#flush();
+  }
+
+  /** The upstream's answer is complete: returns the remaining frames, up to the client's end. */
+  finish(): Uint8Array | undefined {
+    if (this.#isFinished) return undefined;
+    this.#decoder.end();
+    this.#checkReadable(true);
+    this.#isFinished = true;
+    if (this.#encoder !== undefined) this.#out += this.#encoder.finish();
+    return this.#flush();
+  }
+
+  /** The answer failed: returns the frames that report this to the client. */
+  fail(error: GatewayError): Uint8Array | undefined {
+    if (this.#isFinished) return undefined;
+    this.#isFinished = true;
+    this.#failure = foreignError(error);
+    if (this.#encoder !== undefined) this.#out += this.#encoder.fail(this.#failure);
+    return this.#flush();
+  }
+
+  whole(json: JsonObject): Uint8Array {
+    this.#options.upstream.decodeReply(json, this.#events);
+    this.#checkReadable(true);
+    if (this.#encoder === undefined) return this.gathered();
+    this.#out += this.#encoder.finish();
+    return this.#flush() ?? new Uint8Array();
+  }
+
+  /** The body that the frames form. Throws the error that broke the stream. */
+  gathered(): Uint8Array {
+    if (this.#failure !== undefined) throw this.#failure;
+    return Buffer.from(JSON.stringify(this.#options.client.encodeReply(this.#reply(), this.#context)));
+  }
+
+  #reply(): Reply {
+    if (this.#collector === undefined) throw new Error('a streamed answer is not gathered');
+    return this.#collector.reply();
+  }
+
+  #sink(): Sink {
+    const stateCollector = this.#options.collector;
+    const encoder = this.#encoder;
+    const collector = this.#collector;
+    const emit =
+      encoder === undefined
+        ? (event: Event) => collector!.event(event)
+        : (event: Event) => {
+            this.#out += encoder.event(event);
+          };
+    if (stateCollector === undefined) return emit;
+    return (event) => {
+      stateCollector.event(event);
+      emit(event);
+    };
+  }
+
+  /** An answer that the vendor marks as failed, or that is empty, is an error: agents would loop on it. */
+  #checkReadable(isEnd = false): void {
+    const { failure } = this.#events;
+    const isEmpty = isEnd && !this.#events.hasContent && !this.#events.hasStopped;
+    if (failure !== undefined || isEmpty) throw notAnAnswer(failure ?? 'the answer is empty', true);
+  }
+
+  #usage(): UsageSeen {
+    const report = this.#report;
+    return report === undefined ? { usage: {}, estimated: true } : { usage: report.usage, estimated: report.estimated };
+  }
+
+  #flush(): Uint8Array | undefined {
+    if (this.#out === '') return undefined;
+    const bytes = Buffer.from(this.#out);
+    this.#out = '';
+    return bytes;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * A cache of opaque state that clients drop: reasoning and signatures of answers with tool calls, for an hour, by
+ * account and call.
+ */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import { tryParse } from '../../../core/json/json.ts';
+import type { OpaqueState, Part, ReasoningPart, ToolCallPart, Turn } from '../canonical/prompt.ts';
+import type { Event } from '../canonical/reply.ts';
+import { legalCallId } from '../encoding/tool-ids.ts';
+
+/** The cached parts of an answer, shared by its calls. */
+interface Kept {
+  readonly reasoning: readonly ReasoningPart[];
+}
+interface Entry {
+  readonly kept: Kept;
+  readonly opaqueState: OpaqueState | undefined;
+}
+
+export interface SignatureCacheOptions {
+  /** Default: 64 MB. */
+  readonly maxBytes?: number;
+  /** Default: an hour. */
+  readonly lifetimeMs?: number;
+}
+
+/** Reasoning of an answer with more characters is not cached. */
+const maxAnswerLength = 1_000_000;
+/** Approximate bytes of an entry beside its texts. */
+const entryBytes = 300;
+/** Shorter ids may be counters, which repeat with each answer. */
+const uniqueIdLength = 16;
+
+/**
+ * Some clients and client libraries have no member for signatures and encrypted reasoning. Their next request repeats
+ * the calls alone; the calls identify the rest. An account gets back only what it was answered.
+ */
+export class SignatureCache {
+  readonly #entries: LRUCache<string, Entry>;
+
+  constructor(clock: Clock, options: SignatureCacheOptions = {}) {
+    const { maxBytes = 64 * 2 ** 20, lifetimeMs = 3_600_000 } = options;
+    this.#entries = new LRUCache({
+      maxSize: maxBytes,
+      ttl: lifetimeMs,
+      ttlResolution: 0,
+      // The cache would read a time of 0 as unset.
+      perf: { now: () => clock.monotonic() + 1 },
+    });
+  }
+
+  /** Parts of one choice of an answer, with opaque state as the vendor encodes it; `maker` made them. */
+  remember(accountId: string, maker: string, parts: readonly Part[]): void {
+    const reasoning: ReasoningPart[] = [];
+    const calls: ToolCallPart[] = [];
+    let length = 0;
+    for (const part of parts) {
+      if (part.kind === 'tool-call') calls.push(part);
+      if (part.kind !== 'reasoning') continue;
+      reasoning.push({ ...part, ...by(maker, part.opaqueState) });
+      length += part.text.length + (part.opaqueState?.value.length ?? 0);
+    }
+    const isSigned = reasoning.some(({ opaqueState }) => opaqueState !== undefined);
+    const kept: Kept = { reasoning: isSigned ? reasoning : [] };
+    if (length > maxAnswerLength) return;
+    for (const call of calls) {
+      const { opaqueState } = by(maker, call.opaqueState);
+      if (!isSigned && opaqueState === undefined) continue;
+      const key = keyOf(accountId, call);
+      const ownLength = key.length + (opaqueState?.value.length ?? 0);
+      const size = entryBytes + 2 * Math.ceil(ownLength + length / calls.length);
+      this.#entries.set(key, { kept, opaqueState }, { size });
+    }
+  }
+
+  /** Collects from the events of an answer as they pass; stores each choice when it stops. */
+  collector(accountId: string, maker: string): SignatureCollector {
+    return new SignatureCollector((parts) => this.remember(accountId, maker, parts));
+  }
+
+  /**
+   * Restores assistant turns that have calls but no opaque state: adds their reasoning (before the parts it led to,
+   * replacing reasoning without opaque state) and the opaque state of their calls. Other turns stay as they are.
+   */
+  recall(accountId: string, turns: readonly Turn[]): Turn[] {
+    return turns.map((turn) => (turn.role === 'assistant' && isBare(turn) ? this.#recalled(accountId, turn) : turn));
+  }
+
+  #recalled(accountId: string, turn: Turn): Turn {
+    const given = new Set<Kept>();
+    const parts: Part[] = [];
+    for (const part of turn.parts) {
+      const entry = part.kind === 'tool-call' ? this.#entries.get(keyOf(accountId, part)) : undefined;
+      if (entry === undefined) {
+        parts.push(part);
+        continue;
+      }
+      if (!given.has(entry.kept)) {
+        // The first reasoning belongs to the whole turn, a later one (of joined answers) to its call.
+        if (given.size === 0) parts.unshift(...entry.kept.reasoning);
+        else parts.push(...entry.kept.reasoning);
+        given.add(entry.kept);
+      }
+      parts.push(
+        entry.opaqueState === undefined ? part : { ...(part as ToolCallPart), opaqueState: entry.opaqueState },
+      );
+    }
+    if (given.size === 0) return turn;
+    const hasReasoning = parts.some((part) => part.kind === 'reasoning' && part.opaqueState !== undefined);
+    // The client's unsigned copy of the same reasoning would be a duplicate.
+    const kept = hasReasoning ? parts.filter((part) => part.kind !== 'reasoning' || !turn.parts.includes(part)) : parts;
+    return { ...turn, parts: kept };
+  }
+}
+
+function by(maker: string, opaqueState: OpaqueState | undefined): { opaqueState?: OpaqueState } {
+  return opaqueState === undefined ? {} : { opaqueState: { maker, value: opaqueState.value } };
+}
+
+function isBare({ parts }: Turn): boolean {
+  let hasCalls = false;
+  for (const part of parts) {
+    if (part.kind === 'tool-call') hasCalls = true;
+    if ('opaqueState' in part && part.opaqueState !== undefined) return false;
+  }
+  return hasCalls;
+}
+
+/**
+ * The call in the form that every client sends back: its id possibly made legal, its arguments possibly reformatted.
+ */
+function keyOf(accountId: string, { id, name, input }: ToolCallPart): string {
+  const key = `${accountId}\0${legalCallId(id, 'messages')}\0${name}`;
+  if (id.length >= uniqueIdLength) return key;
+  const plain = JSON.stringify(sorted(tryParse(input))) ?? input;
+  return `${key}\0${createHash('sha256').update(plain).digest('base64')}`;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+interface OpenBlock {
+  readonly part: Part;
+  texts: string[];
+}
+
+/** Collects the parts for `SignatureCache` from events; texts and media are ignored. */
+export class SignatureCollector {
+  readonly #remember: (parts: readonly Part[]) => void;
+  readonly #blocks = new Map<number, OpenBlock>();
+  readonly #choices = new Map<number, Part[]>();
+  #length = 0;
+
+  constructor(remember: (parts: readonly Part[]) => void) {
+    this.#remember = remember;
+  }
+
+  event(event: Event): void {
+    switch (event.type) {
+      case 'reasoning-start':
+        this.#blocks.set(event.block, { part: { kind: 'reasoning', text: '' }, texts: [] });
+        return;
+      case 'tool-start':
+        this.#blocks.set(event.block, {
+          part: { kind: 'tool-call', id: event.id, name: event.name, input: '' },
+          texts: [],
+        });
+        return;
+      case 'reasoning-delta':
+      case 'tool-delta':
+        this.#length += event.text.length;
+        if (this.#length <= maxAnswerLength) this.#blocks.get(event.block)?.texts.push(event.text);
+        return;
+      case 'reasoning-end':
+      case 'tool-end':
+        this.#close(event.block, event.choice, event.opaqueState, event.type === 'reasoning-end' && event.redacted);
+        return;
+      case 'stop':
+        if (this.#length <= maxAnswerLength) this.#remember(this.#choices.get(event.choice) ?? []);
+        this.#choices.delete(event.choice);
+    }
+  }
+
+  #close(block: number, choice: number, value: string | undefined, redacted: boolean): void {
+    const open = this.#blocks.get(block);
+    if (open === undefined) return;
+    this.#blocks.delete(block);
+    const joined = open.texts.join('');
+    const opaqueState = value === undefined ? {} : { opaqueState: { maker: '', value } };
+    const part: Part =
+      open.part.kind === 'tool-call'
+        ? { ...open.part, input: joined, ...opaqueState }
+        : { kind: 'reasoning', text: joined, ...opaqueState, ...(redacted ? { redacted } : {}) };
+    const parts = this.#choices.get(choice);
+    if (parts === undefined) this.#choices.set(choice, [part]);
+    else parts.push(part);
+  }
+}

@@ -1,0 +1,111 @@
+/** Mistakes in the settings of vendors that the shape of a section does not show: unknown protocols, wrong base URLs. */
+import type { Fault, Notice } from '../../core/contract/contract.ts';
+import { didYouMean } from '../../core/contract/near-names.ts';
+import { parseLocal } from './addresses.ts';
+import type { ProviderConfig, ProvidersConfig } from './config.ts';
+
+/** The protocols that can be spoken with a vendor, by name: the path, below the base URL, of the endpoint that is called most. */
+export const upstreamProtocols: ReadonlyMap<string, string> = new Map([
+  ['chat', '/chat/completions'],
+  ['responses', '/responses'],
+  ['messages', '/v1/messages'],
+  ['gemini', '/models'],
+  ['openai-images', '/images/generations'],
+  ['gemini-images', '/models'],
+  ['xai-images', '/images/generations'],
+  ['ark-images', '/images/generations'],
+  ['xai-videos', '/videos/generations'],
+  ['ark-videos', '/contents/generations/tasks'],
+]);
+
+/** What prevents the start. */
+export function providerFaults(config: ProvidersConfig): Fault[] {
+  return Object.entries(config).flatMap(([provider, section]) => [
+    ...unknownProtocols(provider, section),
+    ...Object.entries(section.speaks).flatMap(([protocol, url]) => endpointInUrl([provider, 'speaks', protocol], url)),
+    ...mediaElsewhere(provider, section),
+  ]);
+}
+
+/** What has no effect, or is probably not meant. */
+export function providerWarnings(config: ProvidersConfig): Notice[] {
+  return Object.entries(config).flatMap(([provider, section]) =>
+    [...doubledVersion(provider, section), ...unspoken(provider, section)].map(
+      (text): Notice => ({ level: 'warning', text }),
+    ),
+  );
+}
+
+function unknownProtocols(provider: string, section: ProviderConfig): Fault[] {
+  return Object.entries(byProtocol(section)).flatMap(([setting, names]) =>
+    names
+      .filter((name) => !upstreamProtocols.has(name))
+      .map((name) => ({
+        path: [provider, setting, name],
+        message: `there is no protocol "${name}"${didYouMean(name, upstreamProtocols.keys()) || `; known are ${knownProtocols()}`}`,
+      })),
+  );
+}
+
+function knownProtocols(): string {
+  return [...upstreamProtocols.keys()].join(', ');
+}
+
+/** The settings that name protocols. */
+function byProtocol({ speaks, dialect, drop_fields: dropFields, auth }: ProviderConfig): Record<string, string[]> {
+  const isByProtocol = auth !== undefined && typeof auth['header'] !== 'string';
+  return {
+    speaks: Object.keys(speaks),
+    dialect: Object.keys(dialect),
+    drop_fields: Object.keys(dropFields),
+    auth: isByProtocol ? Object.keys(auth) : [],
+  };
+}
+
+/** Endings of addresses that a vendor's page shows for a call; the gateway adds them to the base URL. */
+const endpointPattern =
+  /(?:\/v1\/messages(?:\/count_tokens)?|\/(?:chat\/completions|completions|responses|messages|embeddings|models(?:\/[^/]+:\w+)?|images\/(?:generations|edits)|videos\/generations|contents\/generations\/tasks))$/;
+
+function endpointInUrl(path: string[], url: string): Fault[] {
+  const [ending] = endpointPattern.exec(pathOf(url)) ?? [];
+  if (ending === undefined) return [];
+  const base = url.replace(ending, '');
+  const message = `ends in "${ending}", which the gateway adds by itself: write ${base}`;
+  return [{ path, message }];
+}
+
+/** Images and videos are sent on a way of their own, which knows none of these settings. */
+function mediaElsewhere(provider: string, section: ProviderConfig): Fault[] {
+  const { proxy = '', tls, addresses, keyProxies, speaks } = section;
+  const hasNetwork =
+    proxy !== '' || tls !== undefined || addresses !== undefined || keyProxies.some((own = '') => own !== '');
+  return Object.entries(speaks)
+    .filter(([protocol, url]) => /-(?:images|videos)$/.test(protocol) && (hasNetwork || url.includes('?')))
+    .map(([protocol]) => ({
+      path: [provider, 'speaks', protocol],
+      message:
+        'images and videos are sent without proxy, tls, addresses and queries: make them a provider of their own that has none of these',
+    }));
+}
+
+function doubledVersion(provider: string, { speaks }: ProviderConfig): string[] {
+  return Object.entries(speaks).flatMap(([protocol, url]) => {
+    const [version] = /^\/v\d+/.exec(upstreamProtocols.get(protocol) ?? '') ?? [];
+    if (version === undefined || !pathOf(url).endsWith(version)) return [];
+    const address = url.replace(/\?.*$/, '') + upstreamProtocols.get(protocol)!;
+    return `providers.${provider}.speaks.${protocol}: calls go to ${address}; if "${version}" stands there once too often, write ${url.replace(new RegExp(`${version}(?=$|\\?)`), '')}`;
+  });
+}
+
+function unspoken(provider: string, section: ProviderConfig): string[] {
+  const { speaks, ...settings } = byProtocol(section);
+  return Object.entries(settings).flatMap(([setting, names]) =>
+    names
+      .filter((name) => upstreamProtocols.has(name) && !speaks!.includes(name))
+      .map((name) => `providers.${provider}.${setting}.${name} has no effect: "${name}" is not under speaks`),
+  );
+}
+
+function pathOf(url: string): string {
+  return parseLocal(url)?.path ?? new URL(url).pathname.replace(/\/+$/, '');
+}

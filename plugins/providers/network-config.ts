@@ -1,0 +1,105 @@
+/** Settings of the way to a vendor: proxy, certificates, address family; and the network that they make. */
+import { hash, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { addressFamilies, secureContextOf, type UpstreamNetwork } from '../../core/contract/network.ts';
+import { listOf, z } from '../../core/contract/schema.ts';
+import { secret } from '../../core/contract/secret.ts';
+
+const proxyForm = 'must be a URL such as http://user:password@proxy.example:3128, https://… or socks5://…';
+
+/** Empty: none, as an unset variable leaves it. */
+export const proxySchema = z
+  .string({ error: ({ input }) => (input === undefined ? undefined : proxyForm) })
+  .max(2_000)
+  .refine((value) => value === '' || isProxy(value), proxyForm);
+
+function isProxy(value: string): boolean {
+  if (!/^(?:https?|socks5h?):\/\/[^/]/.test(value) || !URL.canParse(value)) return false;
+  const { pathname, search, hash: fragment } = new URL(value);
+  return (pathname === '' || pathname === '/') && search === '' && fragment === '';
+}
+
+/** Text in PEM, or the path of a file with it. */
+const pem = z.string().transform((value, context) => {
+  if (value === '' || value.includes('-----BEGIN ')) return value;
+  try {
+    return readFileSync(value, 'utf8');
+  } catch (error) {
+    const message = `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`;
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  }
+});
+
+export const tlsSchema = z
+  .strictObject({
+    ca: listOf(pem)
+      .prefault([])
+      .describe(
+        'Certificates that are trusted beside the usual ones: PEM, or the path of a file with it; one or a list.',
+      ),
+    cert: pem
+      .optional()
+      .describe("The gateway's own certificate for vendors that ask for one: PEM, or the path of a file."),
+    key: pem.optional().describe('The key of that certificate: PEM, or the path of a file with it.'),
+    passphrase: z.string().optional().describe('Passphrase of that key.'),
+  })
+  .superRefine(({ ca, cert = '', key = '', passphrase }, context) => {
+    const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
+    if (!ca.every(hasCertificates)) refuse('ca', 'is no certificate in PEM');
+    if (cert !== '' && key === '') refuse('key', 'is missing: a certificate needs its key');
+    else if (key !== '' && cert === '') refuse('cert', 'is missing: a key needs its certificate');
+    else if (cert !== '' && !isAccepted({ ca: [], cert, key: secret(key), ...passphraseOf(passphrase) }))
+      refuse('cert', 'is no certificate in PEM that fits its key');
+  });
+
+/** A text of other content would be ignored in silence. */
+function hasCertificates(text: string): boolean {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return blocks.map((block) => new X509Certificate(block)).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function isAccepted(certificates: Parameters<typeof secureContextOf>[0]): boolean {
+  try {
+    secureContextOf(certificates);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function passphraseOf(passphrase: string | undefined) {
+  return passphrase === undefined || passphrase === '' ? {} : { passphrase: secret(passphrase) };
+}
+
+export const familySchema = z
+  .enum(addressFamilies)
+  .optional()
+  .describe(
+    "Which of the vendor's addresses are used: IPv4 or IPv6 first, or these alone. Default: as the system orders them.",
+  );
+
+export interface NetworkSettings {
+  readonly proxy?: string | undefined;
+  readonly tls?: z.output<typeof tlsSchema> | undefined;
+  readonly family?: z.output<typeof familySchema>;
+}
+
+/** undefined: vendors are reached directly. Equal settings make networks of one name. */
+export function networkOf({ proxy = '', tls, family }: NetworkSettings): UpstreamNetwork | undefined {
+  const { ca = [], cert = '', key = '', passphrase } = tls ?? {};
+  const hasTls = ca.length > 0 || cert !== '';
+  if (proxy === '' && !hasTls && family === undefined) return undefined;
+  const own = cert === '' ? {} : { cert, key: secret(key), ...passphraseOf(passphrase) };
+  return {
+    name: hash('sha256', JSON.stringify([proxy, ca, cert, key, family]), 'base64url').slice(0, 16),
+    ...(proxy === '' ? {} : { proxy: secret(proxy) }),
+    ...(hasTls ? { secureContext: secureContextOf({ ca, ...own }) } : {}),
+    ...(ca.length > 0 ? { ca } : {}),
+    ...(family === undefined ? {} : { family }),
+  };
+}

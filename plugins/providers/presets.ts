@@ -1,0 +1,80 @@
+/** Presets of vendors, from config/vendors.yaml: the settings of an entry that names one, and their list. */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { Command } from '../../core/contract/commands.ts';
+import { didYouMean } from '../../core/contract/near-names.ts';
+
+/** A vendor of the file. */
+export interface Preset {
+  readonly name: string;
+  /** The page on which a key is made, or that none is needed. */
+  readonly key: string;
+  /** The environment variable that the vendor's documentation uses. */
+  readonly variable?: string;
+  /** The vendor's page about its interface, and the day on which the base URL was last compared. */
+  readonly source: string;
+  readonly read: string;
+  readonly provider: Readonly<Record<string, unknown>>;
+}
+
+const file = new URL('../../config/vendors.yaml', import.meta.url);
+let known: ReadonlyMap<string, Preset> | undefined;
+
+/** Read when a preset is first used: most gateways name none. */
+export function presets(): ReadonlyMap<string, Preset> {
+  known ??= new Map(Object.entries(parse(readFileSync(file, 'utf8')) as Record<string, Preset>));
+  return known;
+}
+
+export function unknownPreset(name: string): string {
+  return `there is no preset "${name}"${didYouMean(name, presets().keys()) || '; "providers presets" lists them'}`;
+}
+
+type Section = Readonly<Record<string, unknown>>;
+
+/** The entry over its preset; unchanged if it names none, or one that does not exist. */
+export function withPreset(entry: unknown): unknown {
+  if (!isMapping(entry)) return entry;
+  const preset = typeof entry['preset'] === 'string' ? presets().get(entry['preset']) : undefined;
+  if (preset === undefined) return entry;
+  return merged(entry['speaks'] === undefined ? preset.provider : withoutAddresses(preset.provider, entry), entry);
+}
+
+/** Addresses are replaced together: another region's or a proxy's serve one of the protocols, and none of the preset's. */
+function withoutAddresses({ speaks: _replaced, ...others }: Section, entry: Section): Section {
+  const spoken = isMapping(entry['speaks']) ? entry['speaks'] : {};
+  const byProtocol = ['dialect', 'drop_fields'].flatMap((setting) => {
+    const traits = others[setting];
+    if (!isMapping(traits)) return [];
+    return [
+      [setting, Object.fromEntries(Object.entries(traits).filter(([protocol]) => Object.hasOwn(spoken, protocol)))],
+    ];
+  });
+  return { ...others, ...Object.fromEntries(byProtocol) };
+}
+
+function merged(under: Section, over: Section): Section {
+  const result: Record<string, unknown> = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    const below = result[name];
+    result[name] = isMapping(below) && isMapping(value) && name !== 'auth' ? merged(below, value) : value;
+  }
+  return result;
+}
+
+function isMapping(value: unknown): value is Section {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export const presetsCommand: Command = {
+  name: 'providers presets',
+  summary: 'Lists the vendors that "preset: NAME" of a provider stands for, and where their keys are made.',
+  run: async () => {
+    const all = [...presets()].map(([preset, { provider, ...about }]) => ({ preset, ...about, provider }));
+    const lines = all.map(({ preset, name, key, provider }) => {
+      const protocols = Object.keys(provider['speaks'] as object).join(', ');
+      return `${preset.padEnd(16)} ${name}: ${protocols}; key: ${key}`;
+    });
+    return { json: all, text: lines.join('\n') };
+  },
+};

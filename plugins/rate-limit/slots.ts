@@ -1,0 +1,72 @@
+/** Concurrency slots of calls: taken before a large body is read, and released, like tokens, at the end of the exchange. */
+import { defineContextKey, type Endpoint, type Exchange } from '../../core/contract/contract.ts';
+import { type Caller, caller } from '../common/domain/accounts.ts';
+import { usageReport } from '../common/domain/calls.ts';
+import { type Limits, type PlanTerms, plan } from '../common/domain/plans.ts';
+import { totalTokens } from '../common/domain/usage.ts';
+import type { Receipt } from './decide.ts';
+import { demandsOf } from './demands.ts';
+import type { Demand, Limiter } from './limiter.ts';
+import { overLimit } from './refusal.ts';
+
+/** Deadline of exchanges on endpoints that set none. */
+const defaultDeadlineMs = 600_000;
+/** Deferred work runs a little after the deadline. */
+const slotGraceMs = 60_000;
+
+/** Set if the call's slots were taken before its body was read. */
+export const slotTaken = defineContextKey<true>('slot taken');
+
+/** Takes the call's slots, of its plan and its key, by the head alone: over the limit, the body is not read. */
+export async function takeSlots(exchange: Exchange, limiter: Pick<Limiter, 'take'>): Promise<undefined> {
+  const terms = exchange.find(plan);
+  const identity = exchange.find(caller);
+  if (terms === undefined || identity === undefined) return undefined;
+  const demands = slotsOf(identity, terms, slotLifetimeOf(exchange.endpoint));
+  if (demands.length === 0) return undefined;
+  const verdict = await limiter.take(exchange.id, demands);
+  verdict.receipts.forEach((receipt, index) => {
+    returnAtEnd(verdict.by, exchange, demands[index]!, receipt);
+  });
+  if (verdict.refusedBy !== undefined)
+    throw overLimit(ownerOf(verdict.refusedBy, identity, terms), verdict.refusedBy, verdict.retryAfterMs, {});
+  exchange.set(slotTaken, true);
+  return undefined;
+}
+
+function slotsOf(identity: Caller, terms: PlanTerms, slotLifetimeMs: number): Demand[] {
+  const options = { reservedOutputTokens: 0, slotLifetimeMs, group: identity.accountId };
+  const demands = demandsOf(identity.accountId, slotsIn(terms.limits), undefined, options);
+  if (identity.keyLimits !== undefined)
+    demands.push(...demandsOf(`key:${identity.keyId}`, slotsIn(identity.keyLimits), undefined, options));
+  return demands;
+}
+
+function slotsIn({ concurrency }: Limits): Limits {
+  return concurrency === undefined ? {} : { concurrency };
+}
+
+/** Expiry of a slot that is never released. */
+export function slotLifetimeOf({ timeoutMs = defaultDeadlineMs }: Endpoint): number {
+  return timeoutMs + slotGraceMs;
+}
+
+/** The owner of a limit, as error messages name it. */
+export function ownerOf({ subject }: Demand, { accountId }: Caller, { name }: PlanTerms): string {
+  return subject === accountId ? `plan "${name}"` : 'this key';
+}
+
+/**
+ * Releases what `demand` took at the end of the exchange, whatever its outcome. An exchange without a usage report used
+ * no tokens.
+ */
+export function returnAtEnd(limiter: Limiter, exchange: Exchange, demand: Demand, receipt: Receipt): void {
+  if (demand.dimension === 'concurrency') {
+    exchange.defer(() => limiter.release(exchange.id, demand));
+  } else if (demand.dimension === 'tpm') {
+    exchange.defer(() => {
+      const report = exchange.find(usageReport);
+      return limiter.adjust(demand, receipt, report === undefined ? 0 : totalTokens(report.usage));
+    });
+  }
+}

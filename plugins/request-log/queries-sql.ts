@@ -1,0 +1,135 @@
+/** SQL fragments of the request queries: conditions, columns and row mapping. */
+import { type SQL, sql } from 'drizzle-orm';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type {
+  Percentiles,
+  RequestFilter,
+  RequestResult,
+  RequestSums,
+  RequestView,
+} from '../common/domain/admin/requests.ts';
+import { renderTimeline, type StoredEvent } from './timeline.ts';
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Postgres fails to compare a uuid column with text of any other form. */
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
+
+/** Sums read every row of their span, so longer spans are refused. */
+const longestSpanMs = 92 * 86_400_000;
+
+const results: Readonly<Record<RequestResult, SQL>> = {
+  left: sql`outcome = 'client_left'`,
+  upstream_error: sql`outcome <> 'client_left' and (outcome = 'failed' or status >= 500)`,
+  client_error: sql`outcome = 'complete' and status between 400 and 499`,
+  ok: sql`outcome = 'complete' and status < 400`,
+};
+
+/** The condition of a filter; undefined: no row can match. */
+export function conditionOf(filter: RequestFilter): SQL | undefined {
+  const { accountId, keyId, model, provider, operation, result } = filter;
+  if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return undefined;
+  // Postgres text cannot hold a NUL and fails on one in a parameter.
+  if ([model, provider, operation].some((text) => text?.includes('\0'))) return undefined;
+  const parts = [
+    sql`received_at >= ${instant(filter.from, 'from')}::timestamptz and received_at < ${instant(filter.until, 'until')}::timestamptz`,
+  ];
+  if (accountId !== undefined) parts.push(sql`account_id = ${accountId}::uuid`);
+  if (keyId !== undefined) parts.push(sql`key_id = ${keyId}::uuid`);
+  if (model !== undefined) parts.push(sql`model = ${model}`);
+  if (provider !== undefined) parts.push(sql`provider = ${provider}`);
+  if (operation !== undefined) parts.push(sql`operation = ${operation}`);
+  const { withoutOperations = [] } = filter;
+  if (withoutOperations.length > 0)
+    parts.push(
+      sql`operation not in (select value from json_array_elements_text(${JSON.stringify(withoutOperations)}::text::json))`,
+    );
+  if (result !== undefined) parts.push(results[result]);
+  return sql.join(parts, sql` and `);
+}
+
+/** Throws invalid_request if the span is too long. */
+export function checkSpan({ from, until }: RequestFilter): void {
+  if (until - from <= longestSpanMs) return;
+  const days = longestSpanMs / 86_400_000;
+  throw new GatewayError('invalid_request', `At most ${days} days are summed up at once.`, { field: 'from' });
+}
+
+/** Wall-clock milliseconds as a Postgres timestamp. Throws invalid_request. */
+export function instant(at: number, field: string): string {
+  const date = new Date(at);
+  if (!Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999)
+    return date.toISOString();
+  throw new GatewayError('invalid_request', 'This is not a time.', { field });
+}
+
+export const viewColumns = sql`id::text as id, (extract(epoch from received_at) * 1000)::float8 as received_at, operation,
+  protocol, account_id::text as account_id, key_id::text as key_id, model, provider, upstream_model, upstream_id, streamed,
+  status, outcome, error_kind, error_code, attempts, first_byte_ms::float8 as first_byte_ms, total_ms::float8 as total_ms,
+  bytes_in, bytes_out::float8 as bytes_out, usage, usage_estimated, finish, dropped, story`;
+
+type Row = Readonly<Record<string, unknown>>;
+
+export function viewOf(row: Row): RequestView {
+  const text = (name: string) => (row[name] as string | null) ?? undefined;
+  const number = (name: string) => (row[name] === null ? undefined : Number(row[name]));
+  const story = (row['story'] as StoredEvent[] | null) ?? [];
+  return {
+    id: String(row['id']),
+    receivedAt: Math.round(Number(row['received_at'])),
+    operation: String(row['operation']),
+    protocol: text('protocol'),
+    accountId: text('account_id'),
+    keyId: text('key_id'),
+    model: text('model'),
+    provider: text('provider'),
+    upstreamModel: text('upstream_model'),
+    upstreamId: text('upstream_id'),
+    streamed: row['streamed'] === true,
+    status: Number(row['status']),
+    outcome: row['outcome'] as RequestView['outcome'],
+    errorKind: text('error_kind'),
+    errorCode: text('error_code'),
+    attempts: Number(row['attempts']),
+    firstByteMs: number('first_byte_ms'),
+    totalMs: Number(row['total_ms']),
+    bytesIn: Number(row['bytes_in']),
+    bytesOut: Number(row['bytes_out']),
+    usage: (row['usage'] as Record<string, number> | null) ?? undefined,
+    usageEstimated: (row['usage_estimated'] as boolean | null) ?? undefined,
+    finish: text('finish'),
+    dropped: (row['dropped'] as string[] | null) ?? [],
+    story: story.map(renderTimeline),
+  };
+}
+
+const shares = sql`array[0.5, 0.95, 0.99]::float8[]`;
+
+/** Counts by result, and percentiles of both durations; parsed by `sumsOf`. */
+export const sumColumns = sql`count(*)::int as requests,
+  (count(*) filter (where ${results.ok}))::int as ok,
+  (count(*) filter (where ${results.client_error}))::int as client_error,
+  (count(*) filter (where ${results.upstream_error}))::int as upstream_error,
+  (count(*) filter (where ${results.left}))::int as "left",
+  to_json(percentile_cont(${shares}) within group (order by first_byte_ms))::text as first_byte,
+  to_json(percentile_cont(${shares}) within group (order by total_ms))::text as total`;
+
+export function sumsOf(row: Row | undefined): RequestSums {
+  const count = (name: string) => Number(row?.[name] ?? 0);
+  return {
+    requests: count('requests'),
+    results: {
+      ok: count('ok'),
+      client_error: count('client_error'),
+      upstream_error: count('upstream_error'),
+      left: count('left'),
+    },
+    firstByte: percentilesOf(row?.['first_byte']),
+    total: percentilesOf(row?.['total']),
+  };
+}
+
+function percentilesOf(text: unknown): Percentiles {
+  const values = typeof text === 'string' ? (JSON.parse(text) as (number | null)[] | null) : null;
+  const [p50, p95, p99] = (values ?? []).map((value) => (value === null ? undefined : Math.round(value * 100) / 100));
+  return { p50, p95, p99 };
+}

@@ -1,0 +1,15 @@
+/** Types: the services that routing uses. */
+import type { Host } from '../../core/contract/contract.ts';
+import type { Providers } from '../common/domain/upstreams.ts';
+import type { Sessions } from './affinity.ts';
+import type { HealthRegistry } from './health.ts';
+import type { HedgeBudget } from './hedge.ts';
+
+/** State and services that outlive a request. */
+export interface Tools {
+  readonly host: Host;
+  readonly providers: Providers;
+  readonly registry: HealthRegistry;
+  readonly sessions: Sessions;
+  readonly hedges: HedgeBudget;
+}

@@ -1,0 +1,61 @@
+/** Retry advice of the final error: none, or not before a target accepts requests again. Pure. */
+import { type ErrorDetails, GatewayError, toGatewayError, UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Candidate } from './candidates.ts';
+
+/** For a target that is being tested: the test's duration is unknown. */
+export const shortestWaitMs = 1_000;
+
+/** How long the circuits of all these targets stay open; undefined: at least one accepts requests. */
+export function closedForMs(candidates: readonly Candidate[], now: number): number | undefined {
+  let soonestMs: number | undefined;
+  for (const { health } of candidates) {
+    if (health.breaker.allows(now)) return undefined;
+    const waitMs = Math.max(health.breaker.opensForMs(now), shortestWaitMs);
+    if (soonestMs === undefined || waitMs < soonestMs) soonestMs = waitMs;
+  }
+  return soonestMs;
+}
+
+/** Adds `waitMs` as `retry-after` to an error about the targets. An existing time is kept. */
+export function withWait(error: unknown, waitMs: number | undefined): unknown {
+  const gatewayError = toGatewayError(error);
+  const isAboutTargets =
+    gatewayError.kind === 'upstream_failed' ||
+    gatewayError.kind === 'upstream_timeout' ||
+    gatewayError.kind === 'overloaded';
+  if (waitMs === undefined || !isAboutTargets || gatewayError.retryAfterMs !== undefined) return error;
+  return changed(error, gatewayError, { retryAfterMs: waitMs });
+}
+
+/** Statuses that official SDKs retry by default. */
+const isRetriedBySdks = (status: number) => status === 408 || status === 409 || status === 429 || status >= 500;
+
+/** Something may have run and a retry could be billed twice, so the error asks official SDKs not to retry. */
+export function withoutRetry(error: unknown): unknown {
+  const gatewayError = toGatewayError(error);
+  const { kind, status, shouldRetry } = gatewayError;
+  // An internal error is left unchanged: the server logs it and marks it as not retryable.
+  if (shouldRetry === false || !isRetriedBySdks(status) || kind === 'internal') return error;
+  return changed(error, gatewayError, { retryAfterMs: undefined, shouldRetry: false });
+}
+
+/** A copy of the error with other details, in the same class. */
+function changed(
+  error: unknown,
+  gatewayError: GatewayError,
+  details: { retryAfterMs: number | undefined; shouldRetry?: false },
+): unknown {
+  const { kind, message, field, code, headers, cause } = gatewayError;
+  const { retryAfterMs } = details;
+  const shouldRetry = details.shouldRetry ?? gatewayError.shouldRetry;
+  const kept: ErrorDetails = {
+    ...(field === undefined ? {} : { field }),
+    ...(code === undefined ? {} : { code }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(shouldRetry === undefined ? {} : { shouldRetry }),
+    cause,
+  };
+  const again = new GatewayError(kind, message, kept);
+  return error instanceof UpstreamRefusal ? new UpstreamRefusal(again, error) : again;
+}

@@ -1,0 +1,147 @@
+/** Delivers signed callbacks about final tasks through the guarded client, with retries until the receiver acknowledges. */
+import { createHmac } from 'node:crypto';
+import { type SQL, sql } from 'drizzle-orm';
+import { Webhook } from 'standardwebhooks';
+import type { Clock, Log, Random } from '../../../core/contract/host-tools.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import { invalid } from '../../../core/json/request-body.ts';
+import type { Database } from '../../common/domain/database.ts';
+import { type GuardedClient, Unfetchable } from '../../common/kit/guarded-fetch.ts';
+import { backOff } from './dependencies.ts';
+import { type Leased, takeDue } from './leases.ts';
+import type { StoredTask, TaskRows } from './rows.ts';
+import { inMs, rowsOf, tableOf } from './sql.ts';
+
+const atOnce = 8;
+const timeoutMs = 15_000;
+const leaseMs = 60_000;
+/** About a day in all. */
+const mostTries = 30;
+const longestPauseMs = 3_600_000;
+const gone = 410;
+
+export interface CallbackTools {
+  readonly store: Database;
+  readonly rows: TaskRows;
+  readonly post: (url: string, body: string, headers: Record<string, string>, signal: AbortSignal) => Promise<number>;
+  /** The final task in the client's protocol. */
+  readonly render: (task: StoredTask) => JsonObject;
+  /** Secret of this gateway; each account's own secret derives from it. */
+  readonly secret: string;
+  /** Before the second attempt. */
+  readonly firstPauseMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+interface Row {
+  readonly id: string;
+  readonly task_id: string;
+  readonly url: string;
+  readonly tries: number;
+}
+
+/** `whsec_…`, as https://www.standardwebhooks.com defines it: the secret with which this account verifies its callbacks. */
+export function callbackSecret(secret: string, accountId: string): string {
+  return `whsec_${createHmac('sha256', secret).update(`callbacks of ${accountId}`).digest('base64')}`;
+}
+
+export class Callbacks {
+  readonly #tools: CallbackTools;
+  readonly #table: SQL;
+  readonly #leased: Leased;
+  #running: Promise<void> | undefined;
+
+  constructor(tools: CallbackTools) {
+    this.#tools = tools;
+    this.#table = tableOf(tools.store, 'task_callbacks');
+    this.#leased = {
+      table: this.#table,
+      key: sql`id`,
+      columns: sql`taken.id::text as id, task_id, url, tries`,
+    };
+  }
+
+  /** Delivers due callbacks, several at once; runs do not overlap. */
+  turn(): Promise<void> {
+    this.#running ??= this.#deliverDue().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #deliverDue(): Promise<void> {
+    const { store, random } = this.#tools;
+    const lease = random.bytes(12).toString('hex');
+    const due = await takeDue<Row>(store.orm, this.#leased, lease, atOnce, leaseMs);
+    await Promise.all(due.map((row) => this.#deliver(row, lease)));
+  }
+
+  async #deliver(row: Row, lease: string): Promise<void> {
+    const { rows, log } = this.#tools;
+    const task = await rows.find(row.task_id);
+    if (task === undefined) return;
+    const outcome = await this.#post(row, task);
+    if (outcome === 'delivered') {
+      await this.#write(row, lease, sql`due_at = null, delivered_at = now(), last_error = null`);
+      return;
+    }
+    const { failure, final } = outcome;
+    const isLast = final || row.tries + 1 >= mostTries;
+    if (isLast) log.warn({ task: row.task_id, failure }, 'a callback failed for the last time');
+    const { firstPauseMs, random } = this.#tools;
+    const due = isLast ? sql`null` : inMs(backOff(row.tries, firstPauseMs, longestPauseMs, random));
+    await this.#write(row, lease, sql`due_at = ${due}, last_error = ${failure.slice(0, 300)}`);
+  }
+
+  async #post(row: Row, task: StoredTask): Promise<'delivered' | { failure: string; final: boolean }> {
+    const { post, render: word, secret, clock } = this.#tools;
+    const at = new Date(clock.now());
+    const body = JSON.stringify({ type: `task.${task.state}`, timestamp: at.toISOString(), data: word(task) });
+    const signature = new Webhook(callbackSecret(secret, task.accountId)).sign(row.id, at, body);
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': row.id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'webhook-signature': signature,
+    };
+    try {
+      const status = await post(row.url, body, headers, AbortSignal.timeout(timeoutMs));
+      if (status >= 200 && status < 300) return 'delivered';
+      return { failure: `status ${status}`, final: status === gone };
+    } catch (error) {
+      return { failure: error instanceof Error ? error.message : 'it failed', final: false };
+    }
+  }
+
+  async #write({ id }: Row, lease: string, changes: SQL): Promise<void> {
+    await this.#tools.store.orm.execute(sql`
+      update ${this.#table} set tries = tries + 1, lease = null, lease_until = null, ${changes}
+      where id = ${id}::uuid and lease = ${lease}`);
+  }
+}
+
+/**
+ * Throws invalid_request for an address that the guard would always refuse; what a host name resolves to is checked on
+ * delivery.
+ */
+export function checkCallback(client: GuardedClient, address: string): void {
+  try {
+    client.check(address);
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error;
+    throw invalid(`The address in "callback_url" cannot be called: ${error.message}.`, 'callback_url');
+  }
+}
+
+/** The gateway's secret: from the configuration, or generated once and stored. */
+export async function callbackKey({ orm, schema }: Database, configured: string, random: Random): Promise<string> {
+  if (configured !== '') return configured;
+  const table = sql`${sql.identifier(schema)}.task_secret`;
+  await orm.execute(
+    sql`insert into ${table} (secret) values (${random.bytes(32).toString('base64url')}) on conflict do nothing`,
+  );
+  const [row] = await rowsOf<{ secret: string }>(orm, sql`select secret from ${table}`);
+  return row!.secret;
+}

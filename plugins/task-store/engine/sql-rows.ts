@@ -1,0 +1,196 @@
+/** The rows of tasks in SQL, one statement per step. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Attempt } from '../../common/domain/calls.ts';
+import type { Database, Orm } from '../../common/domain/database.ts';
+import type { Made, MediaKind, Order, Reference } from '../contract.ts';
+import { type Leased, renewLease, takeDue } from './leases.ts';
+import type {
+  Changes,
+  Ending,
+  FinalState,
+  From,
+  NewTask,
+  StoredResult,
+  StoredState,
+  StoredTask,
+  TaskError,
+  TaskRows,
+  To,
+  VendorFile,
+} from './rows.ts';
+import { inMs, jsonOf, millisecondsOf, type Runner, rowsOf, tableOf } from './sql.ts';
+
+export class SqlTaskRows implements TaskRows {
+  readonly #store: Database;
+  readonly #table: SQL;
+  readonly #callbacks: SQL;
+  readonly #leased: Leased;
+
+  constructor(store: Database) {
+    this.#store = store;
+    this.#table = tableOf(store, 'tasks');
+    this.#callbacks = tableOf(store, 'task_callbacks');
+    this.#leased = { table: this.#table, key: sql`id`, columns: workColumns };
+  }
+
+  async insert(transaction: Orm, task: NewTask): Promise<void> {
+    const { references, ...head } = task.order;
+    const { lease } = task;
+    const until = lease === undefined ? sql`null` : inMs(lease.forMs);
+    await transaction.execute(sql`
+      insert into ${this.#table} (id, request_id, account_id, key_id, kind, model, state, order_head, order_refs, callback_url,
+        created_at, updated_at, deadline_at, due_at, lease, lease_until)
+      values (${task.id}, ${task.requestId}::uuid, ${task.accountId}, ${task.keyId}, ${head.kind}, ${head.model}, 'queued',
+        ${jsonOf(head)}, ${jsonOf(references)}, ${task.callbackUrl ?? null}::text, now(), now(), ${inMs(task.deadlineMs)}, now(),
+        ${lease?.token ?? null}::text, (${until})::timestamptz)`);
+  }
+
+  async take(token: string, limit: number, leaseMs: number): Promise<StoredTask[]> {
+    return (await takeDue<Row>(this.#store.orm, this.#leased, token, limit, leaseMs)).map(taskOf);
+  }
+
+  renew(id: string, token: string, leaseMs: number): Promise<boolean> {
+    return renewLease(this.#store.orm, this.#leased, id, token, leaseMs);
+  }
+
+  async find(id: string, accountId?: string): Promise<StoredTask | undefined> {
+    const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
+    const [row] = await rowsOf<Row>(
+      this.#store.orm,
+      sql`select ${viewColumns} from ${this.#table} as taken where id = ${id} ${owned}`,
+    );
+    return row && taskOf(row);
+  }
+
+  move(id: string, from: From, { state, dueMs, keepLease }: To, changes: Changes = {}): Promise<boolean> {
+    const written = [sql`due_at = ${inMs(dueMs)}`, ...writtenBy(changes)];
+    if (keepLease !== true) written.push(...noLease);
+    if (changes.vendorFiles !== undefined) written.push(sql`vendor_files = ${jsonOf(changes.vendorFiles)}`);
+    return this.#write(this.#store.orm, id, from, state, written);
+  }
+
+  async end(transaction: Orm, task: Ending, from: From, state: FinalState, changes: Changes): Promise<boolean> {
+    // References are not needed after the end.
+    const forgotten = [sql`due_at = null`, sql`completed_at = now()`, sql`order_refs = null`, sql`vendor_files = null`];
+    const written = [...forgotten, ...noLease, ...writtenBy(changes)];
+    const ended = await this.#write(transaction, task.id, from, state, written);
+    if (ended && task.callbackUrl !== undefined) {
+      await transaction.execute(sql`
+        insert into ${this.#callbacks} (task_id, url, created_at, due_at)
+        values (${task.id}, ${task.callbackUrl}, now(), now()) on conflict do nothing`);
+    }
+    return ended;
+  }
+
+  async #write(runner: Runner, id: string, from: From, state: StoredState, written: readonly SQL[]): Promise<boolean> {
+    const moved = await rowsOf(
+      runner,
+      sql`update ${this.#table} set ${sql.join([sql`state = ${state}`, sql`updated_at = now()`, ...written], sql`, `)}
+          where id = ${id} and state in (select value from json_array_elements_text(${jsonOf(from.states)})) ${rightOf(from)}
+          returning 1`,
+    );
+    return moved.length === 1;
+  }
+
+  async remove(id: string, accountId: string): Promise<boolean> {
+    const removed = await rowsOf(
+      this.#store.orm,
+      sql`delete from ${this.#table} where id = ${id} and account_id = ${accountId} and due_at is null returning 1`,
+    );
+    return removed.length === 1;
+  }
+
+  async deleteOld(olderThanMs: number): Promise<void> {
+    await this.#store.orm.execute(
+      sql`delete from ${this.#table} where completed_at < now() - ${olderThanMs}::bigint * interval '1 millisecond'`,
+    );
+  }
+}
+
+const noLease = [sql`lease = null`, sql`lease_until = null`];
+
+/** Columns that every move may write. */
+function writtenBy({ tries = 0, progress, attempts, vendorId, made, results, error }: Changes): SQL[] {
+  const written = [sql`tries = ${tries}::int`];
+  if (progress !== undefined) written.push(sql`progress = ${Math.round(progress)}::smallint`);
+  if (vendorId !== undefined) written.push(sql`vendor_id = ${vendorId}`);
+  if (attempts !== undefined)
+    written.push(sql`attempts = ${jsonOf(attempts)}`, sql`departure = ${attempts.at(-1)?.number ?? 0}::smallint`);
+  if (made !== undefined) written.push(sql`made = ${jsonOf(made)}`);
+  if (results !== undefined) written.push(sql`results = ${jsonOf(results)}`);
+  if (error !== undefined) written.push(sql`error = ${jsonOf(error)}`);
+  return written;
+}
+
+function rightOf({ by }: From): SQL {
+  if (by === 'any') return sql``;
+  return 'lease' in by ? sql`and lease = ${by.lease}` : sql`and departure = ${by.departure}::smallint`;
+}
+
+/** Columns for views, without the large ones. */
+export const viewColumns = columnsWith(sql`null as order_refs, null as vendor_files`);
+/** Columns that a worker needs. */
+const workColumns = columnsWith(sql`order_refs::text as order_refs, vendor_files::text as vendor_files`);
+
+function columnsWith(large: SQL): SQL {
+  return sql`taken.id, request_id::text as request_id, account_id, kind, model, state, progress::int as progress,
+  order_head::text as order_head, callback_url, attempts::text as attempts, vendor_id,
+  made::text as made, results::text as results, error::text as error, tries, ${large},
+  ${millisecondsOf(sql`created_at`)} as created_ms, ${millisecondsOf(sql`updated_at`)} as updated_ms,
+  ${millisecondsOf(sql`completed_at`)} as completed_ms,
+  (extract(epoch from deadline_at - now()) * 1000)::float8 as left_ms`;
+}
+
+export interface Row {
+  readonly id: string;
+  readonly request_id: string;
+  readonly account_id: string;
+  readonly kind: MediaKind;
+  readonly model: string;
+  readonly state: StoredState;
+  readonly progress: number;
+  readonly order_head: string;
+  readonly order_refs: string | null;
+  readonly callback_url: string | null;
+  readonly attempts: string;
+  readonly vendor_id: string | null;
+  readonly made: string | null;
+  readonly vendor_files: string | null;
+  readonly results: string;
+  readonly error: string | null;
+  readonly tries: number;
+  readonly created_ms: number;
+  readonly updated_ms: number;
+  readonly completed_ms: number | null;
+  readonly left_ms: number;
+}
+
+export function taskOf(row: Row): StoredTask {
+  const references = read<Reference[]>(row.order_refs) ?? [];
+  return {
+    id: row.id,
+    requestId: row.request_id,
+    accountId: row.account_id,
+    kind: row.kind,
+    model: row.model,
+    state: row.state,
+    progress: row.progress,
+    order: { ...(JSON.parse(row.order_head) as Omit<Order, 'references'>), references },
+    callbackUrl: row.callback_url ?? undefined,
+    attempts: JSON.parse(row.attempts) as Attempt[],
+    vendorId: row.vendor_id ?? undefined,
+    made: read<Made>(row.made),
+    vendorFiles: read<VendorFile[]>(row.vendor_files) ?? [],
+    results: JSON.parse(row.results) as StoredResult[],
+    error: read<TaskError>(row.error),
+    createdAtMs: row.created_ms,
+    updatedAtMs: row.updated_ms,
+    completedAtMs: row.completed_ms ?? undefined,
+    leftMs: row.left_ms,
+    tries: row.tries,
+  };
+}
+
+function read<Value>(text: string | null): Value | undefined {
+  return text === null ? undefined : (JSON.parse(text) as Value);
+}

@@ -1,0 +1,92 @@
+/** Puts together what is measured and where it goes. Loaded only where it goes somewhere. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
+import { type IMetricReader, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Host, PluginInstance } from '../../core/contract/contract.ts';
+import { authorizations } from '../common/domain/ledger.ts';
+import type { TelemetryConfig } from './config.ts';
+import { createMeters } from './meters.ts';
+import { createTracing } from './tracer.ts';
+
+const scope = 'model-gateway';
+
+export function openTelemetry(host: Host, config: TelemetryConfig): PluginInstance<TelemetryConfig> {
+  const { listen, otlp } = config;
+  const resource = resourceFromAttributes({
+    'service.name': scope,
+    'service.namespace': host.gateway,
+    'service.instance.id': host.random.bytes(8).toString('hex'),
+  });
+  const page =
+    listen === undefined
+      ? undefined
+      : new PrometheusExporter({
+          ...pageOf(listen, host.processGroup),
+          preventServerStart: true,
+          withoutScopeInfo: true,
+        });
+  const meterProvider = new MeterProvider({ resource, readers: readersOf(config, page) });
+  const meters = createMeters(meterProvider.getMeter(scope), host);
+  const tracerProvider = otlp.endpoint === '' ? undefined : tracersOf(config, resource);
+  const tracing =
+    tracerProvider === undefined ? undefined : createTracing(tracerProvider.getTracer(scope), config.propagate);
+
+  return {
+    applies: () => true,
+    handle(exchange, next) {
+      meters.begun();
+      const endSpan = tracing?.begin(exchange);
+      exchange.defer((outcome) => {
+        meters.ended(exchange, outcome);
+        endSpan?.(outcome);
+      });
+      return next();
+    },
+    start() {
+      host.find(authorizations)?.onCharge(meters.charged);
+      return page?.startServer();
+    },
+    async stop() {
+      // A collector that is away must not keep the gateway from stopping.
+      const ended = Promise.allSettled([tracerProvider?.shutdown(), meterProvider.shutdown()]);
+      await Promise.race([ended, pause(stopWithinMs, undefined, { ref: false })]);
+    },
+  };
+}
+
+const stopWithinMs = 5_000;
+
+/** Each process of a machine has a page of its own: the first the port that is configured, the others those that follow. */
+function pageOf({ host, port }: { host: string; port: number }, { workerIndex }: Host['processGroup']) {
+  return { host, port: port === 0 ? 0 : port + workerIndex - 1 };
+}
+
+function readersOf({ otlp }: TelemetryConfig, page: PrometheusExporter | undefined): IMetricReader[] {
+  const readers: IMetricReader[] = page === undefined ? [] : [page];
+  if (otlp.endpoint === '') return readers;
+  const exporter = new OTLPMetricExporter({ url: urlOf(otlp.endpoint, 'metrics'), headers: otlp.headers });
+  return [...readers, new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: otlp.interval })];
+}
+
+function tracersOf({ otlp, traces }: TelemetryConfig, resource: Resource): TracerProvider {
+  const exporter = new OTLPTraceExporter({ url: urlOf(otlp.endpoint, 'traces'), headers: otlp.headers });
+  return new TracerProvider({
+    resource,
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(traces) }),
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: stopWithinMs })],
+  });
+}
+
+/** As the specification of OTLP over HTTP says: the signal's path below the base. */
+function urlOf(endpoint: string, signal: 'metrics' | 'traces'): string {
+  return `${endpoint.replace(/\/+$/, '')}/v1/${signal}`;
+}

@@ -1,0 +1,208 @@
+/**
+ * Money as people read it, in a real browser at the whole demo gateway with a ratio of 1.2 and every kind of movement: the
+ * statement adds up, a running call is set aside, prices have their units, days are the viewer's. `PICTURES=DIR` keeps pictures.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { ledger, pool } from '../../plugins/common/domain/ledger.ts';
+import { formatUsd, parseUsd } from '../../plugins/common/domain/money.ts';
+import type { Browser as Client } from '../plugins/console/browser.ts';
+import { operator, operatorOf, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { launchBrowser } from './chromium.ts';
+import { buildPages, cannotRun } from './operator-stage.ts';
+
+const who = { email: 'ada@example.test', password: 'another long password', name: 'Ada' };
+const zone = 'Australia/Adelaide';
+const pictures = process.env['PICTURES'];
+
+let house: TestConsole;
+let browser: Browser;
+let ada: Client;
+let key: string;
+let accountId: string;
+let running: Promise<unknown>;
+
+before(async () => {
+  if (cannotRun !== false) return;
+  buildPages();
+  house = await startDemo();
+  browser = await launchBrowser();
+  await fill();
+});
+after(async () => {
+  await running;
+  await browser?.close();
+  await house?.stop();
+});
+
+function call(content: string, model = 'gpt-5.4-mini') {
+  return post('/chat/completions', { model, messages: [{ role: 'user', content }] });
+}
+
+function post(path: string, body: object) {
+  return fetch(`${house.origin}/v1${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }).then((answer) => answer.text());
+}
+
+/** Every kind of movement that does not take days. */
+async function fill(): Promise<void> {
+  const boss = await operatorOf(house);
+  ada = house.browser();
+  await ada.ask('/auth/sign-up/email', { body: who });
+  accountId = (await ada.ask('/me')).json.account.id;
+  key = (await ada.ask('/keys', { body: { name: 'laptop' } })).json.key;
+  const change = (path: string, body: object) =>
+    boss.ask(path, { body: { reason: 'test', ...body }, headers: { 'idempotency-key': crypto.randomUUID() } });
+  await change(`/admin/accounts/${accountId}/multiplier`, { multiplier: '1.2' });
+  await change(`/admin/accounts/${accountId}/credit`, { amount: '50', reason: 'top-up by bank' });
+  const bank = { kind: 'top-up', reason: 'top-up by card', reference: 'card-1' };
+  await house.gateway.find(ledger)!.credit(accountId, parseUsd('9.99'), bank);
+  await house.gateway
+    .find(pool)!
+    .refundCredit(accountId, 'card-1', parseUsd('4.99'), { reason: 'dispute', reference: 'dispute-1' });
+  await change(`/admin/accounts/${accountId}/debit`, { amount: '0.5', reason: 'a correction' });
+  await Promise.all([call('Hello'), call('Write a poem'), call('And another one')]);
+  await call('Hello', 'claude-opus-4-7');
+  await post('/images/generations', { model: 'gpt-image-2', prompt: 'a paper lighthouse' });
+  const charged = await eventually(
+    () => ada.ask('/wallet/ledger?kind=CHARGE'),
+    ({ json }) => json.rows.length >= 4,
+  );
+  const [newest] = charged.json.rows;
+  await change(`/admin/requests/${newest.requestId}/refund`, { amount: newest.change.slice(1), reason: 'it was slow' });
+  running = call('Slow [[sandbox: delay=45s]]');
+  await eventually(
+    () => ada.ask('/wallet'),
+    ({ json }) => json.held !== '0.00',
+  );
+}
+
+async function eventually<Told>(ask: () => Promise<Told>, isRight: (told: Told) => boolean): Promise<Told> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const told = await ask();
+    if (isRight(told)) return told;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('it did not come to that within ten seconds');
+}
+
+async function pageOf(person: { email: string; password: string }): Promise<Page> {
+  const context = await browser.newContext({
+    baseURL: house.origin,
+    locale: 'en-US',
+    timezoneId: zone,
+    viewport: { width: 1280, height: 900 },
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(40_000);
+  await page.goto('/console/sign-in');
+  await page.getByLabel(/mail/i).fill(person.email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith('/sign-in'));
+  return page;
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (pictures !== undefined) await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true });
+}
+
+/** The dollars that a cell shows. */
+const shown = (text: string) =>
+  parseUsd(text.replaceAll(',', '').replace('$', '').replace('−', '-').replace('+', '').trim());
+
+test('the wallet reads like a bank statement, with what is set aside beside the balance', {
+  skip: cannotRun,
+}, async () => {
+  const page = await pageOf(who);
+  await page.goto('/console/wallet');
+  const table = page.getByRole('region', { name: 'Ledger' });
+  await table.getByText('dispute').waitFor();
+  await picture(page, 'wallet');
+  const cells = await table
+    .getByRole('row')
+    .evaluateAll((rows) =>
+      rows
+        .slice(1)
+        .map((row) =>
+          Array.from(row.querySelectorAll('td, th'), (cell) => String((cell as { textContent: unknown }).textContent)),
+        ),
+    );
+  const lines = cells.map((row) => ({ kind: row[1]!, change: shown(row.at(-2)!), after: shown(row.at(-1)!) }));
+  assert.equal(new Set(lines.map(({ kind }) => kind)).size, 5, lines.map(({ kind }) => kind).join());
+  for (const [index, { kind, change, after }] of lines.entries()) {
+    assert.equal(after - change, lines[index + 1]?.after ?? 0n, kind);
+    if (kind === 'Call charged') assert.ok(change < 0n, `${change}`);
+  }
+  const { balance, held } = (await ada.ask('/wallet')).json;
+  assert.equal(formatUsd(lines[0]!.after), balance);
+  assert.ok(parseUsd(held) > 0n);
+  await page
+    .getByText(/Set aside for running calls \$0\.0/)
+    .first()
+    .waitFor();
+  await page.close();
+});
+
+test('images and videos are listed with the price that is charged and its unit', { skip: cannotRun }, async () => {
+  const page = await pageOf(who);
+  await page.goto('/console/models?kind=image');
+  const priceOf = (id: string) => page.getByRole('row').filter({ hasText: id });
+  await priceOf('gemini-3-pro-image-preview').getByText('$0.1608 per image').waitFor();
+  await priceOf('gpt-image-2').getByText('$0.2532 per image').waitFor();
+  await priceOf('gpt-image-2').getByText('$0.006 to $0.8544 by size and quality').waitFor();
+  await picture(page, 'models-image');
+  await page.goto('/console/models?kind=video');
+  await priceOf('grok-imagine-video').first().getByText('$0.06 per second + $0.0024 per request').waitFor();
+  await page.goto('/console/models?kind=chat');
+  await page
+    .getByText(/ \/ \$[\d.]+ per million tokens/)
+    .first()
+    .waitFor();
+  await picture(page, 'models-chat');
+  await page.close();
+});
+
+test('the money of today is in the rows, by the days of the viewer, and agrees with the sums', {
+  skip: cannotRun,
+}, async () => {
+  const page = await pageOf(operator);
+  await page.goto('/console/admin/money');
+  await page.getByText(`Times in ${zone}`).first().waitFor();
+  const table = page.getByRole('region', { name: 'By day' });
+  const today = new Intl.DateTimeFormat('en-US', { day: 'numeric', month: 'short', timeZone: zone }).format(Date.now());
+  const row = table.getByRole('row').filter({ hasText: today }).first();
+  await row.waitFor();
+  await picture(page, 'money');
+  await page.goto('/console/admin/monitor?span=24h');
+  await page.getByText('By model').waitFor();
+  await picture(page, 'monitor');
+  await page.goto('/console/admin/prices');
+  await page.getByRole('row').nth(3).waitFor();
+  await picture(page, 'prices');
+  await page.goto('/console/admin/requests');
+  await page.getByRole('row').nth(3).waitFor();
+  await picture(page, 'requests');
+  await page.close();
+});
+
+test('pages of the client name the zone, and results say when they go', { skip: cannotRun }, async () => {
+  const page = await pageOf(who);
+  await page.goto('/console/');
+  await page.getByText(`Times in ${zone}`).first().waitFor();
+  await picture(page, 'home');
+  await page.goto('/console/usage');
+  await page.getByText(`Times in ${zone}`).first().waitFor();
+  await picture(page, 'usage');
+  await page.goto('/console/tasks');
+  await page
+    .getByText(/The file is deleted in/)
+    .first()
+    .waitFor();
+  await picture(page, 'tasks');
+  await page.close();
+});

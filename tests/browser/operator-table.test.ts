@@ -1,0 +1,93 @@
+/** Tables of the console in a real browser: sorting, the choice of columns, and long lists of which the visible rows are in the page. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { cannotRun, type Stage, startStage } from './operator-stage.ts';
+
+let stage: Stage;
+before(async () => {
+  if (cannotRun === false) stage = await startStage();
+});
+after(() => stage?.stop());
+
+const firstCells = (page: Page) => page.locator('.data-table tbody td:first-child').allInnerTexts();
+
+test('a column sorts the rows up and down, by name and by amount, and says so', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/accounts');
+  await page.getByRole('row', { name: /ada-labs/ }).waitFor();
+  const given = await firstCells(page);
+  const name = page.getByRole('columnheader', { name: 'Name' });
+  const orders: (string | null)[] = [];
+  for (let presses = 0; presses < 2; presses += 1) {
+    await name.getByRole('button').click();
+    orders.push(await name.getAttribute('aria-sort'));
+    const sorted = [...given].sort((left, right) => left.localeCompare(right));
+    assert.deepEqual(await firstCells(page), orders.at(-1) === 'ascending' ? sorted : sorted.reverse());
+  }
+  assert.deepEqual(orders.sort(), ['ascending', 'descending']);
+  const balance = page.getByRole('columnheader', { name: 'Balance' });
+  await balance.getByRole('button').click();
+  const texts = await page.locator('.data-table td[data-label="Balance"]').allInnerTexts();
+  const amounts = texts.map((text) => Number(text.replace(/[$,+]/g, '').replace('−', '-')));
+  const isUp = (await balance.getAttribute('aria-sort')) === 'ascending';
+  assert.ok(amounts.length > 3);
+  assert.deepEqual(
+    amounts,
+    [...amounts].sort((left, right) => (isUp ? left - right : right - left)),
+  );
+});
+
+test('a list of several pages is not sorted by one of them', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/requests?span=30d');
+  await page.getByRole('navigation', { name: 'Rows' }).waitFor();
+  assert.equal(await page.locator('.data-table thead button').count(), 0);
+});
+
+test('a column that is taken away stays away in this browser', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  await page.goto('/console/admin/accounts');
+  const multiplier = page.getByRole('columnheader', { name: 'Multiplier' });
+  await multiplier.waitFor();
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'Multiplier', checked: true }).click();
+  await multiplier.waitFor({ state: 'detached' });
+  await page.reload();
+  await page.getByRole('columnheader', { name: 'Balance' }).waitFor();
+  assert.equal(await multiplier.count(), 0);
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('menuitemcheckbox', { name: 'Multiplier', checked: false }).click();
+  await multiplier.waitFor();
+});
+
+test('of a thousand rows only those that can be seen are in the page', { skip: cannotRun }, async () => {
+  const page = await stage.page();
+  const row = (index: number) => ({
+    id: `model-${String(index).padStart(4, '0')}`,
+    ownedBy: 'a vendor',
+    displayName: `Model ${index}`,
+    kind: 'chat',
+    contextTokens: null,
+    maxOutputTokens: null,
+    modalities: [],
+    prices: null,
+    cost: null,
+    changesAt: null,
+    multiplier: null,
+    source: null,
+    providers: [],
+  });
+  const rows = Array.from({ length: 1_000 }, (_, index) => row(index));
+  await page.route('**/console/api/admin/prices', (route) => route.fulfill({ json: { rows } }));
+  await page.goto('/console/admin/prices');
+  await page.getByText('model-0000', { exact: true }).waitFor();
+  const count = () => page.locator('.data-table tbody tr:not(.table-gap)').count();
+  await page.locator('.table-gap').nth(1).waitFor({ state: 'attached' });
+  assert.ok((await count()) < 150, `${await count()} rows`);
+  assert.equal(await page.getByText('model-0999', { exact: true }).count(), 0);
+  await page.mouse.move(640, 500);
+  await page.mouse.wheel(0, 200_000);
+  await page.getByText('model-0999', { exact: true }).waitFor();
+  assert.ok((await count()) < 150, `${await count()} rows`);
+});

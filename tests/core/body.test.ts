@@ -1,0 +1,229 @@
+/** How request bodies are read: bounds on what they hold, alone, together and by account, and on what is unpacked at once. */
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { bodyOwner } from '../../core/contract/contract.ts';
+import { GatewayError } from '../../core/contract/errors.ts';
+import { type BodyLimits, BodyReader } from '../../core/http/body.ts';
+import { LiveExchange } from '../../core/http/exchange.ts';
+import { FairTurns } from '../../core/http/fair-turns.ts';
+import { IncomingRequest } from '../../core/http/incoming-request.ts';
+
+const mebi = 2 ** 20;
+const limits: BodyLimits = {
+  maxBytes: 32 * mebi,
+  maxBytesInFlight: 64 * mebi,
+  maxBytesPerAccount: 64 * mebi,
+  maxDecoding: 8,
+  maxValues: 100_000,
+};
+const quickBrotli = (bytes: Buffer | string) =>
+  brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
+const packers = { gzip: gzipSync, deflate: deflateSync, br: quickBrotli, zstd: zstdCompressSync };
+type Name = keyof typeof packers;
+const names = Object.keys(packers) as Name[];
+
+function exchangeOf(body: Uint8Array | readonly Uint8Array[], encoding?: string, account?: string): LiveExchange {
+  const headers: Record<string, string> = {};
+  if (encoding !== undefined) headers['content-encoding'] = encoding;
+  const incoming = Object.assign(new PassThrough(), { headers, method: 'POST', socket: { remoteAddress: '10.0.0.1' } });
+  const message = incoming as unknown as IncomingMessage;
+  const request = new IncomingRequest(message, '/a', '', {});
+  const clock = { now: () => 0, monotonic: () => 0 };
+  const endpoint = { method: 'POST', path: '/a', operation: 'a' } as const;
+  const exchange = new LiveExchange('id', endpoint, request, message, {} as ServerResponse, clock);
+  if (account !== undefined) exchange.set(bodyOwner, account);
+  for (const packet of body instanceof Uint8Array ? [body] : body) incoming.write(packet);
+  incoming.end();
+  return exchange;
+}
+
+async function refusal(reading: undefined | Promise<void>): Promise<GatewayError> {
+  const error = await reading!.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof GatewayError, String(error));
+  return error;
+}
+
+for (const name of names) {
+  test(`${name}: a body arrives decoded, and counts as what it decodes to until it is released`, async () => {
+    const reader = new BodyReader(limits);
+    const text = JSON.stringify({ text: Array.from({ length: 30_000 }, (_, index) => index * 7_919) });
+    const exchange = exchangeOf(packers[name](text), name, 'one');
+    await reader.read(exchange);
+    assert.equal(Buffer.from(exchange.request.body).toString(), text);
+    assert.equal(reader.heldBytes, text.length);
+    reader.release(exchange);
+    assert.equal(reader.heldBytes, 0);
+  });
+
+  test(`${name}: a body that unpacks to more than a hundred times its size stops at that bound`, async () => {
+    const reader = new BodyReader(limits);
+    const packed = packers[name](Buffer.alloc(12 * mebi));
+    const exchange = exchangeOf(packed, name, 'one');
+    const error = await refusal(reader.read(exchange));
+    assert.equal(error.status, 413);
+    assert.match(error.message, /100 times/);
+    assert.ok(reader.heldBytes <= Math.max(mebi, 100 * packed.length) + packed.length, `${reader.heldBytes} bytes`);
+    reader.release(exchange);
+    assert.equal(reader.heldBytes, 0);
+  });
+
+  test(`${name}: below a megabyte any ratio is a body like others`, async () => {
+    const reader = new BodyReader(limits);
+    const exchange = exchangeOf(packers[name](Buffer.alloc(900_000, 0x20)), name);
+    await reader.read(exchange);
+    assert.equal(exchange.request.body.length, 900_000);
+  });
+
+  test(`${name}: what is damaged or cut short is a bad request`, async () => {
+    const reader = new BodyReader(limits);
+    const packed = packers[name](Buffer.from('hello '.repeat(1_000)));
+    for (const broken of [packed.subarray(0, packed.length - 5), Buffer.from('no such thing at all')]) {
+      const exchange = exchangeOf(broken, name);
+      const error = await refusal(reader.read(exchange));
+      assert.equal(error.status, 400);
+      reader.release(exchange);
+    }
+    assert.equal(reader.heldBytes, 0);
+    assert.equal(reader.decoding, 0);
+  });
+}
+
+test('a body that is unpacked takes from the budget as it grows, and stops where the budget ends', async () => {
+  const reader = new BodyReader({ ...limits, maxBytesInFlight: 2 * mebi });
+  const random = Buffer.from(Array.from({ length: 8_000 }, (_, index) => (index * 2_654_435_761) >>> 24));
+  const packed = gzipSync(Buffer.concat(Array.from({ length: 1_000 }, () => random)));
+  const exchange = exchangeOf(packed, 'gzip', 'one');
+  const error = await refusal(reader.read(exchange));
+  assert.equal(error.kind, 'overloaded');
+  assert.ok(reader.heldBytes <= 2 * mebi);
+  reader.release(exchange);
+  assert.equal(reader.heldBytes, 0);
+});
+
+test('250 compressed bodies at once: few are unpacked at a time, and the budget holds', async () => {
+  const reader = new BodyReader(limits);
+  const packed = gzipSync(Buffer.alloc(2_900_000, 0x61));
+  assert.ok(packed.length * 100 < 2_900_000, 'its ratio is above the bound');
+  const mild = gzipSync(JSON.stringify(Array.from({ length: 60_000 }, (_, index) => index)));
+  let most = 0;
+  let mostDecoding = 0;
+  let ended = false;
+  const watching = (async () => {
+    while (!ended) {
+      most = Math.max(most, reader.heldBytes);
+      mostDecoding = Math.max(mostDecoding, reader.decoding);
+      await turn();
+    }
+  })();
+  const statuses = await Promise.all(
+    Array.from({ length: 250 }, async (_, index) => {
+      const exchange = exchangeOf(index % 2 === 0 ? packed : mild, 'gzip', `account-${index % 5}`);
+      const status = await reader.read(exchange)!.then(
+        () => 200,
+        (error: GatewayError) => error.status,
+      );
+      reader.release(exchange);
+      return status;
+    }),
+  );
+  ended = true;
+  await watching;
+  assert.deepEqual([...new Set(statuses)].sort(), [200, 413]);
+  assert.ok(mostDecoding <= limits.maxDecoding && mostDecoding > 1, `${mostDecoding} at once`);
+  assert.ok(most <= limits.maxBytesInFlight, `${most} bytes`);
+  assert.equal(reader.heldBytes, 0);
+});
+
+test('one account cannot use the budget up: beyond its share it is refused, and others are served', async () => {
+  const reader = new BodyReader({ ...limits, maxBytesInFlight: 4 * mebi, maxBytesPerAccount: mebi });
+  const body = Buffer.alloc(700_000, 0x61);
+  for (const encoding of [undefined, ...names]) {
+    const bytes = encoding === undefined ? body : packers[encoding](body);
+    const [first, second, other] = ['one', 'one', 'two'].map((account) => exchangeOf(bytes, encoding, account));
+    await reader.read(first!);
+    const error = await refusal(reader.read(second!));
+    assert.equal(error.status, 429);
+    assert.equal(error.code, 'request_bytes');
+    assert.ok((error.retryAfterMs ?? 0) >= 1_000);
+    await reader.read(other!);
+    for (const exchange of [first!, second!, other!]) reader.release(exchange);
+    const again = exchangeOf(bytes, encoding, 'one');
+    await reader.read(again);
+    reader.release(again);
+    assert.equal(reader.heldBytes, 0);
+  }
+});
+
+test('a small body of several packets is there whole', async () => {
+  const exchange = exchangeOf(['one, ', 'two, ', 'three'].map((text) => Buffer.from(text)));
+  Object.assign(exchange.incoming, { complete: true, headers: { 'content-length': '15' } });
+  await turn();
+  assert.equal(new BodyReader(limits).read(exchange), undefined);
+  assert.equal(Buffer.from(exchange.request.body).toString(), 'one, two, three');
+  assert.equal(exchange.request.bodyBytes, 15);
+});
+
+test('a small body that came with its head is there at once, and counts like others', async () => {
+  const reader = new BodyReader({ ...limits, maxBytesPerAccount: 8 });
+  const arrived = async (body: string, account: string) => {
+    const exchange = exchangeOf(Buffer.from(body), undefined, account);
+    Object.assign(exchange.incoming, { complete: true, headers: { 'content-length': String(body.length) } });
+    await turn();
+    return exchange;
+  };
+  const [first, second, empty] = await Promise.all([
+    arrived('hello', 'one'),
+    arrived('again', 'one'),
+    arrived('', 'two'),
+  ]);
+  assert.equal(reader.read(first), undefined);
+  assert.equal(Buffer.from(first.request.body).toString(), 'hello');
+  assert.deepEqual([first.request.bodyBytes, reader.heldBytes], [5, 5]);
+  assert.throws(
+    () => reader.read(second),
+    (error: GatewayError) => error.code === 'request_bytes',
+  );
+  assert.equal(reader.read(empty), undefined);
+  assert.equal(empty.request.body.length, 0);
+  await turn();
+  assert.ok(
+    first.incoming.readableEnded && empty.incoming.readableEnded,
+    'the connection is free for the next request',
+  );
+  reader.release(first);
+  assert.equal(reader.heldBytes, 0);
+});
+
+test('names that plain objects have are unknown encodings', async () => {
+  const reader = new BodyReader(limits);
+  for (const name of ['constructor', 'toString', '__proto__', 'x-constructor', 'hasOwnProperty', 'valueOf'])
+    assert.throws(
+      () => reader.read(exchangeOf(Buffer.from('{}'), name)),
+      (error: GatewayError) => error.kind === 'unsupported',
+      name,
+    );
+});
+
+test('waiting work gets its turn owner by owner, and an owner may not wait without bound', async () => {
+  const turns = new FairTurns({ running: 1, waiting: 3 });
+  assert.equal(await turns.acquire('busy'), true);
+  const order: string[] = [];
+  const work = async (owner: string) => {
+    if (!(await turns.acquire(owner))) return void order.push(`${owner} refused`);
+    order.push(owner);
+    await turn();
+    turns.release();
+  };
+  const all = ['busy', 'busy', 'busy', 'busy', 'other', 'third'].map(work);
+  turns.release();
+  await Promise.all(all);
+  assert.deepEqual(order, ['busy refused', 'busy', 'other', 'third', 'busy', 'busy']);
+  assert.equal(turns.running, 0);
+});

@@ -1,0 +1,198 @@
+/** The guarded client against name servers that change their answers: it connects to the address that it has checked. */
+import assert from 'node:assert/strict';
+import { createSocket, type Socket } from 'node:dgram';
+import { Resolver } from 'node:dns';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, LookupFunction } from 'node:net';
+import { after, before, beforeEach, test } from 'node:test';
+import { GuardedClient, type GuardOptions, Unfetchable } from '../../plugins/common/kit/guarded-fetch.ts';
+
+/** The one address that counts as public here; the other one is inside. */
+const publicAddress = '127.0.0.1';
+const privateAddress = '127.0.0.2';
+
+/** A name server that answers each question with the next of these lists, the last one again and again. */
+let answers: string[][] = [];
+let asked = 0;
+let nameServer: Socket;
+let outside: Server;
+let inside: Server;
+let seenInside = 0;
+let seenOutside = 0;
+let answerOutside: RequestListener;
+
+before(async () => {
+  nameServer = createSocket('udp4');
+  nameServer.on('message', (question, from) => {
+    const addresses = answers[Math.min(asked++, answers.length - 1)]!;
+    nameServer.send(replyTo(question, addresses), from.port, from.address);
+  });
+  nameServer.bind(0, publicAddress);
+  await once(nameServer, 'listening');
+  outside = createServer((request, response) => {
+    seenOutside++;
+    answerOutside(request, response);
+  });
+  await once(outside.listen(0, publicAddress), 'listening');
+  inside = createServer((_request, response) => {
+    seenInside++;
+    response.end('secrets of the inside');
+  });
+  // The same port: only the address tells the two apart.
+  await once(inside.listen((outside.address() as AddressInfo).port, privateAddress), 'listening');
+});
+
+after(() => {
+  nameServer.close();
+  for (const server of [outside, inside]) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+beforeEach(() => {
+  asked = 0;
+  seenInside = 0;
+  seenOutside = 0;
+  answerOutside = (_request, response) => response.end('for all');
+});
+
+/** One question, answered with A records that live for no time at all. */
+function replyTo(question: Buffer, addresses: readonly string[]): Buffer {
+  const head = Buffer.from(question.subarray(0, 12));
+  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(addresses.length, 6);
+  head.writeUInt16BE(0, 8);
+  head.writeUInt16BE(0, 10);
+  let end = 12;
+  while (question[end] !== 0) end += question[end]! + 1;
+  const name = question.subarray(12, end + 5);
+  const records = addresses.map((address) =>
+    Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
+  );
+  return Buffer.concat([head, name, ...records]);
+}
+
+function lookupFrom(server: Socket): LookupFunction {
+  const resolver = new Resolver({ timeout: 2_000, tries: 1 });
+  resolver.setServers([`${publicAddress}:${(server.address() as AddressInfo).port}`]);
+  return (hostname, options, callback) => {
+    resolver.resolve4(hostname, (error, addresses) => {
+      if (error !== null) return callback(error, '', 0);
+      const found = addresses.map((address) => ({ address, family: 4 }));
+      if (options.all === true) callback(null, found);
+      else callback(null, found[0]!.address, 4);
+    });
+  };
+}
+
+async function withClient(work: (client: GuardedClient, url: string) => Promise<void>): Promise<void> {
+  const options: GuardOptions = {
+    allowPrivate: false,
+    maxBytes: 1_000,
+    lookup: lookupFrom(nameServer),
+    isPublic: (address) => address === publicAddress,
+  };
+  const client = new GuardedClient(options);
+  try {
+    await work(client, `http://rebind.example:${(outside.address() as AddressInfo).port}/`);
+  } finally {
+    await client.close();
+  }
+}
+
+const patience = () => AbortSignal.timeout(5_000);
+const isRefusal = (error: Error) => error instanceof Unfetchable && /not a public address/.test(error.message);
+
+test('a name that leads outside when it is checked and inside ever after is fetched from where it was checked', () =>
+  withClient(async (client, url) => {
+    answers = [[publicAddress], [privateAddress]];
+    assert.equal((await client.get(url, patience())).bytes.toString(), 'for all');
+    assert.deepEqual([asked, seenOutside, seenInside], [1, 1, 0]);
+  }));
+
+test('the next fetch asks anew and is refused, without a connection', () =>
+  withClient(async (client, url) => {
+    answers = [[publicAddress], [privateAddress]];
+    await client.get(url, patience());
+    await assert.rejects(client.get(url, patience()), isRefusal);
+    assert.deepEqual([seenOutside, seenInside], [1, 0]);
+  }));
+
+test('one address inside among those of a name refuses it, wherever it stands', () =>
+  withClient(async (client, url) => {
+    for (const list of [
+      [publicAddress, privateAddress],
+      [privateAddress, publicAddress],
+    ]) {
+      answers = [list];
+      asked = 0;
+      await assert.rejects(client.get(url, patience()), isRefusal);
+    }
+    assert.deepEqual([seenOutside, seenInside], [0, 0]);
+  }));
+
+test('of many fetches at once while the answers alternate none reaches the inside', () =>
+  withClient(async (client, url) => {
+    answers = Array.from({ length: 200 }, (_, index) => [index % 2 === 0 ? publicAddress : privateAddress]);
+    const ends = await Promise.allSettled(Array.from({ length: 60 }, () => client.get(url, patience())));
+    const fetched = ends.filter(({ status }) => status === 'fulfilled').length;
+    assert.ok(fetched > 0 && fetched < 60, `${fetched} fetched`);
+    for (const end of ends) if (end.status === 'rejected') assert.ok(isRefusal(end.reason), String(end.reason));
+    assert.equal(seenInside, 0);
+  }));
+
+test('a redirect to the same name is resolved anew and refused when it leads inside', () =>
+  withClient(async (client, url) => {
+    answers = [[publicAddress], [privateAddress]];
+    answerOutside = (_request, response) => {
+      response.writeHead(302, { location: `${url}again`, connection: 'close' }).end();
+    };
+    await assert.rejects(client.get(url, patience()), isRefusal);
+    assert.deepEqual([seenOutside, seenInside], [1, 0]);
+  }));
+
+test('a text that is sent goes where it was checked, too', () =>
+  withClient(async (client, url) => {
+    answers = [[publicAddress], [privateAddress]];
+    assert.equal(await client.post(url, 'hello', {}, patience()), 200);
+    await assert.rejects(client.post(url, 'hello', {}, patience()), isRefusal);
+    assert.deepEqual([seenOutside, seenInside], [1, 0]);
+  }));
+
+for (const address of [
+  'http://[::ffff:127.0.0.1]/',
+  'http://[::ffff:7f00:1]/',
+  'http://[::ffff:169.254.169.254]/',
+  'http://[64:ff9b::a9fe:a9fe]/',
+  'http://0.0.0.0/',
+  'http://0/',
+  'http://2130706433/',
+  'http://0x7f.1/',
+  'http://017700000001/',
+  'http://127.0.0.1./',
+  'http://169.254.169.254/latest/meta-data/',
+  'http://[fd00:ec2::254]/',
+  'http://localhost/',
+]) {
+  test(`however it is spelled, the inside is refused: ${address}`, async () => {
+    const client = new GuardedClient({ allowPrivate: false, maxBytes: 1_000 });
+    try {
+      await assert.rejects(client.get(address, patience()), isRefusal);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+for (const address of ['http://127.0.0.1:80\\@example.com/', 'http://example.com@127.0.0.1/', 'file:///etc/passwd']) {
+  test(`what two parsers could read in two ways is refused: ${address}`, async () => {
+    const client = new GuardedClient({ allowPrivate: false, maxBytes: 1_000 });
+    try {
+      await assert.rejects(client.get(address, patience()), Unfetchable);
+    } finally {
+      await client.close();
+    }
+  });
+}

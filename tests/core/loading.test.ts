@@ -1,0 +1,88 @@
+/** How modules are loaded: what was compiled is kept in a safe place, and each folder's kind is looked up once. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+const run = promisify(execFile);
+const loading = new URL('../../core/process/loading.ts', import.meta.url).href;
+
+/** Where a process keeps what it compiled; undefined: nowhere. */
+async function keptBy(environment: Readonly<Record<string, string>>): Promise<string | undefined> {
+  const code = `import { getCompileCacheDir } from 'node:module';
+    const { keepCompiled } = await import('${loading}');
+    keepCompiled();
+    console.log(JSON.stringify([getCompileCacheDir(), process.env.NODE_COMPILE_CACHE]));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', code], { env: environment });
+  const [directory, passedOn] = JSON.parse(stdout) as [string | null, string | null];
+  assert.equal(passedOn, directory === null ? (environment['NODE_COMPILE_CACHE'] ?? null) : join(directory, '..'));
+  return passedOn ?? undefined;
+}
+
+test("what was compiled is kept in the user's own directory, for child processes too", async () => {
+  const home = temporaryDirectory();
+  const own = join(home, '.cache', 'model-gateway');
+  assert.equal(await keptBy({ HOME: home }), own);
+  assert.equal(statSync(own).mode & 0o777, 0o700);
+  const other = temporaryDirectory();
+  assert.equal(await keptBy({ HOME: home, XDG_CACHE_HOME: other }), join(other, 'model-gateway'));
+  assert.equal(await keptBy({ HOME: home, NODE_COMPILE_CACHE: other }), other);
+});
+
+test('nothing is kept where somebody else could write, or nobody can', async () => {
+  const home = temporaryDirectory();
+  const own = join(home, '.cache', 'model-gateway');
+  mkdirSync(own, { recursive: true });
+  chmodSync(own, 0o777);
+  assert.equal(await keptBy({ HOME: home }), undefined);
+  chmodSync(own, 0o700);
+  assert.equal(await keptBy({ HOME: home }), own);
+  if (process.getuid?.() === 0) {
+    chownSync(own, 12_345, 12_345);
+    assert.equal(await keptBy({ HOME: home }), undefined);
+  }
+  assert.equal(await keptBy({ HOME: '/dev/null' }), undefined);
+  assert.equal(await keptBy({ HOME: home, NODE_DISABLE_COMPILE_CACHE: '1' }), undefined);
+});
+
+test('a folder is looked at once, and each keeps its own kind of modules', async () => {
+  const directory = temporaryDirectory();
+  const put = (name: string, text: string) => writeFileSync(join(directory, name), text);
+  mkdirSync(join(directory, 'old'));
+  put('package.json', '{"type":"module"}');
+  put('old/package.json', '{"type":"commonjs"}');
+  put(
+    'one.js',
+    "import two from './two.js'; import three from './three.js'; import four from './old/four.js'; export default [two, three, four];",
+  );
+  put('two.js', 'export default 2;');
+  put(
+    'three.js',
+    "import four from './old/four.js'; import { five } from './old/five.js'; export default 3 + four + five;",
+  );
+  put('old/four.js', 'module.exports = 4;');
+  put('old/five.js', "exports.five = require('./six.js') - 1;");
+  put('old/six.js', 'module.exports = 6;');
+  put('lost.js', "import './nowhere.js';");
+  const code = `import { registerHooks } from 'node:module';
+    const asked = [];
+    registerHooks({ resolve: (specifier, context, next) => (asked.push(specifier), next(specifier, context)) });
+    const { rememberFormats } = await import('${loading}');
+    rememberFormats();
+    asked.length = 0;
+    const { default: numbers } = await import('./one.js');
+    const lost = await import('./lost.js').catch(({ message }) => message);
+    console.log(JSON.stringify({ numbers, asked, lost }));`;
+  put('all.mjs', code);
+  const { stdout } = await run(process.execPath, [join(directory, 'all.mjs')]);
+  const { numbers, asked, lost } = JSON.parse(stdout) as { numbers: number[]; asked: string[]; lost: string };
+  assert.deepEqual(numbers, [2, 12, 4]);
+  assert.deepEqual(
+    asked.filter((specifier) => !specifier.includes('old/')),
+    ['./one.js', './six.js'],
+  );
+  assert.match(lost, /nowhere\.js/);
+});

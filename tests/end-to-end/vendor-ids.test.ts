@@ -1,0 +1,498 @@
+/** Ids of what vendors keep, through the whole gateway: an account uses those that it was issued, and no others. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startGateway } from '../helpers/gateway.ts';
+import { type Customer, faces, modelAt, speaks, startHouse, yamlOf } from './house.ts';
+
+const house = await startHouse({
+  providers: ({ replay }) => ({
+    // Two keys: what one has made, the other cannot see.
+    pair: { keys: ['pair-key-one', 'pair-key-two'], speaks: speaks(replay) },
+    own: { keys: 'own-key', speaks: speaks(replay), unknown_ids: 'forward' },
+    shared: { keys: 'shared-key', speaks: speaks(replay), shared_ids: ['vs_public', 'pmpt_public'] },
+    foreign: { keys: 'foreign-key', speaks: { gemini: `${replay}/v1beta` } },
+  }),
+  models: {
+    pair: modelAt('pair'),
+    own: modelAt('own'),
+    shared: modelAt('shared'),
+    either: modelAt('replay', 'own'),
+    foreign: modelAt('foreign'),
+  },
+});
+after(() => house.stop());
+
+const anna = await house.customer();
+const bert = await house.customer();
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function ask(customer: Customer, path: string, body: object, origin = house.origin): Promise<Answered> {
+  const answer = await fetch(origin + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${customer.key}` },
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+const usages = {
+  chat: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
+  messages: { input_tokens: 5, output_tokens: 5 },
+  gemini: { promptTokenCount: 5, candidatesTokenCount: 5, totalTokenCount: 10 },
+};
+const json = (body: object) => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+const sse = (body: string) => ({ headers: { 'content-type': 'text/event-stream' }, body });
+const frame = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+
+const response = (output: object[], more: object = {}) => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'replay',
+  output,
+  usage: { input_tokens: 5, output_tokens: 5, total_tokens: 10 },
+  ...more,
+});
+const chat = (message: object) => ({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'replay',
+  choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }],
+  usage: usages.chat,
+});
+const message = (content: object[], more: object = {}) => ({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'replay',
+  content,
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: usages.messages,
+  ...more,
+});
+const gemini = (parts: object[]) => ({
+  candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }],
+  usageMetadata: usages.gemini,
+});
+
+const text = { type: 'output_text', text: 'ok', annotations: [] };
+const answers = {
+  responses: json(response([{ type: 'message', id: 'm', role: 'assistant', content: [text], status: 'completed' }])),
+  chat: json(chat({ content: 'ok' })),
+  messages: json(message([{ type: 'text', text: 'ok' }])),
+  gemini: json(gemini([{ text: 'ok' }])),
+};
+type Protocol = keyof typeof answers;
+
+const pathOf = (protocol: Protocol, model: string, stream = false) =>
+  ({
+    responses: '/v1/responses',
+    chat: '/v1/chat/completions',
+    messages: '/v1/messages',
+    gemini: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+  })[protocol];
+
+/** A body of this protocol with one more member or message. */
+function bodyOf(protocol: Protocol, model: string, asked: object): object {
+  const said = { role: 'user', content: 'hi' };
+  if (protocol === 'responses') return { model, input: 'hi', ...asked };
+  if (protocol === 'chat') return { model, messages: [said], ...asked };
+  if (protocol === 'messages') return { model, max_tokens: 10, messages: [said], ...asked };
+  return { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], ...asked };
+}
+
+const user = (content: unknown) => [{ role: 'user', content }];
+/** Each way to name something, for any id. */
+const uses: readonly (readonly [string, Protocol, (id: string) => object])[] = [
+  ['conversation', 'responses', (id) => ({ conversation: id })],
+  ['conversation.id', 'responses', (id) => ({ conversation: { id } })],
+  ['prompt.id', 'responses', (id) => ({ prompt: { id } })],
+  ['input[0].content[0].file_id', 'responses', (id) => ({ input: user([{ type: 'input_file', file_id: id }]) })],
+  [
+    'input[0].output[0].file_id',
+    'responses',
+    (id) => ({
+      input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', file_id: id }] }],
+    }),
+  ],
+  ['tools[0].vector_store_ids[0]', 'responses', (id) => ({ tools: [{ type: 'file_search', vector_store_ids: [id] }] })],
+  ['tools[0].container', 'responses', (id) => ({ tools: [{ type: 'code_interpreter', container: id }] })],
+  [
+    'tools[0].container.file_ids[0]',
+    'responses',
+    (id) => ({ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: [id] } }] }),
+  ],
+  ['input[0].id', 'responses', (id) => ({ input: [{ type: 'image_generation_call', id }] })],
+  [
+    'messages[0].content[0].file.file_id',
+    'chat',
+    (id) => ({ messages: user([{ type: 'file', file: { file_id: id } }]) }),
+  ],
+  [
+    'messages[1].audio.id',
+    'chat',
+    (id) => ({ messages: [...user('hi'), { role: 'assistant', audio: { id } }, ...user('on')] }),
+  ],
+  ['container', 'messages', (id) => ({ container: id })],
+  [
+    'messages[0].content[0].source.file_id',
+    'messages',
+    (id) => ({ messages: user([{ type: 'document', source: { type: 'file', file_id: id } }]) }),
+  ],
+  [
+    'messages[2].content[0].content[0].source.file_id',
+    'messages',
+    (id) => ({
+      messages: [
+        ...user('hi'),
+        { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+        ...user([
+          {
+            type: 'tool_result',
+            tool_use_id: 't',
+            content: [{ type: 'image', source: { type: 'file', file_id: id } }],
+          },
+        ]),
+      ],
+    }),
+  ],
+  ['cachedContent', 'gemini', (id) => ({ cachedContent: id })],
+  [
+    'contents[0].parts[0].fileData.fileUri',
+    'gemini',
+    (id) => ({ contents: [{ role: 'user', parts: [{ fileData: { fileUri: id } }] }] }),
+  ],
+];
+
+for (const [field, protocol, use] of uses) {
+  for (const stream of [false, true]) {
+    test(`an id that was never issued is refused, ${stream ? 'streamed' : 'whole'}: ${field} of ${protocol}`, async () => {
+      const before = house.replay.requests.length;
+      const body = bodyOf(protocol, 'replay', { ...use('guess_1'), ...(protocol === 'gemini' ? {} : { stream }) });
+      const { status, text: told } = await ask(anna, pathOf(protocol, 'replay', stream), body);
+      assert.equal(status, 400, told);
+      assert.match(told, /with id 'guess_1' not found/);
+      assert.equal(house.replay.requests.length, before, 'nothing reaches the vendor');
+    });
+  }
+
+  test(`a provider whose account is one customer's takes it: ${field} of ${protocol}`, async () => {
+    house.replay.play(answers[protocol]);
+    const body = bodyOf(protocol, 'own', use('guess_1'));
+    const { status, text: told } = await ask(anna, pathOf(protocol, 'own'), body);
+    assert.equal(status, 200, told);
+    assert.deepEqual(JSON.parse(house.replay.requests.at(-1)!.body.toString()), body);
+  });
+}
+
+for (const [path, body] of [
+  [
+    '/v1/messages/count_tokens',
+    { messages: user([{ type: 'document', source: { type: 'file', file_id: 'guess_2' } }]) },
+  ],
+  ['/v1/responses/input_tokens', { input: user([{ type: 'input_file', file_id: 'guess_2' }]) }],
+  ['/v1/responses/compact', { input: user([{ type: 'input_file', file_id: 'guess_2' }]) }],
+  ['/v1/chat/completions', { input: user([{ type: 'input_file', file_id: 'guess_2' }]) }],
+  ['/v1beta/models/replay:countTokens', { contents: [{ parts: [{ fileData: { fileUri: 'guess_2' } }] }] }],
+  [
+    '/v1beta/models/replay:countTokens',
+    { generateContentRequest: { model: 'models/replay', cachedContent: 'guess_2', contents: [] } },
+  ],
+] as const) {
+  test(`counts, compactions and bodies at another address are checked, too: ${path}`, async () => {
+    const before = house.replay.requests.length;
+    const { status, text: told } = await ask(anna, path, path.includes('replay') ? body : { model: 'replay', ...body });
+    assert.equal(status, 400, told);
+    assert.match(told, /guess_2|cannot read files that another service keeps/);
+    assert.equal(house.replay.requests.length, before);
+  });
+}
+
+test('a member that decides where a request goes is there once', async () => {
+  const before = house.replay.requests.length;
+  for (const [path, members] of [
+    ['/v1/responses', '"model":"replay","input":"x","conversation":"conv_no","conversation":null'],
+    ['/v1/messages', '"model":"replay","max_tokens":9,"messages":[],"container":"c_no","container":null'],
+    ['/v1beta/models/replay:generateContent', '"contents":[],"cachedContent":"c_no","cachedContent":null'],
+  ] as const) {
+    const answer = await fetch(house.origin + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${anna.key}` },
+      body: `{${members}}`,
+    });
+    assert.equal(answer.status, 400);
+    assert.match(await answer.text(), /more than once/);
+  }
+  assert.equal(house.replay.requests.length, before);
+});
+
+test('the refusal names the member in the shape of the protocol', async () => {
+  const { text: told } = await ask(anna, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_no' }));
+  const { error } = JSON.parse(told);
+  assert.deepEqual(
+    [error.type, error.param, error.code, error.message],
+    ['invalid_request_error', 'conversation', 'resource_not_found', "Conversation with id 'conv_no' not found."],
+  );
+});
+
+test('ids that the operator shares are taken for every account', async () => {
+  house.replay.play(answers.responses);
+  const tools = [{ type: 'file_search', vector_store_ids: ['vs_public'] }];
+  const shared = { tools, prompt: { id: 'pmpt_public' } };
+  for (const customer of [anna, bert])
+    assert.equal((await ask(customer, '/v1/responses', bodyOf('responses', 'shared', shared))).status, 200);
+  const other = { tools: [{ type: 'file_search', vector_store_ids: ['vs_public', 'vs_other'] }] };
+  assert.equal((await ask(anna, '/v1/responses', bodyOf('responses', 'shared', other))).status, 400);
+});
+
+test('a target that takes any id is tried where another must not be sent it', async () => {
+  house.replay.play(answers.responses);
+  const body = bodyOf('responses', 'either', { conversation: 'conv_own' });
+  assert.equal((await ask(anna, '/v1/responses', body)).status, 200);
+  assert.equal(house.replay.requests.at(-1)!.headers.authorization, 'Bearer own-key');
+});
+
+test('a file of a vendor does not hide in an address of another protocol', async () => {
+  const before = house.replay.requests.length;
+  for (const uri of ['gs://bucket/of-another', `${house.replay.origin}/v1beta/files/of-another`]) {
+    const content = [{ type: 'image_url', image_url: { url: uri } }];
+    const { status } = await ask(anna, '/v1/chat/completions', { model: 'foreign', messages: user(content) });
+    assert.ok(status >= 400 && status < 500, uri);
+  }
+  assert.equal(house.replay.requests.length, before);
+});
+
+test('a public address is no id', async () => {
+  house.replay.play(answers.gemini);
+  const asked = { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://video.example/watch?v=1' } }] }] };
+  assert.equal((await ask(anna, pathOf('gemini', 'replay'), asked)).status, 200);
+});
+
+test('what a function is called with, or gives back, is no id', async () => {
+  house.replay.play(answers.messages);
+  const messages = [
+    ...user('hi'),
+    { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'open', input: { file_id: 'mine' } }] },
+    ...user([{ type: 'tool_result', tool_use_id: 't', content: '{"file_id":"mine"}' }]),
+  ];
+  assert.equal((await ask(anna, '/v1/messages', { model: 'replay', max_tokens: 9, messages })).status, 200);
+});
+
+/** How each id is issued, and then used. */
+const issues: readonly (readonly [string, Protocol, string, object, object | undefined, (id: string) => object])[] = [
+  [
+    'the container of a code run',
+    'responses',
+    'cntr_w',
+    json(
+      response([{ type: 'code_interpreter_call', id: 'ci', status: 'completed', code: '', container_id: 'cntr_w' }]),
+    ),
+    sse(
+      frame('response.created', { response: response([], { status: 'in_progress' }) }) +
+        frame('response.output_item.done', {
+          item: { type: 'code_interpreter_call', id: 'ci', container_id: 'cntr_w' },
+        }) +
+        frame('response.completed', { response: response([]) }),
+    ),
+    (id) => ({ tools: [{ type: 'code_interpreter', container: id }] }),
+  ],
+  [
+    'a conversation',
+    'responses',
+    'conv_w',
+    json(response([], { conversation: { id: 'conv_w' } })),
+    sse(frame('response.completed', { response: response([], { conversation: { id: 'conv_w' } }) })),
+    (id) => ({ conversation: { id } }),
+  ],
+  [
+    'an image',
+    'responses',
+    'ig_w',
+    json(response([{ type: 'image_generation_call', id: 'ig_w', status: 'completed', result: 'AAAA' }])),
+    sse(
+      frame('response.completed', { response: response([{ type: 'image_generation_call', id: 'ig_w', result: 'A' }]) }),
+    ),
+    (id) => ({ input: [{ type: 'image_generation_call', id }] }),
+  ],
+  [
+    'a sound',
+    'chat',
+    'audio_w',
+    json(chat({ content: null, audio: { id: 'audio_w', data: 'AA==', transcript: 'hi', expires_at: 1 } })),
+    sse(
+      `${['{"role":"assistant","audio":{"id":"audio_w"}}', '{"audio":{"data":"AA=="}}']
+        .map((delta) => `data: {"id":"c","choices":[{"index":0,"delta":${delta},"finish_reason":null}]}\n\n`)
+        .join('')}data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
+    ),
+    (id) => ({ messages: [...user('hi'), { role: 'assistant', audio: { id } }, ...user('on')] }),
+  ],
+  [
+    'a file of a run',
+    'messages',
+    'file_w',
+    json(
+      message([
+        {
+          type: 'bash_code_execution_tool_result',
+          tool_use_id: 's',
+          content: { type: 'bash_code_execution_result', content: [{ file_id: 'file_w' }] },
+        },
+      ]),
+    ),
+    sse(
+      frame('message_start', { message: message([], { stop_reason: null }) }) +
+        frame('content_block_start', {
+          index: 0,
+          content_block: {
+            type: 'bash_code_execution_tool_result',
+            tool_use_id: 's',
+            content: { type: 'bash_code_execution_result', content: [{ file_id: 'file_w' }] },
+          },
+        }) +
+        frame('content_block_stop', { index: 0 }) +
+        frame('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 5 } }) +
+        frame('message_stop', {}),
+    ),
+    (id) => ({ messages: user([{ type: 'container_upload', file_id: id }]) }),
+  ],
+  [
+    'a container of messages',
+    'messages',
+    'container_w',
+    json(message([{ type: 'text', text: 'ok' }], { container: { id: 'container_w', expires_at: 'x' } })),
+    sse(
+      frame('message_start', { message: message([], { stop_reason: null }) }) +
+        frame('content_block_start', { index: 0, content_block: { type: 'text', text: 'k' } }) +
+        frame('content_block_stop', { index: 0 }) +
+        frame('message_delta', {
+          delta: { stop_reason: 'end_turn', container: { id: 'container_w' } },
+          usage: { output_tokens: 5 },
+        }) +
+        frame('message_stop', {}),
+    ),
+    (id) => ({ container: id }),
+  ],
+  [
+    'a file of Gemini',
+    'gemini',
+    'files/w',
+    json(gemini([{ fileData: { fileUri: 'files/w', mimeType: 'image/png' } }])),
+    sse(`data: ${JSON.stringify(gemini([{ fileData: { fileUri: 'files/w', mimeType: 'image/png' } }]))}\n\n`),
+    (id) => ({ contents: [{ role: 'user', parts: [{ fileData: { fileUri: id } }] }] }),
+  ],
+];
+
+for (const [what, protocol, id, whole, streamed, use] of issues) {
+  for (const [form, script] of [
+    ['whole', whole],
+    ['streamed', streamed],
+  ] as const) {
+    if (script === undefined) continue;
+    test(`${what}, issued in an answer that is ${form}, is for its account alone, with the key that made it`, async () => {
+      const owner = await house.customer();
+      const stream = form === 'streamed';
+      house.replay.play(script, answers[protocol]);
+      const asked = bodyOf(protocol, 'pair', protocol === 'gemini' ? {} : { stream });
+      const first = await ask(owner, pathOf(protocol, 'pair', stream), asked);
+      assert.equal(first.status, 200, first.text);
+      const { headers: maker } = house.replay.requests.at(-1)!;
+      const next = bodyOf(protocol, 'pair', use(id));
+      for (let round = 0; round < 3; round++) {
+        const again = await ask(owner, pathOf(protocol, 'pair'), next);
+        assert.equal(again.status, 200, again.text);
+        const { headers, body } = house.replay.requests.at(-1)!;
+        for (const name of ['authorization', 'x-api-key', 'x-goog-api-key'])
+          assert.equal(headers[name], maker[name], 'the same key each time');
+        assert.deepEqual(JSON.parse(body.toString()), next);
+      }
+      const before = house.replay.requests.length;
+      const other = await ask(bert, pathOf(protocol, 'pair'), next);
+      assert.equal(other.status, 400, other.text);
+      assert.equal(house.replay.requests.length, before);
+    });
+  }
+}
+
+test('what one provider has issued does not go to another', async () => {
+  house.replay.play(json(response([], { conversation: { id: 'conv_of_pair' } })), answers.responses);
+  const owner = await house.customer();
+  await ask(owner, '/v1/responses', bodyOf('responses', 'pair', {}));
+  const before = house.replay.requests.length;
+  const { status } = await ask(owner, '/v1/responses', bodyOf('responses', 'replay', { conversation: 'conv_of_pair' }));
+  assert.deepEqual([status, house.replay.requests.length], [400, before]);
+});
+
+test('the echo of a request issues nothing', async () => {
+  const owner = await house.customer();
+  house.replay.play(json(response([], { conversation: { id: 'conv_echo' } })), answers.responses);
+  const asked = { conversation: 'conv_echo' };
+  assert.equal((await ask(owner, '/v1/responses', bodyOf('responses', 'own', asked))).status, 200);
+  assert.equal((await ask(owner, '/v1/responses', bodyOf('responses', 'replay', asked))).status, 400);
+});
+
+test('ids are known after a restart, and to other processes', async () => {
+  const owner = await house.customer();
+  house.replay.play(json(response([], { conversation: { id: 'conv_kept' } })), answers.responses);
+  await ask(owner, '/v1/responses', bodyOf('responses', 'replay', {}));
+  for (let tries = 0; ; tries++) {
+    const rows = await house.rows<{ id: string; account_id: string; provider: string }>('issued_ids');
+    const row = rows.find(({ id }) => id === 'conv_kept');
+    if (row !== undefined) {
+      assert.deepEqual([row.account_id, row.provider], [owner.accountId, 'replay']);
+      break;
+    }
+    assert.ok(tries < 100, 'the id was never written');
+    await pause(50);
+  }
+});
+
+test('a gateway that starts again finds them', async (context) => {
+  const first = await startHouse();
+  context.after(() => first.stop());
+  const { directory, gateway } = first.gateway;
+  try {
+    const owner = await first.customer();
+    first.replay.play(json(response([], { conversation: { id: 'conv_again' } })), answers.responses);
+    await ask(owner, '/v1/responses', bodyOf('responses', 'replay', {}), first.origin);
+    await gateway.stop(0);
+    const providers = { replay: { keys: 'vendor-key-of-the-replay', speaks: speaks(first.replay.origin) } };
+    const plans = { default: 'open', offers: { open: { price: 0 } } };
+    const sections = {
+      gateway: 'house',
+      listen: '127.0.0.1:0',
+      plans,
+      providers,
+      models: { replay: modelAt('replay') },
+    };
+    const schema = /^schema: "?([a-z0-9_]+)/m.exec(await yamlIn(directory))![1]!;
+    const second = await startGateway(yamlOf({ ...sections, schema }), {
+      directory,
+      ...(process.env['TEST_DATABASE_URL'] ? { environment: { DATABASE_URL: process.env['TEST_DATABASE_URL'] } } : {}),
+    });
+    context.after(() => second.stop());
+    try {
+      const { origin } = faces(second);
+      const asked = bodyOf('responses', 'replay', { conversation: 'conv_again' });
+      assert.equal((await ask(owner, '/v1/responses', asked, origin)).status, 200);
+      const guess = bodyOf('responses', 'replay', { conversation: 'conv_guess' });
+      assert.equal((await ask(owner, '/v1/responses', guess, origin)).status, 400);
+    } finally {
+      await second.stop();
+    }
+  } finally {
+    await first.stop().catch(() => {});
+  }
+});
+
+async function yamlIn(directory: string): Promise<string> {
+  return readFile(`${directory}/gateway.yaml`, 'utf8');
+}

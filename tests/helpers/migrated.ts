@@ -1,0 +1,73 @@
+/** An embedded database with a gateway's empty tables: made once for each schema and list of plugins, and then copied. */
+import { hash } from 'node:crypto';
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
+import { boot } from '../../core/gateway/boot.ts';
+import { type GatewaySettings, readGatewayFile, schemaOf } from '../../core/gateway/config.ts';
+import { createLog } from '../../core/gateway/log.ts';
+import { type Database, database } from '../../plugins/common/domain/database.ts';
+import { fillDirectory, template } from './template.ts';
+
+/** Applying the migrations takes a second of a processor. The file must take its data directory from `DATA_DIR`. */
+export async function fillMigrated(
+  directory: string,
+  file: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const made = await migrated(file, environment).catch(() => undefined);
+  if (made === undefined) return fillDirectory(directory);
+  cpSync(join(made, 'postgres'), join(directory, 'postgres'), { recursive: true });
+}
+
+async function migrated(file: string, environment: Readonly<Record<string, string>>): Promise<string | undefined> {
+  const { settings } = readGatewayFile(file, environment);
+  // The next process that asks would have another name.
+  if (!/^[a-z_]+$/.test(schemaOf(settings))) return undefined;
+  const path = `${await template()}-${keyOf(settings)}`;
+  if (existsSync(path)) return path;
+  const draft = mkdtempSync(`${path}.`);
+  try {
+    await fillDirectory(draft);
+    const gateway = await boot(file, {
+      mode: 'command',
+      environment: { ...environment, DATA_DIR: draft },
+      log: createLog('silent'),
+    });
+    const isEmpty = await holdsNothing(gateway.find(database)!).finally(() => gateway.stop(0));
+    // A start would find what another one has left there.
+    if (!isEmpty) throw new Error('a command has written rows');
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    // Another process was faster.
+    if (!existsSync(path)) throw error;
+  }
+  return path;
+}
+
+function keyOf(settings: GatewaySettings): string {
+  const migrations = globSync('plugins/*/migrations/*.sql').sort();
+  const texts = migrations.map((name) => [name, readFileSync(name, 'utf8')]);
+  return hash('sha256', JSON.stringify([schemaOf(settings), settings.plugins, texts])).slice(0, 24);
+}
+
+/** Secrets that the first command makes; each gateway of the tests makes its own. */
+const settings = ['auth_settings', 'file_settings'];
+/** Rows that a migration writes. */
+const born = ['migrations', 'totals'];
+
+async function holdsNothing({ orm, schema }: Database): Promise<boolean> {
+  const rows = async (text: ReturnType<typeof sql>) => [...((await orm.execute(text)) as unknown as Row[])];
+  const found = await rows(sql`select tablename from pg_catalog.pg_tables where schemaname = ${schema}`);
+  const tables = found.map(({ tablename }) => tablename);
+  const named = (table: string) => sql`${sql.identifier(schema)}.${sql.identifier(table)}`;
+  for (const table of settings) if (tables.includes(table)) await orm.execute(sql`delete from ${named(table)}`);
+  for (const table of tables)
+    if (!born.includes(table) && (await rows(sql`select 1 from ${named(table)} limit 1`)).length > 0) return false;
+  return tables.length > 0;
+}
+
+interface Row {
+  readonly tablename: string;
+}

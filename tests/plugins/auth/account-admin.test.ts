@@ -1,0 +1,356 @@
+/** What people see of accounts and keys, and what they change of them, in force at once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import type { PluginInstance } from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import auth from '../../../plugins/auth/index.ts';
+import { accounts, type Caller, caller } from '../../../plugins/common/domain/accounts.ts';
+import { type AccountAdmin, accountAdmin, type KeyTerms } from '../../../plugins/common/domain/admin/accounts.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { priceFloor } from '../../../plugins/common/domain/models.ts';
+import { parseUsd } from '../../../plugins/common/domain/money.ts';
+import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import { type FakeHost, fakeExchange, fakeHost, okAnswer, setUp } from '../../helpers/fakes.ts';
+
+interface Desk {
+  readonly host: FakeHost;
+  readonly store: TestDatabase;
+  readonly part: PluginInstance;
+  readonly desk: AccountAdmin;
+  account(name: string, plan?: string): Promise<string>;
+  send(key: string, remoteAddress?: string): Promise<Caller>;
+  refusal(key: string, remoteAddress?: string): Promise<GatewayError>;
+}
+
+async function openDesk(shared?: TestDatabase): Promise<Desk> {
+  const store = shared ?? (await openDatabase());
+  const host = fakeHost({ schema: store.schema });
+  host.provide(database, store);
+  const part = await setUp(auth, host, {});
+  const send = async (key: string, remoteAddress = '192.0.2.1') => {
+    const exchange = fakeExchange({ request: { headers: { authorization: `Bearer ${key}` }, remoteAddress } });
+    await part.handle!(exchange, async () => okAnswer);
+    return exchange.get(caller);
+  };
+  return {
+    host,
+    store,
+    part,
+    desk: host.get(accountAdmin),
+    account: async (name, plan = 'free') => (await host.get(accounts).create(name, plan)).id,
+    send,
+    refusal: (key, remoteAddress) =>
+      send(key, remoteAddress).then(
+        () => assert.fail('was admitted'),
+        (error) => error as GatewayError,
+      ),
+  };
+}
+
+const everything: KeyTerms = {
+  name: 'laptop',
+  models: ['one', 'two'],
+  expiresAt: 1_900_000_000_000,
+  addresses: ['192.0.2.0/24', '2001:db8::/32'],
+  limits: { rpm: 60, tpm: 100_000, concurrency: 3 },
+  cap: { amount: parseUsd('12.345678901'), every: 'month' },
+};
+
+test('accounts are searched by part of a name, id, plan and state, page by page in the order of names', async () => {
+  const { desk, account, store } = await openDesk();
+  const ids = new Map<string, string>();
+  for (const name of ['delta', 'Alpha', 'beta', 'al%pha', 'gamma'])
+    ids.set(name, await account(name, name === 'beta' ? 'pro' : 'free'));
+  await desk.setDisabled(ids.get('gamma')!, true);
+  const all: string[] = [];
+  for (let after: string | undefined, pages = 0; pages < 10; pages++) {
+    const page = await desk.search({}, { limit: 2, after });
+    all.push(...page.rows.map(({ name }) => name));
+    after = page.next;
+    if (after === undefined) break;
+  }
+  assert.deepEqual(all.toSorted(), ['Alpha', 'al%pha', 'beta', 'delta', 'gamma']);
+  assert.equal(new Set(all).size, 5);
+  const names = async (filter: Parameters<AccountAdmin['search']>[0]) =>
+    (await desk.search(filter, { limit: 10 })).rows.map(({ name }) => name).toSorted();
+  assert.deepEqual(await names({ text: 'ALPHA' }), ['Alpha']);
+  assert.deepEqual(await names({ text: '%' }), ['al%pha'], 'no pattern');
+  assert.deepEqual(await names({ text: ids.get('beta')! }), ['beta']);
+  assert.deepEqual(await names({ plan: 'pro' }), ['beta']);
+  assert.deepEqual(await names({ disabled: true }), ['gamma']);
+  assert.deepEqual(await names({ disabled: false, text: 'a', plan: 'free' }), ['Alpha', 'al%pha', 'delta']);
+  await store.close();
+});
+
+test('a page that begins nowhere and one of the wrong length are refused by name', async () => {
+  const { desk, store } = await openDesk();
+  for (const after of ['x', Buffer.from('["a","b"]').toString('base64url'), Buffer.from('[1]').toString('base64url')])
+    await assert.rejects(desk.search({}, { limit: 10, after }), { kind: 'invalid_request', field: 'after' });
+  const foreign = Buffer.from('["yesterday","1"]').toString('base64url');
+  await assert.rejects(desk.keys(undefined, { limit: 10, after: foreign }), { field: 'after' });
+  for (const limit of [0, 501, 1.5, Number.NaN])
+    await assert.rejects(desk.keys(undefined, { limit }), { kind: 'invalid_request', field: 'limit' });
+  await store.close();
+});
+
+test('an account is renamed, disabled and given a ratio; what is not there is not found', async () => {
+  const { desk, account, store, host } = await openDesk();
+  const [id, other] = [await account('acme'), await account('other')];
+  await desk.rename(id, ' Acme Ltd ');
+  assert.equal((await desk.find(id))!.name, 'Acme Ltd');
+  await desk.rename(id, 'Acme Ltd');
+  await assert.rejects(desk.rename(id, 'other'), { kind: 'conflict', field: 'name' });
+  await assert.rejects(desk.rename(id, other), { kind: 'invalid_request' });
+  await desk.setMultiplier(id, '0.9');
+  assert.equal((await desk.find(id))!.multiplier, '0.9');
+  await desk.setMultiplier(id, '1.0');
+  assert.equal((await desk.find(id))!.multiplier, undefined);
+  await assert.rejects(desk.setMultiplier(id, '-1'), { kind: 'invalid_request', field: 'multiplier' });
+  host.provide(priceFloor, { losses: ({ numerator }) => (numerator < 5n ? ['m: is sold below its cost'] : []) });
+  await assert.rejects(desk.setMultiplier(id, '0.4'), /m: is sold below its cost/);
+  await desk.setMultiplier(id, '0.6');
+  for (const missing of ['3f0c3b7e-0000-4000-8000-000000000000', 'nobody']) {
+    assert.equal(await desk.find(missing), undefined);
+    await assert.rejects(desk.rename(missing, 'x'), { kind: 'not_found' });
+    await assert.rejects(desk.setDisabled(missing, true), { kind: 'not_found' });
+    await assert.rejects(desk.createKey(missing, { name: 'x' }), { kind: 'not_found' });
+    assert.deepEqual(await desk.keys(missing, { limit: 10 }), { rows: [], next: undefined });
+  }
+  await store.close();
+});
+
+test('of two accounts that take the same name at the same moment one gets it, and the other is told of a conflict', async () => {
+  const { desk, account, store } = await openDesk();
+  const [first, second] = [await account('first'), await account('second')];
+  const accountRows = sql`${sql.identifier(store.schema)}.${sql.identifier('accounts')}`;
+  let late: Promise<void> | undefined;
+  await store.orm.transaction(async (transaction) => {
+    await transaction.execute(sql`update ${accountRows} set name = 'wanted' where id = ${first}`);
+    late = desk.rename(second, 'wanted');
+    late.catch(() => undefined);
+    // On a server it has found the name free by now, and waits for this transaction.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  });
+  await assert.rejects(late!, { kind: 'conflict', field: 'name' });
+  assert.deepEqual([(await desk.find(first))!.name, (await desk.find(second))!.name], ['wanted', 'second']);
+  for (let round = 0; round < 10; round++) {
+    const name = `round ${round}`;
+    const told = await Promise.allSettled([first, second].map((id) => desk.rename(id, name)));
+    const lost = told.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as GatewayError).kind);
+    assert.deepEqual(lost, ['conflict'], name);
+  }
+  await store.close();
+});
+
+test('of two changes of one key at the same moment the later holds, whole, and a revoked key stays revoked', async () => {
+  const { desk, account, store } = await openDesk();
+  const id = await account('acme');
+  const made = await desk.createKey(id, everything);
+  const wanted: KeyTerms[] = [
+    { name: 'one', limits: { rpm: 1 } },
+    { name: 'two', limits: { rpm: 2 } },
+  ];
+  await Promise.all(wanted.map((terms) => desk.updateKey(id, made.id, terms)));
+  const [row] = (await desk.keys(id, { limit: 1 })).rows;
+  assert.ok(wanted.some(({ name, limits }) => row!.name === name && row!.limits!.rpm === limits!.rpm));
+  await Promise.allSettled([desk.revokeKey(id, made.id), desk.updateKey(id, made.id, wanted[0]!)]);
+  assert.notEqual((await desk.keys(id, { limit: 1 })).rows[0]!.revokedAt, undefined);
+  await store.close();
+});
+
+test('a key is made with all of its terms, told once, and listed without itself or its hash', async () => {
+  const { desk, account, store, send } = await openDesk();
+  const id = await account('acme');
+  const made = await desk.createKey(id, everything);
+  assert.ok(made.key.startsWith(made.prefix));
+  const { rows } = await desk.keys(id, { limit: 10 });
+  const { createdAt, ...view } = rows[0]!;
+  assert.equal(createdAt, 1_800_000_000_000);
+  const unused = { lastUsedAt: undefined, revokedAt: undefined };
+  assert.deepEqual(view, { ...everything, id: made.id, accountId: id, prefix: made.prefix, ...unused });
+  assert.ok(!JSON.stringify(rows, (_name, value) => String(value)).includes(made.key.slice(20)));
+  const who = await send(made.key);
+  assert.deepEqual(who.models, new Set(['one', 'two']));
+  assert.deepEqual(who.keyLimits, everything.limits);
+  assert.deepEqual(who.cap, everything.cap);
+  const plain = await send((await desk.createKey(id, { name: 'plain' })).key);
+  assert.deepEqual([plain.models, plain.keyLimits, plain.cap], [undefined, undefined, undefined]);
+  await store.close();
+});
+
+test('keys are listed newest first, of one account or of all, page by page, also when made in the same moment', async () => {
+  const { desk, account, store, host } = await openDesk();
+  const [one, two] = [await account('one'), await account('two')];
+  const made: string[] = [];
+  for (let index = 0; index < 7; index++) {
+    if (index % 3 === 0) host.advance(5);
+    made.push((await desk.createKey(index < 5 ? one : two, { name: `key ${index}` })).id);
+  }
+  const walk = async (accountId: string | undefined) => {
+    const found: string[] = [];
+    let last = Number.POSITIVE_INFINITY;
+    for (let after: string | undefined; ; ) {
+      const page = await desk.keys(accountId, { limit: 2, after });
+      for (const { id, createdAt } of page.rows) {
+        found.push(id);
+        assert.ok(createdAt <= last);
+        last = createdAt;
+      }
+      after = page.next;
+      if (after === undefined) return found;
+    }
+  };
+  assert.deepEqual((await walk(undefined)).toSorted(), made.toSorted());
+  assert.deepEqual((await walk(one)).toSorted(), made.slice(0, 5).toSorted());
+  await store.close();
+});
+
+test('terms that cannot be are refused by field, and nothing is made', async () => {
+  const { desk, account, store } = await openDesk();
+  const id = await account('acme');
+  const cap = (amount: string, every: string) => ({ cap: { amount: parseUsd(amount), every: every as 'day' } });
+  const wrong: [Partial<KeyTerms>, string][] = [
+    [{ name: ' ' }, 'name'],
+    [{ name: 'a\u001b[2J' }, 'name'],
+    [{ models: [] }, 'models'],
+    [{ expiresAt: 1_000 }, 'expiresAt'],
+    [{ expiresAt: Number.NaN }, 'expiresAt'],
+    [{ addresses: [] }, 'addresses'],
+    [{ addresses: ['192.0.2.1', 'home'] }, 'addresses'],
+    [{ addresses: ['192.0.2.0/33'] }, 'addresses'],
+    [{ addresses: ['192.0.2.0/'] }, 'addresses'],
+    [{ addresses: ['2001:db8::/129'] }, 'addresses'],
+    [{ addresses: ['::ffff:192.0.2.0/120'] }, 'addresses'],
+    [{ addresses: ['fe80::1%eth0'] }, 'addresses'],
+    [{ addresses: Array.from({ length: 101 }, () => '192.0.2.1') }, 'addresses'],
+    [{ limits: { rpm: 0 } }, 'limits.rpm'],
+    [{ limits: { tpm: 1.5 } }, 'limits.tpm'],
+    [{ limits: { rpd: 100_000_001 } }, 'limits.rpd'],
+    [cap('0', 'day'), 'cap.amount'],
+    [cap('1000000000.000000001', 'day'), 'cap.amount'],
+    [cap('1', 'year'), 'cap.every'],
+  ];
+  for (const [terms, field] of wrong)
+    await assert.rejects(desk.createKey(id, { name: 'x', ...terms }), { kind: 'invalid_request', field });
+  assert.deepEqual((await desk.keys(id, { limit: 10 })).rows, []);
+  await store.close();
+});
+
+test('a key is used from its addresses alone; the refusal names none of them', async () => {
+  const { desk, account, store, send, refusal } = await openDesk();
+  const id = await account('acme');
+  const { key } = await desk.createKey(id, {
+    name: 'office',
+    addresses: ['192.0.2.7', '198.51.100.9/24', '2001:db8:1::/48', '::ffff:203.0.113.5'],
+  });
+  const inside = [
+    '192.0.2.7',
+    '::ffff:192.0.2.7',
+    '198.51.100.200',
+    '::FFFF:198.51.100.1',
+    '2001:db8:1:2::3',
+    '203.0.113.5',
+  ];
+  for (const address of inside) await send(key, address);
+  for (const address of ['192.0.2.8', '198.51.101.1', '2001:db8:2::1', '::1', '', 'nonsense', '::ffff:192.0.2.8']) {
+    const error = await refusal(key, address);
+    assert.deepEqual([error.status, error.code], [403, 'address_not_allowed']);
+    assert.equal(error.message, 'This API key may not be used from this address.');
+  }
+  await store.close();
+});
+
+test("a key's changed terms are in force in every process, and its revocation", async () => {
+  const first = await openDesk();
+  const second = await openDesk(await openDatabase({ schema: first.store.schema }));
+  const id = await first.account('acme');
+  const { id: keyId, key } = await first.desk.createKey(id, everything);
+  assert.deepEqual((await second.send(key)).keyLimits, everything.limits);
+  const view = await first.desk.updateKey(id, keyId, {
+    name: 'renamed',
+    limits: { rpm: 5 },
+    addresses: ['10.0.0.0/8'],
+  });
+  assert.deepEqual([view.name, view.models, view.cap, view.expiresAt], ['renamed', undefined, undefined, undefined]);
+  assert.deepEqual((await first.desk.keys(id, { limit: 1 })).rows, [view]);
+  await second.store.poll();
+  assert.equal((await second.refusal(key)).status, 403);
+  assert.deepEqual((await second.send(key, '10.1.2.3')).keyLimits, { rpm: 5 });
+  const revoked = await first.desk.revokeKey(id, keyId);
+  assert.equal(revoked.revokedAt, first.host.clock.now());
+  await second.store.poll();
+  assert.equal((await second.refusal(key, '10.1.2.3')).status, 401);
+  await assert.rejects(first.desk.updateKey(id, keyId, { name: 'again' }), { kind: 'conflict' });
+  await second.store.close();
+  await first.store.close();
+});
+
+test("another account's key is not found, whatever is asked of it", async () => {
+  const { desk, account, store, send } = await openDesk();
+  const [mine, theirs] = [await account('mine'), await account('theirs')];
+  const { id, key } = await desk.createKey(theirs, { name: 'x' });
+  await assert.rejects(desk.updateKey(mine, id, { name: 'mine now' }), { kind: 'not_found' });
+  await assert.rejects(desk.revokeKey(mine, id), { kind: 'not_found' });
+  await assert.rejects(desk.revokeKey(theirs, 'nonsense'), { kind: 'not_found' });
+  await send(key);
+  await store.close();
+});
+
+test('an expired key is renamed without living again, and lives again by a new end', async () => {
+  const { desk, account, store, host, send, refusal } = await openDesk();
+  const id = await account('acme');
+  const expiresAt = host.clock.now() + 1_000;
+  const made = await desk.createKey(id, { name: 'x', expiresAt });
+  host.advance(2_000);
+  await desk.updateKey(id, made.id, { name: 'y', expiresAt });
+  assert.equal((await refusal(made.key)).status, 401);
+  await assert.rejects(desk.updateKey(id, made.id, { name: 'y', expiresAt: expiresAt + 1 }), { field: 'expiresAt' });
+  await desk.updateKey(id, made.id, { name: 'y', expiresAt: host.clock.now() + 1_000 });
+  await send(made.key);
+  await store.close();
+});
+
+test('the command line makes keys with addresses, limits and a cap', async () => {
+  const { part, account, store, desk } = await openDesk();
+  const id = await account('acme');
+  const create = (values: Record<string, string>) =>
+    part.commands!.find(({ name }) => name === 'keys create')!.run({ account: 'acme', ...values });
+  await create({ addresses: '192.0.2.1, 2001:db8::/32', rpm: '60', tpm: '40k', cap: '5/day' });
+  const { rows } = await desk.keys(id, { limit: 10 });
+  assert.deepEqual(rows[0]!.addresses, ['192.0.2.1', '2001:db8::/32']);
+  assert.deepEqual(rows[0]!.limits, { rpm: 60, tpm: 40_000 });
+  assert.deepEqual(rows[0]!.cap, { amount: parseUsd('5'), every: 'day' });
+  const listed = await part.commands!.find(({ name }) => name === 'keys list')!.run({});
+  assert.match(listed.text, / from 192\.0\.2\.1 2001:db8::\/32, rpm 60, tpm 40000, 5\.00\/day {2}/);
+  await assert.rejects(create({ cap: '5/year' }), /not an amount of USD/);
+  await assert.rejects(create({ rpm: 'many' }), /not a whole number/);
+  await store.close();
+});
+
+test('what cannot be in a database is not found there, and is no error', async () => {
+  const { desk, account, store } = await openDesk();
+  const id = await account('acme');
+  await desk.createKey(id, { name: 'x' });
+  for (const filter of [{ text: 'a\0' }, { plan: '\0' }])
+    assert.deepEqual((await desk.search(filter, { limit: 5 })).rows, []);
+  const cursor = (...values: string[]) => Buffer.from(JSON.stringify(values)).toString('base64url');
+  assert.deepEqual((await desk.search({}, { limit: 5, after: cursor('\0') })).rows, []);
+  const far = cursor('+033658-09-27T01:46:39.999Z', '3f0c3b7e-0000-4000-8000-000000000000');
+  assert.equal((await desk.keys(id, { limit: 5, after: far })).rows.length, 1);
+  await store.close();
+});
+
+test('an account has so many keys at once and no more; a revoked one makes room', async () => {
+  const { desk, account, store } = await openDesk();
+  const [id, other] = [await account('acme'), await account('other')];
+  const first = await desk.createKey(id, { name: 'first' });
+  const keys = sql`${sql.identifier(store.schema)}.keys`;
+  await store.orm.execute(sql`insert into ${keys} (account_id, name, prefix, hash, created_at)
+    select ${id}::uuid, 'made', 'made', 'hash ' || number, now() from generate_series(1, 999) as number`);
+  await assert.rejects(desk.createKey(id, { name: 'one more' }), { kind: 'conflict', message: /at most 1000 keys/ });
+  await desk.createKey(other, { name: 'of another' });
+  await desk.revokeKey(id, first.id);
+  await desk.createKey(id, { name: 'one more' });
+  await store.close();
+});

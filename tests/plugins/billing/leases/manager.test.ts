@@ -1,0 +1,475 @@
+/**
+ * Several nodes lease one account: in any order of events and crashes they never spend more than the balance, and
+ * can spend all of it.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { money } from '../../../../plugins/common/domain/money.ts';
+import { runsOf } from '../../../helpers/histories.ts';
+import { FakeNode, type Fault, newTown, type Town } from './fake-node.ts';
+import { LeaseModel } from './lease-model.ts';
+
+const names = ['one', 'two', 'three', 'four'];
+
+function openTown(balance: bigint, nodes: number): Town {
+  const town = newTown(new LeaseModel(balance));
+  for (const name of names.slice(0, nodes)) new FakeNode(town, name);
+  return town;
+}
+
+/** Lets every promise go as far as it gets without time. */
+async function settleDown(): Promise<void> {
+  for (let turn = 0; turn < 40; turn++) await Promise.resolve();
+}
+
+/** Time passes, in the steps in which nodes look after their leases. */
+async function pass(town: Town, milliseconds: number): Promise<void> {
+  town.gate.resolve();
+  town.gate = Promise.withResolvers();
+  if (town.fault.startsWith('late')) town.fault = 'none';
+  await settleDown();
+  for (let done = 0; done < milliseconds; done += 50) {
+    town.host.advance(50);
+    town.deliver();
+    const isLookDue = town.host.clock.monotonic() - town.lookedAt >= 1_000;
+    if (isLookDue) town.lookedAt = town.host.clock.monotonic();
+    for (const node of town.nodes.values()) {
+      await node.flusher.advance();
+      node.lessor.turn();
+      if (isLookDue) node.lessor.look();
+    }
+    await settleDown();
+  }
+}
+
+/** Runs until it has ended, while time passes. */
+async function ended<T>(town: Town, work: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = work.finally(() => {
+    isOver = true;
+  });
+  for (let step = 0; step < 400 && !isOver; step++) {
+    await settleDown();
+    if (!isOver) await pass(town, 50);
+  }
+  assert(isOver, 'it never ended');
+  return over;
+}
+
+const operation = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('hold' as const),
+      node: fc.nat(3),
+      amount: fc.integer({ min: 1, max: 40 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('settle' as const),
+      node: fc.nat(3),
+      cost: fc.integer({ min: 0, max: 130 }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('flush' as const), node: fc.nat(3) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('turn' as const), node: fc.nat(3) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.constantFrom(50, 300, 1_000, 20_000) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('fault' as const),
+      fault: fc.constantFrom('refused', 'lost answer', 'late', 'late answer', 'late batch') as fc.Arbitrary<Fault>,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), node: fc.nat(3), back: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('credit' as const), amount: fc.integer({ min: 1, max: 60 }) }),
+  },
+);
+type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
+
+class History {
+  readonly town: Town;
+  readonly running: Promise<unknown>[] = [];
+  readonly dead: FakeNode[] = [];
+
+  constructor(town: Town) {
+    this.town = town;
+  }
+
+  async run(step: Operation): Promise<void> {
+    const { town } = this;
+    const alive = [...town.nodes.values()];
+    const node = 'node' in step ? alive[step.node % alive.length]! : undefined;
+    if (step.kind === 'hold') this.running.push(node!.hold(money(BigInt(step.amount))));
+    else if (step.kind === 'settle') node!.settle(BigInt(step.cost));
+    else if (step.kind === 'flush') void node!.flush();
+    else if (step.kind === 'turn') node!.lessor.turn();
+    else if (step.kind === 'pass') await pass(town, step.ms);
+    else if (step.kind === 'fault') town.fault = step.fault;
+    else if (step.kind === 'credit') {
+      town.model.balance += BigInt(step.amount);
+      town.truth += BigInt(step.amount);
+    } else if (alive.length > 1) {
+      // What waits in a dead process waits for ever.
+      node!.crash();
+      if (step.back) this.#restart(node!);
+      else this.dead.push(node!);
+    }
+    await settleDown();
+  }
+
+  #restart(node: FakeNode): void {
+    node.recover();
+    new FakeNode(this.town, node.name);
+  }
+
+  restartAll(): void {
+    for (const node of this.dead.splice(0)) this.#restart(node);
+  }
+
+  check(): void {
+    const { truth, overrun, lowest, model } = this.town;
+    assert(lowest + overrun >= 0n, `a charge that the balance did not cover: ${lowest}`);
+    assert(truth + overrun >= 0n, `more was set aside than there is: ${truth}`);
+    assert(model.leased <= (model.balance > 0n ? model.balance : 0n), `${model.leased} are leased of ${model.balance}`);
+    for (const { name, owed } of [...this.town.nodes.values(), ...this.dead]) {
+      const lease = model.leases.get(name) ?? 0n;
+      assert(owed <= lease + overrun, `the calls of ${name} hold and cost ${owed} of a lease of ${lease}`);
+    }
+  }
+}
+
+test('any number of nodes, crashes, refused statements and lost answers: never more is set aside than there is', async () => {
+  const histories = fc.array(operation, { minLength: 5, maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 0, max: 200 }),
+      fc.integer({ min: 1, max: 4 }),
+      histories,
+      async (balance, nodes, steps) => {
+        const history = new History(openTown(BigInt(balance), nodes));
+        for (const step of steps) {
+          await history.run(step);
+          history.check();
+        }
+        const { town } = history;
+        town.fault = 'none';
+        history.restartAll();
+        await pass(town, 6_000);
+        for (const node of town.nodes.values()) while (node.holds.length > 0) node.settle(50n);
+        // A database that was down is asked again after a pause; unused money is returned.
+        await pass(town, 25_000);
+        history.check();
+        assert.equal(town.model.balance, town.truth, 'the database and the truth differ in the end');
+        assert.equal(town.model.leased, 0n, 'something is still leased');
+      },
+    ),
+    { numRuns: runsOf(40, 120) },
+  );
+});
+
+test('the whole balance can be spent on any node, whichever node has leased it', async () => {
+  const input = [
+    fc.integer({ min: 40, max: 200 }),
+    fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 9 })), { maxLength: 12 }),
+    fc.nat(3),
+  ] as const;
+  await fc.assert(
+    fc.asyncProperty(...input, async (balance, earlier, last) => {
+      const town = openTown(BigInt(balance), 4);
+      const nodes = [...town.nodes.values()];
+      for (const [index, amount] of earlier) {
+        const node = nodes[index]!;
+        if (await ended(town, node.hold(money(BigInt(amount))))) node.settle(30n);
+      }
+      assert.equal(await ended(town, nodes[last]!.hold(money(town.truth))), true);
+      assert.equal(town.truth, 0n);
+      assert.equal(await ended(town, nodes[(last + 1) % 4]!.hold(money(1n))), false);
+    }),
+    { numRuns: runsOf(20, 60) },
+  );
+});
+
+test('a rich account is served from memory: a hundred calls need a statement or two, and wait for none after the first', async () => {
+  const town = openTown(1_000_000n, 2);
+  const node = town.nodes.get('one')!;
+  assert.equal(await node.hold(money(10n)), true);
+  let waited = 0;
+  for (let call = 0; call < 100; call++) {
+    const purse = node.purses.find('alice')!;
+    if (!node.purses.admits(purse, money(10n))) waited += 1;
+    assert.equal(await node.hold(money(10n)), true);
+    node.settle(100n);
+    if (call % 5 === 4) await settleDown();
+  }
+  assert.equal(waited, 0);
+  assert(town.statements <= 8, `${town.statements} statements`);
+});
+
+test('a node whose calls run for long keeps its share while others come, and returns it when none does', async () => {
+  const town = openTown(1_000_000n, 1);
+  const node = town.nodes.get('one')!;
+  assert.equal(await node.hold(money(10n)), true);
+  await pass(town, 2_000);
+  const before = town.statements;
+  for (let second = 0; second < 14; second++) {
+    assert.equal(await node.hold(money(10n)), true);
+    await pass(town, 1_000);
+  }
+  assert.ok(town.statements <= before + 1, 'one to renew it');
+  await pass(town, 14_000);
+  assert.equal(town.model.leased, 150n, 'what running calls hold');
+});
+
+test('near zero each call is one statement, exact to the last unit', async () => {
+  const town = openTown(30n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  assert.equal(await one.hold(money(20n)), true);
+  assert.equal(town.statements, 1);
+  assert.equal(await two.hold(money(10n)), true);
+  assert.equal(town.statements, 2);
+  assert.equal(await ended(town, one.hold(money(1n))), false);
+  assert.equal(town.truth, 0n);
+});
+
+for (const fault of ['late', 'late answer'] as const) {
+  test(`what a node spends while it asks for more is not given to another: ${fault}`, async () => {
+    const town = openTown(100n, 2);
+    const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+    assert.equal(await one.hold(money(10n)), true);
+    assert.equal(town.model.leases.get('one'), 50n);
+    // It asks for more than it has; on the way, and while others ask too, it goes on spending what it has.
+    town.fault = fault;
+    const more = one.hold(money(45n));
+    await settleDown();
+    assert.equal(await one.hold(money(40n)), true);
+    town.gate.resolve();
+    const rest = ended(town, two.hold(money(55n)));
+    assert.deepEqual([await rest, await ended(town, more)].toSorted(), [false, true]);
+    assert(town.truth >= 0n);
+    assert.equal(await ended(town, two.hold(money(town.truth + 1n))), false);
+  });
+}
+
+test('what a call that ended has released is given back once the ledger has its end, and what others hold not before theirs', async () => {
+  const town = openTown(120n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  const letGo = () => {
+    town.gate.resolve();
+    town.gate = Promise.withResolvers();
+    return settleDown();
+  };
+  assert.equal(await one.hold(money(70n)), true);
+  await one.flush();
+  assert.equal(await one.hold(money(10n)), true);
+  town.fault = 'late batch';
+  const flushed = one.flush();
+  await settleDown();
+  // While a batch is on its way there come a hold and, behind it, the end of the first; then another node wants all.
+  assert.equal(await one.hold(money(15n)), true);
+  one.settle(0n);
+  one.lessor.wanted('two alice');
+  await letGo();
+  town.fault = 'none';
+  assert.equal(await two.hold(money(25n)), true, 'what is left beside it');
+  const tooMuch = two.hold(money(15n));
+  await settleDown();
+  await two.flush();
+  await letGo();
+  await flushed;
+  assert.ok(town.truth >= 0n, 'a hold that the balance did not cover');
+  assert.equal(await ended(town, tooMuch), true, 'it comes with the next batch');
+});
+
+test('a share that has become smaller is not taken from what a node may be spending', async () => {
+  const town = openTown(100n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  assert.equal(await one.hold(money(10n)), true);
+  assert.equal(await two.hold(money(30n)), true);
+  town.fault = 'late answer';
+  one.lessor.topUp(one.purses.find('alice')!);
+  await settleDown();
+  assert.equal(await one.hold(money(40n)), true, 'from memory, while the answer is on its way');
+  const tooMuch = two.hold(money(21n));
+  await settleDown();
+  assert.equal(town.truth, 20n);
+  assert.equal(await ended(town, tooMuch), false);
+  assert.equal(await ended(town, two.hold(money(20n))), true);
+  assert.equal(town.truth, 0n);
+});
+
+test('money that a dead node may owe stays leased until its journal is back; then the unspent part is free', async () => {
+  const town = openTown(100n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  assert.equal(await one.hold(money(2n)), true);
+  const leased = town.model.leases.get('one')!;
+  assert(leased > 2n && leased <= 50n);
+  one.crash();
+  await pass(town, 60_000);
+  assert.equal(await ended(town, two.hold(money(100n - leased + 1n))), false);
+  assert.equal(await ended(town, two.hold(money(100n - leased))), true);
+  one.recover();
+  assert.equal(town.model.balance - town.model.leased, leased - 1n);
+  assert.equal(await ended(town, two.hold(money(leased - 1n))), true);
+});
+
+test('a node that cannot reach the database stops when its lease ends, and goes on when it can', async () => {
+  const town = openTown(1_000n, 2);
+  const node = town.nodes.get('one')!;
+  assert.equal(await node.hold(money(1n)), true);
+  const purse = node.purses.find('alice')!;
+  assert.equal(node.purses.admits(purse, money(1n)), true);
+  town.host.advance(29_999);
+  assert.equal(node.purses.admits(purse, money(1n)), true);
+  town.host.advance(2);
+  assert.equal(node.purses.admits(purse, money(1n)), false);
+  town.fault = 'refused';
+  assert.equal(await node.hold(money(1n)), false);
+  town.host.advance(5_000);
+  assert.equal(await node.hold(money(1n)), true);
+});
+
+test('a drain gives back all that no call has spoken for', async () => {
+  const town = openTown(1_000n, 2);
+  const node = town.nodes.get('one')!;
+  assert.equal(await node.hold(money(7n)), true);
+  await node.flush();
+  assert(town.model.leases.get('one')! > 0n);
+  node.lessor.drain();
+  await settleDown();
+  assert.equal(town.model.leased, 7n, 'what a call holds stays leased');
+  node.settle(0n);
+  await pass(town, 100);
+  assert.deepEqual([town.model.leased, town.model.balance], [0n, 1_000n]);
+});
+
+test('however slow the database, calls that take what others asked for make none of them refused while there is money', async () => {
+  const pauses = fc.array(fc.tuple(fc.nat(30), fc.boolean()), { minLength: 2, maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(pauses, async (calls) => {
+      const town = openTown(1_000_000n, 1);
+      const node = town.nodes.get('one')!;
+      const take = town.model.take.bind(town.model);
+      town.model.take = (...asked) => {
+        town.host.advance(3_000);
+        return take(...asked);
+      };
+      const running: Promise<boolean>[] = [];
+      for (const [turns, leaves] of calls) {
+        if (leaves) node.lessor.drain();
+        running.push(node.hold(money(10n)));
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      }
+      const held = await Promise.all(running.map((call) => ended(town, call)));
+      assert.deepEqual(new Set(held), new Set([true]));
+    }),
+    { numRuns: runsOf(50, 500) },
+  );
+});
+
+test('a share that is looked at and not spent does not grow, however often and for however long', async () => {
+  const town = openTown(1_000_000n, 1);
+  const node = town.nodes.get('one')!;
+  assert.equal(await node.hold(money(10n)), true);
+  for (let look = 0; look < 60; look++) {
+    town.host.advance(100);
+    await node.flusher.refresh('alice');
+  }
+  assert(town.model.leases.get('one')! - 10n <= 1_000_000n / 16n, `it has ${town.model.leases.get('one')}`);
+});
+
+test('money that is being returned while a call waits for it refuses none, whatever its share had grown to', async () => {
+  const step = fc.record({
+    does: fc.constantFrom('hold', 'hold', 'settle', 'recall', 'refresh', 'flush'),
+    turns: fc.nat(30),
+    ms: fc.nat(1_500),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 60 }), async (steps) => {
+      const town = openTown(1_000n, 1);
+      const node = town.nodes.get('one')!;
+      const running: Promise<boolean>[] = [];
+      for (const { does, turns, ms } of steps) {
+        if (does === 'hold') running.push(node.hold(money(10n)));
+        else if (does === 'settle') node.settle(50n);
+        else if (does === 'recall') node.lessor.wanted('other alice');
+        else if (does === 'refresh') void node.flusher.refresh('alice');
+        else void node.flush();
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        town.host.advance(ms);
+      }
+      const held = await Promise.all(running.map((call) => ended(town, call)));
+      assert.deepEqual(
+        held.filter((isHeld) => !isHeld),
+        [],
+      );
+    }),
+    { numRuns: runsOf(100, 2_000) },
+  );
+});
+
+/** Two nodes of which one has leased much for a small call and hears late that it is wanted. */
+async function leasedElsewhere(heardAfterMs: number): Promise<{ town: Town; two: FakeNode; one: FakeNode }> {
+  const town = openTown(100n, 2);
+  const [one, two] = [town.nodes.get('one')!, town.nodes.get('two')!];
+  assert.equal(await ended(town, one.hold(money(2n))), true);
+  assert.ok(town.model.leases.get('one')! > 20n);
+  town.heardAfterMs = heardAfterMs;
+  return { town, one, two };
+}
+
+test('a call waits for what another node returns late, and is told to come again when it does not; never that there is nothing', async () => {
+  const late = await leasedElsewhere(2_500);
+  assert.equal(await ended(late.town, late.two.hold(money(98n))), true);
+  const never = await leasedElsewhere(60_000);
+  const since = never.town.host.clock.monotonic();
+  assert.equal(await ended(never.town, never.two.hold(money(98n))), false);
+  assert.equal(never.two.refusal, 'unknown');
+  const waitedMs = never.town.host.clock.monotonic() - since;
+  assert.ok(waitedMs >= 5_000 && waitedMs < 6_000, `${waitedMs} ms`);
+  assert.equal(await ended(never.town, never.two.hold(money(101n))), false);
+  assert.equal(never.two.refusal, 'lacking');
+  // What its calls hold the other tells when it returns the rest.
+  const soon = await leasedElsewhere(300);
+  assert.equal(await ended(soon.town, soon.two.hold(money(99n))), false);
+  assert.equal(soon.two.refusal, 'lacking');
+  assert.equal(await ended(soon.town, soon.two.hold(money(98n))), true);
+});
+
+test('however late nodes hear and the database answers, 402 is told of no money that living nodes have', async () => {
+  const before = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 9 })), { maxLength: 8 });
+  const late = fc.record({ heardAfterMs: fc.nat(9_000), statementMs: fc.constantFrom(0, 300, 2_000) });
+  await fc.assert(
+    fc.asyncProperty(
+      before,
+      late,
+      fc.nat(3),
+      fc.bigInt({ min: 1n, max: 130n }),
+      async (earlier, slow, last, amount) => {
+        const town = openTown(100n, 4);
+        const nodes = [...town.nodes.values()];
+        for (const [index, each] of earlier) await ended(town, nodes[index]!.hold(money(BigInt(each))));
+        await pass(town, 100);
+        town.heardAfterMs = slow.heardAfterMs;
+        const take = town.model.take.bind(town.model);
+        town.model.take = (...asked) => {
+          town.host.advance(slow.statementMs);
+          return take(...asked);
+        };
+        const node = nodes[last]!;
+        const isThere = town.truth >= amount;
+        if (await ended(town, node.hold(money(amount)))) assert.ok(isThere, 'taken, although it is not there');
+        else if (node.refusal === 'lacking') assert.ok(!isThere, '402, although it is there');
+      },
+    ),
+    { numRuns: runsOf(40, 400) },
+  );
+});

@@ -1,0 +1,282 @@
+/** Ledger queries: pages of the ledger and of charges, consistent sums, the audit in sentences, the nodes. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import type { GatewayError } from '../../../../core/contract/errors.ts';
+import packageFile from '../../../../package.json' with { type: 'json' };
+import { type LedgerQueries, type LedgerRow, ledgerQueries } from '../../../../plugins/common/domain/admin/ledger.ts';
+import type { Page, PageRequest } from '../../../../plugins/common/domain/admin/pages.ts';
+import { pool } from '../../../../plugins/common/domain/ledger.ts';
+import { flatBook } from '../../../../plugins/common/domain/prices.ts';
+import { runsOf } from '../../../helpers/histories.ts';
+import { answer, attemptOf, closeEngine, enter, newCall, newWorld, price, send, usd, type World } from '../world.ts';
+
+after(closeEngine);
+
+const hourMs = 3_600_000;
+const always = { from: 0, until: 4_000_000_000_000 };
+
+async function charge(world: World, accountId: string, output: number, model = 'test-model'): Promise<string> {
+  const options = { id: model, prices: flatBook(price, 'v1'), cost: flatBook({ input: 1_000_000_000n }, 'own') };
+  const exchange = newCall({ accountId, call: { model }, model: options });
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output });
+  return exchange.id;
+}
+
+const deskOf = (world: World): LedgerQueries => world.host.get(ledgerQueries);
+
+async function allPages<Row>(read: (page: PageRequest) => Promise<Page<Row>>, limit: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await read({ limit, after });
+    assert.ok(page.rows.length <= limit);
+    rows.push(...page.rows);
+    if (page.next === undefined) return rows;
+    after = page.next;
+  }
+}
+
+const sum = (amounts: readonly bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
+
+test('the ledger is paged newest first, without what is only set aside', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  await world.credit('1', 'bob');
+  for (const output of [10, 20, 30]) await charge(world, 'alice', output);
+  await charge(world, 'bob', 10);
+  await world.tick('write the ledger');
+  const desk = deskOf(world);
+  const rows = await allPages((page) => desk.ledger('alice', {}, page), 2);
+  assert.deepEqual(
+    rows.map(({ kind }) => kind),
+    ['CHARGE', 'CHARGE', 'CHARGE', 'CREDIT'],
+  );
+  assert.deepEqual(
+    rows.map(({ change }) => change),
+    [-usd('0.0023'), -usd('0.0022'), -usd('0.0021'), usd('1')],
+  );
+  assert.equal(rows[0]!.balanceAfter, await world.balance());
+  assert.equal(rows[3]!.reason, 'test');
+  assert.match(rows[3]!.reference!, /^world_/);
+  const credits = await allPages((page) => desk.ledger(undefined, { kinds: ['CREDIT', 'EXPIRE'] }, page), 1);
+  assert.deepEqual(
+    credits.map(({ accountId }) => accountId),
+    ['bob', 'alice'],
+  );
+  const later: Page<LedgerRow> = await desk.ledger('alice', { from: world.host.clock.now() + 1 }, { limit: 5 });
+  assert.deepEqual(later, { rows: [], next: undefined });
+});
+
+test('asks that make no sense name their field', async () => {
+  const desk = deskOf(await newWorld());
+  const refused = (ask: Promise<unknown>, field: string) =>
+    assert.rejects(ask, (error: GatewayError) => error.kind === 'invalid_request' && error.field === field);
+  await refused(desk.ledger('alice', {}, { limit: 0 }), 'limit');
+  await refused(desk.ledger('alice', {}, { limit: 501 }), 'limit');
+  await refused(desk.ledger('alice', {}, { limit: 5, after: "1' or true" }), 'after');
+  for (const kind of ['THEFT', 'HOLD', 'VOID', 'SETTLE', 'LAPSE'])
+    await refused(desk.ledger('alice', { kinds: [kind] }, { limit: 5 }), 'kinds');
+  await refused(desk.charges(always, { limit: 5, after: '7' }), 'after');
+  await refused(desk.spend(always, 'day', 1_501), 'limit');
+});
+
+test('a charge has its formula, refunds and attempts, and is visible to its account only', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  Object.assign(await send(exchange), { ...attemptOf('unknown'), error: 'reset' });
+  await answer(exchange, { input: 1_000, output: 50 });
+  await world.tick('write the ledger');
+  const entry = { reason: 'sorry', reference: 'refund-1' };
+  await world.host.get(pool).refundRequest('alice', exchange.id, usd('0.001'), entry);
+  const found = await deskOf(world).charge(exchange.id, 'alice');
+  assert.equal(found!.cost, usd('0.0025'));
+  assert.equal(found!.refunded, usd('0.001'));
+  assert.equal(found!.held, usd('0.003'));
+  assert.equal(found!.formula, '(1000 input × 2.00 + 50 output × 10.00) / 1M');
+  assert.equal(found!.priceVersion, 'v1');
+  assert.deepEqual(
+    found!.attempts.map(({ number, result, borneBy, absorbed, durationMs }) => ({
+      number,
+      result,
+      borneBy,
+      absorbed,
+      durationMs,
+    })),
+    [
+      { number: 1, result: 'unknown', borneBy: 'operator', absorbed: usd('0.002'), durationMs: 5 },
+      { number: 2, result: 'answered', borneBy: 'client', absorbed: 0n, durationMs: 5 },
+    ],
+  );
+  const desk = deskOf(world);
+  assert.equal((await desk.charge(exchange.id, undefined))!.accountId, 'alice');
+  assert.equal(await desk.charge(exchange.id, 'bob'), undefined);
+  assert.equal(await desk.charge('no id', undefined), undefined);
+  const totals = await desk.totals(always);
+  assert.equal(totals.absorbed, usd('0.002'));
+  assert.equal(totals.refunded, usd('0.001'));
+});
+
+test('spend is grouped by time, model, key, account and provider', async () => {
+  const world = await newWorld();
+  for (const accountId of ['alice', 'bob']) await world.credit('1', accountId);
+  await charge(world, 'alice', 10);
+  await charge(world, 'bob', 1, 'small-model');
+  world.host.advance(hourMs);
+  await charge(world, 'alice', 20);
+  await world.tick('write the ledger');
+  const desk = deskOf(world);
+  const start = 1_800_000_000_000 - (1_800_000_000_000 % hourMs);
+  const shown = (groups: Awaited<ReturnType<LedgerQueries['spend']>>) =>
+    groups.map(({ group, requests, cost }) => [group, requests, cost]);
+  assert.deepEqual(shown(await desk.spend(always, 'hour', 10)), [
+    [String(start), 2, usd('0.00411')],
+    [String(start + hourMs), 1, usd('0.0022')],
+  ]);
+  assert.deepEqual(shown(await desk.spend(always, 'hour', 1)), [[String(start + hourMs), 1, usd('0.0022')]]);
+  assert.deepEqual(shown(await desk.spend(always, 'model', 10)), [
+    ['test-model', 2, usd('0.0043')],
+    ['small-model', 1, usd('0.00201')],
+  ]);
+  assert.deepEqual(shown(await desk.spend({ ...always, accountId: 'bob' }, 'account', 10)), [
+    ['bob', 1, usd('0.00201')],
+  ]);
+  const [whole] = await desk.spend(always, 'provider', 10);
+  assert.deepEqual(whole, {
+    group: 'vendor',
+    requests: 3,
+    cost: usd('0.00631'),
+    ownCost: usd('0.003'),
+    ownCostUnknown: 0,
+    usage: { input: 3_000, output: 31 },
+  });
+  const exchange = newCall();
+  await enter(world, exchange);
+  await answer(exchange, { input: 1_000, output: 10 });
+  await world.tick('write the ledger');
+  const { ownCost, ownCostUnknown } = await desk.totals(always);
+  assert.deepEqual([ownCost, ownCostUnknown], [usd('0.003'), 1], 'one call is of a model without an own cost');
+  const [ofVendor] = await desk.spend(always, 'provider', 10);
+  assert.deepEqual([ofVendor!.ownCost, ofVendor!.ownCostUnknown], [usd('0.003'), 1]);
+  const bounds = [start, start + hourMs, start + 90 * 60_000, start + 48 * hourMs];
+  const series = await desk.spendBetween({}, bounds);
+  assert.deepEqual(
+    series.map(({ at }) => at),
+    bounds.slice(0, -1),
+  );
+  for (const [index, { at, cost }] of series.entries()) {
+    const { rows } = await desk.charges({ from: at, until: bounds[index + 1]! }, { limit: 500 });
+    assert.equal(cost, sum(rows.map((row) => row.cost)));
+  }
+  assert.equal((await desk.spendBetween({ provider: 'vendor' }, bounds))[0]!.cost, series[0]!.cost);
+  assert.equal((await desk.spendBetween({ provider: 'another' }, bounds))[0]!.requests, 0);
+});
+
+test('balances of many accounts are read at once, 0 where there is none', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const balances = await deskOf(world).balances(['alice', 'nobody']);
+  assert.deepEqual(
+    [...balances],
+    [
+      ['alice', usd('1')],
+      ['nobody', 0n],
+    ],
+  );
+});
+
+test('reconciling returns the audit in sentences, once for all concurrent callers', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const desk = deskOf(world);
+  const [first, second] = await Promise.all([desk.reconcile(), desk.reconcile()]);
+  assert.equal(first, second);
+  assert.deepEqual(first, { checkedAt: world.host.clock.now(), ok: true, findings: [], rows: 1 });
+  await world.rows(sql`update ${world.table('balances')} set balance = balance + 1`);
+  const { ok, findings } = await desk.reconcile();
+  assert.equal(ok, false);
+  assert.deepEqual(findings, ['The balance is not the sum of the ledger rows: alice (rule M1).']);
+});
+
+test('the nodes are listed with their pending rows and leases; this one first', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  await world.rows(sql`insert into ${world.table('journal_cursor')} (journal, owner, updated_at)
+    values ('other', 'x', now()), ('left', 'x', '-infinity'), ('dead', 'x', '-infinity')`);
+  await world.rows(sql`insert into ${world.table('leases')} (account_id, node, epoch, amount, expires_at)
+    values ('alice', 'dead', 'x', 5, now()), ('bob', 'dead', 'x', -3, now())`);
+  const exchange = newCall();
+  await enter(world, exchange);
+  assert.equal((await deskOf(world).nodes())[0]!.journalPending, 0, 'a hold makes no row');
+  await answer(exchange, { input: 1_000, output: 10 });
+  const nodes = await deskOf(world).nodes();
+  assert.deepEqual(
+    nodes.map(({ self, journalPending, leases, leased }) => ({ self, journalPending, leases, leased })),
+    [
+      { self: true, journalPending: 1, leases: 0, leased: 0n },
+      { self: false, journalPending: undefined, leases: 0, leased: 0n },
+      { self: false, journalPending: undefined, leases: 2, leased: 5n },
+    ],
+  );
+  assert.deepEqual(
+    nodes.slice(1).map(({ name }) => name),
+    ['other', 'dead'],
+  );
+  const [self, other] = nodes;
+  assert.equal(self!.version, packageFile.version, 'the version that runs');
+  assert.ok(self!.startedAt! <= Date.now() && self!.startedAt! > Date.now() - 60_000, 'by the clock of the database');
+  assert.deepEqual([other!.version, other!.startedAt], [undefined, undefined], 'a node of an earlier version');
+});
+
+const calls = fc.record({
+  accountId: fc.constantFrom('alice', 'bob', 'carol'),
+  model: fc.constantFrom('test-model', 'small-model'),
+  output: fc.nat(300),
+  pauseMs: fc.nat(30 * hourMs),
+  refund: fc.boolean(),
+});
+
+test('whatever was called, the groups of every kind, the charges and the ledger come to the same sum', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(calls, { maxLength: 25 }), fc.nat(40 * hourMs), async (list, fromMs) => {
+      const world = await newWorld();
+      const begin = world.host.clock.now();
+      for (const accountId of ['alice', 'bob', 'carol']) await world.credit('10', accountId);
+      for (const { accountId, model, output, pauseMs, refund } of list) {
+        const id = await charge(world, accountId, output, model);
+        await world.tick('write the ledger');
+        const entry = { reason: 'test', reference: `refund-${id}` };
+        if (refund) await world.host.get(pool).refundRequest(accountId, id, usd('0.000001'), entry);
+        world.host.advance(pauseMs);
+      }
+      const desk = deskOf(world);
+      const span = { from: begin + fromMs, until: begin + 100 * 30 * hourMs };
+      const charges = await allPages((page) => desk.charges(span, page), 7);
+      const whole = sum(charges.map(({ cost }) => cost));
+      const settled = await allPages((page) => desk.ledger(undefined, { kinds: ['CHARGE'], ...span }, page), 7);
+      assert.equal(-sum(settled.map(({ change }) => change)), whole);
+      for (const by of ['day', 'hour', 'model', 'key', 'account', 'provider'] as const) {
+        const groups = await desk.spend(span, by, 1_500);
+        assert.equal(sum(groups.map(({ cost }) => cost)), whole, by);
+        assert.equal(
+          groups.reduce((total, { requests }) => total + requests, 0),
+          charges.length,
+        );
+      }
+      const totals = await desk.totals(span);
+      assert.equal(totals.revenue, whole);
+      assert.equal(totals.ownCost, sum(charges.map(({ ownCost }) => ownCost ?? 0n)));
+      const every = await allPages((page) => desk.charges({ from: begin, until: span.until }, page), 500);
+      assert.equal(
+        sum(every.map(({ refunded }) => refunded)),
+        (await desk.totals({ from: begin, until: span.until })).refunded,
+      );
+      assert.equal(new Set(every.map(({ requestId }) => requestId)).size, list.length);
+      await world.stop();
+    }),
+    { numRuns: runsOf(5, 15) },
+  );
+});

@@ -1,0 +1,196 @@
+/** M10: of all attempts of a request its client bears one at most; what the others may have cost is the operator's. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import type { Outcome } from '../../../core/contract/contract.ts';
+import { attemptNotes, judge } from '../../../plugins/billing/reservations/outcome.ts';
+import { share } from '../../../plugins/billing/reservations/written-off.ts';
+import { type Attempt, usageReport } from '../../../plugins/common/domain/calls.ts';
+import { cost, parseRatio, parseUsd } from '../../../plugins/common/domain/money.ts';
+import { flatBook, PriceVersion, versionAt } from '../../../plugins/common/domain/prices.ts';
+import { attemptOf, closeEngine, enter, newCall, newWorld, price, report, send } from './world.ts';
+
+after(closeEngine);
+
+const terms = { inputTokens: 1_000, prices: versionAt(flatBook(price, 'v1'), 0)!, at: 0, context: {} };
+const results: Attempt['result'][] = ['running', 'not_sent', 'refused', 'unknown', 'answered'];
+
+const attemptsOf = fc
+  .array(
+    fc.record({
+      result: fc.constantFrom(...results),
+      left: fc.boolean(),
+      consumed: fc.option(
+        fc.record({
+          usage: fc.record({ input: fc.nat(5_000), output: fc.oneof(fc.nat(5_000), fc.constant(Number.NaN)) }),
+          estimated: fc.boolean(),
+        }),
+        { nil: undefined },
+      ),
+    }),
+    { maxLength: 6 },
+  )
+  .map((drawn) =>
+    drawn.map(({ result, left, consumed }, index) => ({
+      left,
+      attempt: { ...attemptOf(result, index + 1), ...(consumed === undefined ? {} : { consumed }) } as Attempt,
+    })),
+  );
+
+test('whatever the attempts came to, the client bears one at most, and the operator the sum of the others', () => {
+  const outcome = fc.constantFrom<Outcome['kind']>('complete', 'client_left', 'failed');
+  const last = fc.option(fc.record({ input: fc.nat(5_000), output: fc.nat(5_000) }), { nil: undefined });
+  fc.assert(
+    fc.property(attemptsOf, outcome, last, (drawn, kind, usage) => {
+      const attempts = drawn.map(({ attempt }) => attempt);
+      const sent = drawn.flatMap(({ attempt, left }) => (left ? [{ at: 0, ...attempt }] : []));
+      const verdict = judge({
+        attempts,
+        sent,
+        report: usage === undefined ? undefined : report(usage),
+        outcome: kind,
+        inputTokens: 1_000,
+        seenOutput: 0,
+      });
+      const { notes, writtenOff: absorbed } = share(attemptNotes(attempts, sent), attempts, verdict, terms);
+      const clients = notes.filter(({ bearer }) => bearer === 'client');
+      const operators = notes.filter(({ bearer }) => bearer === 'operator');
+      assert.ok(clients.length <= 1);
+      if (verdict.kind === 'VOID') assert.equal(clients.length, 0);
+      const sum = operators.reduce((total, note) => total + BigInt(note.absorbed ?? '0'), 0n);
+      assert.equal(absorbed, sum);
+      assert.ok(absorbed >= 0n);
+      for (const note of notes) {
+        if (note.bearer === 'operator') assert.ok(note.usage !== undefined && note.estimated !== undefined);
+        else assert.equal(note.absorbed, undefined);
+        if (note.bearer === undefined) assert.ok(note.result === 'refused', note.result);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('of attempts that ran at the same time the client bears the one that counts, whichever left last', () => {
+  const [first, second] = [attemptOf('answered', 1), { ...attemptOf('unknown', 2), provider: 'other' }];
+  const sent = [first, second].map((attempt) => ({ at: 0, ...attempt }));
+  const attempts = [second, first];
+  const ending = { attempts, sent, report: report({ input: 7, output: 3 }), inputTokens: 1_000, seenOutput: 0 };
+  const verdict = judge({ ...ending, outcome: 'complete' });
+  assert.deepEqual([verdict.kind, verdict.reason], ['SETTLE', 'answered']);
+  const { notes, writtenOff: absorbed } = share(attemptNotes(attempts, sent), attempts, verdict, terms);
+  assert.deepEqual(
+    notes.map(({ number, bearer, estimated }) => [number, bearer, estimated]),
+    [
+      [2, 'operator', true],
+      [1, 'client', undefined],
+    ],
+  );
+  assert.equal(absorbed, cost({ input: 1_000 }, price));
+});
+
+test('what an attempt was seen to consume counts; else, where it may have run, the prompt; a plain refusal is free', () => {
+  const seen = { ...attemptOf('unknown', 1), consumed: { usage: { input: 7, output: 3 }, estimated: false } };
+  const attempts = [seen, attemptOf('unknown', 2), attemptOf('refused', 3), attemptOf('answered', 4)];
+  const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
+  const settled = { kind: 'SETTLE', reason: 'answered', usage: {}, estimated: false, terminal: true } as const;
+  const { notes, writtenOff: absorbed } = share(attemptNotes(attempts, sent), attempts, settled, terms);
+  assert.deepEqual(
+    notes.map(({ bearer, absorbed: own, estimated }) => [bearer, own, estimated]),
+    [
+      ['operator', String(cost({ input: 7, output: 3 }, price)), false],
+      ['operator', String(cost({ input: 1_000 }, price)), true],
+      [undefined, undefined, undefined],
+      ['client', undefined, undefined],
+    ],
+  );
+  assert.equal(absorbed, cost({ input: 1_007, output: 3 }, price));
+});
+
+test('an attempt is written off at the price of its own length and of the requested service, with the request and without ratio', () => {
+  const usd = (input: string) => ({ input: parseUsd(input), request: parseUsd('0.5') });
+  const prices = new PriceVersion({
+    name: 'v1',
+    base: usd('1'),
+    tiers: [
+      { name: '>2k', above: 2_000, price: { input: parseUsd('4') } },
+      { name: 'flex', service: 'flex', times: parseRatio('0.5') },
+    ],
+  });
+  const long = { ...attemptOf('unknown', 1), consumed: { usage: { input: 3_000 }, estimated: false } };
+  const attempts = [long, attemptOf('unknown', 2)];
+  const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
+  const asked = { inputTokens: 1_000, prices, at: 0, context: { services: { tier: 'flex' } } };
+  const { notes } = share(attemptNotes(attempts, sent), attempts, { kind: 'VOID', reason: 'unknown' }, asked);
+  assert.deepEqual(
+    notes.map(({ absorbed }) => absorbed),
+    [String(parseUsd('0.506')), String(parseUsd('0.5005'))],
+  );
+});
+
+test('the row of the call has it beside its cost, its attempts say which, and the audit finds what does not fit', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const exchange = newCall();
+  await enter(world, exchange);
+  const first = await send(exchange);
+  Object.assign(first, { result: 'unknown', consumed: { usage: { input: 900, output: 5 }, estimated: false } });
+  Object.assign(await send(exchange), { result: 'answered', status: 200 });
+  exchange.set(usageReport, report({ input: 900, output: 50 }));
+  await exchange.end();
+  await world.tick('write the ledger');
+  const own = cost({ input: 900, output: 5 }, price);
+  const rows = await world.rows(
+    sql`select kind, revenue::text as revenue, funding::text as funding, absorbed::text as absorbed
+        from ${world.table('ledger')} join ${world.table('calls')} on id = request_id`,
+  );
+  const charge = cost({ input: 900, output: 50 }, price);
+  assert.deepEqual(rows, [{ kind: 'CHARGE', revenue: `${charge}`, funding: '0', absorbed: `${own}` }]);
+  const [row] = await world.rows<{ attempts: Record<string, unknown>[] }>(
+    sql`select attempts from ${world.table('calls')}`,
+  );
+  assert.deepEqual(
+    row!.attempts.map(({ number, bearer, absorbed, usage, estimated }) => ({
+      number,
+      bearer,
+      absorbed,
+      usage,
+      estimated,
+    })),
+    [
+      { number: 1, bearer: 'operator', absorbed: `${own}`, usage: { input: 900, output: 5 }, estimated: false },
+      { number: 2, bearer: 'client', absorbed: undefined, usage: undefined, estimated: undefined },
+    ],
+  );
+  assert.deepEqual((await world.audit()).violations, []);
+  await world.stop();
+  // Repeated after a crash, nothing of it is booked twice.
+  const again = await world.crash();
+  assert.deepEqual((await again.audit()).violations, []);
+  const calls = world.table('calls');
+  const setFirst = async (changes: object) => {
+    await again.rows(sql`alter table ${calls} disable trigger immutable`);
+    await again.rows(
+      sql`update ${calls} set attempts = json_build_array((attempts->0)::jsonb || ${JSON.stringify(changes)}::text::jsonb, attempts->1)`,
+    );
+    await again.rows(sql`alter table ${calls} enable trigger immutable`);
+  };
+  const rulesBroken = async () => (await again.audit()).violations.map(({ rule }) => rule);
+  await setFirst({ absorbed: `${own + 1n}` });
+  assert.deepEqual(await rulesBroken(), ['M10']);
+  await setFirst({ absorbed: '0', bearer: 'client' });
+  assert.deepEqual(await rulesBroken(), ['M10', 'M10']);
+  await again.stop();
+});
+
+test('an unreported kind is written off at its highest possible price; a reported one at its own', () => {
+  const image = { entries: [{ words: ['2k'], amount: parseUsd('0.05') }], otherwise: parseUsd('0.01') };
+  const prices = new PriceVersion({ name: 'v1', base: {}, image });
+  const absorbedOf = (estimated: boolean) => {
+    const attempts = [{ ...attemptOf('unknown', 1), consumed: { usage: { image: 3 }, estimated } }];
+    const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
+    const refused = { kind: 'VOID', reason: 'unknown' } as const;
+    return share(attemptNotes(attempts, sent), attempts, refused, { ...terms, prices }).writtenOff;
+  };
+  assert.deepEqual([absorbedOf(true), absorbedOf(false)], [parseUsd('0.15'), parseUsd('0.03')]);
+});

@@ -1,0 +1,124 @@
+/** A whole console without a gateway: every service in memory, with rows of several days. */
+
+import { configFiles } from '../../../core/contract/config-files.ts';
+import { type Accounts, accounts } from '../../../plugins/common/domain/accounts.ts';
+import { accountAdmin } from '../../../plugins/common/domain/admin/accounts.ts';
+import { ledgerQueries } from '../../../plugins/common/domain/admin/ledger.ts';
+import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
+import { recordedBodies } from '../../../plugins/common/domain/admin/recorded-bodies.ts';
+import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
+import { shopAdmin } from '../../../plugins/common/domain/admin/shop.ts';
+import { taskAdmin } from '../../../plugins/common/domain/admin/tasks.ts';
+import { upstreamAdmin, upstreamProbes } from '../../../plugins/common/domain/admin/upstreams.ts';
+import { ledger, pool } from '../../../plugins/common/domain/ledger.ts';
+import { catalog } from '../../../plugins/common/domain/models.ts';
+import { plans, shop } from '../../../plugins/common/domain/plans.ts';
+import type { Role } from '../../../plugins/console/actor.ts';
+import type { ConsoleServices as Console } from '../../../plugins/console/api/routing/router.ts';
+import { Throttle } from '../../../plugins/console/people/throttle.ts';
+import { type FakeHost, fakeHost } from '../../helpers/fakes.ts';
+import { fakeBodies } from './fakes/bodies.ts';
+import { fakeAudit, fakePeople, fakeTokens } from './fakes/persons.ts';
+import { fakeAccounts, fakeMoney, fakeRequests } from './fakes/rows.ts';
+import { fakeCatalog, fakeConfig, fakePrices } from './fakes/settings.ts';
+import { fakePlans, fakePool, fakeShop, fakeTasks } from './fakes/trade.ts';
+import { fakeProbes, fakeUpstreams } from './fakes/upstreams.ts';
+import { clientAccount, makeWorld, type World } from './fakes/world.ts';
+
+export interface FakeConsole extends Console {
+  readonly host: FakeHost;
+  readonly world: World;
+  readonly people: ReturnType<typeof fakePeople>;
+  readonly audit: ReturnType<typeof fakeAudit>;
+}
+
+export interface FakeOptions {
+  /** Wall clock of every row; by default the fake host's. */
+  readonly now?: () => number;
+  /** The role of requests that name none; undefined: not signed in. */
+  readonly role?: Role | undefined;
+  /** Leaves every service out, as a gateway without these plugins does. */
+  readonly bare?: boolean;
+}
+
+export function fakeConsole({ now, role, bare = false }: FakeOptions = {}): FakeConsole {
+  const host = fakeHost();
+  const clock = now === undefined ? host.clock : { ...host.clock, now };
+  const world = makeWorld(clock.now);
+  if (!bare) provideDesks(host, world);
+  return {
+    host,
+    world,
+    find: host.find,
+    clock,
+    people: fakePeople(world, role),
+    tokens: fakeTokens(world),
+    audit: fakeAudit(world),
+    throttle: new Throttle(clock),
+    settings: {
+      name: 'Demo gateway',
+      signUp: 'open',
+      mail: false,
+      oidc: [{ id: 'acme', name: 'Acme SSO' }],
+    },
+  };
+}
+
+/** Every service that a console looks at. */
+function provideDesks(host: FakeHost, world: World): void {
+  const money = fakePool(world);
+  const trade = fakeShop(world, money.post);
+  const book = fakeAccounts(world);
+  host.provide(accountAdmin, book);
+  host.provide(accounts, accountsOf(world, book));
+  host.provide(requestQueries, fakeRequests(world));
+  host.provide(recordedBodies, fakeBodies(world));
+  host.provide(ledgerQueries, fakeMoney(world));
+  host.provide(pool, money.pool);
+  host.provide(ledger, money.ledger);
+  host.provide(plans, fakePlans);
+  host.provide(shop, trade.shop);
+  host.provide(shopAdmin, trade.desk);
+  host.provide(taskAdmin, fakeTasks(world, clientAccount));
+  host.provide(upstreamAdmin, fakeUpstreams());
+  host.provide(upstreamProbes, fakeProbes());
+  host.provide(catalog, fakeCatalog());
+  host.provide(priceQueries, fakePrices());
+  host.provide(configFiles, fakeConfig(world.now));
+}
+
+function accountsOf(world: World, book: ReturnType<typeof fakeAccounts>): Accounts {
+  const told = ({ id, name, plan, multiplier, createdAt }: World['accounts'][number]) => ({
+    id,
+    name,
+    plan,
+    multiplier: multiplier ?? null,
+    createdAt: new Date(createdAt),
+  });
+  return {
+    async create(name, plan) {
+      const row = {
+        id: world.nextId('account'),
+        name,
+        plan,
+        planEndsAt: undefined,
+        multiplier: undefined,
+        disabled: false,
+        createdAt: world.now(),
+      };
+      world.accounts.push(row);
+      return told(row);
+    },
+    async find(nameOrId) {
+      const row = world.accounts.find(({ id, name }) => id === nameOrId || name === nameOrId);
+      return row === undefined ? undefined : told(row);
+    },
+    list: async () => world.accounts.map(told),
+    async setPlan(_orm, accountId, plan, planEndsAt) {
+      const index = world.accounts.findIndex(({ id }) => id === accountId);
+      world.accounts[index] = { ...world.accounts[index]!, plan, planEndsAt };
+    },
+    createKey: (accountId, { name, models, expiresAt }) =>
+      book.createKey(accountId, { name, models, expiresAt: expiresAt?.getTime() }),
+  };
+}

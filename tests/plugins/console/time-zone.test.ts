@@ -1,0 +1,132 @@
+/** Days and hours of time zones: short and long days, zones with half hours, and spans that begin anywhere. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  boundsOf,
+  bucketMinutesOf,
+  spanOfDays,
+  startOfDay,
+  zoneInput,
+} from '../../../plugins/console/api/time-zone.ts';
+import { caller } from './caller.ts';
+import { fakeConsole } from './fake-console.ts';
+
+const hourMs = 3_600_000;
+const day = 1_440;
+const at = (text: string) => Date.parse(text);
+const hoursOf = (bounds: readonly number[]) => bounds.slice(1).map((end, index) => (end - bounds[index]!) / hourMs);
+const texts = (bounds: readonly number[]) => bounds.map((moment) => new Date(moment).toISOString().slice(0, 16));
+
+test('a day is a day of its zone: 23 hours when summer begins, 25 when it ends', () => {
+  const spring = { from: at('2026-03-27T23:00Z'), until: at('2026-03-30T22:00Z') };
+  assert.deepEqual(hoursOf(boundsOf(spring, day, 'Europe/Berlin', 1_500)), [24, 23, 24]);
+  const autumn = { from: at('2026-10-23T22:00Z'), until: at('2026-10-26T23:00Z') };
+  assert.deepEqual(hoursOf(boundsOf(autumn, day, 'Europe/Berlin', 1_500)), [24, 25, 24]);
+  const hours = boundsOf({ from: at('2026-10-24T22:00Z'), until: at('2026-10-25T23:00Z') }, 60, 'Europe/Berlin', 1_500);
+  assert.equal(hours.length - 1, 25);
+  // Six hours from midnight on; the last bucket ends with the day.
+  const quarters = boundsOf(
+    { from: at('2026-10-24T22:00Z'), until: at('2026-10-26T05:00Z') },
+    360,
+    'Europe/Berlin',
+    1_500,
+  );
+  assert.deepEqual(hoursOf(quarters), [6, 6, 6, 6, 1, 6]);
+  assert.equal(startOfDay(at('2026-03-29T12:00Z'), 'Europe/Berlin'), at('2026-03-28T23:00Z'));
+  assert.equal(startOfDay(at('2018-11-04T12:00Z'), 'America/Sao_Paulo'), at('2018-11-04T03:00Z'), 'it began at 1 a.m.');
+});
+
+test('days and hours of zones with half and quarter hours begin on their own clocks', () => {
+  const span = { from: at('2026-11-20T20:00Z'), until: at('2026-11-22T10:00Z') };
+  const kolkata = boundsOf(span, day, 'Asia/Kolkata', 1_500);
+  assert.deepEqual(texts(kolkata), ['2026-11-20T20:00', '2026-11-21T18:30', '2026-11-22T10:00']);
+  assert.deepEqual(texts(boundsOf(span, day, 'Asia/Kathmandu', 1_500))[1], '2026-11-21T18:15');
+  const hours = boundsOf({ from: at('2026-11-20T20:00Z'), until: at('2026-11-20T22:00Z') }, 60, 'Asia/Kolkata', 1_500);
+  assert.deepEqual(texts(hours), ['2026-11-20T20:00', '2026-11-20T20:30', '2026-11-20T21:30', '2026-11-20T22:00']);
+  // Lord Howe's summer is half an hour.
+  const howe = { from: at('2026-10-03T13:30Z'), until: at('2026-10-05T13:00Z') };
+  assert.deepEqual(hoursOf(boundsOf(howe, day, 'Australia/Lord_Howe', 1_500)), [23.5, 24]);
+});
+
+test('weeks begin on Mondays, and days that a query names begin with today', () => {
+  const weeks = boundsOf({ from: at('2026-11-04T00:00Z'), until: at('2026-11-18T00:00Z') }, 7 * day, 'UTC', 1_500);
+  assert.deepEqual(texts(weeks), ['2026-11-04T00:00', '2026-11-09T00:00', '2026-11-16T00:00', '2026-11-18T00:00']);
+  const now = at('2026-11-22T13:31Z');
+  assert.deepEqual(texts(Object.values(spanOfDays({}, now, 30))), ['2026-10-24T00:00', '2026-11-22T13:31']);
+  const tokyo = spanOfDays({ tz: 'Asia/Tokyo' }, at('2026-11-22T16:00Z'), 1);
+  assert.equal(tokyo.from, at('2026-11-22T15:00Z'), 'it is the 23rd there');
+});
+
+const zones = fc.constantFrom(
+  'UTC',
+  'Europe/Berlin',
+  'America/New_York',
+  'Asia/Kolkata',
+  'Asia/Kathmandu',
+  'Australia/Lord_Howe',
+  'Pacific/Apia',
+  'America/Sao_Paulo',
+  'Africa/Casablanca',
+);
+
+test('whatever the span, zone and length, buckets cover it without a gap, in order, and none lies across midnight', () => {
+  const moment = fc.integer({ min: at('2010-01-01T00:00Z'), max: at('2030-01-01T00:00Z') });
+  const asked = fc.option(fc.integer({ min: 1, max: 10_080 }), { nil: undefined });
+  fc.assert(
+    fc.property(moment, fc.integer({ min: 1, max: 92 * 24 * hourMs }), zones, asked, (from, length, zone, wanted) => {
+      const span = { from, until: from + length };
+      const minutes = bucketMinutesOf(span, wanted, 1_500);
+      const bounds = boundsOf(span, minutes, zone, 1_500);
+      assert.deepEqual([bounds[0], bounds.at(-1)], [span.from, span.until]);
+      assert.ok(bounds.length <= 1_501, `${bounds.length}`);
+      for (const [index, end] of bounds.entries()) {
+        if (index === 0) continue;
+        const begin = bounds[index - 1]!;
+        assert.ok(end > begin);
+        if (minutes >= day) {
+          if (end !== span.until) assert.equal(startOfDay(end, zone), end);
+        } else {
+          assert.ok(end - begin <= minutes * 60_000);
+          assert.equal(startOfDay(begin, zone), startOfDay(end - 1, zone));
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a zone is an IANA name; what is none is refused by its field', async () => {
+  for (const name of ['Europe/Berlin', 'UTC', 'Etc/GMT+5', 'Asia/Calcutta'])
+    assert.ok(zoneInput.safeParse(name).success, name);
+  assert.equal(zoneInput.parse('europe/berlin'), 'Europe/Berlin');
+  const ask = caller(fakeConsole(), 'operator');
+  for (const name of ['Mars/Olympus', '+02:00', '', '__proto__', 'Europe/Berlin%00', 'x'.repeat(100)]) {
+    for (const path of ['/home', '/usage/series', '/admin/monitor', '/admin/monitor/series', '/admin/money']) {
+      const { status, json } = await ask(`GET ${path}?tz=${name}`);
+      assert.deepEqual([status, json?.error.field], [400, 'tz'], `${path} ${name}`);
+      assert.match(json.error.message, /IANA name, such as Europe\/Berlin/);
+    }
+  }
+});
+
+test('a series says its zone, and each of its rows has requests and money of the same time', async () => {
+  const console = fakeConsole();
+  const ask = caller(console, 'operator');
+  const { json } = await ask(
+    'GET /admin/monitor/series?tz=Asia/Kolkata&bucketMinutes=1440&from=2000-01-01T00:00:00Z&until=2000-01-03T00:00:00Z',
+  );
+  assert.deepEqual([json.tz, json.bucketMs], ['Asia/Kolkata', 86_400_000]);
+  assert.deepEqual(
+    json.rows.map((row: { at: string }) => row.at),
+    ['2000-01-01T00:00:00.000Z', '2000-01-01T18:30:00.000Z', '2000-01-02T18:30:00.000Z'],
+  );
+  const home = (await ask('GET /home?tz=Asia/Kolkata')).json;
+  assert.equal(home.byDay.length, 30);
+  const month = (await ask('GET /admin/monitor/series?tz=Asia/Kolkata&bucketMinutes=1440')).json;
+  const sums = (await ask('GET /admin/monitor?tz=Asia/Kolkata')).json;
+  const add = (field: string) =>
+    month.rows.reduce((sum: number, row: Record<string, unknown>) => sum + Number(row[field]), 0);
+  assert.equal(add('requests'), sums.requests);
+  assert.ok(Math.abs(add('cost') - Number(sums.cost)) < 1e-6);
+});

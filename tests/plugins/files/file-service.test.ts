@@ -1,0 +1,318 @@
+/** Keeping, finding, removing and sweeping files, on a disk and in a bucket, within bounds and by several processes. */
+import assert from 'node:assert/strict';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import { GatewayError } from '../../../core/contract/errors.ts';
+import type { ByteStore } from '../../../plugins/files/bytes.ts';
+import { openDatabase } from '../../helpers/database.ts';
+import { startBucket, type TestBucket } from '../../helpers/s3.ts';
+import { mp4, never, openRooms, owner, png, type Rooms } from './setup.ts';
+
+let bucket: TestBucket;
+before(async () => {
+  bucket = await startBucket();
+});
+after(() => bucket.close());
+
+const settings = {
+  disk: () => ({}),
+  bucket: () => ({ s3: { ...bucket.settings, prefix: 'gateway/' } }),
+};
+
+async function withRooms(section: object, work: (rooms: Rooms) => Promise<void>, changes?: Partial<ByteStore>) {
+  const rooms = await openRooms(section, changes);
+  try {
+    await work(rooms);
+  } finally {
+    await rooms.close();
+  }
+}
+
+async function refusal(work: Promise<unknown>): Promise<GatewayError> {
+  const error = await work.then(
+    () => assert.fail('nothing was refused'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof GatewayError, String(error));
+  return error;
+}
+
+const lies = async ({ store }: Rooms, id: string): Promise<boolean> => {
+  const opened = await store.open(id, { first: 0, last: 0 });
+  opened?.close();
+  return opened !== undefined;
+};
+
+for (const kind of ['disk', 'bucket'] as const) {
+  test(`${kind}: what is kept is read back, by its account alone`, () =>
+    withRooms(settings[kind](), async ({ keeper, host }) => {
+      const image = await keeper.keep(png, 'image', owner(), never);
+      const video = await keeper.keep(mp4, 'video', owner('task-1', 1), never);
+      assert.deepEqual([image.mediaType, image.bytes], ['image/png', png.length]);
+      assert.equal(image.expiresAt, host.clock.now() + 7 * 86_400_000);
+      assert.deepEqual(await keeper.find('account-1', image.id), image);
+      assert.ok(mp4.equals((await keeper.read('account-1', video.id))!));
+      for (const [account, id] of [
+        ['account-2', image.id],
+        ['account-1', `file_${'0'.repeat(32)}`],
+        ['account-1', "x' or true --"],
+      ] as const) {
+        assert.equal(await keeper.find(account, id), undefined);
+        assert.equal(await keeper.read(account, id), undefined);
+      }
+    }));
+
+  test(`${kind}: a span of the bytes is read`, () =>
+    withRooms(settings[kind](), async ({ keeper, store }) => {
+      const { id } = await keeper.keep(mp4, 'video', owner(), never);
+      const opened = await store.open(id, { first: 4, last: 11 });
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of opened!.body) chunks.push(chunk);
+      opened!.close();
+      assert.equal(Buffer.concat(chunks).toString('latin1'), 'ftypisom');
+    }));
+
+  test(`${kind}: expired files are not found at once, and are deleted with their rows by a process that starts later`, () =>
+    withRooms(settings[kind](), async (rooms) => {
+      const old = await rooms.keeper.keep(png, 'image', owner('old'), never);
+      rooms.host.advance(7 * 86_400_000 - 1);
+      const young = await rooms.keeper.keep(png, 'image', owner('young'), never);
+      assert.ok(await rooms.keeper.find('account-1', old.id));
+      rooms.host.advance(1);
+      assert.equal(await rooms.keeper.find('account-1', old.id), undefined);
+      assert.equal(await lies(rooms, old.id), true);
+      const later = await rooms.beside();
+      assert.equal(await later.keeper.sweep(), 1);
+      assert.equal(await lies(rooms, old.id), false);
+      assert.ok(await later.keeper.read('account-1', young.id));
+      assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: String(png.length) }]);
+    }));
+
+  test(`${kind}: what is removed by task or account is not found at once, and its bytes go with the next sweep`, () =>
+    withRooms(settings[kind](), async (rooms) => {
+      const { keeper } = rooms;
+      const one = await keeper.keep(png, 'image', owner('t1'), never);
+      const two = await keeper.keep(png, 'image', owner('t2'), never);
+      const foreign = await keeper.keep(png, 'image', owner('t1', 0, 'account-2'), never);
+      await keeper.removeFilesOfTask('account-1', 't1');
+      assert.equal(await keeper.find('account-1', one.id), undefined);
+      assert.ok(await keeper.find('account-1', two.id));
+      await keeper.removeOfAccount('account-1');
+      assert.equal(await keeper.find('account-1', two.id), undefined);
+      assert.equal(await keeper.sweep(), 2);
+      assert.deepEqual([await lies(rooms, one.id), await lies(rooms, two.id)], [false, false]);
+      assert.ok(await keeper.read('account-2', foreign.id));
+    }));
+}
+
+async function usage({ schema }: Rooms): Promise<unknown> {
+  const database = await openDatabase({ schema });
+  try {
+    return [
+      ...((await database.orm.execute(
+        sql`select account_id, bytes::text as bytes from ${sql.identifier(schema)}.file_usage order by 1`,
+      )) as unknown as Iterable<unknown>),
+    ];
+  } finally {
+    await database.close();
+  }
+}
+
+test('the same file of a task is kept once, however often and by however many it is kept', () =>
+  withRooms({}, async (rooms) => {
+    const other = await rooms.beside();
+    const first = await rooms.keeper.keep(png, 'image', owner(), never);
+    assert.deepEqual(await other.keeper.keep(png, 'image', owner(), never), first);
+    const told = new Set<string>();
+    const tasks = Array.from({ length: 20 }, (_, index) => `task-${index + 2}`);
+    for (const task of tasks) {
+      const both = await Promise.allSettled(
+        [rooms, other].map(({ keeper }) => keeper.keep(png, 'image', owner(task), never)),
+      );
+      for (const result of both) {
+        if (result.status === 'fulfilled') told.add(result.value.id);
+        else assert.equal(result.reason.kind, 'conflict');
+      }
+    }
+    assert.equal(told.size, tasks.length);
+    rooms.host.advance(1);
+    await rooms.keeper.sweep();
+    for (const id of told) assert.ok(await rooms.keeper.read('account-1', id));
+    const bytes = String((1 + tasks.length) * png.length);
+    assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes }]);
+  }));
+
+test('several processes that sweep at once delete each file once', () =>
+  withRooms({}, async (rooms) => {
+    for (let number = 0; number < 120; number++) await rooms.keeper.keep(png, 'image', owner('t', number), never);
+    const removed: string[] = [];
+    const remove = async (id: string) => {
+      removed.push(id);
+      await rooms.store.remove(id);
+    };
+    const processes = await Promise.all([1, 2, 3].map(() => rooms.beside({ remove })));
+    rooms.host.advance(8 * 86_400_000);
+    const swept = await Promise.all(processes.map(({ keeper }) => keeper.sweep()));
+    assert.equal(
+      swept.reduce((sum, count) => sum + count, 0),
+      120,
+    );
+    assert.deepEqual([removed.length, new Set(removed).size], [120, 120]);
+    assert.deepEqual(await usage(rooms), [{ account_id: 'account-1', bytes: '0' }]);
+  }));
+
+test('a process that dies while it writes or deletes leaves nothing that a later sweep does not take', () =>
+  withRooms({}, async (rooms) => {
+    const { keeper, rows, host } = rooms;
+    const limits = { accountBytes: 10 ** 9, totalBytes: 10 ** 9 };
+    const id = `file_${'1'.repeat(32)}`;
+    await rows.begin({ id, owner: owner(), mediaType: 'image/png', bytes: png.length }, limits, host.clock.now());
+    await rooms.store.put(id, png, { mediaType: 'image/png', bytes: png.length });
+    assert.equal(await keeper.find('account-1', id), undefined);
+    assert.equal(await keeper.sweep(), 0);
+    host.advance(3_600_000);
+    assert.deepEqual(await rows.claim(10, host.clock.now()), [id]);
+    // Here the one that claimed it dies.
+    assert.equal(await keeper.sweep(), 0);
+    host.advance(300_000);
+    assert.equal(await keeper.sweep(), 1);
+    assert.equal(await lies(rooms, id), false);
+    // Whoever was still writing is told.
+    assert.equal(await rows.complete(id, host.clock.now() + 1000), false);
+  }));
+
+test('a file that is removed while it is written is not called kept', () =>
+  withRooms({}, async (rooms) => {
+    const put: ByteStore['put'] = async (id, content, details) => {
+      await rooms.store.put(id, content, details);
+      await rooms.keeper.removeFilesOfTask('account-1', 'task-1');
+    };
+    const other = await rooms.beside({ put });
+    assert.equal((await refusal(other.keeper.keep(png, 'image', owner(), never))).kind, 'conflict');
+    assert.equal(await rooms.keeper.sweep(), 1);
+    assert.deepEqual(await keptFiles(rooms.directory), []);
+  }));
+
+test('a store that does not delete is asked again later', () => {
+  let broken = true;
+  return withRooms({}, async (rooms) => {
+    const remove = async (id: string) => {
+      if (broken) throw new Error('no');
+      await rooms.store.remove(id);
+    };
+    const other = await rooms.beside({ remove });
+    const { id } = await other.keeper.keep(png, 'image', owner(), never);
+    await other.keeper.removeFilesOfTask('account-1', 'task-1');
+    assert.equal(await other.keeper.sweep(), 0);
+    assert.ok(rooms.host.lines.some(({ level }) => level === 'warn'));
+    broken = false;
+    rooms.host.advance(300_000);
+    assert.equal(await other.keeper.sweep(), 1);
+    assert.equal(await lies(rooms, id), false);
+  });
+});
+
+// ------------------------------------------------------------------------------------------------------------- bounds
+
+test('an account that has used its space up is refused, before and after the making, and others are not', () =>
+  withRooms({ account_limit: 2 * png.length }, async ({ keeper, host }) => {
+    await keeper.keep(png, 'image', owner('a'), never);
+    await keeper.ensureRoom('account-1');
+    await keeper.keep(png, 'image', owner('b'), never);
+    for (const work of [() => keeper.ensureRoom('account-1'), () => keeper.keep(png, 'image', owner('c'), never)]) {
+      const error = await refusal(work());
+      assert.deepEqual([error.kind, error.code], ['forbidden', 'file_space_used_up']);
+    }
+    await keeper.ensureRoom('account-2');
+    await keeper.keep(png, 'image', owner('c', 0, 'account-2'), never);
+    await keeper.removeFilesOfTask('account-1', 'a');
+    host.advance(1);
+    await keeper.sweep();
+    await keeper.keep(png, 'image', owner('c'), never);
+  }));
+
+test('when all space is used up, everybody is told to come later', () =>
+  withRooms({ total_limit: png.length }, async ({ keeper }) => {
+    await keeper.keep(png, 'image', owner('a'), never);
+    const error = await refusal(keeper.keep(png, 'image', owner('a', 0, 'account-2'), never));
+    assert.deepEqual([error.kind, error.code, error.retryAfterMs], ['overloaded', 'storage_full', 60_000]);
+  }));
+
+test('two files that come at once do not both get the last room', () =>
+  withRooms({ account_limit: png.length }, async (rooms) => {
+    const other = await rooms.beside();
+    const both = await Promise.allSettled([
+      rooms.keeper.keep(png, 'image', owner('a'), never),
+      other.keeper.keep(png, 'image', owner('b'), never),
+    ]);
+    assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+  }));
+
+test('a disk that is full, or nearly, is told as such, and nothing is left of the file', async () => {
+  const put = async () => {
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  };
+  await withRooms(
+    {},
+    async ({ keeper, host, rows }) => {
+      const error = await refusal(keeper.keep(png, 'image', owner(), never));
+      assert.deepEqual([error.kind, error.code], ['overloaded', 'storage_full']);
+      assert.equal(await rows.findOfTask(owner(), host.clock.now()), undefined);
+      assert.equal(await keeper.sweep(), 1);
+    },
+    { put },
+  );
+  await withRooms({ disk_reserve: '900000GB' }, async ({ keeper }) => {
+    for (const work of [() => keeper.ensureRoom('account-1'), () => keeper.keep(png, 'image', owner(), never)])
+      assert.equal((await refusal(work())).code, 'storage_full');
+  });
+});
+
+test('a bucket that is not there is an error without its words', () =>
+  withRooms({ s3: { ...bucket.settings, bucket: 'no-such-bucket' } }, async ({ keeper }) => {
+    const error = await refusal(keeper.keep(png, 'image', owner(), never));
+    assert.deepEqual([error.kind, error.code], ['overloaded', 'storage_failed']);
+    assert.ok(!error.message.includes('bucket'));
+  }));
+
+test('what is no image or film, or larger than allowed, is not kept', () =>
+  withRooms({ file_limit: 1000 }, async ({ keeper, directory }) => {
+    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
+    const pdf = Buffer.from('%PDF-1.7 and more');
+    for (const [bytes, kind] of [
+      [svg, 'image'],
+      [pdf, 'image'],
+      [png, 'video'],
+      [mp4, 'video'],
+      [Buffer.alloc(0), 'image'],
+    ] as const) {
+      const error = await refusal(keeper.keep(bytes, kind, owner(), never));
+      assert.deepEqual([error.kind, error.code, error.shouldRetry], ['upstream_failed', 'result_unusable', false]);
+    }
+    assert.deepEqual(await keptFiles(directory), []);
+  }));
+
+test('leftovers of fetching are removed when they are old', () =>
+  withRooms({}, async ({ directory, keeper }) => {
+    await writeFile(join(directory, 'incoming', 'left'), 'x');
+    const { Incoming } = await import('../../../plugins/files/incoming.ts');
+    const guard = { allowPrivate: false, maxBytes: 1 };
+    const incoming = new Incoming(
+      directory,
+      { guard, parallel: 1, timeoutMs: 1, attempts: 1 },
+      { bytes: Buffer.alloc, fraction: () => 0 },
+    );
+    await incoming.removeLeftovers(Date.now() + 3_600_000);
+    assert.deepEqual(await readdir(join(directory, 'incoming')), ['left']);
+    await incoming.removeLeftovers(Date.now() + 3 * 3_600_000);
+    assert.deepEqual(await readdir(join(directory, 'incoming')), []);
+    await incoming.close();
+    await keeper.keep(png, 'image', owner(), never);
+  }));
+
+async function keptFiles(directory: string): Promise<string[]> {
+  const found = await readdir(directory, { recursive: true, withFileTypes: true });
+  return found.filter((entry) => entry.isFile()).map(({ name }) => name);
+}

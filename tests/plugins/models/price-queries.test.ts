@@ -1,0 +1,98 @@
+/** The catalogue and its prices as people look at them, and what a request would cost. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { priceQueries } from '../../../plugins/common/domain/admin/prices.ts';
+import { catalog } from '../../../plugins/common/domain/models.ts';
+import { cost, parseRatio, parseUsd, timesRatio } from '../../../plugins/common/domain/money.ts';
+import { priceFor } from '../../../plugins/common/domain/prices.ts';
+import { models, start } from './helpers.ts';
+
+test('every model of the catalogue is told with its prices, unpriced ones without, orphans not at all', async () => {
+  const { host } = await start({
+    ...models,
+    seeing: { owned_by: 'acme', targets: [{ provider: 'acme', traits: { inputs: ['audio'] } }], price: 'free' },
+    reading: {
+      owned_by: 'acme',
+      targets: ['acme', 'acme/other'],
+      traits: { inputs: [] },
+      price: 'free',
+      multiplier: 1.25,
+    },
+  });
+  const list = host.get(priceQueries).list();
+  assert.deepEqual(
+    list.map(({ id, kind, modalities, providers, source, multiplier, prices }) => [
+      id,
+      kind,
+      modalities,
+      providers,
+      source,
+      multiplier,
+      prices !== undefined,
+    ]),
+    [
+      ['acme/large:latest', 'chat', ['text', 'image', 'document'], ['acme'], undefined, undefined, true],
+      ['small', 'chat', ['text', 'image', 'document'], ['acme'], undefined, undefined, true],
+      ['unpriced', 'chat', ['text', 'image', 'document'], ['acme'], undefined, undefined, false],
+      ['painter', 'image', ['text', 'image'], ['acme'], 'example', undefined, true],
+      ['seeing', 'chat', ['text', 'audio'], ['acme'], undefined, undefined, true],
+      ['reading', 'chat', ['text'], ['acme'], undefined, '1.25', true],
+    ],
+  );
+  const large = list[0]!;
+  assert.deepEqual(
+    [large.displayName, large.ownedBy, large.contextTokens, large.maxOutputTokens, large.cost],
+    ['Acme Large', 'acme', 1_000_000, 64_000, undefined],
+  );
+});
+
+const priced = {
+  m: {
+    owned_by: 'acme',
+    targets: ['idle', { provider: 'acme', cost: { input: 2, output: 8 } }],
+    cost: { input: 1, output: 4 },
+    price: { input: 3, output: 15, above: { '100k': { input: 6, output: 22.5 } }, request: 0.001 },
+    multiplier: 1.1,
+    aliases: ['best'],
+  },
+};
+
+test('a quote is the price × both ratios, with its formula, and the own cost of the target that comes first', async () => {
+  const { host } = await start(priced);
+  const desk = host.get(priceQueries);
+  const quote = desk.quote('best', { input: 1_000, output: 300 }, '2');
+  // ((1,000 × 3 + 300 × 15) / 1M + 0.001 for the request itself) × 2.2
+  assert.equal(quote.cost, parseUsd('0.0187'));
+  assert.equal(quote.ownCost, parseUsd('0.0044'));
+  assert.match(quote.formula, /^\[\(1000 input × 3\.00 \+ 300 output × 15\.00\) \/ 1M \+ 1 request × 0\.001\] × /);
+  assert.equal(desk.quote('m', { input: 100_001 }, '1').cost, parseUsd('0.6611066'));
+});
+
+test('a quote is what the settlement of that usage would be', async () => {
+  const { host } = await start(priced);
+  const desk = host.get(priceQueries);
+  const entry = host.get(catalog).find('m')!;
+  const count = fc.integer({ min: 0, max: 1_000_000 });
+  const ratio = fc.constantFrom('1', '1.6', '2', '0.333333');
+  fc.assert(
+    fc.property(count, count, count, ratio, (input, cached, output, factor) => {
+      const usage = { input, cache_read: cached, output };
+      const { price } = priceFor(entry.prices!, host.clock.now(), usage)!;
+      const expected = cost({ ...usage, request: 1 }, price, timesRatio(parseRatio(factor), entry.multiplier!));
+      assert.equal(desk.quote('m', usage, factor).cost, expected);
+    }),
+  );
+});
+
+test('what cannot be quoted is refused by name', async () => {
+  const { host } = await start(models);
+  const desk = host.get(priceQueries);
+  assert.throws(() => desk.quote('nobody', {}, '1'), { kind: 'not_found', field: 'model' });
+  assert.throws(() => desk.quote('unpriced', {}, '1'), { kind: 'not_found', code: 'model_not_priced' });
+  assert.throws(() => desk.quote('small', { inputs: 1 }, '1'), { kind: 'invalid_request', field: 'usage' });
+  assert.throws(() => desk.quote('small', { input: -1 }, '1'), { field: 'usage' });
+  assert.throws(() => desk.quote('small', { input: 1.5 }, '1'), { field: 'usage' });
+  assert.throws(() => desk.quote('small', { __proto__: null, constructor: 1 } as never, '1'), { field: 'usage' });
+  assert.throws(() => desk.quote('small', { input: 1 }, '0'), { field: 'ratio' });
+});

@@ -1,0 +1,222 @@
+/** `providers import-models` against a stand-in vendor on loopback: what is asked for, read, left out and printed. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, test } from 'node:test';
+import { parse } from 'yaml';
+import { boot } from '../../../core/gateway/boot.ts';
+import { createLog } from '../../../core/gateway/log.ts';
+import { modelsSchema } from '../../../plugins/models/config.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+const key = 'sk-stand-in-key-1';
+let server: Server | undefined;
+
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+type Reply = { status?: number; body: unknown; headers?: Record<string, string> };
+
+/** A vendor that answers by `reply`, and what it was asked. */
+async function vendor(reply: (request: IncomingMessage, url: URL) => Reply) {
+  const asked: { path: string; headers: IncomingMessage['headers'] }[] = [];
+  server = createServer((request, response) => {
+    asked.push({ path: request.url!, headers: request.headers });
+    const { status = 200, body, headers = {} } = reply(request, new URL(request.url!, 'http://vendor.test'));
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((done) => server!.listen(0, '127.0.0.1', done));
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+async function importModels(provider: string, values: Record<string, string> = {}, models = '') {
+  const directory = temporaryDirectory('import-models-');
+  const file = join(directory, 'gateway.yaml');
+  const name = values['provider'] ?? 'acme';
+  writeFileSync(
+    file,
+    `gateway: test\nplugins: [providers, models]\nproviders:\n  acme: ${provider}\n${models === '' ? '' : `models:\n${models}`}`,
+  );
+  const environment = { DATA_DIR: directory };
+  const gateway = await boot(file, { mode: 'command', log: createLog('silent'), environment });
+  try {
+    const command = gateway.commands.find((one) => one.name === 'providers import-models')!;
+    return await command.run({ ...values, provider: name });
+  } finally {
+    await gateway.stop(0);
+  }
+}
+
+const chatList = {
+  object: 'list',
+  data: [
+    {
+      id: 'acme/large',
+      object: 'model',
+      created: 1_780_000_000,
+      owned_by: 'Acme',
+      context_window: 131_072,
+      max_completion_tokens: 8_192,
+    },
+    { id: 'acme/small', object: 'model', owned_by: 'Acme', context_length: 32_768 },
+    { id: 'acme/embed', object: 'model', type: 'embedding' },
+    { id: 'bad id with spaces' },
+    { id: '${HOME}' },
+    { id: 5 },
+    'nonsense',
+  ],
+};
+
+test('a list of the chat protocol becomes models that the configuration takes, unpriced and so not sold', async () => {
+  const { origin, asked } = await vendor(() => ({ body: chatList }));
+  const { text, json } = await importModels(
+    `{ keys: ${key}, speaks: { chat: "${origin}/v1" }, headers: { x-team: one } }`,
+  );
+  assert.deepEqual(
+    asked.map(({ path }) => path),
+    ['/v1/models'],
+  );
+  assert.equal(asked[0]!.headers['authorization'], `Bearer ${key}`);
+  assert.equal(asked[0]!.headers['x-team'], 'one');
+  assert.match(text, /^# Models of acme, as listed by the vendor on \d{4}-\d\d-\d\d\.\n# 2 of them have no price here/);
+  const pasted = parse(text) as { models: Record<string, unknown> };
+  assert.deepEqual(pasted.models, {
+    'acme/large': {
+      owned_by: 'Acme',
+      targets: ['acme/acme/large'],
+      context: 131_072,
+      max_output: 8_192,
+      created: '2026-05-28',
+    },
+    'acme/small': { owned_by: 'Acme', targets: ['acme/acme/small'], context: 32_768 },
+  });
+  assert.deepEqual((json as { models: unknown }).models, pasted.models);
+  const parsed = modelsSchema.parse(pasted.models);
+  assert.deepEqual(
+    parsed['acme/large']!.targets.map(({ provider, model }) => [provider, model]),
+    [['acme', 'acme/large']],
+  );
+  assert.equal(parsed['acme/large']!.price, undefined);
+  assert.ok(!text.includes(key));
+});
+
+test('a public price list prices what it has by exact name', async () => {
+  const { origin } = await vendor(() => ({ body: chatList }));
+  const prices = join(temporaryDirectory('prices-'), 'prices.json');
+  writeFileSync(
+    prices,
+    JSON.stringify({
+      'acme/acme/large': {
+        input_cost_per_token: 5e-7,
+        output_cost_per_token: 0.0000015,
+        source: 'https://acme.example/prices',
+      },
+    }),
+  );
+  const { text } = await importModels(`{ keys: ${key}, speaks: { chat: "${origin}/v1" } }`, { prices });
+  const { models } = parse(text) as { models: Record<string, { price?: unknown; price_source?: string }> };
+  assert.deepEqual(models['acme/large']!.price, { input: '0.50', output: '1.50' });
+  assert.equal(models['acme/large']!.price_source, 'imported: https://acme.example/prices');
+  assert.equal(models['acme/small']!.price, undefined);
+  assert.match(text, /# 1 of them have no price here/);
+  assert.ok(modelsSchema.parse(models)['acme/large']!.price !== undefined);
+});
+
+test('models that are configured already are named and left out', async () => {
+  const { origin } = await vendor(() => ({ body: chatList }));
+  const own = '  acme/small: { owned_by: me, targets: [acme/acme/small] }\n';
+  const { text } = await importModels(`{ keys: ${key}, speaks: { chat: "${origin}/v1" } }`, {}, own);
+  assert.deepEqual(Object.keys((parse(text) as { models: object }).models), ['acme/large']);
+  assert.match(text, /# Configured already, and left out: acme\/small\./);
+});
+
+test('pages of the messages protocol are read to the end, with its headers', async () => {
+  const { origin, asked } = await vendor((_request, url) => ({
+    body: url.searchParams.has('after_id')
+      ? {
+          data: [{ id: 'two', type: 'model', display_name: 'Two', created_at: '2026-01-02T00:00:00Z' }],
+          has_more: false,
+        }
+      : { data: [{ id: 'one', type: 'model' }], has_more: true, last_id: 'one' },
+  }));
+  const { text } = await importModels(`{ keys: ${key}, speaks: { messages: "${origin}/anthropic" } }`);
+  assert.deepEqual(
+    asked.map(({ path }) => path),
+    ['/anthropic/v1/models', '/anthropic/v1/models?after_id=one'],
+  );
+  assert.deepEqual([asked[0]!.headers['x-api-key'], asked[0]!.headers['anthropic-version']], [key, '2023-06-01']);
+  assert.deepEqual((parse(text) as { models: Record<string, object> }).models, {
+    one: { owned_by: 'acme', targets: ['acme/one'] },
+    two: { owned_by: 'acme', display_name: 'Two', targets: ['acme/two'], created: '2026-01-02' },
+  });
+});
+
+test('generate-content lists, bare lists and an address of its own', async () => {
+  const gemini = await vendor(() => ({
+    body: {
+      models: [
+        {
+          name: 'models/flash',
+          displayName: 'Flash',
+          inputTokenLimit: 1_000,
+          outputTokenLimit: 10,
+          supportedGenerationMethods: ['generateContent'],
+        },
+        { name: 'models/embedding', supportedGenerationMethods: ['embedContent'] },
+      ],
+    },
+  }));
+  const first = await importModels(`{ keys: ${key}, speaks: { gemini: "${gemini.origin}/v1beta" } }`);
+  assert.equal(gemini.asked[0]!.headers['x-goog-api-key'], key);
+  assert.deepEqual(Object.keys((parse(first.text) as { models: object }).models), ['flash']);
+  server!.close();
+  const bare = await vendor(() => ({ body: [{ id: 'one', publisher: 'Somebody', type: 'chat' }] }));
+  const second = await importModels(
+    `{ keys: ${key}, models_url: "${bare.origin}/catalog?x=1", speaks: { chat: "${bare.origin}/v1" } }`,
+  );
+  assert.equal(bare.asked[0]!.path, '/catalog?x=1');
+  assert.match(second.text, /owned_by: Somebody/);
+});
+
+test('what goes wrong is one sentence without the key, the body or credentials', async () => {
+  const cases: [Reply, RegExp][] = [
+    [
+      { status: 401, body: { error: { message: `bad key ${key}` } } },
+      /^http:\S+\/v1\/models answered with the status 401\.$/,
+    ],
+    [{ body: '<html>' }, /answered with something other than JSON\.$/],
+    [{ status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } }, /cannot be read: /],
+  ];
+  for (const [reply, pattern] of cases) {
+    const { origin } = await vendor(() => reply);
+    const error = await importModels(`{ keys: ${key}, speaks: { chat: "${origin}/v1" } }`).catch(
+      (thrown) => thrown as Error,
+    );
+    assert.match((error as Error).message, pattern);
+    assert.ok(!(error as Error).message.includes(key));
+    server!.close();
+  }
+  const gone = await vendor(() => ({ body: chatList }));
+  await new Promise((done) => server!.close(done));
+  const refused = importModels(`{ keys: ${key}, speaks: { chat: "${gone.origin}/v1" } }`);
+  await assert.rejects(refused, /^GatewayError: http:\/\/127\.0\.0\.1:\d+\/v1\/models cannot be read: ECONNREFUSED\.$/);
+  const wrong: [string, Record<string, string>, RegExp][] = [
+    [
+      `{ keys: ${key}, speaks: { chat: "http://127.0.0.1:1/v1" } }`,
+      { provider: 'acmee' },
+      /There is no provider "acmee"; did you mean "acme"\?/,
+    ],
+    [`{ keys: "", speaks: { chat: "http://127.0.0.1:1/v1" } }`, {}, /The provider "acme" has no key\./],
+    [
+      `{ keys: ${key}, models_url: none, speaks: { chat: "http://127.0.0.1:1/v1" } }`,
+      {},
+      /acme has no list of models: write them by hand\./,
+    ],
+  ];
+  for (const [provider, values, pattern] of wrong) await assert.rejects(importModels(provider, values), pattern);
+});

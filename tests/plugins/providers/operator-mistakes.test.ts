@@ -1,0 +1,317 @@
+/** Mistakes in vendors, models and plans: the whole sentence that `check` prints of each. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
+import { upstreamProtocols } from '../../../plugins/providers/mistakes.ts';
+import { adapters } from '../../../plugins/task-store/adapters/index.ts';
+import { testMistakes } from '../../helpers/operator-mistakes.ts';
+
+test('the protocols that a provider may speak are those that the plugins have', () => {
+  const known = [...protocols.map(({ name }) => name), ...adapters.keys()];
+  assert.deepEqual([...upstreamProtocols.keys()].toSorted(), known.toSorted());
+});
+
+testMistakes([
+  [
+    'a key in the query of a base URL',
+    'https://api.acme.example/v1\n',
+    'https://api.acme.example/v1?api_key=one\n',
+    'gateway.yaml:17: providers.acme.speaks.chat: must not contain credentials; write them under keys',
+  ],
+  [
+    'a proxy without a scheme',
+    '    keys:',
+    '    proxy: proxy.example:3128\n    keys:',
+    'gateway.yaml:15: providers.acme.proxy: must be a URL such as http://user:password@proxy.example:3128, https://… or socks5://…',
+  ],
+  [
+    'a certificate that is no file',
+    '    keys:',
+    '    tls: { ca: ./nowhere.pem }\n    keys:',
+    'gateway.yaml:15: providers.acme.tls.ca: the file cannot be read (ENOENT)',
+  ],
+  [
+    'a certificate that is none',
+    '    keys:',
+    '    tls: { ca: "-----BEGIN CERTIFICATE-----" }\n    keys:',
+    'gateway.yaml:15: providers.acme.tls.ca: is no certificate in PEM',
+  ],
+  [
+    'a client certificate without its key',
+    '    keys:',
+    '    tls: { cert: "-----BEGIN CERTIFICATE-----" }\n    keys:',
+    'gateway.yaml:15: providers.acme.tls.key: is missing: a certificate needs its key',
+  ],
+  [
+    'a proxy to a vendor of images',
+    '    speaks:\n',
+    '    proxy: http://proxy.example:3128\n    speaks:\n      openai-images: https://api.acme.example/v1\n',
+    'gateway.yaml:18: providers.acme.speaks.openai-images: images and videos are sent without proxy, tls, addresses and queries: make them a provider of their own that has none of these',
+  ],
+  [
+    'a misspelt preset',
+    '    keys:',
+    '    preset: grok\n    keys:',
+    'gateway.yaml:15: providers.acme.preset: there is no preset "grok"; did you mean "groq"?',
+  ],
+  [
+    'a protocol that does not exist',
+    'chat: https://api',
+    'openai: https://api',
+    'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos',
+  ],
+  [
+    'a misspelt protocol',
+    'chat: https://api.acme',
+    'chats: https://api.acme',
+    'gateway.yaml:17: providers.acme.speaks.chats: there is no protocol "chats"; did you mean "chat"?',
+  ],
+  [
+    'a misspelt provider of a target',
+    'targets: [acme/acme-fast]',
+    'targets: [amce/acme-fast, acme]',
+    'warning: there is no provider "amce", which fast has as a target; did you mean "acme"?',
+  ],
+  [
+    'an unknown provider of two models, their only target',
+    'targets: [acme/acme-fast]',
+    'targets: [elsewhere/acme-fast]',
+    'warning: models without any usable target are left out: fast',
+    'warning: there is no provider "elsewhere", which fast has as a target',
+  ],
+  [
+    'a misspelt model of a plan',
+    'models: [fast]',
+    'models: [fats]',
+    'warning: there is no model "fats", which the plan "pro" allows; did you mean "fast"?',
+  ],
+  [
+    'a base URL that ends in the path of an endpoint',
+    'https://api.acme.example/v1\n',
+    'https://api.acme.example/v1/chat/completions\n',
+    'gateway.yaml:17: providers.acme.speaks.chat: ends in "/chat/completions", which the gateway adds by itself: write https://api.acme.example/v1',
+  ],
+  [
+    'the same for messages',
+    'messages: https://api.acme.example',
+    'messages: https://api.acme.example/v1/messages',
+    'gateway.yaml:18: providers.acme.speaks.messages: ends in "/v1/messages", which the gateway adds by itself: write https://api.acme.example',
+  ],
+  [
+    'a base URL with the version that the protocol adds',
+    'messages: https://api.acme.example',
+    'messages: https://api.acme.example/v1',
+    'warning: providers.acme.speaks.messages: calls go to https://api.acme.example/v1/v1/messages; if "/v1" stands there once too often, write https://api.acme.example',
+  ],
+  [
+    'a base URL without https',
+    'chat: https://api',
+    'chat: api',
+    'gateway.yaml:17: providers.acme.speaks.chat: must be an http(s) URL, or NAME:/path for a vendor inside this process',
+  ],
+  [
+    'a key in a base URL',
+    'chat: https://api',
+    'chat: https://me:secret@api',
+    'gateway.yaml:17: providers.acme.speaks.chat: must not contain credentials; write them under keys',
+  ],
+  [
+    'a base URL with a fragment',
+    'api.acme.example/v1\n',
+    'api.acme.example/v1#x\n',
+    'gateway.yaml:17: providers.acme.speaks.chat: must not have a fragment',
+  ],
+  [
+    'a limit that does not exist',
+    '{ rpm: 60 }',
+    '{ requests: 60 }',
+    'gateway.yaml:9: plans.offers.free.limits.requests: there is no such setting; known are rpm, rpd, tpm, concurrency',
+  ],
+  [
+    'a word in place of a number',
+    '{ rpm: 60 }',
+    '{ rpm: sixty }',
+    'gateway.yaml:9: plans.offers.free.limits.rpm: must be a whole number such as 600, 40k or 2M',
+  ],
+  [
+    'a duration in words',
+    'connect: 5s',
+    'connect: 5 seconds',
+    'gateway.yaml:19: providers.acme.timeouts.connect: must be a duration such as 500ms, 30s, 10m, 5h or 30d',
+  ],
+  [
+    'a duration without a unit',
+    'connect: 5s',
+    'connect: 5',
+    'gateway.yaml:19: providers.acme.timeouts.connect: must be a duration such as 500ms, 30s, 10m, 5h or 30d',
+  ],
+  [
+    'a model without targets',
+    '    targets: [acme/acme-fast]\n',
+    '',
+    'gateway.yaml:21: models.fast.targets: is missing',
+  ],
+  [
+    'a misspelt setting of a model that it needs',
+    'targets: [acme/acme-fast]',
+    'target: acme/acme-fast',
+    'gateway.yaml:23: models.fast.target: there is no such setting; did you mean "targets"?',
+  ],
+  [
+    'text in place of a list',
+    'targets: [acme/acme-fast]',
+    'targets: acme/acme-fast',
+    'gateway.yaml:23: models.fast.targets: must be a list such as [one, two], not text',
+  ],
+  [
+    'a target without the name of the model',
+    'acme/acme-fast',
+    'acme/',
+    'gateway.yaml:23: models.fast.targets.0: must be a provider, or provider/upstream-model',
+  ],
+  [
+    'a price that is a number',
+    '{ input: 1, output: 2 }',
+    '5',
+    'gateway.yaml:24: models.fast.price: must be "free" or a mapping (name: value) or a list such as [one, two]',
+  ],
+  [
+    'a misspelt class of a price',
+    '{ input: 1, output: 2 }',
+    '{ inputs: 1, output: 2 }',
+    'gateway.yaml:24: models.fast.price.inputs: there is no such setting; did you mean "input"?',
+  ],
+  [
+    'a price without the output',
+    '{ input: 1, output: 2 }',
+    '{ input: 1 }',
+    'gateway.yaml:24: models.fast.price: the price of a model of the kind "chat" must name output; write 0 where nothing is owed',
+  ],
+  [
+    'a model without a price',
+    '    price: { input: 1, output: 2 }\n',
+    '',
+    'warning: models without a price are not sold: fast',
+  ],
+  [
+    'an amount with a currency sign',
+    'amount: 20',
+    'amount: $20',
+    'gateway.yaml:10: plans.offers.pro.grant.amount: "$20" is not an amount of USD with at most nine decimals',
+  ],
+  [
+    'a comma in a number',
+    'owned_by: acme\n',
+    'owned_by: acme\n    multiplier: "1,5"\n',
+    'gateway.yaml:23: models.fast.multiplier: "1,5" is not a positive ratio with at most six decimals',
+  ],
+  [
+    'an alias that is a model',
+    'owned_by: acme\n',
+    'owned_by: acme\n    aliases: [slow]\n',
+    'gateway.yaml:23: models.fast.aliases: "slow" is a model or an alias already',
+  ],
+  [
+    'a misspelt default plan',
+    'default: free',
+    'default: fre',
+    'gateway.yaml:7: plans.default: names the plan "fre", which is not among the offers; did you mean "free"?',
+  ],
+  [
+    'windows of a plan without a grant',
+    'free: { price: 0,',
+    'free: { price: 0, windows: { 5h: 1 },',
+    'gateway.yaml:9: plans.offers.free.windows: bounds what is spent of a grant, and this plan has none: add "grant" or remove "windows"',
+  ],
+  [
+    'a period that does not exist',
+    'every: month',
+    'every: months',
+    'gateway.yaml:10: plans.offers.pro.grant.every: must be "day", "week" or "month"; did you mean "month"?',
+  ],
+  [
+    'a key with the scheme of its header',
+    '"${ACME_KEY}"',
+    '"Bearer sk-1"',
+    'gateway.yaml:15: providers.acme.keys: a key is printable ASCII without spaces, and without "Bearer" before it',
+  ],
+  [
+    'a provider without a key',
+    '"${ACME_KEY}"',
+    '"${OTHER_KEY:-}"',
+    'warning: provider "acme" has no key and is left out',
+    'warning: models without any usable target are left out: fast, slow',
+  ],
+  [
+    'a header of a key without the key',
+    '    keys:',
+    '    auth: { header: x-key, value: abc }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.value: must contain {key}',
+  ],
+  [
+    'an endpoint without a key that does not exist',
+    'storage:\n',
+    'auth: { public: [GET /v1/modles] }\nstorage:\n',
+    'warning: auth.public names "GET /v1/modles", which is no endpoint of this gateway; did you mean "GET /v1/models"?',
+  ],
+  [
+    'a limited endpoint that does not exist',
+    '[chat, messages]',
+    '[chats, messages]',
+    'warning: rate-limit.endpoints names "chats", which is no endpoint of this gateway; did you mean "chat"?',
+  ],
+  [
+    'a section without its content',
+    '    speaks:\n      chat: https://api.acme.example/v1\n      messages: https://api.acme.example\n',
+    '    speaks:\n',
+    'gateway.yaml:16: providers.acme.speaks: has no value; it must be a mapping (name: value)',
+  ],
+  [
+    'a dialect of an unknown protocol',
+    '    keys:',
+    '    dialect: { openai: { inputs: [] } }\n    keys:',
+    'gateway.yaml:15: providers.acme.dialect.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos',
+  ],
+  [
+    'a dialect of a protocol that is not spoken',
+    '    keys:',
+    '    dialect: { responses: { inputs: [] } }\n    keys:',
+    'warning: providers.acme.dialect.responses has no effect: "responses" is not under speaks',
+  ],
+  [
+    'a misspelt trait',
+    '    keys:',
+    '    dialect: { chat: { reasoning_replays: true } }\n    keys:',
+    'gateway.yaml:15: providers.acme.dialect.chat.reasoning_replays: there is no such setting; did you mean "reasoning_replay"?',
+  ],
+  [
+    'a kind that does not exist',
+    'owned_by: acme\n',
+    'owned_by: acme\n    kind: images\n',
+    'gateway.yaml:23: models.fast.kind: must be "chat", "image" or "video"; did you mean "image"?',
+  ],
+  [
+    'a negative weight',
+    'targets: [acme/acme-fast]',
+    'targets: [{ provider: acme, weight: -1 }]',
+    'gateway.yaml:23: models.fast.targets.0.weight: must be at least 0',
+  ],
+  [
+    'a name with spaces',
+    '  acme:\n',
+    '  acme corp:\n',
+    'gateway.yaml:14: providers.acme corp: a provider name is letters, digits, dots, dashes and underscores',
+  ],
+  [
+    'a number in place of text',
+    'owned_by: acme\n',
+    'owned_by: 5\n',
+    'gateway.yaml:22: models.fast.owned_by: must be text: quote it, as in "5"',
+  ],
+  [
+    'the word yes for true',
+    'owned_by: acme\n',
+    'owned_by: acme\n    below_cost: yes\n',
+    'gateway.yaml:23: models.fast.below_cost: must be true or false, not text',
+  ],
+]);

@@ -1,0 +1,57 @@
+/** The text of a stored timeline: what JSON would say of its events, whatever values they have. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defineEvent, type EventValue, maxTimelineEvents } from '../../../plugins/common/domain/timeline.ts';
+import { storedTimeline } from '../../../plugins/request-log/timeline.ts';
+
+const kind = defineEvent('stored-timeline.said', (...values: EventValue[]) => values.join(' '));
+const event = (at: number, values: readonly EventValue[] | (() => readonly EventValue[] | undefined)) => ({
+  at,
+  kind,
+  values,
+});
+const stored = (...events: ReturnType<typeof event>[]) => JSON.parse(storedTimeline(events, 1_000) ?? 'null');
+
+test('values come back as JSON keeps them: texts quoted, masked and bounded, numbers that are none as null', () => {
+  const odd = [Number.NaN, Number.POSITIVE_INFINITY, undefined, null] as EventValue[];
+  const values: EventValue[] = [
+    'say "hi"\n\\',
+    'key sk-abcdefgh12345678',
+    'x'.repeat(400),
+    0,
+    -1.5,
+    1e21,
+    true,
+    ...odd,
+  ];
+  assert.deepEqual(stored(event(1_007, values)), [
+    [7, kind.id, 'say "hi"\n\\', 'key ***', 'x'.repeat(300), 0, -1.5, 1e21, true, null, null, null, null],
+  ]);
+});
+
+test('events keep their order, without those that have nothing to say; time never runs backwards', () => {
+  const broken = () => {
+    throw new Error('no figures');
+  };
+  const events = stored(
+    event(900, []),
+    event(1_001, () => undefined),
+    event(1_002, () => ['late']),
+    event(1_003, broken),
+  );
+  assert.deepEqual(events, [
+    [0, kind.id],
+    [2, kind.id, 'late'],
+    [3, kind.id, 'could not be told: Error: no figures'],
+  ]);
+  assert.equal(storedTimeline([], 1_000), undefined);
+  assert.equal(storedTimeline([event(1_000, () => undefined)], 1_000), undefined);
+  assert.equal(storedTimeline(undefined, 1_000), undefined);
+});
+
+test('events and their values are bounded', () => {
+  const many = stored(
+    ...Array.from({ length: 60 }, (_, index) => event(1_000, Array(index === 0 ? 60 : 1).fill(index))),
+  );
+  assert.deepEqual([many.length, many[0].length], [maxTimelineEvents, 2 + 40]);
+});

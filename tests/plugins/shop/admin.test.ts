@@ -1,0 +1,92 @@
+/** The shop desk: offers, codes by pages and batches, and the same rules as on the command line. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import { type CodeGift, type CodeView, shopAdmin } from '../../../plugins/common/domain/admin/shop.ts';
+import { makeCodes, openStall, redeem, statuses, usd } from './stall.ts';
+
+const dayMs = 24 * 3_600_000;
+const five: CodeGift = { kind: 'balance', amount: usd('5'), lastsMs: undefined };
+const one = { batch: undefined, gift: five, count: 1, maxUses: 1, oncePerAccount: true, expiresAt: undefined };
+
+test('what can be bought is on offer, free plans are not', async () => {
+  const stall = await openStall();
+  const names = stall.host.get(shopAdmin).offers();
+  assert.deepEqual(names.map(({ name }) => name).sort(), ['day', 'pro', 'saver']);
+});
+
+test('codes of both ways are listed in pages, newest first, and never in full', async () => {
+  const stall = await openStall();
+  const desk = stall.host.get(shopAdmin);
+  const first = await desk.createCodes({ ...one, batch: 'autumn', count: 7, maxUses: 2 });
+  stall.host.advance(1_000);
+  const typed = await makeCodes(stall, { plan: 'pro', days: '3', count: '2', batch: 'winter', expires: '30d' });
+  const rows: CodeView[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await desk.codes({}, { limit: 4, after });
+    rows.push(...page.rows);
+    if (page.next === undefined) break;
+    after = page.next;
+  }
+  assert.deepEqual(
+    rows.map(({ batch }) => batch),
+    ['winter', 'winter', ...Array.from({ length: 7 }, () => 'autumn')],
+  );
+  assert.equal(new Set(rows.map(({ id }) => id)).size, 9);
+  assert.deepEqual(rows[0]!.gift, { kind: 'days', plan: 'pro', days: 3 });
+  assert.equal(rows[0]!.expiresAt, stall.host.clock.now() + 30 * dayMs);
+  const told = JSON.stringify(rows, (_name, value) => (typeof value === 'bigint' ? String(value) : value));
+  for (const code of [...first.codes, ...typed]) assert.ok(!told.includes(code));
+  assert.equal((await desk.codes({ batch: 'winter' }, { limit: 500 })).rows.length, 2);
+});
+
+test('batches count their codes and uses, and a batch is revoked at once', async () => {
+  const stall = await openStall();
+  const desk = stall.host.get(shopAdmin);
+  const { codes } = await desk.createCodes({ ...one, batch: 'autumn', count: 3, maxUses: 2 });
+  const createdAt = stall.host.clock.now();
+  stall.host.advance(1_000);
+  const other = await desk.createCodes(one);
+  const [alice, bob] = [await stall.account('alice'), await stall.account('bob')];
+  await redeem(stall, alice, codes[0]!);
+  await redeem(stall, bob, codes[0]!);
+  await redeem(stall, bob, codes[1]!);
+  assert.deepEqual(await desk.batches(), [
+    { batch: other.batch, codes: 1, uses: 0, createdAt: createdAt + 1_000 },
+    { batch: 'autumn', codes: 3, uses: 3, createdAt },
+  ]);
+  assert.equal(await desk.revokeCodes('autumn'), 3);
+  assert.equal(await desk.revokeCodes('autumn'), 0);
+  const [row] = (await desk.codes({ batch: other.batch }, { limit: 1 })).rows;
+  assert.equal(await desk.revokeCodes(row!.id), 1);
+  assert.deepEqual(
+    await statuses([redeem(stall, alice, codes[2]!), redeem(stall, alice, other.codes[0]!)]),
+    [409, 409],
+  );
+  await stall.audit();
+});
+
+test('what no code can give or be is refused, and names its field', async () => {
+  const stall = await openStall();
+  const desk = stall.host.get(shopAdmin);
+  const now = stall.host.clock.now();
+  const wrong: [string, object][] = [
+    ['count', { count: 0 }],
+    ['count', { count: 10_001 }],
+    ['maxUses', { maxUses: 1.5 }],
+    ['batch', { batch: 'a b' }],
+    ['expiresAt', { expiresAt: now }],
+    ['expiresAt', { expiresAt: Number.NaN }],
+    ['amount', { gift: { ...five, amount: 0n } }],
+    ['lastsMs', { gift: { ...five, lastsMs: -1 } }],
+    ['days', { gift: { kind: 'days', plan: 'pro', days: 0 } }],
+    ['plan', { gift: { kind: 'plan', plan: 'no such plan' } }],
+    ['after', {}],
+  ];
+  for (const [field, part] of wrong) {
+    const work =
+      field === 'after' ? desk.codes({}, { limit: 1, after: 'x' }) : desk.createCodes({ ...one, ...(part as object) });
+    await assert.rejects(work, (error: GatewayError) => error.field === field && error.status < 500, field);
+  }
+  assert.deepEqual((await desk.codes({}, { limit: 1 })).rows, []);
+});
