@@ -34,8 +34,12 @@ export const has = (me: Me, feature: Feature): boolean => me.features[feature];
 export const isOperator = (me: Me): boolean => me.role === 'operator';
 export const seesOperatorPages = (me: Me): boolean => me.role !== 'client';
 
-/** Ends the session and forgets everything that was read in it. */
-export async function signOut(): Promise<void> {
+/**
+ * Ends the session, leaves its pages, then forgets everything that was read in it. In this order: a page that is still shown
+ * would ask for what was forgotten, and be refused.
+ */
+export async function signOut(leave: () => Promise<void>): Promise<void> {
   await send('POST', '/auth/sign-out', {});
+  await leave();
   queries.clear();
 }

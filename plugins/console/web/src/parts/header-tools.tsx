@@ -26,8 +26,7 @@ function PersonMenu() {
   const person = usePerson();
   const navigate = useNavigate();
   const leave = async () => {
-    await signOut();
-    await navigate({ to: '/sign-in' });
+    await signOut(() => navigate({ to: '/sign-in' }));
   };
   return (
     <Menu position="bottom-end" shadow="md" width={220}>

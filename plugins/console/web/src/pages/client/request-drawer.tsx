@@ -1,10 +1,8 @@
 /** One call from end to end: how its cost is made up, how long it took, what was tried, what was left out. */
 import { Alert, Badge, Code, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
 import { IconInfoCircle } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { get } from '../../api/client.ts';
 import type { Charge, RequestStory } from '../../api/types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FactList } from '../../parts/fact-list.tsx';
@@ -13,6 +11,7 @@ import { Money } from '../../parts/money.tsx';
 import { ErrorState, Waiting } from '../../parts/states.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ResultBadge } from './result-badge.tsx';
+import { useStory } from './use-story.ts';
 
 interface RequestDrawerProps {
   readonly id: string | undefined;
@@ -21,11 +20,7 @@ interface RequestDrawerProps {
 
 export function RequestDrawer({ id, onClose }: RequestDrawerProps) {
   const { t } = useTranslation();
-  const story = useQuery({
-    queryKey: ['usage', 'one', id],
-    queryFn: ({ signal }) => get<RequestStory>(`/usage/${encodeURIComponent(id!)}`, {}, signal),
-    enabled: id !== undefined,
-  });
+  const story = useStory(id);
   return (
     <Drawer opened={id !== undefined} onClose={onClose} title={t('client.usage.request')}>
       {story.isPending && <Waiting />}

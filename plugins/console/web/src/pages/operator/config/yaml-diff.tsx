@@ -15,7 +15,7 @@ export default function YamlDiff({ before, after, label }: { before: string; aft
       look,
       EditorView.lineWrapping,
       EditorState.readOnly.of(true),
-      EditorView.contentAttributes.of({ 'aria-label': label, 'aria-readonly': 'true' }),
+      EditorView.contentAttributes.of({ 'aria-label': label, 'aria-readonly': 'true', tabindex: '0' }),
       unifiedMergeView({ original: before, mergeControls: false, collapseUnchanged: { margin: 3, minSize: 6 } }),
     ];
     const view = new EditorView({ doc: after, extensions, parent: parent.current! });

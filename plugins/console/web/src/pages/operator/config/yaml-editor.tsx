@@ -50,7 +50,7 @@ export default function YamlEditor(props: YamlEditorProps) {
       basics,
       schemaHelp(schema),
       changed,
-      EditorView.contentAttributes.of({ 'aria-label': label }),
+      EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
       lint.current.of(marking(latest.current)),
       access.current.of(accessOf(latest.current.readOnly)),
     ];
