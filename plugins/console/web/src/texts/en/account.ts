@@ -52,7 +52,7 @@ export default {
     grantsHint: 'Spent in this order.',
     noGrants: 'Nothing is left. Redeem a code, buy credit or choose a plan.',
     lasts: 'does not expire',
-    lapses: 'Lapses',
+    lapses: 'Expires',
     redeem: 'Redeem a code',
     redeemHint: 'Codes bring credit, a plan, or days of one.',
     code: 'Code',
