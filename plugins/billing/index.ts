@@ -23,11 +23,13 @@ import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { recordEvent } from '../common/domain/timeline.ts';
 import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
+import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
+import { callSums } from './ledger/call-sums.ts';
 import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
@@ -239,6 +241,7 @@ function runBackgroundWork(host: Host, store: Database, running: BillingRuntime)
   host.every(syncMs, 'sync the journal', () => running.tick());
   host.every(lookMs, 'write the ledger', () => running.apply());
   host.every(progressMs, 'note progress', () => running.reservations.noteProgress());
+  host.every(foldEveryMs, 'fold sums of calls', () => foldSums(store.orm, store.schema, callSums, host.clock.now()));
   host.every(sweepMs, 'forget idle accounts', () => running.balances.sweep());
   host.every(sweepMs, 'delete applied journal segments', () => running.release());
   store.onChange('account', (accountId) => {

@@ -9,12 +9,15 @@ import { requestQueries } from '../common/domain/admin/requests.ts';
 import { database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { lookMs } from '../common/kit/pace.ts';
+import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
+import { keptWith } from '../common/kit/sums/table.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
 import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
+import { requestSums } from './request-sums.ts';
 import { rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
@@ -46,13 +49,16 @@ export default definePlugin({
     host.provide(recordedBodies, bodies.admin);
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
-      await store.orm.execute(sql`insert into ${schema}.requests
-        select * from jsonb_populate_recordset(null::${schema}.requests, ${rows}::jsonb)
-        on conflict (id) do nothing`);
+      await store.orm.execute(sql`with added as (
+          insert into ${schema}.requests select * from jsonb_populate_recordset(null::${schema}.requests, ${rows}::jsonb)
+          on conflict (id) do nothing returning *
+        ), ${keptWith(store.schema, requestSums, 'added')} select 1`);
     }, host);
     const prune = async () => {
       const before = new Date(host.clock.now() - config.retention).toISOString();
-      await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
+      await store.orm.execute(sql`with marked as (
+          update ${schema}.request_sums_state set rows_from = greatest(rows_from, ${before}::timestamptz)
+        ) delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
       commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
@@ -71,6 +77,9 @@ export default definePlugin({
       },
       start() {
         host.every(lookMs, 'write request rows', () => queue.advance());
+        host.every(foldEveryMs, 'fold sums of requests', () =>
+          foldSums(store.orm, store.schema, requestSums, host.clock.now()),
+        );
         host.every(pruneIntervalMs, 'prune request rows', prune);
         return bodies.start();
       },
