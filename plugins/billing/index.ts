@@ -14,6 +14,7 @@ import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
@@ -99,7 +100,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits],
+    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit],
     provides: [ledger, pool, authorizations, ledgerQueries],
   },
   requires: [call, caller, model],
@@ -198,7 +199,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
     limit: state.config.accounts,
   });
   const directory = journalDirectory(host);
-  const check = () => audit(store.orm, store.schema);
+  const check = (days?: number) => audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) });
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
   host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self }));
   const commands = commandsOf({

@@ -5,19 +5,19 @@ import { duration, z } from '../../core/contract/schema.ts';
 import { accounts } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
-import { requestQueries } from '../common/domain/admin/requests.ts';
+import { requestQueries, requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { lookMs } from '../common/kit/pace.ts';
+import { checkSums, rebuildSums } from '../common/kit/sums/check.ts';
 import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
-import { keptWith } from '../common/kit/sums/table.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
 import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
-import { requestSums } from './request-sums.ts';
+import { addRows, requestSums } from './request-sums.ts';
 import { rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
@@ -36,7 +36,11 @@ const configSchema = z.strictObject({
 export default definePlugin({
   name: 'request-log',
   config: configSchema,
-  services: { requires: [database], optional: [ledgerQueries, accounts], provides: [requestQueries, recordedBodies] },
+  services: {
+    requires: [database],
+    optional: [ledgerQueries, accounts],
+    provides: [requestQueries, requestSumsAudit, recordedBodies],
+  },
   sets: [timeline],
   async setup(host, written) {
     let config = written;
@@ -44,15 +48,16 @@ export default definePlugin({
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
     const queries = openRequestQueries(store);
     host.provide(requestQueries, queries);
+    host.provide(requestSumsAudit, {
+      check: (days) => checkSums(store.orm, store.schema, requestSums, days),
+      rebuild: () => rebuildSums(store.orm, store.schema, requestSums),
+    });
     const bodies = openBodies(host, store, config.bodies);
     const { recorder } = bodies;
     host.provide(recordedBodies, bodies.admin);
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
-      await store.orm.execute(sql`with added as (
-          insert into ${schema}.requests select * from jsonb_populate_recordset(null::${schema}.requests, ${rows}::jsonb)
-          on conflict (id) do nothing returning *
-        ), ${keptWith(store.schema, requestSums, 'added')} select 1`);
+      await store.orm.execute(addRows(store.schema, rows));
     }, host);
     const prune = async () => {
       const before = new Date(host.clock.now() - config.retention).toISOString();

@@ -1,7 +1,7 @@
-/** The sums that are kept of requests: counts by result, and histograms of both durations. */
-import { sql } from 'drizzle-orm';
+/** The sums that are kept of requests, written with their rows: counts by result, and histograms of both durations. */
+import { type SQL, sql } from 'drizzle-orm';
 import { histogramOf } from '../common/kit/sums/histogram.ts';
-import type { SumTable } from '../common/kit/sums/table.ts';
+import { keptWith, type SumTable } from '../common/kit/sums/table.ts';
 import { results } from './queries-sql.ts';
 
 const noId = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
@@ -29,3 +29,12 @@ export const requestSums: SumTable = {
     { name: 'total', sum: histogramOf(sql`total_ms`) },
   ],
 };
+
+/** Adds rows, a JSON array, and their sums. A row that is there already changes nothing. */
+export function addRows(schema: string, rows: string): SQL {
+  const requests = sql`${sql.identifier(schema)}.requests`;
+  return sql`with added as (
+      insert into ${requests} select * from jsonb_populate_recordset(null::${requests}, ${rows}::jsonb)
+      on conflict (id) do nothing returning *
+    ), ${keptWith(schema, requestSums, 'added')} select 1`;
+}
