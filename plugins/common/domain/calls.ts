@@ -39,7 +39,7 @@ export interface Call {
    */
   readonly counted?: Usage;
   /** Other protocols in which the endpoint's plugin can make the call; absent: those that `translations` names. */
-  readonly convertsTo?: readonly string[];
+  readonly convertsTo?: readonly string[] | undefined;
   /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
   readonly media?: readonly string[];
   /** The only provider that can make it, where the work is sent after the answer; absent: attempts name theirs. */

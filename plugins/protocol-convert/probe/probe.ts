@@ -15,7 +15,7 @@ import { DroppedParameters } from '../canonical/dropped-parameters.ts';
 import type { Prompt } from '../canonical/prompt.ts';
 import { protocolNamed } from '../protocols/index.ts';
 import type { Protocol } from '../relay/protocol.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { makerOf } from '../translate/call.ts';
 import { ProbeReader } from './reader.ts';
 

@@ -8,7 +8,7 @@ import { sealPrefix } from '../canonical/sealed-text.ts';
 import { accountOf, checkDropped, recordConversion, type Tools } from '../dependencies.ts';
 import type { Opened, Prepared } from './protocol.ts';
 import { relayAnswer } from './relay.ts';
-import { buildUpstreamRequest } from './upstream-request.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
 export function relayCall(

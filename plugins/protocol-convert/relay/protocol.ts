@@ -9,6 +9,7 @@ import type { RequestBody } from '../../../core/json/request-body.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import type { OnFrame } from '../../common/kit/sse.ts';
+import type { WireHeaders } from '../../common/kit/upstream-request.ts';
 import type { Codec } from '../canonical/codec.ts';
 import type { LiveReport } from '../metering/report.ts';
 import type { UsageMeter, UsageMeterOptions } from '../metering/usage-meter.ts';
@@ -18,17 +19,11 @@ import type { ReadFrame } from './frame.ts';
 
 export type { RequestBody };
 
-export interface Protocol {
+export interface Protocol extends WireHeaders {
   /** `chat`, `responses`, `messages`, `gemini`: the name in `Call` and `Target`. */
   readonly name: string;
   /** The endpoint that clients of this protocol call, for messages: `POST /v1/messages`. */
   readonly address: string;
-  /** The header of the upstream's key unless the provider configures another; `{key}` is replaced. */
-  readonly auth: { readonly header: string; readonly value: string };
-  /** Client headers that are forwarded, beside content-type and accept. */
-  readonly passedHeaders: readonly string[];
-  /** Headers that the upstream needs although the client may not have sent them. */
-  readonly defaultHeaders: Readonly<Record<string, string>>;
   readonly endpoints: readonly ProtocolEndpoint[];
   /** Endpoints of its clients that are answered without an upstream. */
   readonly ownEndpoints?: readonly Endpoint[];

@@ -18,7 +18,7 @@ import { protocolNamed } from '../protocols/index.ts';
 import { compactionMaker } from '../protocols/responses/decode/input.ts';
 import type { Opened, Protocol } from '../relay/protocol.ts';
 import { relayAnswer } from '../relay/relay.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';

@@ -13,7 +13,7 @@ import { accountOf, type Tools } from '../dependencies.ts';
 import { estimateTokens } from '../metering/estimate-tokens.ts';
 import type { Opened, Protocol } from '../relay/protocol.ts';
 import { nothingUsed, wholeBody } from '../relay/relay.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import { mustEstimate } from '../state/emulation.ts';
 import { decoding, encodeRequest } from './call.ts';
 import { boundsOf, encodedBody } from './large-body.ts';
