@@ -31,7 +31,16 @@ import { ownerOf, returnAtEnd, slotLifetimeOf, slotTaken, takeSlots } from './sl
 const sweepIntervalMs = 60_000;
 
 /** Not every gateway has all of them. */
-const usualEndpoints = ['chat', 'responses', 'compact', 'messages', 'generate-content', 'images', 'tasks'];
+const usualEndpoints = [
+  'chat',
+  'responses',
+  'compact',
+  'messages',
+  'generate-content',
+  'images',
+  'tasks',
+  'embeddings',
+];
 
 const config = z.strictObject({
   endpoints: z

@@ -2,17 +2,26 @@
 
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
 import type { ClientRequest, Headers } from '../../../core/contract/message.ts';
-import type { Target } from '../../common/domain/upstreams.ts';
-import type { Prepared, Protocol } from './protocol.ts';
+import type { Target } from '../domain/upstreams.ts';
+
+/** How an upstream's protocol travels: its key, and the headers that go with each request. */
+export interface WireHeaders {
+  /** The header of the upstream's key unless the provider configures another; `{key}` is replaced. */
+  readonly auth: { readonly header: string; readonly value: string };
+  /** Client headers that are forwarded, beside content-type and accept. */
+  readonly passedHeaders: readonly string[];
+  /** Headers that the upstream needs although the client may not have sent them. */
+  readonly defaultHeaders: Readonly<Record<string, string>>;
+}
 
 /**
  * Only headers of the protocol and of the provider's configuration are sent; no other header of the client is
  * forwarded.
  */
 export function buildUpstreamRequest(
-  protocol: Protocol,
+  protocol: WireHeaders,
   request: Pick<ClientRequest, 'headers'>,
-  prepared: Pick<Prepared, 'path'> & Pick<UpstreamRequest, 'body'>,
+  prepared: { readonly path: string } & Pick<UpstreamRequest, 'body'>,
   target: Target,
   stream: boolean,
 ): UpstreamRequest {
@@ -40,7 +49,7 @@ function addressBelow(baseUrl: string, path: string): string {
   return `${baseUrl.slice(0, at)}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
-function headersFor(protocol: Protocol, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
+function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
   const headers: Headers = { ...protocol.defaultHeaders, 'content-type': client['content-type'] ?? 'application/json' };
   headers['accept'] = client['accept'] ?? (stream ? 'text/event-stream' : 'application/json');
   for (const name of protocol.passedHeaders) {

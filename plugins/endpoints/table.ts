@@ -1,0 +1,6 @@
+/** Every endpoint of this plugin. */
+import type { EndpointDescription } from './description.ts';
+import { geminiEmbeddings } from './embeddings/gemini.ts';
+import { openaiEmbeddings } from './embeddings/openai.ts';
+
+export const endpointTable: readonly EndpointDescription[] = [openaiEmbeddings, ...geminiEmbeddings];
