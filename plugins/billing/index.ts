@@ -14,6 +14,7 @@ import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { callRow, callRows } from '../common/domain/call-facts.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
@@ -28,6 +29,7 @@ import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
+import { openCallRows } from './ledger/call-rows.ts';
 import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
@@ -98,11 +100,11 @@ export default definePlugin<Config>({
   services: {
     requires: [database],
     optional: [accounts, catalog, multipliers, plans, rateLimits],
-    provides: [ledger, pool, authorizations, ledgerQueries],
+    provides: [ledger, pool, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio],
-  sets: [spendGuard, authorization],
+  sets: [spendGuard, authorization, callRow],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
@@ -188,6 +190,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   host.provide(pool, ledgerService.pool);
   const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
   host.provide(authorizations, authorizationStore);
+  host.provide(callRows, openCallRows(store));
   const caps = new Caps({
     clock: host.clock,
     log: host.log,
@@ -304,6 +307,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   });
   exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
+  exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms.id, facts) });
   const { held, terms } = hold;
   recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
 }

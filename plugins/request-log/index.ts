@@ -1,4 +1,7 @@
-/** The request log: one database row and one log line per request, written in batches after the answer. */
+/**
+ * The request log: one database row and one log line per request, written in batches after the answer. A call that billing writes
+ * a row for has this one: what the log knows is added to it.
+ */
 import { sql } from 'drizzle-orm';
 import { definePlugin, type Fault } from '../../core/contract/contract.ts';
 import { duration, z } from '../../core/contract/schema.ts';
@@ -6,8 +9,10 @@ import { accounts } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
 import { requestQueries } from '../common/domain/admin/requests.ts';
+import { callRow, callRows } from '../common/domain/call-facts.ts';
 import { database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
+import { firstIdAt } from '../common/kit/arrival.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
@@ -15,7 +20,7 @@ import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
-import { rowOf } from './row.ts';
+import { factsOf, rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
 const pruneIntervalMs = 3_600_000;
@@ -33,13 +38,17 @@ const configSchema = z.strictObject({
 export default definePlugin({
   name: 'request-log',
   config: configSchema,
-  services: { requires: [database], optional: [ledgerQueries, accounts], provides: [requestQueries, recordedBodies] },
+  services: {
+    requires: [database],
+    optional: [ledgerQueries, accounts, callRows],
+    provides: [requestQueries, recordedBodies],
+  },
   sets: [timeline],
   async setup(host, written) {
     let config = written;
     const store = host.get(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    const queries = openRequestQueries(store);
+    const queries = openRequestQueries(store, () => host.find(callRows));
     host.provide(requestQueries, queries);
     const bodies = openBodies(host, store, config.bodies);
     const { recorder } = bodies;
@@ -51,8 +60,9 @@ export default definePlugin({
         on conflict (id) do nothing`);
     }, host);
     const prune = async () => {
-      const before = new Date(host.clock.now() - config.retention).toISOString();
-      await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
+      const before = host.clock.now() - config.retention;
+      await store.orm.execute(sql`delete from ${schema}.requests where id < ${firstIdAt(before)}::uuid`);
+      await host.find(callRows)?.forgetFacts(before);
     };
     return {
       commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
@@ -62,9 +72,13 @@ export default definePlugin({
       handle(exchange, next) {
         if (config.story) exchange.set(timeline, []);
         exchange.defer((outcome) => {
+          const row = rowOf(exchange, outcome);
+          const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
+          const isKept = exchange.find(callRow)?.complete(factsOf(row, story)) === true;
+          if (isKept && !config.lines) return;
           // Encoded once for the log line and the row; the timeline is added to the row only.
-          const line = JSON.stringify(rowOf(exchange, outcome));
-          queue.push(line, storedTimeline(exchange.find(timeline), exchange.receivedAt));
+          const line = JSON.stringify(row);
+          if (!isKept) queue.push(line, story);
           if (config.lines) host.log.record('request', line);
         });
         return recorder.isOn ? recorder.run(exchange, next) : next();

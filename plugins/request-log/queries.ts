@@ -1,10 +1,23 @@
 /** The service `requestQueries`: pages of rows, and sums by time and group. */
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
-import type { RequestBucket, RequestQueries } from '../common/domain/admin/requests.ts';
+import type { RequestBucket, RequestFilter, RequestQueries } from '../common/domain/admin/requests.ts';
+import type { CallRows } from '../common/domain/call-facts.ts';
 import type { Database } from '../common/domain/database.ts';
-import { cursorFor, noSuchPage, pageOf, rowsFor, valuesIn } from '../common/kit/paging.ts';
-import { checkSpan, conditionOf, instant, isUuid, sumColumns, sumsOf, viewColumns, viewOf } from './queries-sql.ts';
+import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
+import {
+  checkSpan,
+  instant,
+  isUuid,
+  rowsUnder,
+  rowWith,
+  sourcesOf,
+  sumColumns,
+  summedColumns,
+  sumsOf,
+  viewColumns,
+  viewOf,
+} from './queries-sql.ts';
 
 const maxBuckets = 1_500;
 const maxGroups = 500;
@@ -17,35 +30,33 @@ const groupColumns = {
   key: sql`key_id`,
 } as const;
 
-export function openRequestQueries({ orm, schema }: Database): RequestQueries {
-  const requests = sql`${sql.identifier(schema)}.requests`;
+export function openRequestQueries({ orm, schema }: Database, calls: () => CallRows | undefined): RequestQueries {
+  const sources = () => sourcesOf(schema, calls()?.view);
+  const rowsIn = (columns: SQL, filter: RequestFilter, rest?: SQL) => rowsUnder(sources(), { columns, filter, rest });
   const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Record<string, unknown>[];
   return {
     async list(filter, page) {
       const limit = rowsFor(page);
-      const cursor = valuesIn(page, 'at', 'id');
-      if (cursor !== undefined && (Number.isNaN(Date.parse(cursor.at)) || !isUuid(cursor.id))) throw noSuchPage();
-      const wanted = conditionOf(filter);
-      if (wanted === undefined) return { rows: [], next: undefined };
-      const older = cursor === undefined ? sql`` : sql`and (received_at, id) < ${positionOf(cursor)}`;
-      const rows = await rowsOf(
-        sql`select ${viewColumns} from ${requests} where ${wanted} ${older} order by requests.received_at desc, requests.id desc limit ${limit}::int`,
-      );
-      return pageOf(rows.map(viewOf), page, cursorOf, (view) => view);
+      const after = cursorIn(page, uuidForm);
+      const older = after === undefined ? sql`` : sql`and requests.id < ${after}::uuid`;
+      const newest = sql`order by requests.id desc limit ${limit}::int`;
+      const found = rowsIn(sql`requests.id as place, ${viewColumns}`, filter, sql`${older} ${newest}`);
+      if (found === undefined) return { rows: [], next: undefined };
+      const rows = await rowsOf(sql`select * from (${found}) as found order by place desc limit ${limit}::int`);
+      return pageOf(rows, page, ({ id }) => String(id), viewOf);
     },
 
     async find(id, accountId) {
       if (!isUuid(id) || (accountId !== undefined && !isUuid(accountId))) return undefined;
-      const owned = accountId === undefined ? sql`` : sql`and account_id = ${accountId}::uuid`;
-      const [row] = await rowsOf(sql`select ${viewColumns} from ${requests} where id = ${id}::uuid ${owned}`);
+      const [row] = await rowsOf(rowWith(sources(), id, accountId));
       return row === undefined ? undefined : viewOf(row);
     },
 
     async sums(filter) {
       checkSpan(filter);
-      const wanted = conditionOf(filter);
-      if (wanted === undefined) return sumsOf(undefined);
-      const [row] = await rowsOf(sql`select ${sumColumns} from ${requests} where ${wanted}`);
+      const found = rowsIn(summedColumns, filter);
+      if (found === undefined) return sumsOf(undefined);
+      const [row] = await rowsOf(sql`select ${sumColumns} from (${found}) as found`);
       return sumsOf(row);
     },
 
@@ -53,24 +64,23 @@ export function openRequestQueries({ orm, schema }: Database): RequestQueries {
       checkBounds(bounds);
       const span = { ...filter, from: bounds[0]!, until: bounds.at(-1)! };
       checkSpan(span);
-      const wanted = conditionOf(span);
+      const found = rowsIn(summedColumns, span);
       const bucket = bucketIn(bounds);
       const rows =
-        wanted === undefined
+        found === undefined
           ? []
-          : await rowsOf(sql`select ${bucket} as bucket, ${sumColumns} from ${requests} where ${wanted} group by 1`);
+          : await rowsOf(sql`select ${bucket} as bucket, ${sumColumns} from (${found}) as found group by 1`);
       return seriesOf(rows, bounds);
     },
 
     async groups(filter, by, limit) {
       checkSpan(filter);
       checkGroups(limit);
-      const wanted = conditionOf(filter);
-      if (wanted === undefined) return [];
       const column = groupColumns[by];
+      const found = rowsIn(sql`${column}::text as name, ${summedColumns}`, filter, sql`and ${column} is not null`);
+      if (found === undefined) return [];
       const rows = await rowsOf(
-        sql`select ${column}::text as name, ${sumColumns} from ${requests} where ${wanted} and ${column} is not null
-            group by ${column} order by count(*) desc, ${column}::text limit ${limit}::int`,
+        sql`select name, ${sumColumns} from (${found}) as found group by name order by count(*) desc, name limit ${limit}::int`,
       );
       return rows.map((row) => ({ group: String(row['name']), ...sumsOf(row) }));
     },
@@ -87,15 +97,6 @@ function bucketIn(bounds: readonly number[]): SQL {
 function seriesOf(rows: readonly Record<string, unknown>[], bounds: readonly number[]): RequestBucket[] {
   const found = new Map(rows.map((row) => [Number(row['bucket']), sumsOf(row)]));
   return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? sumsOf(undefined)) }));
-}
-
-function cursorOf({ receivedAt, id }: ReturnType<typeof viewOf>): string {
-  return cursorFor([instant(receivedAt, 'after'), id]);
-}
-
-/** The row that a page ended with. */
-function positionOf({ at, id }: { readonly at: string; readonly id: string }): SQL {
-  return sql`(${instant(Date.parse(at), 'after')}::timestamptz, ${id}::uuid)`;
 }
 
 function checkGroups(limit: number): void {

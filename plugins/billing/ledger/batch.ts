@@ -1,12 +1,13 @@
 /**
- * Applies the ends of calls in one batch of journal text in one transaction, idempotently: each makes a row of `calls`, and one
- * of the ledger if it cost something. Only new rows change a balance.
+ * Applies the ends of calls in one batch of journal text in one transaction, idempotently: each makes a row of `calls`, with the
+ * facts of its request if they are there, and one of the ledger if it cost something. Only new rows change a balance.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
+import { callRows, completedRows, ends, facts, recordsIn } from './call-rows.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** The text's journal, its writer, and the sequence number up to which it is applied. */
@@ -133,9 +134,12 @@ export async function lockBalances(
 function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cursor | undefined): SQL {
   const table = tablesOf(schema);
   return sql`
-    with given as materialized (${givenEnds(text)}),
+    with records as materialized (${recordsIn(text)}),
+    given as materialized (${ends}),
+    facts as materialized (${facts}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
     called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning id),
+    completed as (${completedRows(table)}),
     charge as (
       select given.position, given.account, given.id, given.cost, given.at, locked.total
       from given join called using (id) left join locked on locked.id = given.account where cost > 0
@@ -201,26 +205,3 @@ function chargedRows(table: (name: string) => SQL): SQL {
     select id from locked where exists (select from ${table('pots')} as pots
       where pots.account_id = locked.id and remaining > 0 offset 0))))`;
 }
-
-/** The ends in the lines `CRC FIRST [RECORD, …]`, in order; of two of one call the first. */
-function givenEnds(text: string): SQL {
-  return sql`
-    select distinct on (id) * from (
-      select row_number() over (order by place, record.ordinality) as position, record.*
-      from string_to_table(${text}::text, E'\n') with ordinality as lines (line, place),
-        rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
-          kind text, id uuid, at bigint, "heldAt" bigint, account text, key text, model text, plan text, input bigint,
-          held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text, finish text,
-          "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, attempts json
-        )) with ordinality as record
-      where line <> '' and kind in ('SETTLE', 'VOID')
-    ) as ends order by id, position`;
-}
-
-const callRows = sql`
-  (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held, cost, own_cost,
-    absorbed, estimated, terminal, finish, upstream_id, price, price_version, tier, ratio, attempts, held_at, created_at)
-  select id, account, key, model, plan, kind = 'SETTLE', reason, attempts->-1->>'provider', attempts->-1->>'model', usage, input,
-    held, coalesce(cost, 0), own, coalesce(absorbed, 0), coalesce(estimated, false), coalesce(terminal, false), finish,
-    "upstreamId", price, version, tier, ratio, attempts, to_timestamp(coalesce("heldAt", at) / 1000.0), to_timestamp(at / 1000.0)
-  from given order by position`;

@@ -7,7 +7,7 @@ import { type Money, money } from '../../common/domain/money.ts';
 import { usageClasses } from '../../common/domain/usage.ts';
 import { instantText } from '../../common/kit/paging.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
-import { conditionOf } from './charges.ts';
+import { conditionOf, endedWithin } from './charges.ts';
 
 export type SpendBy = 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider';
 
@@ -121,7 +121,7 @@ export async function totalsOf(runner: Runner, schema: string, { from, until }: 
           max(spent.unknown)::text as "unknown", max(spent.absorbed)::text as "absorbed"
         from (select coalesce(sum(own_cost), 0) as own_cost, count(*) filter (where settled and own_cost is null) as unknown,
             coalesce(sum(absorbed), 0) as absorbed
-            from ${table('calls')} where ${within}) as spent
+            from ${table('calls')} where ${endedWithin({ from, until })}) as spent
         left join ${table('ledger')} on ${within}`,
   );
   const sums = Object.fromEntries(names.map((name) => [name, amountOf(row![name]!)])) as {
