@@ -87,7 +87,7 @@ function poolLines(view: PoolView, now: string): string[] {
     ...grants.map((each) => {
       const over = each.expires_at !== null && each.expires_at <= now;
       // Calls that began earlier may still be paid with it.
-      const verb = over ? 'expired and lapses soon:' : 'expires';
+      const verb = over ? 'expired, booked soon:' : 'expires';
       const end = each.expires_at === null ? 'does not expire' : `${verb} ${each.expires_at}`;
       return `${each.remaining} of ${each.amount} USD left of ${each.kind} (${each.reason}; ${each.reference}), ${end}`;
     }),
