@@ -14,7 +14,7 @@ import { clocksDifferMs, type StoredTerm } from './term-rows.ts';
  * it. Deferred work may hold money for longer; removing it then would overdraw the account.
  */
 const expireAfterMs = 15 * 60_000;
-const lapseAnywayMs = 24 * 3_600_000;
+const expireAnywayMs = 24 * 3_600_000;
 
 /** The plan in the call's context, and the call's arrival time: wall-clock milliseconds of its node. */
 export interface CallPlan {
@@ -53,7 +53,7 @@ export async function applyDueTerms(
   const next = isRunning(term, entries.at)
     ? await giveByTerm(entries, term)
     : await giveUnbought(entries, callPlan, term);
-  return Math.min(next, await lapseExpired(entries));
+  return Math.min(next, await bookExpired(entries));
 }
 
 /**
@@ -117,7 +117,7 @@ function limitsOf({ windows = {} }: PlanTerms): WindowLimits {
 }
 
 /** Posts the remainder of each expired grant once. Resolves with the time of the next check. */
-async function lapseExpired(entries: Entries): Promise<number> {
+async function bookExpired(entries: Entries): Promise<number> {
   const { grants: grantBalances } = await entries.pool();
   let next = Number.POSITIVE_INFINITY;
   for (const grantBalance of grantBalances) {
@@ -134,5 +134,5 @@ function mayExpire(
   if (!isComplete) return false;
   // Charges for leased money may be missing from the ledger, also those of a disconnected process.
   if (held === 0n && leased === 0n) return at >= expiresAt + expireAfterMs;
-  return at >= expiresAt + lapseAnywayMs && balance - leased >= remaining;
+  return at >= expiresAt + expireAnywayMs && balance - leased >= remaining;
 }

@@ -65,7 +65,7 @@ export async function findCharge(
 }
 
 /** The filter as a condition on rows of `calls`: those that were charged. */
-export function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
+function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
   const conditions = [sql`settled and ${endedWithin({ from, until })}`];
   if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
   if (keyId !== undefined) conditions.push(sql`key_id = ${keyId}`);
@@ -80,7 +80,7 @@ const longestCallMs = 8 * 86_400_000;
 const clockSlackMs = 60_000;
 
 /** Calls that ended within the span: the key is in the order of arrival, which bounds the range that is read. */
-export function endedWithin({ from, until }: Span): SQL {
+function endedWithin({ from, until }: Span): SQL {
   const [first, behind] = [firstIdAt(from - longestCallMs), firstIdAt(until + clockSlackMs)];
   return sql`id >= ${first}::uuid and id < ${behind}::uuid
     and created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`;

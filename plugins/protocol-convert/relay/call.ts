@@ -3,10 +3,10 @@
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, tryParseBytes } from '../../../core/json/json.ts';
+import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import { sealPrefix } from '../canonical/sealed-text.ts';
+import type { Opened, Prepared } from '../../common/wire/protocols.ts';
 import { accountOf, checkDropped, recordConversion, type Tools } from '../dependencies.ts';
-import type { Opened, Prepared } from './protocol.ts';
 import { relayAnswer } from './relay.ts';
 import { buildUpstreamRequest } from './upstream-request.ts';
 

@@ -3,14 +3,14 @@
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
 import type { ClientRequest, Headers } from '../../../core/contract/message.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import type { Prepared, Protocol } from './protocol.ts';
+import type { Prepared, WireProtocol } from '../../common/wire/protocols.ts';
 
 /**
  * Only headers of the protocol and of the provider's configuration are sent; no other header of the client is
  * forwarded.
  */
 export function buildUpstreamRequest(
-  protocol: Protocol,
+  protocol: WireProtocol,
   request: Pick<ClientRequest, 'headers'>,
   prepared: Pick<Prepared, 'path'> & Pick<UpstreamRequest, 'body'>,
   target: Target,
@@ -40,7 +40,7 @@ function addressBelow(baseUrl: string, path: string): string {
   return `${baseUrl.slice(0, at)}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
-function headersFor(protocol: Protocol, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
+function headersFor(protocol: WireProtocol, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
   const headers: Headers = { ...protocol.defaultHeaders, 'content-type': client['content-type'] ?? 'application/json' };
   headers['accept'] = client['accept'] ?? (stream ? 'text/event-stream' : 'application/json');
   for (const name of protocol.passedHeaders) {

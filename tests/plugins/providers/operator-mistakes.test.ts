@@ -1,14 +1,12 @@
 /** Mistakes in vendors, models and plans: the whole sentence that `check` prints of each. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { upstreamProtocols } from '../../../plugins/providers/mistakes.ts';
+import { mediaProtocols } from '../../../plugins/providers/mistakes.ts';
 import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import { testMistakes } from '../../helpers/operator-mistakes.ts';
 
-test('the protocols that a provider may speak are those that the plugins have', () => {
-  const known = [...protocols.map(({ name }) => name), ...adapters.keys()];
-  assert.deepEqual([...upstreamProtocols.keys()].toSorted(), known.toSorted());
+test('the protocols of images and videos that a provider may speak are those that have an adapter', () => {
+  assert.deepEqual([...mediaProtocols.keys()].toSorted(), [...adapters.keys()].toSorted());
 });
 
 testMistakes([
