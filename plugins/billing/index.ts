@@ -14,8 +14,8 @@ import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
-import { callRow, callRows } from '../common/domain/call-facts.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
+import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
@@ -102,7 +102,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit],
+    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable],
     provides: [ledger, pool, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
@@ -117,11 +117,11 @@ export async function setUpBilling(
   host: Host,
   config: Config,
   files: Files,
-  ledgerOf: (store: Database) => Store = sqlStore,
+  ledgerOf: typeof sqlStore = sqlStore,
 ): Promise<PluginInstance<Config>> {
   const store = host.get(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
-  const rows = ledgerOf(store);
+  const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
   const { ledgerService, authorizationStore, caps, commands } = provideServices(host, state, { store, rows, files });
   return {
@@ -311,7 +311,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   });
   exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
-  exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms.id, facts) });
+  exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
   const { held, terms } = hold;
   recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
 }

@@ -3,14 +3,14 @@
  * a row for has this one: what the log knows is added to it.
  */
 import { sql } from 'drizzle-orm';
-import { definePlugin, type Fault } from '../../core/contract/contract.ts';
+import { definePlugin, type Fault, type Host } from '../../core/contract/contract.ts';
 import { duration, z } from '../../core/contract/schema.ts';
 import { accounts } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
 import { requestQueries, requestSumsAudit } from '../common/domain/admin/requests.ts';
-import { callRow, callRows } from '../common/domain/call-facts.ts';
-import { database } from '../common/domain/database.ts';
+import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
+import { type Database, database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { firstIdAt } from '../common/kit/arrival.ts';
 import { lookMs } from '../common/kit/pace.ts';
@@ -22,7 +22,7 @@ import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
-import { addRows, requestSums } from './request-sums.ts';
+import { addRows, requestSumsWith } from './request-sums.ts';
 import { factsOf, rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
@@ -44,34 +44,28 @@ export default definePlugin({
   services: {
     requires: [database],
     optional: [ledgerQueries, accounts, callRows],
-    provides: [requestQueries, requestSumsAudit, recordedBodies],
+    provides: [requestQueries, requestSumTable, requestSumsAudit, recordedBodies],
   },
   sets: [timeline],
   async setup(host, written) {
     let config = written;
     const store = host.get(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    const queries = openRequestQueries(store, () => host.find(callRows));
+    const calls = () => host.find(callRows)?.view;
+    const sums = requestSumsWith(calls);
+    const queries = openRequestQueries({ ...store, sums }, calls);
     host.provide(requestQueries, queries);
+    host.provide(requestSumTable, sums);
     host.provide(requestSumsAudit, {
-      check: (days) => checkSums(store.orm, store.schema, requestSums, days),
-      rebuild: () => rebuildSums(store.orm, store.schema, requestSums),
+      check: (days) => checkSums(store.orm, store.schema, sums, days),
+      rebuild: () => rebuildSums(store.orm, store.schema, sums),
     });
     const bodies = openBodies(host, store, config.bodies);
     const { recorder } = bodies;
     host.provide(recordedBodies, bodies.admin);
-    const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(addRows(store.schema, rows));
     }, host);
-    const prune = async () => {
-      const before = host.clock.now() - config.retention;
-      await store.orm.execute(sql`with marked as (
-          update ${schema}.request_sums_state
-          set rows_from = greatest(rows_from, ${new Date(before).toISOString()}::timestamptz)
-        ) delete from ${schema}.requests where id < ${firstIdAt(before)}::uuid`);
-      await host.find(callRows)?.forgetFacts(before);
-    };
     return {
       commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
       problems: () => problemsOf(config),
@@ -94,9 +88,9 @@ export default definePlugin({
       start() {
         host.every(lookMs, 'write request rows', () => queue.advance());
         host.every(foldEveryMs, 'fold sums of requests', () =>
-          foldSums(store.orm, store.schema, requestSums, host.clock.now()),
+          foldSums(store.orm, store.schema, sums, host.clock.now()),
         );
-        host.every(pruneIntervalMs, 'prune request rows', prune);
+        host.every(pruneIntervalMs, 'prune request rows', () => prune(host, store, config.retention));
         return bodies.start();
       },
       async stop() {
@@ -113,6 +107,16 @@ export default definePlugin({
     };
   },
 });
+
+/** Removes what is older than the retention: rows, and what calls have of requests. Their sums stay. */
+async function prune(host: Host, { orm, schema }: Database, retentionMs: number): Promise<void> {
+  const before = host.clock.now() - retentionMs;
+  const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
+  await orm.execute(sql`with marked as (
+      update ${table('request_sums_state')} set rows_from = greatest(rows_from, ${new Date(before).toISOString()}::timestamptz)
+    ) delete from ${table('requests')} where id < ${firstIdAt(before)}::uuid`);
+  await host.find(callRows)?.forgetFacts(before);
+}
 
 /** Bodies are found by their rows, so they must not outlive them. */
 function problemsOf({ retention, bodies }: z.output<typeof configSchema>): Fault[] {

@@ -1,15 +1,14 @@
 /** The service `requestQueries`: pages of rows, single rows, and sums. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { RequestQueries } from '../common/domain/admin/requests.ts';
-import type { CallRows } from '../common/domain/call-facts.ts';
-import type { Database } from '../common/domain/database.ts';
 import { cursorIn, pageOf, rowsFor, uuidForm } from '../common/kit/paging.ts';
 import { isUuid, rowsUnder, rowWith, sourcesOf, viewColumns, viewOf } from './queries-sql.ts';
-import { groupsOf, seriesBetween, sumsOf } from './sums.ts';
+import { groupsOf, type Store, seriesBetween, sumsOf } from './sums.ts';
 
-export function openRequestQueries(database: Database, calls: () => CallRows | undefined): RequestQueries {
-  const { orm, schema } = database;
-  const sources = () => sourcesOf(schema, calls()?.view);
+/** `calls`: the view of calls that are requests, where there is one. */
+export function openRequestQueries({ orm, schema, sums }: Store, calls: () => SQL | undefined): RequestQueries {
+  const store = { orm, schema, sums };
+  const sources = () => sourcesOf(schema, calls());
   const rowsOf = async (statement: SQL) => (await orm.execute(statement)) as unknown as Record<string, unknown>[];
   return {
     async list(filter, page) {
@@ -30,8 +29,8 @@ export function openRequestQueries(database: Database, calls: () => CallRows | u
       return row === undefined ? undefined : viewOf(row);
     },
 
-    sums: (filter) => sumsOf(database, filter),
-    seriesBetween: (filter, bounds) => seriesBetween(database, filter, bounds),
-    groups: (filter, by, limit) => groupsOf(database, filter, by, limit),
+    sums: (filter) => sumsOf(store, filter),
+    seriesBetween: (filter, bounds) => seriesBetween(store, filter, bounds),
+    groups: (filter, by, limit) => groupsOf(store, filter, by, limit),
   };
 }

@@ -5,10 +5,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { keptWith } from '../../common/kit/sums/table.ts';
+import { keptWith, type SumTable } from '../../common/kit/sums/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
-import { callRows, completedRows, ends, facts, recordsIn } from './call-rows.ts';
+import { callRows, completedRows, ends, factsWhere, recordsIn, toldRequests } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
@@ -23,6 +23,8 @@ export interface Cursor {
   readonly leaseMs?: number | undefined;
   /** This statement's number among those of the run that move its leases: earlier lease requests are ignored. */
   readonly number?: number | undefined;
+  /** Sums that the facts of requests are added to; undefined: nobody reads facts. */
+  readonly requestSums?: SumTable | undefined;
 }
 
 /**
@@ -135,10 +137,11 @@ export async function lockBalances(
  */
 function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cursor | undefined): SQL {
   const table = tablesOf(schema);
+  const requestSums = cursor?.requestSums;
   return sql`
     with records as materialized (${recordsIn(text)}),
     given as materialized (${ends}),
-    facts as materialized (${facts}),
+    facts as materialized (${factsWhere(requestSums !== undefined)}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
     called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning *),
     completed as (${completedRows(table)}),
@@ -166,7 +169,8 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
       ) as change
       returning totals.balance + totals.revenue + totals.funding as imbalance
     ),
-    ${keptWith(schema, callSums, 'called', sql`(select imbalance from summed) is not null`)},
+    ${keptWith(schema, callSums, 'called', afterTotals)},
+    ${requestSums === undefined ? sql`` : sql`${toldRequests}, ${keptWith(schema, requestSums, 'told', afterTotals)},`}
     ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
     marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
     select (select imbalance::text from summed) as imbalance,
@@ -193,6 +197,9 @@ function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, lea
         expires_at = greatest(leases.expires_at, excluded.expires_at)
     ),`;
 }
+
+/** Batches move one row of totals one after another, so behind it none waits for a lock that another one has. */
+const afterTotals = sql`(select imbalance from summed) is not null`;
 
 function movedCursor(table: (name: string) => SQL, cursor: Cursor): SQL {
   const { journal, owner, applied, known = 0, number = 0 } = cursor;

@@ -23,7 +23,8 @@ export function recordsIn(text: string): SQL {
 
 /** Of two ends of one call the first. */
 export const ends = sql`select distinct on (id) * from records where kind <> 'FACTS' order by id, position`;
-export const facts = sql`select distinct on (id) * from records where kind = 'FACTS' order by id, position`;
+export const factsWhere = (areKept: boolean): SQL =>
+  sql`select distinct on (id) * from records where kind = 'FACTS' and ${sql.raw(String(areKept))} order by id, position`;
 
 const factValues = sql`facts.streamed, facts.status, facts.outcome, facts."errorKind", facts."errorCode", facts.tries,
     facts."firstByteMs", facts."totalMs", facts."bytesIn", facts."bytesOut", facts.dropped, facts.story`;
@@ -50,8 +51,17 @@ export function completedRows(table: (name: string) => SQL): SQL {
       last_model = nullif(facts.target, calls.target_model),
       (streamed, status, outcome, error_kind, error_code, tries, first_byte_ms, total_ms, bytes_in, bytes_out, dropped, story)
         = row (${factValues})
-    from facts where calls.id = facts.id and calls.status is null and not exists (select from called where called.id = facts.id)`;
+    from facts where calls.id = facts.id and calls.status is null and not exists (select from called where called.id = facts.id)
+    returning calls.*`;
 }
+
+const told = sql`account_id::uuid as account_id, key_id::uuid as key_id, coalesce(asked_model, model) as model,
+  coalesce(last_provider, provider) as provider, operation, outcome, status, first_byte_ms, total_ms,
+  to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at`;
+
+/** A part of the statement: the requests that it writes the facts of, as rows of the view. */
+export const toldRequests = sql`
+  told as (select ${told} from called where status is not null union all select ${told} from completed)`;
 
 /** Rows whose facts are removed in one statement, at most. */
 const slice = 2_000;

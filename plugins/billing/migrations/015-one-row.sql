@@ -28,9 +28,12 @@ create trigger immutable before update of id, account_id, key_id, model, plan, s
     attempts, held_at, created_at or delete or truncate on {schema}.calls
   for each statement execute function {schema}.refuse_ledger_change();
 
--- Ids are in the order of arrival, so the primary key serves ranges of time.
-drop index {schema}.calls_account, {schema}.calls_at;
+-- Ids are in the order of arrival.
+drop index {schema}.calls_account, {schema}.calls_key;
 create index calls_account on {schema}.calls (account_id, id);
+
+-- What a key has spent is in the sums.
+create index call_sums_groups_key on {schema}.call_sums_groups (key_id);
 
 create view {schema}.call_requests as
   select id, to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint::float8 / 1000) as received_at,

@@ -9,6 +9,7 @@ import type { CallFacts } from '../../common/domain/call-facts.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
 import { readCount } from '../../common/domain/usage.ts';
+import { uuidForm } from '../../common/kit/paging.ts';
 import type { WindowAt } from '../grants/balances.ts';
 import type { CallPlan } from '../grants/terms.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -292,8 +293,10 @@ export class Reservations {
    * Adds the facts of a request whose hold has ended. False: what waits for the database, or for the disk, leaves no room for
    * what is not money.
    */
-  complete(id: string, facts: CallFacts): boolean {
+  complete({ id, accountId, keyId }: Terms, facts: CallFacts): boolean {
     const { journal, backlog, backlogLimit } = this.#options;
+    // Requests are listed and summed up by such ids.
+    if (!uuidForm.test(accountId) || !uuidForm.test(keyId)) return false;
     if (!journal.writing() || backlog.bytes >= (backlogLimit * bytesPerRow) / factsShare) return false;
     journal.append({ kind: 'FACTS', id, ...facts });
     backlog.complete();

@@ -1,6 +1,7 @@
 /** What the request log knows of a call. It is kept in the call's own row, so that a charged call is one row for both plugins. */
 import type { SQL } from 'drizzle-orm';
 import { defineContextKey, defineService, type Outcome } from '../../../core/contract/contract.ts';
+import type { SumTable } from '../kit/sums/table.ts';
 
 /** The facts of a request that the row of its call lacks. Texts are bounded and can be stored. */
 export interface CallFacts {
@@ -45,3 +46,6 @@ export interface CallRows {
 }
 
 export const callRows = defineService<CallRows>('call rows');
+
+/** The sums that are kept of requests: billing adds what it writes the facts of. Its rows have the columns of the view. */
+export const requestSumTable = defineService<SumTable>('sums of requests');

@@ -6,13 +6,14 @@ import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
+import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { type RequestView, requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
-import { database, type Orm } from '../../../plugins/common/domain/database.ts';
+import { type Database, database, type Orm } from '../../../plugins/common/domain/database.ts';
 import { defineEvent, recordEvent } from '../../../plugins/common/domain/timeline.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
-import { type FakeExchange, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
+import { type FakeExchange, type FakeHost, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 import { closeEngine, newCall, newWorld, report, send, type World } from '../billing/world.ts';
 
@@ -29,19 +30,27 @@ interface Shop {
   readonly log: PluginInstance;
 }
 
-async function openShop(world: World, section: object = {}): Promise<Shop> {
-  // As the storage plugin's, which gives rows where the driver gives an object with them.
-  const execute = (statement: SQL) => world.rows(statement);
-  world.host.provide(database, { ...world.database, orm: { execute } as unknown as Orm });
-  const log = await setUp(requestLog, world.host, section);
-  await log.start!();
-  return { world, log };
+const logs = new WeakMap<object, PluginInstance>();
+
+async function newShop(section: object = {}): Promise<Shop> {
+  const world = await newWorld({ beside: (host, store) => setUpLog(host, store, section) });
+  for (const accountId of accountIds) await world.credit('5', accountId);
+  return { world, log: logs.get(world.host)! };
 }
 
-async function newShop(section?: object): Promise<Shop> {
-  const world = await newWorld();
-  for (const accountId of accountIds) await world.credit('5', accountId);
-  return openShop(world, section);
+async function restarted({ world }: Shop): Promise<Shop> {
+  const next = await world.crash();
+  return { world: next, log: logs.get(next.host)! };
+}
+
+async function setUpLog(host: FakeHost, store: Database, section: object): Promise<void> {
+  // As the storage plugin's, which gives rows where the driver gives an object with them.
+  const execute = async (statement: SQL) => [...(await rowsOf(store.orm, statement))];
+  host.provide(database, { ...store, orm: { execute } as unknown as Orm });
+  const log = await setUp(requestLog, host, section);
+  await log.start!();
+  logs.set(host, log);
+  host.provide(database, store);
 }
 
 interface Asked {
@@ -183,7 +192,7 @@ test('whatever happens between them, each request is listed once, with its money
           await turn();
           [queued, open] = [[], []];
           Object.assign(world.faults, { down: false, afterCommit: false });
-          shop = await openShop(await world.crash());
+          shop = await restarted(shop);
         }
       }
       Object.assign(shop.world.faults, { down: false, afterCommit: false });
