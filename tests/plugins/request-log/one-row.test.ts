@@ -6,22 +6,24 @@ import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import type { PluginInstance } from '../../../core/contract/contract.ts';
+import { GatewayError } from '../../../core/contract/errors.ts';
 import { rowsOf } from '../../../plugins/billing/ledger/sql.ts';
 import { caller } from '../../../plugins/common/domain/accounts.ts';
 import { type RequestView, requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
-import { usageReport } from '../../../plugins/common/domain/calls.ts';
+import { attempts, dropped, usageReport } from '../../../plugins/common/domain/calls.ts';
 import { type Database, database, type Orm } from '../../../plugins/common/domain/database.ts';
 import { defineEvent, recordEvent } from '../../../plugins/common/domain/timeline.ts';
+import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { type FakeExchange, type FakeHost, okAnswer, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
-import { closeEngine, newCall, newWorld, report, send, type World } from '../billing/world.ts';
+import { attemptOf, closeEngine, newCall, newWorld, report, send, type World } from '../billing/world.ts';
 
 after(closeEngine);
 
 const accountIds = [randomUUID(), randomUUID()];
 const keyId = randomUUID();
-const [from, until] = [1_700_000_000_000, 2_000_000_000_000];
+const [from, until] = [1_790_000_000_000, 1_810_000_000_000];
 const noted = defineEvent('test.one-row', (text: string) => text);
 
 /** A gateway with billing and the request log. */
@@ -32,8 +34,8 @@ interface Shop {
 
 const logs = new WeakMap<object, PluginInstance>();
 
-async function newShop(section: object = {}): Promise<Shop> {
-  const world = await newWorld({ beside: (host, store) => setUpLog(host, store, section) });
+async function newShop(section: object = {}, billing: object = {}): Promise<Shop> {
+  const world = await newWorld({ section: billing, beside: (host, store) => setUpLog(host, store, section) });
   for (const accountId of accountIds) await world.credit('5', accountId);
   return { world, log: logs.get(world.host)! };
 }
@@ -229,4 +231,127 @@ test('whatever happens between them, each request is listed once, with its money
     }),
     { numRuns: runsOf(20, 300), endOnFailure: true },
   );
+});
+
+test('where the backlog has no room for facts, the log keeps a row of its own, and the call has none', async () => {
+  const shop = await newShop({}, { journal: { backlog: 4 } });
+  const ended: string[] = [];
+  const first = await enter(shop, 0);
+  await end(first, true, 'complete');
+  await flush(shop);
+  shop.world.faults.down = true;
+  for (let count = 0; count < 4; count++) {
+    const asked = await enter(shop, 0);
+    await end(asked, true, 'complete');
+    ended.push(asked.exchange.id);
+    await setImmediate();
+  }
+  shop.world.faults.down = false;
+  await flush(shop);
+  ended.push(first.exchange.id);
+  const views = await listed(shop);
+  assert.deepEqual(views.map(({ id }) => id).toSorted(), ended.toSorted());
+  const apart = (await requestRows(shop)).map(({ id }) => id);
+  assert.ok(apart.length > 0 && apart.length < ended.length, `${apart.length} of ${ended.length} rows`);
+  const complete = (await callsIn(shop)).filter((row) => row.complete).map(({ id }) => id);
+  assert.deepEqual([...apart, ...complete].toSorted(), ended.toSorted());
+  assert.deepEqual((await shop.world.audit()).violations, []);
+  await shop.world.stop();
+});
+
+test('after the retention the facts go, and money and sums stay', async () => {
+  const shop = await newShop({ retention: '2h' });
+  const { host } = shop.world;
+  const stories: string[] = [];
+  for (let count = 0; count < 6; count++) {
+    const asked = await enter(shop, count % 2, count !== 4);
+    await end(asked, true, 'complete');
+    stories.push(asked.exchange.id);
+    await flush(shop);
+    host.advance(3_000_000);
+  }
+  const before = await callsIn(shop);
+  const kept = () => listed(shop).then((views) => views.map(({ id }) => id).toSorted());
+  const expected = () => stories.filter((id) => id >= firstIdAt(host.clock.now() - 7_200_000));
+  for (let turns = 0; turns < 5; turns++) {
+    await workOf(shop, 'prune request rows');
+    assert.deepEqual(await kept(), expected().toSorted());
+    host.advance(3_600_000);
+  }
+  assert.deepEqual(expected(), []);
+  assert.deepEqual(
+    (await callsIn(shop)).map(({ id, cost }) => [id, cost]),
+    before.map(({ id, cost }) => [id, cost]),
+  );
+  const [left] = await shop.world.rows<{ left: number }>(
+    sql`select count(*)::int as left from ${shop.world.table('calls')}
+        where coalesce(story, operation, protocol, outcome, asked_model, total_ms::text, bytes_in::text, tries::text) is not null`,
+  );
+  assert.equal(left!.left, 0);
+  const sums = await host.get(requestQueries).sums({ from, until });
+  assert.equal(sums.requests, stories.length);
+  assert.deepEqual((await shop.world.audit()).violations, []);
+  await shop.world.stop();
+});
+
+test('a call shows what its request asked for and where its last attempt went, also when that was never sent', async () => {
+  const shop = await newShop();
+  const asked = await enter(shop, 0);
+  const sent = await send(asked.exchange);
+  Object.assign(sent, { result: 'refused', status: 429 });
+  asked.exchange.get(attempts).push({ ...attemptOf('not_sent', 2), provider: 'elsewhere', model: 'their-model' });
+  asked.exchange.set(dropped, ['top_k', 'seed']);
+  await asked.exchange.end({ kind: 'complete', status: 502, error: new GatewayError('upstream_failed', 'no') });
+  await flush(shop);
+  const queries = shop.world.host.get(requestQueries);
+  const view = (await queries.find(asked.exchange.id, accountIds[0]))!;
+  assert.deepEqual(
+    [view.model, view.provider, view.upstreamModel, view.attempts, view.status, view.errorKind, view.dropped],
+    ['an-alias', 'elsewhere', 'their-model', 2, 502, 'upstream_failed', ['top_k', 'seed']],
+  );
+  assert.equal(view.receivedAt, Number.parseInt(asked.exchange.id.replace('-', '').slice(0, 12), 16));
+  assert.equal(await queries.find(asked.exchange.id, accountIds[1]), undefined);
+  for (const filter of [
+    { provider: 'elsewhere' },
+    { model: 'an-alias' },
+    { accountId: accountIds[0]!, keyId },
+    { result: 'upstream_error' as const, operation: 'test' },
+  ]) {
+    assert.equal((await queries.list({ from, until, ...filter }, { limit: 5 })).rows.length, 1, JSON.stringify(filter));
+    assert.equal((await queries.sums({ from, until, ...filter })).requests, 1, JSON.stringify(filter));
+  }
+  for (const filter of [{ provider: 'vendor' }, { model: 'test-model' }, { accountId: accountIds[1]! }])
+    assert.equal((await queries.list({ from, until, ...filter }, { limit: 5 })).rows.length, 0, JSON.stringify(filter));
+  await shop.world.stop();
+});
+
+test('the database lets facts be added and removed, and money never be changed', async () => {
+  const shop = await newShop();
+  await end(await enter(shop, 0), true, 'complete');
+  await flush(shop);
+  const calls = shop.world.table('calls');
+  await shop.world.rows(sql`update ${calls} set status = 500, story = null`);
+  const [columns] = await shop.world.rows<{ names: string[] }>(
+    sql`select array_agg(attname::text) as names from pg_attribute where attrelid = ${`${shop.world.database.schema}.calls`}::regclass and attnum > 0`,
+  );
+  const facts = new Set([
+    ...['bytes_out', 'bytes_in', 'first_byte_ms', 'total_ms', 'status', 'tries', 'streamed', 'operation', 'protocol'],
+    ...['outcome', 'asked_model', 'last_provider', 'last_model', 'error_kind', 'error_code', 'dropped', 'story'],
+  ]);
+  for (const name of columns!.names.filter((column) => !facts.has(column)))
+    await assert.rejects(
+      shop.world.rows(sql`update ${calls} set ${sql.identifier(name)} = ${sql.identifier(name)}`),
+      (error: Error) => /immutable/.test(String(error.cause ?? error)),
+      name,
+    );
+  await assert.rejects(shop.world.rows(sql`delete from ${calls}`));
+  await shop.world.rows(sql`drop trigger immutable on ${calls}`);
+  const guard = sql`create trigger immutable before update of id or delete or truncate on ${calls}
+    for each statement execute function ${shop.world.table('refuse_ledger_change')}()`;
+  await shop.world.rows(guard);
+  assert.deepEqual(
+    (await shop.world.audit()).violations.filter(({ rule }) => rule === 'M2').map(({ subject }) => subject),
+    ['calls'],
+  );
+  await shop.world.stop();
 });
