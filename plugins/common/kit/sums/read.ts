@@ -97,7 +97,10 @@ export async function readSums(orm: Runner, schema: string, sums: SumTable, quer
     also: sql`part = ${sql.raw(String(number))} and `,
   });
   const selects = [
-    ...sources.rows.map((range) => selectOf({ ...read, table: rows, isKept: false, also: sql`` }, range)),
+    ...sources.rows.map((range) => {
+      const table = sums.given?.(schema, range) ?? rows;
+      return selectOf({ ...read, table, isKept: false, also: sql`` }, range);
+    }),
     ...sources.fine.map((range) => selectOf(ofPart(finePart), range)),
     ...sources.quarters.map((range) => selectOf(ofPart(parts.quarters.number), range)),
     ...sources.days.map((range) => selectOf(ofPart(parts.days.number), range)),
