@@ -67,6 +67,50 @@ for (const model of ['text-embedding-3-small', 'gemini-embedding-001']) {
   });
 }
 
+const documents = ['Berlin is in Germany.', 'The capital of France is Paris.', 'Bread and cheese.'];
+const query = 'What is the capital of France?';
+
+/** No official client of these vendors is a dependency: their requests as they send them. */
+async function post(path: string, body: object) {
+  const answer = await fetch(`${demo.origin}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${demo.keys.good}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  assert.equal(answer.status, 200);
+  // biome-ignore lint/suspicious/noExplicitAny: answers of several shapes
+  return (await answer.json()) as any;
+}
+
+for (const model of ['rerank-v3.5', 'jina-reranker-v2-base-multilingual', 'rerank-2.5']) {
+  test(`${model} puts the document that answers first, in every shape`, async () => {
+    for (const [path, member, more] of [
+      ['/v2/rerank', 'results', { top_n: 2 }],
+      ['/v1/rerank', 'results', { top_n: 2 }],
+      ['/v1/rerank', 'data', { top_k: 2 }],
+    ] as const) {
+      let answer: Record<string, { index: number }[]> = {};
+      await paid(async () => {
+        answer = await post(path, { model, query, documents, ...more });
+      });
+      assert.deepEqual([answer[member]!.length, answer[member]![0]!.index], [2, 1]);
+    }
+  });
+}
+
+test('a moderation is free, and flags what names a category', async () => {
+  const calm = await openai(demo.keys.broke).moderations.create({ input: 'A calm text' });
+  assert.deepEqual([calm.results.length, calm.results[0]!.flagged], [1, false]);
+  const harsh = await openai().moderations.create({
+    model: 'omni-moderation-latest',
+    input: [
+      { type: 'text', text: 'A text about violence' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+    ],
+  });
+  assert.deepEqual([harsh.results[0]!.flagged, harsh.results[0]!.categories.violence], [true, true]);
+});
+
 test('failures raise the error class of each client, and none is billed', async () => {
   const billed = await demo.billed();
   const model = 'text-embedding-3-small';
