@@ -14,6 +14,7 @@ import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
@@ -23,11 +24,13 @@ import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { recordEvent } from '../common/domain/timeline.ts';
 import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
+import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
+import { callSums } from './ledger/call-sums.ts';
 import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
@@ -97,7 +100,7 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits],
+    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit],
     provides: [ledger, pool, authorizations, ledgerQueries],
   },
   requires: [call, caller, model],
@@ -196,7 +199,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
     limit: state.config.accounts,
   });
   const directory = journalDirectory(host);
-  const check = () => audit(store.orm, store.schema);
+  const check = (days?: number) => audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) });
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
   host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self }));
   const commands = commandsOf({
@@ -239,6 +242,7 @@ function runBackgroundWork(host: Host, store: Database, running: BillingRuntime)
   host.every(syncMs, 'sync the journal', () => running.tick());
   host.every(lookMs, 'write the ledger', () => running.apply());
   host.every(progressMs, 'note progress', () => running.reservations.noteProgress());
+  host.every(foldEveryMs, 'fold sums of calls', () => foldSums(store.orm, store.schema, callSums, host.clock.now()));
   host.every(sweepMs, 'forget idle accounts', () => running.balances.sweep());
   host.every(sweepMs, 'delete applied journal segments', () => running.release());
   store.onChange('account', (accountId) => {

@@ -5,16 +5,19 @@ import { duration, z } from '../../core/contract/schema.ts';
 import { accounts } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
-import { requestQueries } from '../common/domain/admin/requests.ts';
+import { requestQueries, requestSumsAudit } from '../common/domain/admin/requests.ts';
 import { database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
 import { lookMs } from '../common/kit/pace.ts';
+import { checkSums, rebuildSums } from '../common/kit/sums/check.ts';
+import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { bodyCommands } from './bodies/commands.ts';
 import { openBodies } from './bodies/open.ts';
 import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
+import { addRows, requestSums } from './request-sums.ts';
 import { rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
@@ -33,7 +36,11 @@ const configSchema = z.strictObject({
 export default definePlugin({
   name: 'request-log',
   config: configSchema,
-  services: { requires: [database], optional: [ledgerQueries, accounts], provides: [requestQueries, recordedBodies] },
+  services: {
+    requires: [database],
+    optional: [ledgerQueries, accounts],
+    provides: [requestQueries, requestSumsAudit, recordedBodies],
+  },
   sets: [timeline],
   async setup(host, written) {
     let config = written;
@@ -41,18 +48,22 @@ export default definePlugin({
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
     const queries = openRequestQueries(store);
     host.provide(requestQueries, queries);
+    host.provide(requestSumsAudit, {
+      check: (days) => checkSums(store.orm, store.schema, requestSums, days),
+      rebuild: () => rebuildSums(store.orm, store.schema, requestSums),
+    });
     const bodies = openBodies(host, store, config.bodies);
     const { recorder } = bodies;
     host.provide(recordedBodies, bodies.admin);
     const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
-      await store.orm.execute(sql`insert into ${schema}.requests
-        select * from jsonb_populate_recordset(null::${schema}.requests, ${rows}::jsonb)
-        on conflict (id) do nothing`);
+      await store.orm.execute(addRows(store.schema, rows));
     }, host);
     const prune = async () => {
       const before = new Date(host.clock.now() - config.retention).toISOString();
-      await store.orm.execute(sql`delete from ${schema}.requests where received_at < ${before}::timestamptz`);
+      await store.orm.execute(sql`with marked as (
+          update ${schema}.request_sums_state set rows_from = greatest(rows_from, ${before}::timestamptz)
+        ) delete from ${schema}.requests where received_at < ${before}::timestamptz`);
     };
     return {
       commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
@@ -71,6 +82,9 @@ export default definePlugin({
       },
       start() {
         host.every(lookMs, 'write request rows', () => queue.advance());
+        host.every(foldEveryMs, 'fold sums of requests', () =>
+          foldSums(store.orm, store.schema, requestSums, host.clock.now()),
+        );
         host.every(pruneIntervalMs, 'prune request rows', prune);
         return bodies.start();
       },

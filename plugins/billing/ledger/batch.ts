@@ -5,8 +5,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
+import { keptWith } from '../../common/kit/sums/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
+import { callSums } from './call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
 /** The text's journal, its writer, and the sequence number up to which it is applied. */
@@ -126,7 +128,7 @@ export async function lockBalances(
 }
 
 /**
- * The changes in one statement: calls, ledger, balances, totals, leases, cursor. `accounts` are the locked rows as JSON, passed
+ * The changes in one statement: calls, ledger, balances, totals, kept sums, leases, cursor. `accounts` are the locked rows as JSON, passed
  * in because the planner would scan the whole table for a join. The charge of an account not among them fails the statement,
  * because its row would have no balance.
  */
@@ -135,10 +137,10 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
   return sql`
     with given as materialized (${givenEnds(text)}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
-    called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning id),
+    called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning *),
     charge as (
       select given.position, given.account, given.id, given.cost, given.at, locked.total
-      from given join called using (id) left join locked on locked.id = given.account where cost > 0
+      from given join (select id from called) as called using (id) left join locked on locked.id = given.account where cost > 0
     ),
     inserted as (
       insert into ${table('ledger')} (account_id, kind, request_id, amount, revenue, created_at, balance_after)
@@ -160,6 +162,7 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
       ) as change
       returning totals.balance + totals.revenue + totals.funding as imbalance
     ),
+    ${keptWith(schema, callSums, 'called', sql`(select imbalance from summed) is not null`)},
     ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
     marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
     select (select imbalance::text from summed) as imbalance,

@@ -68,7 +68,7 @@ export async function findCharge(
 }
 
 /** The filter as a condition on rows of `calls`: those that were charged. */
-export function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
+function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
   const conditions = [
     sql`settled and created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`,
   ];
