@@ -3,6 +3,7 @@
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
 import type { ClientRequest, Headers } from '../../../core/contract/message.ts';
 import type { Target } from '../domain/upstreams.ts';
+import { withKey } from '../wire/credentials.ts';
 
 /** How an upstream's protocol travels: its key, and the headers that go with each request. */
 export interface WireHeaders {
@@ -26,10 +27,11 @@ export function buildUpstreamRequest(
   stream: boolean,
 ): UpstreamRequest {
   const { upstream } = target;
-  return {
+  const auth = upstream.auth ?? protocol.auth;
+  const built: UpstreamRequest = {
     url: addressBelow(target.baseUrl, prepared.path),
     method: 'POST',
-    headers: headersFor(protocol, request.headers, target, stream),
+    headers: headersFor(protocol, request.headers, target, auth, stream),
     body: prepared.body,
     credential: target.credential,
     stream,
@@ -39,6 +41,18 @@ export function buildUpstreamRequest(
     drain: upstream.drain,
     network: target.network,
   };
+  if (!('header' in auth)) addCredential(built, auth, target);
+  return built;
+}
+
+/** Any other credential than the key in a header. */
+function addCredential(
+  request: UpstreamRequest,
+  auth: Exclude<Auth, { readonly header: string }>,
+  target: Target,
+): void {
+  if ('query' in auth) request.url = withKey(request.url, auth.query, target.key);
+  else request.authorize = (final) => auth.authorize(target, final);
 }
 
 /** The query of a base URL is kept on every address below it. */
@@ -49,7 +63,15 @@ function addressBelow(baseUrl: string, path: string): string {
   return `${baseUrl.slice(0, at)}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
-function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
+type Auth = NonNullable<Target['upstream']['auth']>;
+
+function headersFor(
+  protocol: WireHeaders,
+  client: Readonly<Headers>,
+  target: Target,
+  auth: Auth,
+  stream: boolean,
+): Headers {
   const headers: Headers = { ...protocol.defaultHeaders, 'content-type': client['content-type'] ?? 'application/json' };
   headers['accept'] = client['accept'] ?? (stream ? 'text/event-stream' : 'application/json');
   for (const name of protocol.passedHeaders) {
@@ -58,8 +80,7 @@ function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Ta
   }
   for (const [name, value] of Object.entries(target.upstream.headers)) headers[name.toLowerCase()] = value;
   if (target.headers !== undefined) Object.assign(headers, target.headers);
-  const { header, value } = target.upstream.auth ?? protocol.auth;
-  headers[header.toLowerCase()] = value.replace('{key}', () => target.key.reveal());
+  if ('header' in auth) headers[auth.header.toLowerCase()] = auth.value.replace('{key}', () => target.key.reveal());
   // An encoded stream could not be read as it passes.
   headers['accept-encoding'] = 'identity';
   return headers;
