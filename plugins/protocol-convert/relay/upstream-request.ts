@@ -2,7 +2,7 @@
 
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
 import type { ClientRequest, Headers } from '../../../core/contract/message.ts';
-import type { Target } from '../../common/domain/upstreams.ts';
+import type { Target, UpstreamTraits } from '../../common/domain/upstreams.ts';
 import type { Prepared, Protocol } from './protocol.ts';
 
 /**
@@ -47,11 +47,41 @@ function headersFor(protocol: Protocol, client: Readonly<Headers>, target: Targe
     const value = client[name];
     if (value !== undefined && value !== '') headers[name] = value;
   }
-  for (const [name, value] of Object.entries(target.upstream.headers)) headers[name.toLowerCase()] = value;
+  const { configured, auth } = fixedHeaders(target.upstream, protocol);
+  for (let index = 0; index < configured.length; index += 2) headers[configured[index]!] = configured[index + 1]!;
   if (target.headers !== undefined) Object.assign(headers, target.headers);
-  const { header, value } = target.upstream.auth ?? protocol.auth;
-  headers[header.toLowerCase()] = value.replace('{key}', () => target.key.reveal());
+  headers[auth.name] = auth.after === undefined ? auth.before : auth.before + target.key.reveal() + auth.after;
   // An encoded stream could not be read as it passes.
   headers['accept-encoding'] = 'identity';
   return headers;
+}
+
+const keyMark = '{key}';
+
+/** What all requests to an upstream have in common. */
+interface FixedHeaders {
+  readonly protocol: Protocol;
+  /** Names in lower case and values in turn. */
+  readonly configured: readonly string[];
+  /** What stands around the key; without `after` it is not in the value. */
+  readonly auth: { readonly name: string; readonly before: string; readonly after: string | undefined };
+}
+
+/** Of the protocol in which the upstream was used last, which is nearly always the only one. */
+const prepared = new WeakMap<UpstreamTraits, FixedHeaders>();
+
+function fixedHeaders(upstream: UpstreamTraits, protocol: Protocol): FixedHeaders {
+  let fixed = prepared.get(upstream);
+  if (fixed?.protocol !== protocol) {
+    const { header, value } = upstream.auth ?? protocol.auth;
+    const at = value.indexOf(keyMark);
+    const after = at === -1 ? undefined : value.slice(at + keyMark.length);
+    fixed = {
+      protocol,
+      configured: Object.entries(upstream.headers).flatMap(([name, text]) => [name.toLowerCase(), text]),
+      auth: { name: header.toLowerCase(), before: at === -1 ? value : value.slice(0, at), after },
+    };
+    prepared.set(upstream, fixed);
+  }
+  return fixed;
 }
