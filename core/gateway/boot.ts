@@ -189,8 +189,13 @@ async function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin
   if (problems.length > 0) throw new ConfigError(problems);
 }
 
-/** Of an extension that a plugin outside the list would bring: such a plugin has its name. */
+/** Of an extension that a plugin outside the list would bring: `NAME` or `NAME-…` comes with the plugin `NAME`. */
 function unlistedSentence({ lacks }: Fault, others: readonly Plugin[]): string | undefined {
-  const brings = others.find(({ name, extends: points }) => name === lacks?.name && points?.includes(lacks.point));
-  return brings && `"${brings.name}" comes with the plugin "${brings.name}": add it to the list`;
+  if (lacks === undefined) return undefined;
+  const { name: missing, point } = lacks;
+  const named = others.filter(
+    ({ name, extends: points }) => `${missing}-`.startsWith(`${name}-`) && points?.includes(point),
+  );
+  const brings = named.find(({ name }) => name === missing) ?? named[0];
+  return brings && `"${missing}" comes with the plugin "${brings.name}": add it to the list`;
 }

@@ -10,8 +10,8 @@ import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
 import type { ErrorShape } from '../common/domain/error-shape.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
-import type { WireProtocol } from '../common/wire/protocols.ts';
 import type { ProtocolConvertConfig } from './config.ts';
+import type { SpokenProtocol } from './relay/variants.ts';
 import type { IdGuard } from './state/id-guard.ts';
 import type { ResponseRecorder } from './state/response-recorder.ts';
 import { defaultFetchOptions, fetchMedia } from './translate/fetch-media.ts';
@@ -19,7 +19,7 @@ import type { Sealer } from './translate/seal.ts';
 import type { SignatureCache } from './translate/signature-cache.ts';
 
 export interface Tools {
-  protocolNamed(name: string): WireProtocol | undefined;
+  protocolNamed(name: string): SpokenProtocol | undefined;
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly signatureCache: SignatureCache;

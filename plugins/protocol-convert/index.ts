@@ -21,20 +21,14 @@ import { database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { providers, target, translations } from '../common/domain/upstreams.ts';
-import {
-  hasClients,
-  opened,
-  type Protocol,
-  type ProtocolEndpoint,
-  type WireProtocol,
-  wireProtocols,
-} from '../common/wire/protocols.ts';
+import { hasClients, opened, type Protocol, type ProtocolEndpoint, wireProtocols } from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { openProbes } from './probe/probe.ts';
 import { protocols, versionPrefixes } from './protocols/index.ts';
 import { responses } from './protocols/responses/index.ts';
 import { relayCall } from './relay/call.ts';
+import { relays, type SpokenProtocol, spokenProtocols } from './relay/variants.ts';
 import { readRequestBody } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
 import { openState, type ResponseState } from './state/index.ts';
@@ -57,6 +51,7 @@ export default definePlugin<ProtocolConvertConfig>({
     const known = knownProtocols(host);
     host.provide(translations, {
       can: (from, to) => known.client(from) !== undefined && known.named(to) !== undefined,
+      relays: (from, to) => relays(known.named(to), from),
       paths: () => new Map([...known.all()].map(([name, { path }]) => [name, path])),
     });
     host.provide(upstreamProbes, openProbes({ ...host, protocolNamed: known.named }));
@@ -99,28 +94,29 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
     const to = exchange.get(target);
     const upstream = tools.protocolNamed(to.protocol);
     if (upstream === undefined) throw new Error(`route chose an unsupported protocol: ${to.protocol}`);
-    request.protocol.checkTarget?.(request, to);
+    request.protocol.checkTarget?.(request, { ...to, protocol: upstream.variant?.variantOf ?? to.protocol });
     const give = (answer: Answer) => {
       // No retry follows: the parsed body need not stay in memory while the answer streams.
       exchange.set(opened, { protocol: request.protocol, call: request.call, json: noMembers, prepare: spent });
       return answer;
     };
     if (mustCount(request, to)) return countCall(exchange, request, upstream, to, tools, next).then(give);
-    if (mustTranslate(request, to)) return translateCall(exchange, request, upstream, to, tools, next).then(give);
-    return relayCall(exchange, request, to, tools, next, give);
+    if (mustTranslate(request, upstream, to))
+      return translateCall(exchange, request, upstream, to, tools, next).then(give);
+    return relayCall(exchange, request, upstream, to, tools, next, give);
   };
 }
 
 interface KnownProtocols {
-  all(): ReadonlyMap<string, WireProtocol | Protocol>;
-  named(name: string): WireProtocol | undefined;
+  all(): ReadonlyMap<string, SpokenProtocol | Protocol>;
+  named(name: string): SpokenProtocol | undefined;
   /** undefined: no clients of the gateway speak it. */
   client(name: string): Protocol | undefined;
 }
 
 /** The protocols of all plugins; complete when every plugin is set up. */
 function knownProtocols(host: Host): KnownProtocols {
-  const all = once(() => new Map(host.extensions(wireProtocols).map((protocol) => [protocol.name, protocol])));
+  const all = once(() => spokenProtocols(host.extensions(wireProtocols)));
   return {
     all,
     named: (name) => all().get(name),

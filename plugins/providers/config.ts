@@ -1,5 +1,6 @@
 /** Settings of vendors: keys, protocols, base URLs and limits. */
 import { duration, size, z } from '../../core/contract/schema.ts';
+import { isObject, tryParse } from '../../core/json/json.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
@@ -66,13 +67,20 @@ const queueSchema = z.strictObject({
     .describe('Longest wait of a request; then it goes to the next target.'),
 });
 
+/** A credential file, as JSON over any lines, becomes one line; `auth` needs a scheme that reads it. */
 const keyText = z
   .string()
-  .max(4_000)
+  .max(16_000)
+  .transform((key) => (key.trimStart().startsWith('{') ? oneLine(key) : key))
   .refine(
-    (key) => /^[\x21-\x7e]*$/.test(key),
+    (key) => /^(?:[\x21-\x7e]{0,4000}|\{[\x20-\x7e]*\})$/.test(key),
     'a key is printable ASCII without spaces, and without "Bearer" before it',
   );
+
+function oneLine(json: string): string {
+  const parsed = tryParse(json);
+  return isObject(parsed) ? JSON.stringify(parsed) : json;
+}
 
 const keySchema = z.union([
   keyText.transform((key) => ({ key, proxy: undefined })),

@@ -67,7 +67,7 @@ const endpointOf: Record<string, string> = table({
 
 /** Usable targets in the listed order. */
 export interface Candidates {
-  /** Those that speak the client's protocol. */
+  /** Those that speak the client's protocol, or a variant of it. */
   readonly native: Candidate[];
   /** Those that need a translation, with the first protocol of their list that can be translated to. */
   readonly foreign: Candidate[];
@@ -94,7 +94,13 @@ export function candidatesFor(
       native.push(candidate(model, target, provider, protocol, registry));
       continue;
     }
-    const spoken = Object.keys(provider.speaks).find(can);
+    const names = Object.keys(provider.speaks);
+    const variant = names.find((name) => translations?.relays?.(protocol, name));
+    if (variant !== undefined) {
+      native.push(candidate(model, target, provider, variant, registry));
+      continue;
+    }
+    const spoken = names.find(can);
     if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken, registry));
   }
   if (native.length + foreign.length === 0) {

@@ -142,6 +142,8 @@ export interface UpstreamTraits {
 export interface Translations {
   /** Whether a call in the protocol `from` can be made of an upstream that speaks `to`; true where both are the same. */
   can(from: string, to: string): boolean;
+  /** Whether such a call needs no translation: `to` is `from`, or `from` at addresses of its own. */
+  relays?(from: string, to: string): boolean;
   /** Of every protocol that can be spoken with an upstream: the path of the endpoint that is called most, by name. */
   paths(): ReadonlyMap<string, string>;
 }

@@ -1,5 +1,6 @@
 /** The changes that a relayed body may suffer, as splices: alias, dialect, and the usage option of chat streams. Pure. */
 
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { RequestBody } from '../../../core/json/request-body.ts';
 import {
   applyEdits,
@@ -12,23 +13,53 @@ import {
 } from '../../../core/json/splice.ts';
 import type { Target } from '../domain/upstreams.ts';
 
+/** Top-level members of a request that differ: some are set to a value, some are left out. */
+export interface MemberChanges {
+  readonly set?: JsonObject | undefined;
+  readonly remove?: readonly string[] | undefined;
+}
+
+/** `members` over what else changes. */
+export interface BodyChanges {
+  readonly changes?: Changes;
+  readonly edits?: readonly Edit[];
+  readonly members?: MemberChanges | undefined;
+}
+
 /** The body for this target, and which of its members the provider's dialect has cost it. Same bytes when nothing changes. */
 export function editBody(
   body: RequestBody,
   target: Target,
-  more: { changes?: Changes; edits?: readonly Edit[] } = {},
+  more: BodyChanges = {},
 ): { body: Uint8Array; dropped: readonly string[] } {
   const unwanted = target.upstream.dropFields[target.protocol] ?? [];
   const alias = aliasOf(body, target);
-  if (unwanted.length === 0 && alias === undefined && more.changes === undefined && more.edits === undefined)
+  const { changes, members } = more;
+  if (unwanted.length === 0 && alias === undefined && !changes && !more.edits && !members)
     return { body: body.bytes, dropped: unwanted };
   const dropped = unwanted.filter((name) => findMember(body.scan, name) !== undefined);
+  const own = settingsOf(body, members);
   const edits = editsFor(body.scan, {
-    replace: { ...more.changes?.replace, ...alias },
-    remove: new Set([...dropped, ...(more.changes?.remove ?? [])]),
-    insert: more.changes?.insert ?? {},
+    replace: { ...changes?.replace, ...alias, ...own.replace },
+    remove: new Set([...dropped, ...(changes?.remove ?? []), ...(members?.remove ?? [])]),
+    insert: { ...changes?.insert, ...own.insert },
   });
   return { body: applyEdits(body.bytes, [...edits, ...(more.edits ?? [])]), dropped };
+}
+
+/** A member that is there gets its value in its place. */
+function settingsOf({ scan }: RequestBody, { set = {} }: MemberChanges = {}) {
+  const replace: Record<string, string> = {};
+  const insert: Record<string, string> = {};
+  for (const [name, value] of Object.entries(set))
+    (findMember(scan, name) === undefined ? insert : replace)[name] = JSON.stringify(value);
+  return { replace, insert };
+}
+
+/** The same of a body that is encoded anew. */
+export function changedBody(body: JsonObject, { set = {}, remove = [] }: MemberChanges): JsonObject {
+  const kept = Object.entries(body).filter(([name]) => !remove.includes(name));
+  return { ...Object.fromEntries(kept), ...set };
 }
 
 function aliasOf({ json }: RequestBody, target: Target): Record<string, string> | undefined {

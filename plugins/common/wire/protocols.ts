@@ -18,6 +18,7 @@ import type { UsageSeen } from '../canonical/reply.ts';
 import type { Call } from '../domain/calls.ts';
 import type { ShapeMembers } from '../domain/error-shape.ts';
 import type { Target } from '../domain/upstreams.ts';
+import type { MemberChanges } from '../kit/body-edits.ts';
 import type { OnFrame } from '../kit/sse.ts';
 import type { WireHeaders } from '../kit/upstream-request.ts';
 import type { ReadFrame } from './frame.ts';
@@ -68,8 +69,24 @@ export interface Protocol extends WireProtocol {
 /** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
 export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd'>>;
 
+/**
+ * Another protocol as a vendor speaks it at addresses of its own: the same bodies and streams but for `members`. Clients of the
+ * other protocol are relayed to it. Its codec, usage meter and framing are those of the other protocol, so a plugin needs no
+ * access to another plugin's code.
+ */
+export interface VariantProtocol extends WireHeaders, Pick<WireProtocol, 'name' | 'path' | 'readError'> {
+  /** Name of the other protocol. */
+  readonly variantOf: string;
+  /** The path of a request that the other protocol sends to `path`. The query of clients is not passed on. */
+  address(path: string, request: { readonly model: string; readonly stream: boolean }): string;
+  /** Top-level members that differ in each request. */
+  readonly members?: MemberChanges;
+  /** Counting of tokens, from a request as this protocol sends it; absent: not supported. */
+  readonly counting?: UpstreamCodec['counting'];
+}
+
 /** The protocols that can be spoken with upstreams. */
-export const wireProtocols = defineExtensionPoint<WireProtocol | Protocol>('wire protocols');
+export const wireProtocols = defineExtensionPoint<WireProtocol | Protocol | VariantProtocol>('wire protocols');
 
 /** Whether clients of the gateway speak it too. */
 export function hasClients(protocol: WireProtocol | Protocol): protocol is Protocol {
@@ -129,9 +146,9 @@ export interface Opened {
   readonly call: Call;
   /**
    * Encodes the request for one target: path relative to the base URL, and body. Byte-exact but for the named
-   * exceptions.
+   * exceptions. `members`: what the target's protocol changes besides.
    */
-  readonly prepare: (target: Target) => Prepared;
+  readonly prepare: (target: Target, members?: MemberChanges) => Prepared;
   /** Converts the answer where the client's dialect differs from the upstream's. Absent: bytes as they come. */
   readonly reshape?: Reshape;
   /** The parsed body; translation begins with it. */

@@ -1,19 +1,24 @@
-/** A call to an upstream of the client's own protocol: byte for byte in both directions. */
+/** A call to an upstream of the client's own protocol, or of a variant of it: byte for byte in both directions. */
 
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
+import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import { sealPrefix } from '../../common/canonical/sealed-text.ts';
+import type { Call } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import type { Opened, Prepared } from '../../common/wire/protocols.ts';
 import { accountOf, checkDropped, recordConversion, type Tools } from '../dependencies.ts';
-import { relayAnswer } from './relay.ts';
+import { foreignRefusal } from '../translate/upstream-error.ts';
+import { type RelayHooks, relayAnswer } from './relay.ts';
+import type { SpokenProtocol } from './variants.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
 export function relayCall(
   exchange: Exchange,
   opened: Opened,
+  upstream: SpokenProtocol,
   target: Target,
   tools: Tools,
   next: Next,
@@ -21,18 +26,45 @@ export function relayCall(
 ): Promise<Answer> {
   const { protocol, call } = opened;
   tools.ids.refuse(opened.vendorIds?.unknown ?? [], target);
-  const prepared = withQuery(exchange, withoutSeals(exchange, opened, opened.prepare(target), tools));
+  const { variant } = upstream;
+  const asked = withoutSeals(exchange, opened, opened.prepare(target, variant?.members), tools);
+  const prepared = variant === undefined ? withQuery(exchange, asked) : readdressed(asked, variant, call, target);
   recordConversion(exchange, `relayed as ${protocol.name}`, prepared.dropped, tools);
   checkDropped(prepared.dropped, tools.config);
-  exchange.set(upstreamRequest, buildUpstreamRequest(protocol, exchange.request, prepared, target, call.stream));
+  exchange.set(upstreamRequest, buildUpstreamRequest(upstream, exchange.request, prepared, target, call.stream));
   const hooks = {
     ended: tools.responseRecorder.recordRelayed(exchange, opened, target),
     issued: tools.ids.recording(exchange, opened, target),
   };
+  if (variant !== undefined) return relayVariant(exchange, opened, variant, prepared, tools, next, hooks).then(give);
   return next().then((answer) => {
     const relayed = relayAnswer(exchange, opened, prepared, answer, tools, hooks);
     return relayed instanceof Promise ? relayed.then(give) : give(relayed);
   });
+}
+
+/** Error bodies that have to be read in a form of their own are not handed on byte for byte. */
+async function relayVariant(
+  exchange: Exchange,
+  opened: Opened,
+  { answering }: Variant,
+  prepared: Prepared,
+  tools: Tools,
+  next: Next,
+  hooks: RelayHooks,
+): Promise<Answer> {
+  try {
+    return await relayAnswer(exchange, { ...opened, protocol: answering }, prepared, await next(), tools, hooks);
+  } catch (error) {
+    const isForeign = answering.readError !== undefined && error instanceof UpstreamRefusal;
+    throw isForeign ? foreignRefusal(error) : error;
+  }
+}
+
+type Variant = NonNullable<SpokenProtocol['variant']>;
+
+function readdressed(prepared: Prepared, variant: Variant, { stream }: Call, { model }: Target): Prepared {
+  return { ...prepared, path: variant.address(prepared.path, { model, stream }) };
 }
 
 /** Query members that belong to the gateway: the client's key, and the answer format, which the gateway chooses. */

@@ -18,6 +18,7 @@ import type { Opened, WireProtocol } from '../../common/wire/protocols.ts';
 import { accountOf, checkDropped, recordConversion, shapeFor, type Tools, withBytes } from '../dependencies.ts';
 import { compactionMaker } from '../protocols/responses/decode/input.ts';
 import { type Answered, relayAnswer } from '../relay/relay.ts';
+import { relays, type SpokenProtocol } from '../relay/variants.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';
@@ -33,9 +34,9 @@ export function makerOf({ protocol, provider, model: name }: Target): string {
 /**
  * Whether the protocols or the answer modes (streamed, whole) differ, or the upstream lacks a feature of its protocol.
  */
-export function mustTranslate(opened: Opened, target: Target): boolean {
+export function mustTranslate(opened: Opened, upstream: SpokenProtocol, target: Target): boolean {
   const { protocol, call } = opened;
-  if (target.protocol !== protocol.name || mustEmulate(opened, target)) return true;
+  if (!relays(upstream, protocol.name) || mustEmulate(opened, target)) return true;
   return call.billable && streamsUpstream(call.stream, target) !== call.stream;
 }
 

@@ -44,7 +44,12 @@ export const chat: Protocol = {
       operation: 'chat',
       open(body) {
         const call = preflightChat(body);
-        return { protocol: chat, call, json: body.json, prepare: (target) => relayRequest(body, call.stream, target) };
+        return {
+          protocol: chat,
+          call,
+          json: body.json,
+          prepare: (target, members) => relayRequest(body, call.stream, target, members),
+        };
       },
     },
   ],

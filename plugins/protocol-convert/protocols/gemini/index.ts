@@ -24,7 +24,7 @@ function endpoint(path: string): ProtocolEndpoint {
         protocol: gemini,
         call,
         json: body.json,
-        prepare: (target) => relayRequest(body, method, call, target),
+        prepare: (target, members) => relayRequest(body, method, call, target, members),
         ...(reshape === undefined ? {} : { reshape }),
       };
     },

@@ -6,7 +6,7 @@
 import { isObject, tryParse } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Target } from '../../../common/domain/upstreams.ts';
-import { editBody, nestedEdits } from '../../../common/kit/body-edits.ts';
+import { changedBody, editBody, type MemberChanges, nestedEdits } from '../../../common/kit/body-edits.ts';
 import { formatFrame, keepAliveFrame } from '../../../common/kit/sse.ts';
 import type { Prepared, RequestBody, Reshape } from '../../../common/wire/protocols.ts';
 import { isSpecRequest, officialRequest } from './decode/flat-request.ts';
@@ -16,7 +16,13 @@ import { toSnake } from './names.ts';
 import type { Method } from './preflight.ts';
 
 /** Streams are always requested as SSE. An official body, in either case, is unchanged but for the gateway's own members. */
-export function relayRequest(body: RequestBody, method: Method, call: Call, target: Target): Prepared {
+export function relayRequest(
+  body: RequestBody,
+  method: Method,
+  call: Call,
+  target: Target,
+  members?: MemberChanges,
+): Prepared {
   const upstreamMethod = call.stream ? 'streamGenerateContent' : method;
   const path = `/models/${encodeModel(target.model)}:${upstreamMethod}${call.stream ? '?alt=sse' : ''}`;
   const unwanted = target.upstream.dropFields[target.protocol] ?? [];
@@ -24,7 +30,7 @@ export function relayRequest(body: RequestBody, method: Method, call: Call, targ
     const official = officialRequest(body.json) as Record<string, unknown>;
     const dropped = unwanted.filter((name) => Object.hasOwn(official, name));
     for (const name of dropped) delete official[name];
-    return { path, body: Buffer.from(JSON.stringify(official)), dropped };
+    return { path, body: Buffer.from(JSON.stringify(changedBody(official, members ?? {}))), dropped };
   }
   const edits =
     target.model === call.model
@@ -33,7 +39,8 @@ export function relayRequest(body: RequestBody, method: Method, call: Call, targ
           nestedEdits(body, name, { replace: { model: JSON.stringify(`models/${target.model}`) } }),
         );
   const respelled = unwanted.map(toSnake).filter((name) => !unwanted.includes(name) && Object.hasOwn(body.json, name));
-  const edited = editBody(body, target, { changes: { remove: new Set(['stream', 'model', ...respelled]) }, edits });
+  const changes = { remove: new Set(['stream', 'model', ...respelled]) };
+  const edited = editBody(body, target, { changes, edits, members });
   return { path, body: edited.body, dropped: [...edited.dropped, ...respelled] };
 }
 

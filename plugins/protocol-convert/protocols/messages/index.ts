@@ -13,7 +13,12 @@ import { preflightCountTokens, preflightMessages } from './preflight.ts';
 import { MessagesUsageMeter } from './usage-meter.ts';
 
 function open(call: Call, body: RequestBody, path: string): Opened {
-  return { protocol: messages, call, json: body.json, prepare: (target) => ({ path, ...editBody(body, target) }) };
+  return {
+    protocol: messages,
+    call,
+    json: body.json,
+    prepare: (target, members) => ({ path, ...editBody(body, target, { members }) }),
+  };
 }
 
 /** Anthropic's coding client requests `HEAD /api/hello` without a key before its first call. */

@@ -33,7 +33,7 @@ export function openRequest(body: RequestBody, address: Address): Opened {
   return {
     protocol: address.protocol(),
     call,
-    prepare: (target) => ({ path: address.path, ...editBody(body, target) }),
+    prepare: (target, members) => ({ path: address.path, ...editBody(body, target, { members }) }),
     json,
     ...compactionOf(json, address),
     ...(references === undefined ? {} : { builtOn: builtOn(body, address, references) }),
@@ -60,9 +60,9 @@ function builtOn(body: RequestBody, address: Address, references: References): B
       return {
         protocol: address.protocol(),
         call: address.preflight(whole),
-        prepare(target) {
+        prepare(target, members) {
           foreign ??= rewritten(body, foreignItems(input));
-          return { path: address.path, ...editBody(foreign, target) };
+          return { path: address.path, ...editBody(foreign, target, { members }) };
         },
         json: whole.json,
         ...compactionOf(whole.json, address),

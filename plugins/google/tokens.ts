@@ -1,0 +1,220 @@
+/**
+ * Fetches access tokens. These are four requests of one form each; the vendor's library brings twenty packages for them, and an
+ * HTTP client of its own.
+ */
+import { createPrivateKey, sign } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import { z } from '../../core/contract/schema.ts';
+import type { Secret } from '../../core/contract/secret.ts';
+import { isObject, type JsonObject, objectOf, textOf, tryParse } from '../../core/json/json.ts';
+import type { Perishable } from '../common/wire/credentials.ts';
+
+export interface TokenSource {
+  /** The credential file, or its path; empty: there is none. */
+  readonly key: Secret;
+  readonly scope: string;
+  readonly metadata: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+type Token = Perishable<string>;
+
+const mostBytes = 64 * 1024;
+const hourSeconds = 3_600;
+const url = z.url({ protocol: /^https?$/ });
+const text = z.string().min(1);
+
+/** The kinds of credential files, as `type` names them. Other members have no meaning here. */
+const credentialFile = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('service_account'),
+    client_email: text,
+    private_key: text,
+    private_key_id: text.optional(),
+    token_uri: url.default('https://oauth2.googleapis.com/token'),
+  }),
+  z.object({
+    type: z.literal('authorized_user'),
+    client_id: text,
+    client_secret: text,
+    refresh_token: text,
+    token_uri: url.default('https://oauth2.googleapis.com/token'),
+  }),
+  z.object({
+    type: z.literal('external_account'),
+    audience: text,
+    subject_token_type: text,
+    token_url: url,
+    service_account_impersonation_url: url.optional(),
+    credential_source: z.object({
+      file: text.optional(),
+      url: url.optional(),
+      headers: z.record(z.string(), z.string()).optional(),
+      format: z.object({ type: text, subject_token_field_name: text.optional() }).optional(),
+    }),
+  }),
+]);
+
+type CredentialFile = z.output<typeof credentialFile>;
+type FileOf<Type extends CredentialFile['type']> = Extract<CredentialFile, { type: Type }>;
+
+/** Rejects with an error that contains no secret: only its kind is taken from what a server says. */
+export async function fetchToken(source: TokenSource): Promise<Token> {
+  const key = source.key.reveal();
+  if (key === '') return metadataToken(source);
+  const file = await readCredentials(key, source.signal);
+  if (file.type === 'service_account') return serviceAccountToken(file, source);
+  if (file.type === 'external_account') return federatedToken(file, source);
+  const { client_id, client_secret, refresh_token } = file;
+  return asked(source, file.token_uri, { grant_type: 'refresh_token', client_id, client_secret, refresh_token });
+}
+
+/** Read for each token, so that a file that is replaced has effect. */
+async function readCredentials(key: string, signal: AbortSignal): Promise<CredentialFile> {
+  const json = tryParse(await credentialText(key, signal));
+  if (json === undefined) throw new Error('the credential file is no JSON');
+  const read = credentialFile.safeParse(json);
+  if (read.success) return read.data;
+  const where = [...new Set(read.error.issues.map(({ path }) => path.join('.')))].join(', ');
+  throw new Error(`the credential file is of no known type or lacks members: look at ${where}`);
+}
+
+async function credentialText(key: string, signal: AbortSignal): Promise<string> {
+  if (key.startsWith('{')) return key;
+  const decoded = Buffer.from(key, 'base64').toString('utf8');
+  if (decoded.trimStart().startsWith('{')) return decoded;
+  try {
+    return await readFile(key, { encoding: 'utf8', signal });
+  } catch (error) {
+    throw new Error(
+      `the credential file cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'it took too long'}`,
+    );
+  }
+}
+
+/** RFC 7523: a statement signed by the account's key, in exchange for a token. */
+async function serviceAccountToken(file: FileOf<'service_account'>, source: TokenSource): Promise<Token> {
+  const issuedAt = Math.floor(source.clock.now() / 1_000);
+  const header = {
+    alg: 'RS256',
+    typ: 'JWT',
+    ...(file.private_key_id === undefined ? {} : { kid: file.private_key_id }),
+  };
+  const claims = {
+    iss: file.client_email,
+    scope: source.scope,
+    aud: file.token_uri,
+    iat: issuedAt,
+    exp: issuedAt + hourSeconds,
+  };
+  const statement = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  const assertion = `${statement}.${signature(statement, file.private_key)}`;
+  return asked(source, file.token_uri, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
+}
+
+function signature(statement: string, privateKey: string): string {
+  try {
+    return sign('RSA-SHA256', Buffer.from(statement), createPrivateKey(privateKey)).toString('base64url');
+  } catch {
+    throw new Error('the private key in the credential file cannot be used');
+  }
+}
+
+/** RFC 8693: the token of another identity provider in exchange for one of Google, and that for one of a service account. */
+async function federatedToken(file: FileOf<'external_account'>, source: TokenSource): Promise<Token> {
+  const impersonated = file.service_account_impersonation_url;
+  const token = await asked(source, file.token_url, {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    audience: file.audience,
+    scope: impersonated === undefined ? source.scope : 'https://www.googleapis.com/auth/cloud-platform',
+    subject_token_type: file.subject_token_type,
+    subject_token: await subjectToken(file.credential_source, source.signal),
+  });
+  if (impersonated === undefined) return token;
+  const { json } = await fetched(impersonated, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ scope: [source.scope], lifetime: `${hourSeconds}s` }),
+    signal: source.signal,
+  });
+  return { value: tokenIn(json, 'accessToken'), endsAt: endOf(Date.parse(String(json['expireTime']))) };
+}
+
+async function subjectToken(
+  from: FileOf<'external_account'>['credential_source'],
+  signal: AbortSignal,
+): Promise<string> {
+  let written: string;
+  if (from.file !== undefined) written = await credentialText(from.file, signal);
+  else if (from.url !== undefined) written = (await fetched(from.url, { headers: from.headers ?? {}, signal })).text;
+  else throw new Error('the credential file names no `file` and no `url` as its source');
+  const { type, subject_token_field_name: member = '' } = from.format ?? { type: 'text' };
+  return type === 'json' ? tokenIn(objectOf(tryParse(written)) ?? {}, member) : written.trim();
+}
+
+async function metadataToken({ metadata, scope, clock, signal }: TokenSource): Promise<Token> {
+  const address = `${metadata.replace(/\/+$/, '')}/computeMetadata/v1/instance/service-accounts/default/token`;
+  const askedAt = clock.now();
+  const { json } = await fetched(`${address}?scopes=${encodeURIComponent(scope)}`, {
+    headers: { 'metadata-flavor': 'Google' },
+    signal,
+  });
+  return issued(json, askedAt);
+}
+
+async function asked({ clock, signal }: TokenSource, address: string, form: Record<string, string>): Promise<Token> {
+  const askedAt = clock.now();
+  const { json } = await fetched(address, { method: 'POST', body: new URLSearchParams(form), signal });
+  return issued(json, askedAt);
+}
+
+function issued(json: JsonObject, askedAt: number): Token {
+  return { value: tokenIn(json, 'access_token'), endsAt: endOf(askedAt + Number(json['expires_in']) * 1_000) };
+}
+
+function endOf(milliseconds: number): number {
+  if (!Number.isFinite(milliseconds)) throw new Error('the token came without its lifetime');
+  return milliseconds;
+}
+
+function tokenIn(json: JsonObject, member: string): string {
+  const token = textOf(json[member]);
+  if (token === undefined || !/^[\x21-\x7e]{1,16000}$/.test(token)) throw new Error('the answer contains no token');
+  return token;
+}
+
+async function fetched(address: string, init: RequestInit): Promise<{ text: string; json: JsonObject }> {
+  const { host } = new URL(address);
+  const answer = await fetch(address, { ...init, redirect: 'error' }).catch((error: Error) => {
+    throw new Error(`${host} cannot be reached: ${codeOf(error)}`);
+  });
+  const body = await boundedText(answer, host);
+  const parsed = tryParse(body);
+  const json = isObject(parsed) ? parsed : {};
+  if (!answer.ok) throw new Error(`${host} gave no token: status ${answer.status}${kindOf(json)}`);
+  return { text: body, json };
+}
+
+function codeOf({ message, cause }: Error): string {
+  return textOf((cause as NodeJS.ErrnoException | undefined)?.code) ?? message;
+}
+
+/** `invalid_grant`, `PERMISSION_DENIED`; sentences beside it may quote what was sent. */
+function kindOf(json: JsonObject): string {
+  const kind = textOf(json['error']) ?? textOf(objectOf(json['error'])?.['status']) ?? '';
+  return /^[a-z_]{1,60}$/i.test(kind) ? `, ${kind}` : '';
+}
+
+async function boundedText(answer: Response, host: string): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of answer.body ?? []) {
+    bytes += part.length;
+    if (bytes > mostBytes) throw new Error(`${host} sent too long an answer`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
