@@ -15,6 +15,14 @@ export const mediaProtocols: ReadonlyMap<string, string> = new Map([
   ['ark-images', '/images/generations'],
   ['xai-videos', '/videos/generations'],
   ['ark-videos', '/contents/generations/tasks'],
+  ['openai-embeddings', '/embeddings'],
+  ['gemini-embeddings', '/models'],
+  ['cohere-rerank', '/rerank'],
+  ['jina-rerank', '/rerank'],
+  ['voyage-rerank', '/rerank'],
+  ['openai-moderations', '/moderations'],
+  ['openai-speech', '/audio/speech'],
+  ['openai-transcriptions', '/audio/transcriptions'],
 ]);
 
 /** The protocols that can be spoken with a vendor, and their paths; undefined: no plugin of the list knows them. */
@@ -92,7 +100,7 @@ function byProtocol({ speaks, dialect, drop_fields: dropFields, auth }: Provider
 
 /** Endings of addresses that a vendor's page shows for a call; the gateway adds them to the base URL. */
 const endpointPattern =
-  /(?:\/v1\/messages(?:\/count_tokens)?|\/(?:chat\/completions|completions|responses|messages|embeddings|models(?:\/[^/]+:\w+)?|images\/(?:generations|edits)|videos\/generations|contents\/generations\/tasks))$/;
+  /(?:\/v1\/messages(?:\/count_tokens)?|\/(?:chat\/completions|completions|responses|messages|embeddings|rerank|moderations|audio\/(?:speech|transcriptions|translations)|models(?:\/[^/]+:\w+)?|images\/(?:generations|edits)|videos\/generations|contents\/generations\/tasks))$/;
 
 /** `called`: the path that the protocol adds. */
 function endpointInUrl(path: string[], url: string, called: string | undefined): Fault[] {

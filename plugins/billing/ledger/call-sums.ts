@@ -15,11 +15,11 @@ export const callSums: SumTable = {
     none: sql`''`,
   })),
   measures: [
-    { name: 'charged', sum: sql`count(*) ${ofCharged}` },
+    { name: 'charged', sum: sql`nullif(count(*) ${ofCharged}, 0)` },
     { name: 'cost', sum: sql`sum(cost)` },
     { name: 'own_cost', sum: sql`sum(own_cost) ${ofCharged}` },
-    { name: 'own_unknown', sum: sql`count(*) filter (where settled and own_cost is null)` },
-    { name: 'absorbed', sum: sql`sum(absorbed)` },
+    { name: 'own_unknown', sum: sql`nullif(count(*) filter (where settled and own_cost is null), 0)` },
+    { name: 'absorbed', sum: sql`nullif(sum(absorbed), 0)` },
     ...usageClasses.map((name) => ({ name, sum: sql`sum((classes->>${sql.raw(`'${name}'`)})::bigint) ${ofCharged}` })),
   ],
 };

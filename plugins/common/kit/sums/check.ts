@@ -2,10 +2,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../domain/database.ts';
 import { instantText } from '../paging.ts';
-import { foldedUntil } from './fold.ts';
+import { foldedOf, foldParts } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import {
-  added,
+  addedWith,
   column,
   dayMs,
   finePart,
@@ -40,38 +40,33 @@ export async function checkSums(
   days?: number,
 ): Promise<{ subject: string }[]> {
   const { kept, rows } = namesOf(schema, sums);
-  const first = await firstWhole(runner, schema, sums);
-  const until = await foldedUntil(runner, schema, sums);
+  const { until, rich, rowsFrom } = await foldedOf(runner, schema, sums);
+  const first = ceiling(rowsFrom);
   const sample = days === undefined ? undefined : await sampleOf(runner, schema, sums, days);
   const chosen = (at: SQL, from: number) =>
     sql`${at} >= ${instantText(from)}::timestamptz and ${sample === undefined ? sql`true` : within(at, sample)}`;
   const at = column('at');
-  const fromRows = sql`(select * from ${rows} where ${chosen(sums.at, first)})`;
-  const fromFine = sql`(select * from ${kept} where ${isFine} and at < ${instantText(until)}::timestamptz and ${chosen(at, 0)})`;
+  const fromRows = sql`(select * from ${rows} where ${chosen(sums.at, first)}) as given`;
+  const fromFine = sql`(select * from ${kept} where ${isFine} and at < ${instantText(until)}::timestamptz and ${chosen(at, 0)}) as given`;
+  const others = sql`${ofOthers} and (not part.rich or at >= ${instantText(rich)}::timestamptz)`;
   return [
     ...(await differences(runner, sums, {
       right: grouped(sums, rowShape(sums), fromRows, ofFine),
       kept: sql`select * from ${kept} where ${isFine} and ${chosen(at, first)}`,
     })),
     ...(await differences(runner, sums, {
-      right: grouped(sums, keptShape, fromFine, ofOthers),
+      right: grouped(sums, keptShape, fromFine, others),
       kept: sql`select * from ${kept} where ${isOther} and ${chosen(at, 0)}`,
     })),
   ];
 }
 
 /** The first quarter of an hour of which no row was deleted. */
-async function firstWhole(runner: Runner, schema: string, sums: SumTable): Promise<number> {
-  const [row] = await rowsOf<{ first: number }>(
-    runner,
-    sql`select greatest(extract(epoch from rows_from) * 1000, 0)::float8 as first from ${namesOf(schema, sums).state}`,
-  );
-  return Math.ceil(Number(row!.first) / quarterMs) * quarterMs;
-}
+const ceiling = (at: number) => Math.ceil(at / quarterMs) * quarterMs;
 
 /** Days (UTC) with sums or rows, in order. */
 async function daysOf(runner: Runner, schema: string, sums: SumTable): Promise<Range[]> {
-  const { kept, rows } = namesOf(schema, sums);
+  const { sums: kept, rows } = namesOf(schema, sums);
   const day = (at: SQL) => sql`floor(extract(epoch from ${at}) / 86400)::float8`;
   const found = await rowsOf<{ day: number }>(
     runner,
@@ -110,14 +105,13 @@ async function differences(
       sums.measures.map(({ name }) => sql`${sql.raw(table)}.${column(name)}`),
       sql`, `,
     );
-  const columns = sql.join([...names, ...sums.measures.map(({ name }) => column(name))], sql`, `);
   const keys = sql.join([sql`part`, sql`at`, ...names], sql`, `);
   return await rowsOf<{ subject: string }>(
     runner,
     sql`select concat_ws(' ', 'part ' || part, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI"Z"'), ${sql.join(names, sql`, `)}) as subject
-        from (select * from (${right}) as made (part, at, ${columns})) as made
-        full join (${kept}) as kept using (${keys})
-        where row (${measuresOf('made')}) is distinct from row (${measuresOf('kept')}) order by 1 limit ${mostRead}::int`,
+        from (${right}) as made
+        full join (${kept}) as told using (${keys})
+        where row (${measuresOf('made')}) is distinct from row (${measuresOf('told')}) order by 1 limit ${mostRead}::int`,
   );
 }
 
@@ -127,17 +121,19 @@ export async function rebuildSums(orm: Orm, schema: string, sums: SumTable): Pro
 }
 
 function rebuildDay(orm: Orm, schema: string, sums: SumTable, day: Range): Promise<void> {
-  const { kept, rows, state } = namesOf(schema, sums);
+  const { sums: kept, rows, state } = namesOf(schema, sums);
   return orm.transaction(async (transaction) => {
     await transaction.execute(sql`select from ${state} for update`);
-    const first = Math.max(day[0], await firstWhole(transaction, schema, sums));
-    const until = Math.min(day[1], await foldedUntil(transaction, schema, sums));
+    const { until, rich, rowsFrom } = await foldedOf(transaction, schema, sums);
+    const fromRows: Range = [Math.max(day[0], ceiling(rowsFrom)), day[1]];
     const at = column('at');
     await transaction.execute(sql`delete from ${kept} where ${isOther} and ${within(at, [day])}`);
-    await transaction.execute(sql`delete from ${kept} where ${isFine} and ${within(at, [[first, day[1]]])}`);
-    const fromRows = sql`(select * from ${rows} where ${within(sums.at, [[first, day[1]]])})`;
-    await transaction.execute(added(schema, sums, grouped(sums, rowShape(sums), fromRows, ofFine)));
-    const fromFine = sql`(select * from ${kept} where ${isFine} and ${within(at, [[day[0], until]])})`;
-    await transaction.execute(added(schema, sums, grouped(sums, keptShape, fromFine, ofOthers)));
+    await transaction.execute(sql`delete from ${kept} where ${isFine} and ${within(at, [fromRows])}`);
+    const source = sums.given?.(schema, fromRows) ?? rows;
+    const given = sql`(select * from ${source} where ${within(sums.at, [fromRows])}) as given`;
+    const made = grouped(sums, rowShape(sums), given, ofFine);
+    await transaction.execute(sql`with ${addedWith(schema, sums, made)} select 1`);
+    const folded: Range = [day[0], Math.min(day[1], until)];
+    await foldParts(transaction, schema, sums, folded, rich < day[1] ? sql`true` : sql`not part.rich`);
   });
 }

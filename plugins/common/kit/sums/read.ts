@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { instantText } from '../paging.ts';
-import { foldedUntil } from './fold.ts';
+import { foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
 import { column, type Dimension, dayMs, finePart, namesOf, partsFor, quarterMs, type SumTable } from './table.ts';
 
@@ -34,7 +34,7 @@ export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot:
 
 type Range = readonly [from: number, until: number];
 
-/** Where the sums of a span come from. `quarters` and `days` are of the smallest part, `fine` of the one that is newest. */
+/** Where the sums of a span come from. `quarters` and `days` are of the smallest parts. */
 export interface Sources {
   readonly rows: readonly Range[];
   readonly fine: readonly Range[];
@@ -45,8 +45,11 @@ export interface Sources {
 /** Slots that begin within quarters are read from the rows alone, so their span is bounded. */
 const longestFineMs = 2 * dayMs;
 
-/** Whole quarters and days within the bounds, and the rest. `folded`: up to here there are all parts. */
-export function sourcesOf(bounds: readonly number[], folded: number, withDays: boolean): Sources {
+/** Between these two there is a part. */
+type Kept = Range | undefined;
+
+/** Whole days and quarters within the bounds, as far as the parts are there, and the rest. */
+export function sourcesOf(bounds: readonly number[], quarters: Kept, days: Kept): Sources {
   const [first, last] = [bounds[0]!, bounds.at(-1)!];
   const inner = bounds.slice(1, -1);
   const [low, high] = [ceiling(first, quarterMs), floor(last, quarterMs)];
@@ -57,15 +60,22 @@ export function sourcesOf(bounds: readonly number[], folded: number, withDays: b
     const message = `Buckets that do not begin on a quarter of an hour are for spans of at most ${longestFineMs / dayMs} days.`;
     throw new GatewayError('invalid_request', message, { field: 'bounds' });
   }
-  const rows = ranges([first, low], [high, last]);
-  const known = Math.min(Math.max(floor(folded, quarterMs), low), high);
-  const fine = ranges([known, high]);
-  const [firstDay, lastDay] = [ceiling(low, dayMs), floor(known, dayMs)];
-  if (!withDays || firstDay >= lastDay || inner.some((at) => at % dayMs !== 0))
-    return { rows, fine, quarters: ranges([low, known]), days: [] };
-  return { rows, fine, quarters: ranges([low, firstDay], [lastDay, known]), days: ranges([firstDay, lastDay]) };
+  const canDays = days !== undefined && inner.every((at) => at % dayMs === 0);
+  const [firstDay, lastDay] = canDays
+    ? [Math.max(ceiling(low, dayMs), days[0]), floor(Math.min(high, days[1]), dayMs)]
+    : [low, low];
+  const rest = firstDay < lastDay ? ranges([low, firstDay], [lastDay, high]) : ranges([low, high]);
+  const byQuarters = quarters === undefined ? [] : rest.flatMap((range) => ranges(common(range, quarters)));
+  const fine =
+    quarters === undefined
+      ? rest
+      : rest.flatMap(([from, until]) =>
+          ranges([from, Math.min(until, quarters[0])], [Math.max(from, quarters[1]), until]),
+        );
+  return { rows: ranges([first, low], [high, last]), fine, quarters: byQuarters, days: ranges([firstDay, lastDay]) };
 }
 
+const common = ([from, until]: Range, [first, last]: Range): Range => [Math.max(from, first), Math.min(until, last)];
 const floor = (at: number, step: number) => Math.floor(at / step) * step;
 const ceiling = (at: number, step: number) => Math.ceil(at / step) * step;
 const ranges = (...all: Range[]) => all.filter(([from, until]) => from < until);
@@ -74,7 +84,10 @@ const ranges = (...all: Range[]) => all.filter(([from, until]) => from < until);
 export async function readSums(orm: Runner, schema: string, sums: SumTable, query: SumsQuery): Promise<SumsRow[]> {
   const { bounds, conditions, by, each, measures, ending = sql`` } = query;
   const parts = partsFor(new Set([...conditions.map(([name]) => name), ...(by === undefined ? [] : [by])]));
-  const sources = sourcesOf(bounds, await foldedUntil(orm, schema, sums), each !== 'hour');
+  const { until, rich } = await foldedOf(orm, schema, sums);
+  const rangeOf = ({ number, rich: isRich }: typeof parts.days): Kept =>
+    number === finePart || (isRich && rich >= until) ? undefined : [isRich ? rich : 0, until];
+  const sources = sourcesOf(bounds, rangeOf(parts.quarters), each === 'hour' ? undefined : rangeOf(parts.days));
   const { kept, rows } = namesOf(schema, sums);
   const read = { sums, bounds, conditions, by, each, measures };
   const ofPart = (number: number) => ({
@@ -84,10 +97,13 @@ export async function readSums(orm: Runner, schema: string, sums: SumTable, quer
     also: sql`part = ${sql.raw(String(number))} and `,
   });
   const selects = [
-    ...sources.rows.map((range) => selectOf({ ...read, table: rows, isKept: false, also: sql`` }, range)),
+    ...sources.rows.map((range) => {
+      const table = sums.given?.(schema, range) ?? rows;
+      return selectOf({ ...read, table, isKept: false, also: sql`` }, range);
+    }),
     ...sources.fine.map((range) => selectOf(ofPart(finePart), range)),
-    ...sources.quarters.map((range) => selectOf(ofPart(parts.quarters), range)),
-    ...sources.days.map((range) => selectOf(ofPart(parts.days), range)),
+    ...sources.quarters.map((range) => selectOf(ofPart(parts.quarters.number), range)),
+    ...sources.days.map((range) => selectOf(ofPart(parts.days.number), range)),
   ];
   if (selects.length === 0) return [];
   const totals = measures.map(({ name }) => sql`sum(${column(name)})::text as ${column(name)}`);
