@@ -44,7 +44,7 @@ testMistakes([
     'a proxy to a vendor of images',
     '    speaks:\n',
     '    proxy: http://proxy.example:3128\n    speaks:\n      openai-images: https://api.acme.example/v1\n',
-    'gateway.yaml:18: providers.acme.speaks.openai-images: images and videos are sent without proxy, tls, addresses and queries: make them a provider of their own that has none of these',
+    'gateway.yaml:18: providers.acme.speaks.openai-images: images and videos are sent without proxy, tls, addresses, queries and {model}: make them a provider of their own that has none of these',
   ],
   [
     'a misspelt preset',
@@ -87,6 +87,12 @@ testMistakes([
     '    keys: "${ACME_KEY}"',
     '    auth: { scheme: query, name: key }',
     'gateway.yaml:14: providers.acme.keys: is missing: the scheme "query" needs a key',
+  ],
+  [
+    'a protocol of a plugin that is not in the list',
+    'chat: https://api.acme.example/v1',
+    'ollama: https://api.acme.example',
+    'gateway.yaml:17: providers.acme.speaks.ollama: "ollama" comes with the plugin "ollama": add it to the list',
   ],
   [
     'a misspelt protocol',
