@@ -134,7 +134,7 @@ async function federatedToken(file: FileOf<'external_account'>, source: TokenSou
     subject_token: await subjectToken(file.credential_source, source.signal),
   });
   if (impersonated === undefined) return token;
-  const { json } = await fetched(impersonated, {
+  const { json } = await fetched('the service that impersonates', impersonated, {
     method: 'POST',
     headers: { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' },
     body: JSON.stringify({ scope: [source.scope], lifetime: `${hourSeconds}s` }),
@@ -149,7 +149,8 @@ async function subjectToken(
 ): Promise<string> {
   let written: string;
   if (from.file !== undefined) written = await credentialText(from.file, signal);
-  else if (from.url !== undefined) written = (await fetched(from.url, { headers: from.headers ?? {}, signal })).text;
+  else if (from.url !== undefined)
+    written = (await fetched('the identity provider', from.url, { headers: from.headers ?? {}, signal })).text;
   else throw new Error('the credential file names no `file` and no `url` as its source');
   const { type, subject_token_field_name: member = '' } = from.format ?? { type: 'text' };
   return type === 'json' ? tokenIn(objectOf(tryParse(written)) ?? {}, member) : written.trim();
@@ -158,7 +159,7 @@ async function subjectToken(
 async function metadataToken({ metadata, scope, clock, signal }: TokenSource): Promise<Token> {
   const address = `${metadata.replace(/\/+$/, '')}/computeMetadata/v1/instance/service-accounts/default/token`;
   const askedAt = clock.now();
-  const { json } = await fetched(`${address}?scopes=${encodeURIComponent(scope)}`, {
+  const { json } = await fetched('the metadata server', `${address}?scopes=${encodeURIComponent(scope)}`, {
     headers: { 'metadata-flavor': 'Google' },
     signal,
   });
@@ -167,7 +168,11 @@ async function metadataToken({ metadata, scope, clock, signal }: TokenSource): P
 
 async function asked({ clock, signal }: TokenSource, address: string, form: Record<string, string>): Promise<Token> {
   const askedAt = clock.now();
-  const { json } = await fetched(address, { method: 'POST', body: new URLSearchParams(form), signal });
+  const { json } = await fetched('the token server', address, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    signal,
+  });
   return issued(json, askedAt);
 }
 
@@ -186,20 +191,20 @@ function tokenIn(json: JsonObject, member: string): string {
   return token;
 }
 
-async function fetched(address: string, init: RequestInit): Promise<{ text: string; json: JsonObject }> {
-  const { host } = new URL(address);
+/** `who` answers, for errors: logs show no addresses. */
+async function fetched(who: string, address: string, init: RequestInit): Promise<{ text: string; json: JsonObject }> {
   const answer = await fetch(address, { ...init, redirect: 'error' }).catch((error: Error) => {
-    throw new Error(`${host} cannot be reached: ${codeOf(error)}`);
+    throw new Error(`${who} cannot be reached: ${codeOf(error)}`);
   });
-  const body = await boundedText(answer, host);
+  const body = await boundedText(answer, who);
   const parsed = tryParse(body);
   const json = isObject(parsed) ? parsed : {};
-  if (!answer.ok) throw new Error(`${host} gave no token: status ${answer.status}${kindOf(json)}`);
+  if (!answer.ok) throw new Error(`${who} gave no token: status ${answer.status}${kindOf(json)}`);
   return { text: body, json };
 }
 
-function codeOf({ message, cause }: Error): string {
-  return textOf((cause as NodeJS.ErrnoException | undefined)?.code) ?? message;
+function codeOf({ name, cause }: Error): string {
+  return textOf((cause as NodeJS.ErrnoException | undefined)?.code) ?? name;
 }
 
 /** `invalid_grant`, `PERMISSION_DENIED`; sentences beside it may quote what was sent. */
@@ -208,12 +213,12 @@ function kindOf(json: JsonObject): string {
   return /^[a-z_]{1,60}$/i.test(kind) ? `, ${kind}` : '';
 }
 
-async function boundedText(answer: Response, host: string): Promise<string> {
+async function boundedText(answer: Response, who: string): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of answer.body ?? []) {
     bytes += part.length;
-    if (bytes > mostBytes) throw new Error(`${host} sent too long an answer`);
+    if (bytes > mostBytes) throw new Error(`${who} sent too long an answer`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');

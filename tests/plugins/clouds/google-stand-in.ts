@@ -18,6 +18,8 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 });
+/** Tokens for it are good for no model. */
+const audienceOfImpersonation = '//iam.example/pool-of-impersonation';
 const email = 'gateway@project-1.iam.example';
 
 interface Answer {
@@ -75,7 +77,8 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
       ...{ refresh_token: refreshToken, token_uri: `${origin}/token` },
     }),
     federated: (file, impersonates) => ({
-      ...{ type: 'external_account', audience: '//iam.example/pool', token_url: `${origin}/sts` },
+      ...{ type: 'external_account', token_url: `${origin}/sts` },
+      audience: impersonates ? audienceOfImpersonation : '//iam.example/pool',
       subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
       credential_source: { file, format: { type: 'json', subject_token_field_name: 'access_token' } },
       ...(impersonates ? { service_account_impersonation_url: `${origin}/impersonate` } : {}),
@@ -114,7 +117,7 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
       return { status: 400, body: JSON.stringify(refused) };
     }
     const access = issue();
-    if (asked.pathname === '/sts') federatedTokens.add(access);
+    if (form['audience'] === audienceOfImpersonation) federatedTokens.add(access);
     const life = { expires_in: tokens.livesSeconds, token_type: 'Bearer' };
     return { status: 200, body: JSON.stringify({ access_token: access, ...life }) };
   }
@@ -138,11 +141,11 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
     assert.ok(Math.abs(Date.now() / 1_000 - iat) < 60);
   }
 
-  function checkExchange(form: Record<string, string>) {
+  function checkExchange({ audience, ...form }: Record<string, string>) {
+    assert.ok(audience === audienceOfImpersonation || audience === '//iam.example/pool');
     assert.deepEqual(form, {
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-      audience: '//iam.example/pool',
       scope,
       subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
       subject_token: subjectToken,
@@ -209,7 +212,8 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
     assert.equal('model' in others, false);
     const isStream = others['stream'] === true;
     assert.equal(verb, isStream ? 'streamRawPredict' : 'rawPredict');
-    const plain = Buffer.from(JSON.stringify({ model: name, ...others }));
+    const messages = joined(others['messages'] as Message[]);
+    const plain = Buffer.from(JSON.stringify({ model: name, ...others, messages }));
     const headers = { 'x-api-key': 'vendor-key', 'anthropic-version': '2023-06-01' };
     read(messagesVendor, { url: '/v1/messages', headers, body: plain });
     return answered(messagesVendor, name, isStream);
@@ -225,6 +229,26 @@ export async function startGoogle(play: Play): Promise<GoogleStandIn> {
   }
 }
 
-export function refusal(status: number, word: string, message: string): Answer {
+interface Message {
+  readonly role: string;
+  readonly content: string | readonly object[];
+}
+
+/** The vendor takes turns of one side in a row as one; the words that read this do not. */
+function joined(messages: readonly Message[]): Message[] {
+  const all: Message[] = [];
+  for (const message of messages) {
+    const last = all.at(-1);
+    if (last?.role !== message.role) all.push(message);
+    else all.splice(-1, 1, { role: last.role, content: [...blocksOf(last), ...blocksOf(message)] });
+  }
+  return all;
+}
+
+function blocksOf({ content }: Message): readonly object[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+}
+
+function refusal(status: number, word: string, message: string): Answer {
   return { status, body: JSON.stringify({ error: { code: status, message, status: word } }) };
 }
