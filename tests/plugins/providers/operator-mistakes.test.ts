@@ -95,7 +95,7 @@ testMistakes([
     'gateway.yaml:17: providers.acme.speaks.ollama: "ollama" comes with the plugin "ollama": add it to the list',
   ],
   [
-    'a protocol of a plugin that is not in the list',
+    'one of several protocols of a plugin that is not in the list',
     'chat: https://api.acme.example/v1',
     'vertex-claude: https://api.acme.example',
     'gateway.yaml:17: providers.acme.speaks.vertex-claude: "vertex-claude" comes with the plugin "vertex": add it to the list',
