@@ -154,11 +154,18 @@ function oracle({ base, tiers }: Written, usage: Usage, services: readonly strin
   let sum: Fraction = { n: 0n, d: 1n };
   for (const [name, count] of Object.entries(usage)) {
     const unit = (chains[name] ?? [name]).map((one) => unitOf(one, base, holding)).find((found) => found !== undefined);
-    const scale = tokenClasses.some((token) => token === name) ? 1_000_000n : 1n;
+    const scale = scales.get(name) ?? 1n;
     sum = plus(sum, times(unit ?? { n: 0n, d: 1n }, { n: BigInt(count), d: scale }));
   }
   return roundedUp(times(sum, { n: ratio.numerator, d: ratio.denominator }));
 }
+
+/** How many of a class its price is for; 1 where it is for one. */
+const scales = new Map<string, bigint>([
+  ...tokenClasses.map((name) => [name, 1_000_000n] as const),
+  ['character', 1_000_000n],
+  ['audio', 3_600n],
+]);
 
 function unitOf(name: string, base: Price, holding: readonly PriceTier[]): Fraction | undefined {
   const isToken = tokenClasses.some((token) => token === name);
@@ -236,6 +243,7 @@ test('the bound covers every usage within it, whichever of the asked services ar
         tools: call + search + fetch + code + files,
         images: usage.image ?? 0,
         seconds: usage.second ?? 0,
+        others: { character: usage.character ?? 0, audio: usage.audio ?? 0, search: usage.search ?? 0 },
       };
       const requests = BigInt(Math.max(0, (usage.request ?? 0) - 1));
       const held =
