@@ -321,8 +321,9 @@ function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outc
   const sent = sentAttempts(hold);
   const report = exchange.find(usageReport);
   const { seenOutput, unpaid } = hold;
-  const { inputTokens } = hold.terms;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
+  const { inputTokens, allowance } = hold.terms;
+  const counted = allowance.others;
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, counted, unpaid });
   reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
   return verdict;
 }

@@ -30,6 +30,8 @@ export interface HoldRecord {
   readonly plan?: string | undefined;
   readonly input: number;
   readonly output: number;
+  /** What it covers beside tokens, such as characters; absent: nothing that is known beforehand. */
+  readonly counted?: Usage | undefined;
   readonly amount: string;
   readonly price: PriceTexts;
   readonly ratio: string;

@@ -243,7 +243,8 @@ export function judgeInterrupted(hold: Hold): { verdict: Verdict; shares: Shares
   const notes = hold.sent.map(unfinishedAttempt);
   const last = notes.pop();
   if (last === undefined) return { verdict: { kind: 'VOID', reason: 'not_sent' }, shares: { notes, writtenOff: zero } };
-  const usage = { input: hold.terms.inputTokens, output: hold.seenOutput };
+  const { inputTokens, allowance } = hold.terms;
+  const usage = { input: inputTokens, output: hold.seenOutput, ...allowance.others };
   return {
     verdict: { kind: 'SETTLE', reason: 'crash', usage, estimated: true, terminal: false },
     shares: { notes: [...notes, { ...last, bearer: 'client' }], writtenOff: zero },

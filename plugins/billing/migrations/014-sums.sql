@@ -37,6 +37,9 @@ create table {schema}.call_sums (
   "web_fetch" bigint,
   "code_execution" bigint,
   "file_search" bigint,
+  "search" bigint,
+  "character" bigint,
+  "audio" bigint,
   primary key (part, group_id, at)
 ) with (fillfactor = 90);
 create index call_sums_at on {schema}.call_sums (part, at);
@@ -77,13 +80,16 @@ with found as materialized (
     sum((classes->>'web_search')::bigint) filter (where settled) as "web_search",
     sum((classes->>'web_fetch')::bigint) filter (where settled) as "web_fetch",
     sum((classes->>'code_execution')::bigint) filter (where settled) as "code_execution",
-    sum((classes->>'file_search')::bigint) filter (where settled) as "file_search"
+    sum((classes->>'file_search')::bigint) filter (where settled) as "file_search",
+    sum((classes->>'search')::bigint) filter (where settled) as "search",
+    sum((classes->>'character')::bigint) filter (where settled) as "character",
+    sum((classes->>'audio')::bigint) filter (where settled) as "audio"
   from {schema}.calls group by 1, 2, 3, 4, 5, 6
 ), groups as (
   insert into {schema}.call_sums_groups select distinct id, account_id, key_id, model, provider from found
 )
-insert into {schema}.call_sums (group_id, at, part, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search")
-  select id, at, 0, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search" from found;
+insert into {schema}.call_sums (group_id, at, part, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio")
+  select id, at, 0, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio" from found;
 
 -- Movements outside of calls by their times: they are few.
 create index ledger_entries_at on {schema}.ledger (created_at) where request_id is null;

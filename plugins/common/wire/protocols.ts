@@ -19,23 +19,18 @@ import type { Call } from '../domain/calls.ts';
 import type { ShapeMembers } from '../domain/error-shape.ts';
 import type { Target } from '../domain/upstreams.ts';
 import type { OnFrame } from '../kit/sse.ts';
+import type { WireHeaders } from '../kit/upstream-request.ts';
 import type { ReadFrame } from './frame.ts';
 import type { UsageMeter, UsageMeterOptions } from './usage-meter.ts';
 
 export type { RequestBody };
 
 /** What is spoken with an upstream. */
-export interface WireProtocol {
+export interface WireProtocol extends WireHeaders {
   /** The name under `speaks` of a provider, and in `Call` and `Target`. */
   readonly name: string;
   /** Path, below the base URL, of the endpoint that is called most: `/chat/completions`. */
   readonly path: string;
-  /** The header of the upstream's key unless the provider configures another; `{key}` is replaced. */
-  readonly auth: { readonly header: string; readonly value: string };
-  /** Client headers that are forwarded, beside content-type and accept. */
-  readonly passedHeaders: readonly string[];
-  /** Headers that the upstream needs although the client may not have sent them. */
-  readonly defaultHeaders: Readonly<Record<string, string>>;
   /** Encodes requests with their paths, and decodes answers. */
   readonly codec: UpstreamCodec;
   createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;

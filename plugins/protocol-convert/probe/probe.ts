@@ -13,8 +13,8 @@ import { catalog, type Model } from '../../common/domain/models.ts';
 import { mergeTraits } from '../../common/domain/traits.ts';
 import { type Provider, providers, type Target } from '../../common/domain/upstreams.ts';
 import { scrubText } from '../../common/kit/scrub.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
 import type { WireProtocol } from '../../common/wire/protocols.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
 import { makerOf } from '../translate/call.ts';
 import { ProbeReader } from './reader.ts';
 

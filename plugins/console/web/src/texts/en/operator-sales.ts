@@ -105,7 +105,16 @@ export default {
     quoteNoOwn: 'The own cost is not known.',
     empty: 'No model fits',
     emptyHint: 'Models stand in the catalogue; clear the search, or add one in the configuration.',
-    kind: { chat: 'Chat', image: 'Image', video: 'Video' },
+    kind: {
+      chat: 'Chat',
+      image: 'Image',
+      video: 'Video',
+      embedding: 'Embedding',
+      rerank: 'Rerank',
+      speech: 'Speech',
+      transcription: 'Transcription',
+      moderation: 'Moderation',
+    },
     versions: 'Versions',
     versionsHint:
       'Every version that is written down, the latest first. A later one takes the place of an earlier one at its time.',

@@ -44,6 +44,9 @@ export default {
     second: 'per second',
     request: 'per request',
     call: 'per call',
+    search: 'per search',
+    characters: 'per million characters',
+    hour: 'per hour of audio',
     range: '{{least}} to {{most}} by size and quality',
   },
   ledger: {

@@ -46,6 +46,9 @@ const texts: Part<'shell'> = {
     second: '每秒',
     request: '每次请求',
     call: '每次调用',
+    search: '每次检索',
+    characters: '每百万字符',
+    hour: '每小时音频',
     range: '按尺寸和质量 {{least}} 至 {{most}}',
   },
   ledger: {
