@@ -19,7 +19,7 @@ import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
-import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 
 const hourMs = 3_600_000;
@@ -207,7 +207,7 @@ test('batches in any order, retried, late and folded in between: sums, series an
         const { orm, schema } = desk.store;
         const rows: Row[] = [];
         for (const { rows: given, times, again, foldsTo, richRows } of batches) {
-          const fresh = given.map((each): Row => ({ ...each, id: randomUUID() }));
+          const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
           const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
           for (let time = 0; time < times; time++) await write(desk, sent);
           rows.push(...fresh);
@@ -228,7 +228,9 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   const kept = sql`${sql.identifier(schema)}.request_sums`;
   await write(
     desk,
-    fc.sample(row, { numRuns: 60, seed: 3 }).map((each): Row => ({ ...each, id: randomUUID() })),
+    fc
+      .sample(row, { numRuns: 60, seed: 3 })
+      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) })),
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
@@ -262,7 +264,9 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   const part = await setUp(requestLog, host, { retention: '2d' });
   part.start!();
   const queries = host.get(requestQueries);
-  const rows = fc.sample(row, { numRuns: 80, seed: 5 }).map((each): Row => ({ ...each, id: randomUUID() }));
+  const rows = fc
+    .sample(row, { numRuns: 80, seed: 5 })
+    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
   await write({ store, queries }, rows);
   host.advance(start + 6 * 24 * hourMs + 7 * 60_000 - host.clock.now());
   const run = (name: string) => host.intervals.find((each) => each.name === name)!.work();
