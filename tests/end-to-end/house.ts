@@ -218,7 +218,7 @@ export function faces(gateway: TestGateway): Omit<House, 'sandbox' | 'replay' | 
     call: (customer, dialect, question, init) => ask(gateway.origin, customer, dialect, question, init),
     books: (customer, ends = 1) => readBooks(gateway, customer, ends),
     calls: (customer) => callsOf(gateway, customer?.accountId),
-    rows: (table) => rowsOf(gateway, table),
+    rows: (table) => (table === 'requests' ? requestRowsOf(gateway) : rowsOf(gateway, table)),
     async audit() {
       const { json } = await running.commands.find(({ name }) => name === 'audit')!.run({});
       assert.deepEqual((json as { violations: unknown[] }).violations, []);
@@ -318,6 +318,15 @@ async function rowsOf<Row>(gateway: TestGateway, table: string, accountId?: stri
   const from = sql`${sql.identifier(store.schema)}.${sql.identifier(table)}`;
   const found = await store.orm.execute(sql`select * from ${from} ${where} order by ${sql.raw(order)}`);
   return [...(found as unknown as Row[])];
+}
+
+/** Requests by themselves, and those whose facts are in the row of their call. */
+async function requestRowsOf<Row>(gateway: TestGateway): Promise<Row[]> {
+  const store = gateway.gateway.find(database)!;
+  const rows = (table: string) =>
+    sql`select to_jsonb(each) as row from ${sql.identifier(store.schema)}.${sql.identifier(table)} as each`;
+  const found = await store.orm.execute(sql`${rows('requests')} union all ${rows('call_requests')}`);
+  return (found as unknown as { row: Row }[]).map(({ row }) => row);
 }
 
 export interface JournalRecord {
