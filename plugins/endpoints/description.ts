@@ -35,6 +35,10 @@ export interface Limits {
   /** Inputs for embeddings and moderations. */
   readonly inputs: number;
   readonly documents: number;
+  /** Of a text to speak. */
+  readonly characters: number;
+  /** Of an audio file. */
+  readonly fileBytes: number;
   /** Models of requests that may leave theirs out. */
   readonly defaultModels: Readonly<Partial<Record<Operation, string>>>;
 }
@@ -69,6 +73,8 @@ export type AnswerReader =
 export interface AnswerContext {
   readonly call: Call;
   readonly exchange: Exchange;
+  /** Members of the gateway's own error bodies; absent: it has no shape of its own. */
+  readonly shapeOf?: ((error: GatewayError, requestId: string) => object) | undefined;
 }
 
 /** What a whole body says. */
@@ -87,8 +93,11 @@ export interface Reading {
 export interface StreamMeter {
   readonly report: UsageReport;
   feed(chunk: Uint8Array): void;
-  /** The upstream's body ended in good order. */
-  end(): void;
+  /**
+   * The upstream's body has ended, or broke off with `broken`. Returns what is sent in place of the rest; undefined after a
+   * break: the answer breaks off too.
+   */
+  end(broken?: unknown): Uint8Array | undefined;
 }
 
 /** The request of this exchange; set by the endpoint's `open`. */

@@ -1,4 +1,6 @@
 /** Every endpoint of this plugin. */
+import { speech } from './audio/speech.ts';
+import { transcriptionEndpoints } from './audio/transcriptions.ts';
 import type { EndpointDescription } from './description.ts';
 import { geminiEmbeddings } from './embeddings/gemini.ts';
 import { openaiEmbeddings } from './embeddings/openai.ts';
@@ -10,4 +12,6 @@ export const endpointTable: readonly EndpointDescription[] = [
   ...geminiEmbeddings,
   ...rerankEndpoints,
   moderations,
+  speech,
+  ...transcriptionEndpoints,
 ];
