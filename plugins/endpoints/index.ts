@@ -6,9 +6,24 @@ import { call, dropped, usageReport } from '../common/domain/calls.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { model } from '../common/domain/models.ts';
 import { target } from '../common/domain/upstreams.ts';
+import { speech } from './audio/speech.ts';
+import { transcriptionEndpoints } from './audio/transcriptions.ts';
 import { type CallTools, makeCall } from './call.ts';
 import { type EndpointDescription, type Limits, openedRequest, operations } from './description.ts';
-import { endpointTable } from './table.ts';
+import { geminiEmbeddings } from './embeddings/embed-content.ts';
+import { openaiEmbeddings } from './embeddings/embeddings.ts';
+import { moderations } from './moderations.ts';
+import { rerankEndpoints } from './rerank/endpoints.ts';
+
+/** Every endpoint of this plugin. */
+const endpointTable: readonly EndpointDescription[] = [
+  openaiEmbeddings,
+  ...geminiEmbeddings,
+  ...rerankEndpoints,
+  moderations,
+  speech,
+  ...transcriptionEndpoints,
+];
 
 const positive = (most: number) => count().refine((value) => value >= 1 && value <= most, `must be from 1 to ${most}`);
 

@@ -24,8 +24,8 @@ const sounds = {
   pcm: { type: 'audio/pcm', make: pcmTone },
 };
 
-export const openaiSpeech: Service = { errors: 'openai', decode: ({ body }) => speechJob(parse(body)) };
-export const openaiTranscriptions: Service = { errors: 'openai', decode: transcriptionJob };
+export const openaiSpeech: Service = { errors: 'envelope', decode: ({ body }) => speechJob(parse(body)) };
+export const openaiTranscriptions: Service = { errors: 'envelope', decode: transcriptionJob };
 
 function speechJob(json: JsonObject): Job {
   const model = required(json, 'model');
