@@ -2,13 +2,13 @@
 import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { stateSchema } from './state/index.ts';
 
-const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
-
 export const configSchema = z.strictObject({
   expose: z
-    .array(z.enum(protocolNames))
-    .default([...protocolNames])
-    .describe('Protocols whose endpoints this gateway offers.'),
+    .array(z.string())
+    .optional()
+    .describe(
+      'Protocols whose endpoints this gateway offers: chat, responses, messages, gemini, and those of plugins. Default: all.',
+    ),
   on_loss: z
     .enum(['report', 'refuse'])
     .default('report')
@@ -17,7 +17,7 @@ export const configSchema = z.strictObject({
     ),
   translated_values: count()
     .refine((value) => value >= 1_000, 'must be at least 1000')
-    .prefault(40_000)
+    .prefault(25_000)
     .describe(
       'Members and elements, at all depths, in a request that is translated to another protocol, and in the arguments of its tool calls. More are refused.',
     ),

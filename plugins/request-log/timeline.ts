@@ -9,6 +9,7 @@ import {
   type TimelineEvent,
   type TimelineEventKind,
 } from '../common/domain/timeline.ts';
+import { JsonText, latinLiteral } from './json-text.ts';
 
 /** An event as stored: milliseconds since arrival, the id of its kind, its values. */
 export type StoredEvent = readonly [at: number, id: string, ...values: EventValue[]];
@@ -21,26 +22,86 @@ const unavailable = 'could not be told';
 /** The events as JSON; `receivedAt` in wall-clock milliseconds; undefined: no events. */
 export function storedTimeline(notes: readonly TimelineEvent[] | undefined, receivedAt: number): string | undefined {
   if (notes === undefined) return undefined;
-  const events: EventValue[][] = [];
-  for (let index = 0; index < notes.length && events.length < maxTimelineEvents; index++) {
+  let events = 0;
+  json.begin();
+  for (let index = 0; index < notes.length && events < maxTimelineEvents; index++) {
     const { at, kind, values } = notes[index]!;
     const eventValues = typeof values === 'function' ? valuesOf(values) : values;
     if (eventValues === undefined) continue;
-    scratch[events.length] ??= [];
-    const event = scratch[events.length]!;
+    json.put(events === 0 ? '[[' : ',[');
     // The wall clock may step.
-    event[0] = Math.max(0, at - receivedAt);
-    event[1] = kind.id;
+    json.putNumber(Math.max(0, at - receivedAt));
+    json.put(idPart(kind.id));
     const count = Math.min(eventValues.length, mostValues);
-    for (let place = 0; place < count; place++) event[place + 2] = storableValue(eventValues[place]!);
-    event.length = count + 2;
-    events.push(event);
+    for (let place = 0; place < count; place++) putValue(eventValues[place]!);
+    json.put(']');
+    events += 1;
   }
-  return events.length === 0 ? undefined : JSON.stringify(events);
+  if (events === 0) return undefined;
+  json.put(']');
+  return json.text;
 }
 
-/** The lists that events are copied into, used again for each request: new ones cost as much as all the rest of its row. */
-const scratch: EventValue[][] = [];
+const json = new JsonText();
+
+function putValue(value: EventValue): void {
+  json.put(',');
+  if (typeof value === 'string') putText(value);
+  else if (typeof value === 'number') json.putNumber(value);
+  else json.put(JSON.stringify(value ?? null));
+}
+
+function putText(text: string): void {
+  if (!isPlain(text)) {
+    json.put(literalOf(text));
+    return;
+  }
+  json.put('"');
+  json.put(text);
+  json.put('"');
+}
+
+/** By the ids of kinds, which are few. */
+const idParts = new Map<string, string>();
+
+function idPart(id: string): string {
+  let part = idParts.get(id);
+  if (part === undefined) {
+    part = `,${latinLiteral(id)}`;
+    idParts.set(id, part);
+  }
+  return part;
+}
+
+/** Literals of texts that recur: names of models, targets and keys. */
+const literals = new Map<string, string>();
+const mostLiterals = 1_000;
+const longestKept = 64;
+
+function literalOf(text: string): string {
+  const known = literals.get(text);
+  if (known !== undefined) return known;
+  const literal = latinLiteral(storable(text, longestText));
+  if (text.length <= longestKept) {
+    if (literals.size >= mostLiterals) literals.clear();
+    // A copy: the text may be a part of a large one, which it would keep.
+    literals.set(Buffer.from(text, 'utf16le').toString('utf16le'), literal);
+  }
+  return literal;
+}
+
+/** Shorter than any credential without `-` or `:`. */
+const longestPlain = 14;
+
+/** Whether the text is so short, and its characters so common, that it is stored as it is between quotes. */
+function isPlain(text: string): boolean {
+  if (text.length > longestPlain) return false;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c || unit === 0x2d || unit === 0x3a) return false;
+  }
+  return true;
+}
 
 /** An error in a plugin's values must not lose the row. */
 function valuesOf(values: () => readonly EventValue[] | undefined): readonly EventValue[] | undefined {
@@ -49,10 +110,6 @@ function valuesOf(values: () => readonly EventValue[] | undefined): readonly Eve
   } catch (error) {
     return [`${unavailable}: ${String(error)}`];
   }
-}
-
-function storableValue(value: EventValue): EventValue {
-  return typeof value === 'string' ? storable(value, longestText) : value;
 }
 
 /** Renders an event; one of a plugin that is not installed any more shows its stored values. */

@@ -64,7 +64,7 @@ async function measure(root: string): Promise<Measured> {
   const counter = join(import.meta.dirname, 'statement-counter.ts');
   const child = fork(join(root, 'tests/bench/gateway.ts'), [String(vendorPort), 'full'], {
     cwd: root,
-    execArgv: ['--max-semi-space-size=64', '--import', 'tsx', '--import', counter],
+    execArgv: ['--max-semi-space-size=64', '--import', counter],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const [{ port, key }] = (await once(child, 'message')) as [{ port: number; key: string }];

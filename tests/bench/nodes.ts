@@ -1,5 +1,5 @@
 /**
- * `TEST_DATABASE_URL=postgres://… node --import tsx tests/bench/nodes.ts [--seconds 6] [--connections 16] [--delay 25] [--workers]`:
+ * `TEST_DATABASE_URL=postgres://… node tests/bench/nodes.ts [--seconds 6] [--connections 16] [--delay 25] [--workers]`:
  * the throughput of one, two and four gateway processes on one PostgreSQL that spend four rich accounts, and whether any of
  * these was spent beyond its balance. Each process has an address of its own, or, with `--workers`, all are workers of one
  * primary behind one address. Each process has as many clients as the others, whatever their number, and the

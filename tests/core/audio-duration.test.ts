@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { audioSeconds } from '../../plugins/common/kit/audio-duration.ts';
-import { AudioFrames } from '../../plugins/common/kit/audio-frames.ts';
+import { audioSeconds } from '../../plugins/common/audio/duration.ts';
+import { AudioFrames } from '../../plugins/common/audio/frames.ts';
 import { mp3Silence, wavTone } from '../../plugins/sandbox/endpoints/tones.ts';
 
 const near = (actual: number | undefined, expected: number) =>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
-import { audioSeconds } from '../../plugins/common/kit/audio-duration.ts';
+import { audioSeconds } from '../../plugins/common/audio/duration.ts';
 import { type Demo, shaped, startDemo } from './demo.ts';
 
 let demo: Demo;

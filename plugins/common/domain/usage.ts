@@ -27,6 +27,7 @@ type TokenClass = (typeof tokenClasses)[number];
 type PieceClass = (typeof pieceClasses)[number];
 type MeasureClass = (typeof measureClasses)[number];
 export type UsageClass = TokenClass | PieceClass | MeasureClass;
+/** Sums of calls are kept by class: a new one needs a column of `call_sums` (billing's migrations). */
 export const usageClasses: readonly UsageClass[] = [...tokenClasses, ...pieceClasses, ...measureClasses];
 
 /** Counts by class, whole numbers. An absent class was not reported; 0 was reported as none. */

@@ -1,9 +1,9 @@
 /** `POST /v1/audio/speech`: audio as it comes, or server-sent events; charged by characters or by tokens, as the price counts. */
 import { isObject, type JsonObject, objectOf } from '../../../core/json/json.ts';
 import { invalid } from '../../../core/json/request-body.ts';
+import { AudioFrames } from '../../common/audio/frames.ts';
 import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
-import { AudioFrames } from '../../common/kit/audio-frames.ts';
 import { editBody } from '../../common/kit/body-edits.ts';
 import { isAbsent, modelOf, readJson, requiredText, wordOf } from '../checks.ts';
 import type { AnswerContext, EndpointDescription, Limits, StreamMeter } from '../description.ts';

@@ -1,9 +1,9 @@
 /** `POST /v1/audio/transcriptions` and `/translations`: a form with a file, relayed; charged by tokens or by the file's duration. */
 import type { ClientRequest } from '../../../core/contract/message.ts';
 import { type JsonObject, objectOf } from '../../../core/json/json.ts';
+import { audioSeconds } from '../../common/audio/duration.ts';
 import type { UsageReport } from '../../common/domain/calls.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
-import { audioSeconds } from '../../common/kit/audio-duration.ts';
 import type { AnswerContext, AnswerReader, EndpointDescription, Prepared } from '../description.ts';
 import { openaiError, unreadable } from '../errors.ts';
 import { chargedTokens } from '../estimate.ts';

@@ -1,5 +1,5 @@
 /** Speech and transcriptions in the protocol of OpenAI: sound of the length that the text takes, and texts that tell what was heard. */
-import { audioSeconds } from '../../common/kit/audio-duration.ts';
+import { audioSeconds } from '../../common/audio/duration.ts';
 import { formatFrame } from '../../common/kit/sse.ts';
 import { badRequest, Fault } from '../fault.ts';
 import { isObject, type JsonObject, textOf } from '../json.ts';

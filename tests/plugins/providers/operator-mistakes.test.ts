@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wire } from '../../../plugins/endpoints/wires.ts';
-import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { upstreamProtocols } from '../../../plugins/providers/mistakes.ts';
+import { mediaProtocols } from '../../../plugins/providers/mistakes.ts';
 import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import { testMistakes } from '../../helpers/operator-mistakes.ts';
 
-test('the protocols that a provider may speak are those that the plugins have', () => {
-  const known = [...protocols.map(({ name }) => name), ...adapters.keys(), ...Object.values(wire)];
-  assert.deepEqual([...upstreamProtocols.keys()].toSorted(), known.toSorted());
+test('the protocols beside chat that a provider may speak are those that have an adapter or an endpoint', () => {
+  const known = [...adapters.keys(), ...Object.values(wire)];
+  assert.deepEqual([...mediaProtocols.keys()].toSorted(), known.toSorted());
 });
 
 testMistakes([
@@ -60,6 +59,36 @@ testMistakes([
     'chat: https://api',
     'openai: https://api',
     'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos, openai-embeddings, gemini-embeddings, cohere-rerank, jina-rerank, voyage-rerank, openai-moderations, openai-speech, openai-transcriptions',
+  ],
+  [
+    'a scheme of credentials that does not exist',
+    '    keys:',
+    '    auth: { scheme: signature }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.scheme: there is no scheme "signature"; known are header, query',
+  ],
+  [
+    'a misspelt scheme, for one protocol',
+    '    keys:',
+    '    auth: { chat: { scheme: qeury, name: key } }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.chat.scheme: there is no scheme "qeury"; did you mean "query"?',
+  ],
+  [
+    'a misspelt setting of a scheme',
+    '    keys:',
+    '    auth: { scheme: query, nmae: key }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.nmae: there is no such setting; did you mean "name"?',
+  ],
+  [
+    'a header without a place for the key',
+    '    keys:',
+    '    auth: { header: x-key, value: key }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.value: must contain {key}',
+  ],
+  [
+    'no keys for a scheme that needs one',
+    '    keys: "${ACME_KEY}"',
+    '    auth: { scheme: query, name: key }',
+    'gateway.yaml:14: providers.acme.keys: is missing: the scheme "query" needs a key',
   ],
   [
     'a misspelt protocol',

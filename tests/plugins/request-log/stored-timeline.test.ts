@@ -1,8 +1,9 @@
 /** The text of a stored timeline: what JSON would say of its events, whatever values they have. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { defineEvent, type EventValue, maxTimelineEvents } from '../../../plugins/common/domain/timeline.ts';
-import { storedTimeline } from '../../../plugins/request-log/timeline.ts';
+import { storable, storedTimeline } from '../../../plugins/request-log/timeline.ts';
 
 const kind = defineEvent('stored-timeline.said', (...values: EventValue[]) => values.join(' '));
 const event = (at: number, values: readonly EventValue[] | (() => readonly EventValue[] | undefined)) => ({
@@ -54,4 +55,67 @@ test('events and their values are bounded', () => {
     ...Array.from({ length: 60 }, (_, index) => event(1_000, Array(index === 0 ? 60 : 1).fill(index))),
   );
   assert.deepEqual([many.length, many[0].length], [maxTimelineEvents, 2 + 40]);
+});
+
+test('short texts are said as long ones are: the same masks, quotes and characters, once and again', () => {
+  const pieces = [
+    'sk-',
+    'org-',
+    'AIza',
+    'Bearer ',
+    '://',
+    ':',
+    '@',
+    '"',
+    '\\',
+    '\n',
+    '\0',
+    '\ud800',
+    '😀',
+    '-',
+    'a',
+    'Zz9',
+    ' ',
+    '/',
+  ];
+  const texts = fc.oneof(
+    fc.array(fc.constantFrom(...pieces), { maxLength: 9 }).map((parts) => parts.join('')),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      const said = storable(text, 300);
+      assert.deepEqual(stored(event(1_000, [text, text])), [[0, kind.id, said, said]]);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('a number of texts that differ is kept, not all of them', () => {
+  for (let index = 0; index < 3_000; index++) {
+    const text = `a text that is long enough: ${index}`;
+    assert.deepEqual(stored(event(1_000, [text])), [[0, kind.id, text]]);
+  }
+});
+
+test('numbers are said as JSON says them', () => {
+  const numbers = fc.oneof(
+    fc.double(),
+    fc.integer(),
+    fc.maxSafeInteger(),
+    fc.constantFrom(-0, 0x3fff_ffff, 0x4000_0000),
+  );
+  fc.assert(
+    fc.property(numbers, (number) => {
+      assert.equal(storedTimeline([event(1_000, [number])], 1_000), JSON.stringify([[0, kind.id, number]]));
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('a long timeline, and one that cannot be said, leave nothing in the next', () => {
+  const long = Array.from({ length: 40 }, () => event(1_000, Array(40).fill('\u{1f600}'.repeat(150))));
+  assert.equal(stored(...long)[39][41], '\u{1f600}'.repeat(150));
+  assert.throws(() => stored(event(1_000, ['first', 1n as unknown as EventValue])), TypeError);
+  assert.deepEqual(stored(event(1_000, ['second'])), [[0, kind.id, 'second']]);
 });

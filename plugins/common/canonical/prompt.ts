@@ -1,7 +1,7 @@
 /** The canonical format of requests: a Prompt of turns, parts and tools. Types; answers are in reply.ts. */
 
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { Effort } from '../../common/domain/traits.ts';
+import type { Effort } from '../domain/traits.ts';
 
 /** A request of any protocol. Absent members were not set by the client; no defaults are added. */
 export interface Prompt {

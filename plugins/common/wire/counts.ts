@@ -1,5 +1,5 @@
 /** Counters as a vendor reports them, merged over an answer, and the split of a total into disjoint classes. Pure. */
-import { readCount, type Usage, type UsageClass } from '../../common/domain/usage.ts';
+import { readCount, type Usage, type UsageClass } from '../domain/usage.ts';
 
 /**
  * The vendor's counters by a name that the usage meter chooses. Cumulative reports replace one another: nothing is

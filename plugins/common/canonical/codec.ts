@@ -1,25 +1,20 @@
 /** The codec interface between each protocol and the canonical format. Types. */
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { Call } from '../../common/domain/calls.ts';
-import type { Traits } from '../../common/domain/traits.ts';
-import type { Target } from '../../common/domain/upstreams.ts';
-import type { ShapeMembers } from '../request/shapes.ts';
+import type { Call } from '../domain/calls.ts';
+import type { ShapeMembers } from '../domain/error-shape.ts';
+import type { Traits } from '../domain/traits.ts';
+import type { Target } from '../domain/upstreams.ts';
 import type { DroppedParameters, Spelling } from './dropped-parameters.ts';
 import type { ReplyEvents, ToolNames } from './events.ts';
 import type { MediaPart, OpaqueState, Prompt } from './prompt.ts';
 import type { Event, Reply, UsageSeen } from './reply.ts';
 
 /**
- * Encoder and decoder of a protocol's requests and answers in the canonical format. Pure; throws for a request that
- * cannot be encoded.
+ * The side of a protocol that faces its upstreams: encodes prompts, and decodes answers into the canonical format. Pure; throws
+ * for a request that cannot be encoded.
  */
-export interface Codec {
-  readonly spelling: Spelling;
-  /** The member of a client's request that holds the conversation. */
-  readonly conversation: string;
-  /** Decodes a client's request. Throws invalid_request with the field. */
-  decodeRequest(json: JsonObject, context: DecodeContext): Prompt;
+export interface UpstreamCodec {
   /** Media that this protocol's upstreams accept as bytes alone: URLs are fetched before `encodeRequest`. */
   readonly needsBytes: readonly MediaPart['kind'][];
   /** Encodes a request for an upstream. Throws what `DroppedParameters.refuse` throws. */
@@ -28,6 +23,22 @@ export interface Codec {
   createDecoder(events: ReplyEvents): ReplyDecoder;
   /** Decodes an upstream's whole answer, and calls `events`; ends with a `stop` for each choice. */
   decodeReply(json: JsonObject, events: ReplyEvents): void;
+  /** Token counting of this protocol's upstreams; absent: not supported. */
+  readonly counting?: {
+    /** From the encoded request of the same prompt. */
+    request(encoded: EncodedRequest): { readonly path: string; readonly body: JsonObject };
+    /** undefined: the answer contains no count. */
+    tokens(json: JsonObject): number | undefined;
+  };
+}
+
+/** The side of a protocol that faces its clients: decodes their requests, and encodes answers for them. Pure. */
+export interface ClientCodec {
+  readonly spelling: Spelling;
+  /** The member of a client's request that holds the conversation. */
+  readonly conversation: string;
+  /** Decodes a client's request. Throws invalid_request with the field. */
+  decodeRequest(json: JsonObject, context: DecodeContext): Prompt;
   /** Answers of this protocol hold no audio: decoders send its transcript as text. */
   readonly audioAsText?: true;
   /** Encodes a stream for a client. */
@@ -41,14 +52,10 @@ export interface Codec {
    * content of one. Called only when the body contains one.
    */
   withoutSeals(json: JsonObject, open: OpenSeal): JsonObject;
-  /** Token counting of this protocol's upstreams; absent: not supported. */
-  readonly counting?: {
-    /** From the encoded request of the same prompt. */
-    request(encoded: EncodedRequest): { readonly path: string; readonly body: JsonObject };
-    /** undefined: the answer contains no count. */
-    tokens(json: JsonObject): number | undefined;
-  };
 }
+
+/** Both sides of a protocol that clients and upstreams speak. */
+export interface Codec extends UpstreamCodec, ClientCodec {}
 
 /** Opens a sealed text if this gateway sealed it for this account. */
 export type OpenSeal = (text: string) => OpaqueState | undefined;

@@ -1,5 +1,5 @@
 /** The canonical format of answers: a stream of Events, or the Reply that they form. Types. */
-import type { Usage } from '../../common/domain/usage.ts';
+import type { Usage } from '../domain/usage.ts';
 import type { Citation, MediaPart, Part, SearchPart, TokenLogprob } from './prompt.ts';
 
 /** Why an answer ended. `refusal`: the model or a filter refused. `pause`: the vendor expects a request to continue. */

@@ -1,38 +1,55 @@
-/** The interface between the relay and each protocol's folder. Types. */
+/**
+ * Wire protocols: the extension point, and what a protocol consists of. A plugin adds a `WireProtocol` to call upstreams of
+ * another format; with a `Protocol` the gateway's own clients may speak it too.
+ */
 
-import type { Endpoint, Exchange } from '../../../core/contract/contract.ts';
-import { defineContextKey } from '../../../core/contract/contract.ts';
+import {
+  defineContextKey,
+  defineExtensionPoint,
+  type Endpoint,
+  type Exchange,
+} from '../../../core/contract/contract.ts';
 import type { GatewayError } from '../../../core/contract/errors.ts';
-import type { Answer } from '../../../core/contract/message.ts';
+import type { Answer, Headers } from '../../../core/contract/message.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { RequestBody } from '../../../core/json/request-body.ts';
-import type { Call } from '../../common/domain/calls.ts';
-import type { Target } from '../../common/domain/upstreams.ts';
-import type { OnFrame } from '../../common/kit/sse.ts';
-import type { WireHeaders } from '../../common/kit/upstream-request.ts';
-import type { Codec } from '../canonical/codec.ts';
-import type { LiveReport } from '../metering/report.ts';
-import type { UsageMeter, UsageMeterOptions } from '../metering/usage-meter.ts';
-import type { ShapeMembers } from '../request/shapes.ts';
-import type { VendorId } from '../request/vendor-ids.ts';
+import type { ClientCodec, Codec, UpstreamCodec } from '../canonical/codec.ts';
+import type { UsageSeen } from '../canonical/reply.ts';
+import type { Call } from '../domain/calls.ts';
+import type { ShapeMembers } from '../domain/error-shape.ts';
+import type { Target } from '../domain/upstreams.ts';
+import type { OnFrame } from '../kit/sse.ts';
+import type { WireHeaders } from '../kit/upstream-request.ts';
 import type { ReadFrame } from './frame.ts';
+import type { UsageMeter, UsageMeterOptions } from './usage-meter.ts';
 
 export type { RequestBody };
 
-export interface Protocol extends WireHeaders {
-  /** `chat`, `responses`, `messages`, `gemini`: the name in `Call` and `Target`. */
+/** What is spoken with an upstream. */
+export interface WireProtocol extends WireHeaders {
+  /** The name under `speaks` of a provider, and in `Call` and `Target`. */
   readonly name: string;
+  /** Path, below the base URL, of the endpoint that is called most: `/chat/completions`. */
+  readonly path: string;
+  /** Encodes requests with their paths, and decodes answers. */
+  readonly codec: UpstreamCodec;
+  createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;
+  /** How streams are cut into frames where they are no server-sent events. */
+  readonly framing?: Framing;
+  /**
+   * The body of an error answer in the form `{"error": {"message": …, "code": …}}`, with a code of `upstream-errors.ts` or a
+   * status as a number; absent: the body has a form that is read anyway.
+   */
+  readError?(body: JsonObject, headers: Headers): JsonObject;
+}
+
+/** A protocol that clients of the gateway speak too: to upstreams of the same protocol they are relayed byte for byte. */
+export interface Protocol extends WireProtocol {
   /** The endpoint that clients of this protocol call, for messages: `POST /v1/messages`. */
   readonly address: string;
   readonly endpoints: readonly ProtocolEndpoint[];
   /** Endpoints of its clients that are answered without an upstream. */
   readonly ownEndpoints?: readonly Endpoint[];
-  createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;
-  /**
-   * For protocols with upstreams that may stream a JSON array: its reader, and the response mapping for clients that
-   * asked for SSE.
-   */
-  readonly arrayStreams?: { createReader(onFrame: OnFrame): StreamReader; readonly reshape: Reshape };
   /** Throws GatewayErrors for a request of this protocol that the target cannot serve, relayed or translated. */
   checkTarget?(opened: Pick<Opened, 'json' | 'call'>, target: Target): void;
   /** The protocol's error body for an answer that has not begun. */
@@ -46,6 +63,37 @@ export interface Protocol extends WireHeaders {
   readonly streamEnd?: string;
   /** Encoder and decoder of the canonical format. */
   readonly codec: Codec;
+}
+
+/** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
+export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd'>>;
+
+/** The protocols that can be spoken with upstreams. */
+export const wireProtocols = defineExtensionPoint<WireProtocol | Protocol>('wire protocols');
+
+/** Whether clients of the gateway speak it too. */
+export function hasClients(protocol: WireProtocol | Protocol): protocol is Protocol {
+  return 'endpoints' in protocol;
+}
+
+/** A form of streams other than server-sent events. */
+export interface Framing {
+  /** Whether a stream with this first byte, spaces left out, has this form. Others are server-sent events. */
+  begins(byte: string): boolean;
+  createReader(onFrame: OnFrame): StreamReader;
+  /** The response mapping for relayed clients that asked for server-sent events. */
+  readonly reshape?: Reshape;
+}
+
+/** An id of an object at a vendor, in a request. */
+export interface VendorId {
+  readonly id: string;
+  /** Its path, such as `input[0].content[1].file_id`. */
+  readonly field: string;
+  /** The kind of object, for messages. */
+  readonly kind: string;
+  /** It belongs to an earlier answer that the client sends back, so the request makes sense without it. */
+  readonly isEcho: boolean;
 }
 
 /** Cuts a stream into frames; `FrameReader` for SSE. */
@@ -91,7 +139,7 @@ export interface Opened {
   /** The client's own request, which answers echo, where `json` differs from it because references were expanded. */
   readonly clientJson?: JsonObject;
   /** The protocol that decodes the request, where that is not the client's: such a request is never relayed. */
-  readonly decodeWith?: string;
+  readonly decodeWith?: { readonly name: string; readonly codec: ClientCodec };
   /**
    * The conversation is to be summarised: into the only item of an answer, or into an answer of the compaction
    * endpoint.
@@ -141,7 +189,7 @@ export interface Reshape {
   /** One frame of the upstream's stream in the client's format; undefined for no output. `read`: see `readsFrames`. */
   frame(raw: Buffer, read?: ReadFrame): Uint8Array | undefined;
   /** The answer has begun: sets the source of its usage. */
-  begin?(report: LiveReport): void;
+  begin?(report: UsageSeen): void;
   /** The upstream's answer is complete: returns the remaining output. */
   finish?(): Uint8Array | undefined;
   /** Reports a failure in the client's protocol; absent: the upstream's protocol is the client's. */

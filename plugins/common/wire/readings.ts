@@ -1,5 +1,5 @@
 /** Sums of a vendor's counters where they contradict one another: by the total, else by the reported cost. Pure. */
-import type { Usage, UsageClass } from '../../common/domain/usage.ts';
+import type { Usage, UsageClass } from '../domain/usage.ts';
 import type { Counts, Reading } from './counts.ts';
 
 /** A counter that belongs to one side and is normally part of that side's sum. */

@@ -1,5 +1,5 @@
 /** The duration of an audio file, from the headers of its container. Reads no samples and never beyond the file. Pure. */
-import { AudioFrames } from './audio-frames.ts';
+import { AudioFrames } from './frames.ts';
 
 /** No file that is taken is longer; a larger number in a header is not believed. */
 const mostSeconds = 7 * 86_400;

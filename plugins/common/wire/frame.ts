@@ -1,7 +1,7 @@
 /** Parsing of one frame of an upstream's stream. Pure. */
 
 import { isObject, type JsonObject, tryParse } from '../../../core/json/json.ts';
-import { parseFrame } from '../../common/kit/sse.ts';
+import { parseFrame } from '../kit/sse.ts';
 
 /** A parsed frame. */
 export interface ReadFrame {

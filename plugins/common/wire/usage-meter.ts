@@ -1,7 +1,7 @@
 /** The interface of usage meters, which read the consumption of an answer as it passes. Types. */
 
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { Services } from '../../common/domain/prices.ts';
+import type { Services } from '../domain/prices.ts';
 import type { Reading } from './counts.ts';
 import type { CostOf } from './readings.ts';
 

@@ -1,10 +1,11 @@
 /** Media sources of a prompt: bytes with their detected type, data URLs as bytes. Pure. */
-import { parseDataUrl, plainBase64, sniffMediaType } from '../../common/kit/data-url.ts';
-import { mediaTypeOfName, plainMediaType, truerType } from '../../common/kit/media-types.ts';
-import type { MediaPart, Part, Source } from '../canonical/prompt.ts';
 
-export { parseDataUrl, sniffMediaType } from '../../common/kit/data-url.ts';
-export { kindOfMedia, mediaTypeOfName, plainMediaType, truerType } from '../../common/kit/media-types.ts';
+import type { MediaPart, Part, Source } from '../canonical/prompt.ts';
+import { parseDataUrl, plainBase64, sniffMediaType } from '../kit/data-url.ts';
+import { mediaTypeOfName, plainMediaType, truerType } from '../kit/media-types.ts';
+
+export { parseDataUrl, sniffMediaType } from '../kit/data-url.ts';
+export { kindOfMedia, mediaTypeOfName, plainMediaType, truerType } from '../kit/media-types.ts';
 
 export function isMedia(part: Part): part is MediaPart {
   return 'source' in part;

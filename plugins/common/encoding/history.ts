@@ -2,8 +2,9 @@
  * Normalisation of a conversation's turns for strict upstreams: results after their calls, alternating roles, no empty
  * turns. Pure.
  */
+
+import { invalid } from '../../../core/json/request-body.ts';
 import type { CacheMark, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../canonical/prompt.ts';
-import { invalid } from '../request/checks.ts';
 import { madeCallId } from './tool-ids.ts';
 
 /** The result of a call that has none. */

@@ -1,6 +1,7 @@
 /** Conversion between reasoning efforts and budgets in tokens. Pure. */
-import { type Effort, efforts } from '../../common/domain/traits.ts';
+
 import type { ReasoningSettings } from '../canonical/prompt.ts';
+import { type Effort, efforts } from '../domain/traits.ts';
 
 /** The largest budget in tokens that still maps to this effort. */
 const steps: readonly (readonly [number, Effort])[] = [
