@@ -28,7 +28,7 @@ export interface EndpointDescription {
 }
 
 export const operations = ['embeddings', 'rerank', 'moderations', 'speech', 'transcriptions'] as const;
-export type Operation = (typeof operations)[number];
+type Operation = (typeof operations)[number];
 
 /** What one request may contain. */
 export interface Limits {
@@ -78,7 +78,7 @@ export interface AnswerContext {
 }
 
 /** What a whole body says. */
-export interface Reading {
+interface Reading {
   /** undefined: the vendor reported none. */
   readonly usage: Usage | undefined;
   /** Better estimates than those of the request, for what was not reported. */

@@ -21,13 +21,13 @@ export interface House {
   stop(): Promise<void>;
 }
 
-export interface PostOptions {
+interface PostOptions {
   readonly key?: string;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
 }
 
-export interface Posted {
+interface Posted {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Buffer;
@@ -36,7 +36,7 @@ export interface Posted {
   readonly json: any;
 }
 
-export interface Charge {
+interface Charge {
   readonly amount: string;
   readonly detail: { readonly usage: Usage; readonly estimated: boolean };
 }
