@@ -42,6 +42,8 @@ const usualEndpoints = [
   'embeddings',
   'rerank',
   'moderations',
+  'speech',
+  'transcriptions',
 ];
 
 const config = z.strictObject({

@@ -7,7 +7,7 @@ import {
   type FormMember,
   readMultipart,
   writeMultipart,
-} from '../../../plugins/task-store/orders/multipart.ts';
+} from '../../../plugins/common/kit/multipart.ts';
 import { refusal } from './orders.ts';
 
 const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !/[\r\n\0]/.test(text));
