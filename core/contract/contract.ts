@@ -12,14 +12,18 @@ import type { Duplex } from 'node:stream';
 import type { AnswerWatcher } from './answer-watcher.ts';
 import type { Command } from './commands.ts';
 import type { GatewayError } from './errors.ts';
+import type { DeclaresExtensions, ExtensionHost } from './extensions.ts';
 import type { Clock, Log, Random } from './host-tools.ts';
 import type { Answer, ClientRequest, Headers } from './message.ts';
 import type { UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
+import type { Fault, Notice, SectionPart } from './remarks.ts';
 
 export type { AnswerWatcher } from './answer-watcher.ts';
 export type { Command, CommandResult } from './commands.ts';
+export { defineExtensionPoint, type ExtensionPoint } from './extensions.ts';
 export type { Clock, Log, Random } from './host-tools.ts';
+export type { Fault, Notice } from './remarks.ts';
 
 // -------------------------------------------------------------------------------------------------------------- context
 
@@ -100,7 +104,7 @@ export interface Exchange {
   fail(error: GatewayError): void;
   /** For concurrent attempts: `next` is called with one branch for each. */
   fork(): Branch;
-  /** Passes the answer, as it is written to the client's socket, to `watcher`; an error answer too. One per exchange. */
+  /** Passes the answer, as it is written to the client's socket, to `watcher` too; an error answer as well. */
   watch(watcher: AnswerWatcher): void;
 }
 
@@ -168,6 +172,8 @@ export interface UpstreamRequest {
   connectTimeoutMs: number;
   /** How the upstream is reached; absent: directly. */
   network?: UpstreamNetwork | undefined;
+  /** Gives the headers of a credential that is computed from the final request; a failure ends the attempt before it is sent. */
+  authorize?(request: UpstreamRequest): Headers | Promise<Headers>;
   /** From the request's last byte to the answer's head. */
   firstByteTimeoutMs: number;
   /** Longest silence inside a body. */
@@ -198,7 +204,8 @@ export interface SocketEndpoint {
 
 /** One running instance of a plugin in one gateway. */
 export interface PluginInstance<Config = unknown> {
-  endpoints?: readonly Endpoint[];
+  /** Read when every plugin is set up. */
+  readonly endpoints?: readonly Endpoint[];
   /** Segments in front of its endpoints' paths, such as `/v1`: a doubled one is dropped, a missing one is named in the 404. */
   pathPrefixes?: readonly string[];
   /** WebSocket addresses. */
@@ -221,7 +228,7 @@ export interface PluginInstance<Config = unknown> {
   /** The most connections to upstreams at once, where one address with one key has at most `perPool`. For a warning at start. */
   upstreamConnections?(perPool: number): number;
   /** Faults that show only when every plugin is set up; reported like other faults of the file. */
-  problems?(): readonly Fault[];
+  problems?(): readonly (Fault | SectionPart)[];
   /**
    * Validates and prepares a new section without changing anything; throws an Error with a sentence to refuse. The function
    * that it returns applies it and cannot fail: it is called in one turn for all plugins in the list's order, also where only
@@ -247,21 +254,6 @@ export interface PluginInstance<Config = unknown> {
   stop?(): void | Promise<void>;
 }
 
-/** A fault of a plugin's section that shows only beside the other plugins. */
-export interface Fault {
-  /** Where in the section, such as `['gpt', 'price']`. */
-  readonly path: readonly (string | number)[];
-  /** One sentence that names what to change. */
-  readonly message: string;
-}
-
-/** A remark on the configuration: `info` is worth knowing, `warning` means that something will not work. */
-export interface Notice {
-  readonly level: 'info' | 'warning';
-  /** One sentence that names what it is about. */
-  readonly text: string;
-}
-
 /** The services that a plugin takes from other plugins and gives to them. */
 export interface PluginServices {
   /** Must be there at setup: a plugin above in the list provides each of them. */
@@ -271,7 +263,7 @@ export interface PluginServices {
   readonly provides?: readonly Service<unknown>[];
 }
 
-export interface Plugin<Config = unknown> {
+export interface Plugin<Config = unknown> extends DeclaresExtensions {
   readonly name: string;
   /** zod schema of the plugin's section. Strict: unknown keys fail. Every field carries a `.describe()` sentence. */
   readonly config: ConfigSchema<Config>;
@@ -303,7 +295,7 @@ export function definePlugin<Config>(plugin: Plugin<Config>): Plugin<Config> {
   return plugin;
 }
 
-export interface Host {
+export interface Host extends ExtensionHost {
   /** Name of the gateway: `main`. */
   readonly gateway: string;
   /** The gateway's own database schema. */

@@ -1,6 +1,6 @@
 /** Renamed settings: the former name of a setting stays valid beside the new one, with a notice that names the new one. */
 
-import type { Notice } from './contract.ts';
+import type { Notice } from './remarks.ts';
 import { z } from './schema.ts';
 
 interface Rename {

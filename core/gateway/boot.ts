@@ -2,8 +2,9 @@
 
 import type { Command } from '../contract/commands.ts';
 import { type ConfigCheck, configFiles } from '../contract/config-files.ts';
-import type { ContextKey, Endpoint, Host, Notice, Plugin, Service } from '../contract/contract.ts';
+import type { ContextKey, Endpoint, ExtensionPoint, Host, Notice, Plugin, Service } from '../contract/contract.ts';
 import type { Log } from '../contract/host-tools.ts';
+import type { Fault } from '../contract/remarks.ts';
 import type { InstalledPlugin } from '../http/chain.ts';
 import { ConfigError, type GatewayFile, readGatewayFile, readSections } from './config.ts';
 import { GatewayConfigFiles } from './config-files.ts';
@@ -11,7 +12,9 @@ import { createLog } from './log.ts';
 import { builtInNames, loadPlugin } from './registry.ts';
 import { Reloader } from './reload.ts';
 import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
+import { parseSection } from './section-problems.ts';
 import { checkContext, checkServices } from './wiring.ts';
+import type { Problem } from './yaml.ts';
 
 export interface BootOptions extends GatewayRuntimeOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -94,8 +97,11 @@ async function installPlugins(runtime: GatewayRuntime): Promise<void> {
   const sections = readSections(file, plugins, new Set(builtInNames()));
   try {
     for (const plugin of plugins) await runtime.install(plugin, sections.get(plugin.name));
+    const problems = runtime.complete();
+    if (problems.length > 0)
+      throw new ConfigError(problems.map((message) => ({ where: file.yaml.where(['plugins']), message })));
     await refuseMisfits(file, plugins, (owners) => checkContext(runtime.endpoints, runtime.plugins, owners));
-    refuseFaults(file, runtime.plugins);
+    await refuseFaults(file, runtime.plugins);
   } catch (error) {
     await runtime.stopPlugins();
     throw error;
@@ -136,36 +142,55 @@ async function loadPlugins(file: GatewayFile, mode: Host['mode']): Promise<Plugi
   return plugins;
 }
 
-type Owners = (wanted: Service<unknown> | ContextKey<unknown>) => readonly string[];
+type Wanted = Service<unknown> | ContextKey<unknown> | ExtensionPoint;
 
 /** Runs a check; only if it fails, loads the other built-in plugins to name those that could help. */
 async function refuseMisfits(
   file: GatewayFile,
   listed: readonly Plugin[],
-  check: (owners: Owners) => string[],
+  check: (owners: (wanted: Wanted) => readonly string[]) => string[],
 ): Promise<void> {
   if (check(() => []).length === 0) return;
-  const names = new Set(listed.map((plugin) => plugin.name));
-  const others = await Promise.all(
-    builtInNames()
-      .filter((name) => !names.has(name))
-      .map((name) => loadPlugin(name, file.file)),
-  );
-  const owners: Owners = (wanted) =>
+  const others = await unlisted(file, listed);
+  const owners = (wanted: Wanted) =>
     others
-      .filter(
-        (plugin) => plugin.services?.provides?.includes(wanted) || plugin.sets?.includes(wanted as ContextKey<unknown>),
+      .filter(({ services, sets, extensionPoints }) =>
+        [services?.provides, sets, extensionPoints].some((list) => list?.includes(wanted as ContextKey<unknown>)),
       )
       .map((plugin) => plugin.name);
   throw new ConfigError(check(owners).map((message) => ({ where: file.yaml.where(['plugins']), message })));
 }
 
-function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin[]): void {
-  const problems = plugins.flatMap(({ plugin, instance }) =>
-    (instance.problems?.() ?? []).map(({ path, message }) => ({
-      where: file.yaml.where([plugin.name, ...path]),
-      message: file.yaml.hide(`${[plugin.name, ...path].join('.')}: ${message}`),
-    })),
+/** The built-in plugins that are not in the list. */
+function unlisted(file: GatewayFile, listed: readonly Plugin[]): Promise<Plugin[]> {
+  const names = new Set(listed.map((plugin) => plugin.name));
+  return Promise.all(
+    builtInNames()
+      .filter((name) => !names.has(name))
+      .map((name) => loadPlugin(name, file.file)),
   );
+}
+
+async function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin[]): Promise<void> {
+  const found = plugins.flatMap(({ plugin, instance }) =>
+    (instance.problems?.() ?? []).map((problem) => ({ problem, place: [plugin.name, ...problem.path.map(String)] })),
+  );
+  const isLacking = found.some(({ problem }) => 'lacks' in problem);
+  const listed = plugins.map(({ plugin }) => plugin);
+  const others = isLacking ? await unlisted(file, listed) : [];
+  const problems = found.flatMap(({ problem, place }): readonly Problem[] => {
+    if ('schema' in problem) {
+      const parsed = parseSection(problem.schema, problem.value, place, file.yaml);
+      return 'problems' in parsed ? parsed.problems : [];
+    }
+    const message = unlistedSentence(problem, others) ?? problem.message;
+    return [{ where: file.yaml.where(place), message: file.yaml.hide(`${place.join('.')}: ${message}`) }];
+  });
   if (problems.length > 0) throw new ConfigError(problems);
+}
+
+/** Of an extension that a plugin outside the list would bring: such a plugin has its name. */
+function unlistedSentence({ lacks }: Fault, others: readonly Plugin[]): string | undefined {
+  const brings = others.find(({ name, extends: points }) => name === lacks?.name && points?.includes(lacks.point));
+  return brings && `"${brings.name}" comes with the plugin "${brings.name}": add it to the list`;
 }

@@ -1,6 +1,7 @@
 /** The runtime of one gateway: installs its plugins, serves, applies changed files, and stops. */
 
 import type { Endpoint, Host, Notice, Plugin, PluginInstance, Service } from '../contract/contract.ts';
+import type { Extension, ExtensionPoint } from '../contract/extensions.ts';
 import type { Clock, Log, Random } from '../contract/host-tools.ts';
 import { alone, ownDirectory, type ProcessGroup } from '../contract/process-group.ts';
 import { type BodyLimits, BodyReader } from '../http/body.ts';
@@ -11,6 +12,7 @@ import { createRouter, type Router } from '../http/router.ts';
 import { GatewayServer, type ServerLimits } from '../http/server.ts';
 import { type GatewayFile, type GatewaySettings, schemaOf, unusedSections } from './config.ts';
 import { defaultUpstreamSockets, descriptorLimit, shortage } from './descriptors.ts';
+import { Extensions } from './extensions.ts';
 import { createLog, type LevelledLog } from './log.ts';
 import { systemClock, systemRandom, uuidMaker } from './system.ts';
 
@@ -43,6 +45,7 @@ export class GatewayRuntime {
   readonly #random: Random;
   readonly #processGroup: ProcessGroup;
   readonly #services = new Map<Service<unknown>, unknown>();
+  readonly #extensions = new Extensions();
   readonly #timers = new Set<NodeJS.Timeout>();
   #file: GatewayFile;
   #running: Running | undefined;
@@ -96,8 +99,14 @@ export class GatewayRuntime {
 
   async install(plugin: Plugin, section: unknown): Promise<void> {
     const instance = await plugin.setup(this.#hostFor(plugin), section);
-    this.plugins.push({ plugin, instance: instance });
-    this.endpoints.push(...(instance.endpoints ?? []));
+    this.plugins.push({ plugin, instance });
+  }
+
+  /** Every plugin is installed: extensions and endpoints are complete. Returns what is wrong with the extensions. */
+  complete(): readonly string[] {
+    const problems = this.#extensions.complete();
+    if (problems.length === 0) this.endpoints.push(...this.plugins.flatMap(({ instance }) => instance.endpoints ?? []));
+    return problems;
   }
 
   #hostFor(plugin: Plugin): Host {
@@ -119,6 +128,9 @@ export class GatewayRuntime {
       },
       find: (service) => this.find(service),
       provide: (service, value) => this.provide(service, value),
+      extend: <T extends Extension>(point: ExtensionPoint<T>, extension: T) =>
+        this.#extensions.add(plugin, point, extension),
+      extensions: <T extends Extension>(point: ExtensionPoint<T>) => this.#extensions.of(plugin, point),
       endpoints: () => this.endpoints,
       every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
     };

@@ -1,18 +1,51 @@
 /** Checks that a list of plugins fits together in its order. Each problem is one sentence that names the fix. Pure. */
 
-import { type ContextKey, type Endpoint, type Plugin, type Service, upstreamRequest } from '../contract/contract.ts';
+import {
+  type ContextKey,
+  type Endpoint,
+  type ExtensionPoint,
+  type Plugin,
+  type Service,
+  upstreamRequest,
+} from '../contract/contract.ts';
 import { type InstalledPlugin, installedPlugins, openingIndex } from '../http/chain.ts';
 
-type Owners = (wanted: Service<unknown> | ContextKey<unknown>) => readonly string[];
+type Owners = (wanted: Service<unknown> | ContextKey<unknown> | ExtensionPoint) => readonly string[];
 
-/** Checks services, before setup. `owners`: the built-in plugins that could provide what is missing. */
+/** Checks services and extension points, before setup. `owners`: the built-in plugins that could provide what is missing. */
 export function checkServices(plugins: readonly Plugin[], owners: Owners): string[] {
   const sentences = plugins.flatMap((plugin, index) =>
     plugins.slice(0, index).some((earlier) => earlier.name === plugin.name)
       ? [`"${plugin.name}" stands twice in the list: remove one.`]
       : [],
   );
-  return [...sentences, ...missingServices(plugins, owners), ...rivals(plugins)];
+  return [
+    ...sentences,
+    ...missingServices(plugins, owners),
+    ...rivals(
+      plugins,
+      (plugin) => plugin.services?.provides,
+      ({ name }) => `provide the service "${name}"`,
+    ),
+    ...missingPoints(plugins, owners),
+    ...rivals(
+      plugins,
+      (plugin) => plugin.extensionPoints,
+      ({ name }) => `own the extension point "${name}"`,
+    ),
+  ];
+}
+
+/** Their owners may stand anywhere in the list. */
+function missingPoints(plugins: readonly Plugin[], owners: Owners): string[] {
+  const owned = new Set(plugins.flatMap(({ extensionPoints = [] }) => extensionPoints));
+  const missing = plugins.flatMap((plugin) =>
+    (plugin.extends ?? []).filter((point) => !owned.has(point)).map((point) => ({ point, adder: plugin.name })),
+  );
+  return [...Map.groupBy(missing, ({ point }) => point)].map(([point, those]) => {
+    const adders = those.map(({ adder }) => adder);
+    return `${subject(adders, 'adds')} to the extension point "${point.name}", which no plugin of the list owns: ${addAbove(owners(point), undefined)}.`;
+  });
 }
 
 function missingServices(plugins: readonly Plugin[], owners: Owners): string[] {
@@ -31,15 +64,20 @@ function missingServices(plugins: readonly Plugin[], owners: Owners): string[] {
   });
 }
 
-function rivals(plugins: readonly Plugin[]): string[] {
-  const providers = new Map<Service<unknown>, string>();
+/** Two plugins for what only one may be for. */
+function rivals<T>(
+  plugins: readonly Plugin[],
+  owned: (plugin: Plugin) => readonly T[] | undefined,
+  verb: (owned: T) => string,
+): string[] {
+  const owners = new Map<T, string>();
   const sentences: string[] = [];
   for (const plugin of plugins) {
-    for (const service of plugin.services?.provides ?? []) {
-      const first = providers.get(service);
+    for (const one of owned(plugin) ?? []) {
+      const first = owners.get(one);
       if (first !== undefined && first !== plugin.name)
-        sentences.push(`"${first}" and "${plugin.name}" both provide the service "${service.name}": keep one.`);
-      providers.set(service, plugin.name);
+        sentences.push(`"${first}" and "${plugin.name}" both ${verb(one)}: keep one.`);
+      owners.set(one, plugin.name);
     }
   }
   return sentences;

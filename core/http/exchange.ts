@@ -131,7 +131,7 @@ export class LiveExchange implements Exchange {
   }
 
   watch(watcher: AnswerWatcher): void {
-    this.watcher = watcher;
+    this.watcher = this.watcher === undefined ? watcher : both(this.watcher, watcher);
   }
 
   /** Runs the `beforeSend` hooks; undefined when there is nothing to wait for. */
@@ -327,3 +327,16 @@ function runInOrder<T>(
 export const clientDisconnected = () => new GatewayError('client_left', 'The client closed the connection.');
 export const deadlinePassed = () =>
   new GatewayError('upstream_timeout', 'The request took longer than this endpoint allows.', { shouldRetry: false });
+
+function both(first: AnswerWatcher, second: AnswerWatcher): AnswerWatcher {
+  return {
+    head(status, headers) {
+      first.head(status, headers);
+      second.head(status, headers);
+    },
+    chunk(bytes) {
+      first.chunk(bytes);
+      second.chunk(bytes);
+    },
+  };
+}

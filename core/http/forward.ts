@@ -64,13 +64,20 @@ export function createForward(maxAnswerBytes: number, maxSockets: number): Forwa
       const address = parsed(request.url);
       const pool = pools.for(address.origin, request.credential, request.connectTimeoutMs, request.network);
       const sending = new Sending({ exchange, request, address, resolve, reject }, tools);
-      const ready = exchange.readyToSend();
+      let ready = exchange.readyToSend();
+      if (request.authorize !== undefined) ready = authorized(request, ready);
       if (ready === undefined) sending.start(pool);
       else ready.then(() => sending.start(pool)).catch(reject);
     });
   }
 
   return Object.assign(forward, { close: () => pools.close() });
+}
+
+/** Adds the headers of a computed credential, over all that `ready` may still change. */
+async function authorized(request: UpstreamRequest, ready: Promise<void> | undefined): Promise<void> {
+  await ready;
+  Object.assign(request.headers, await request.authorize!(request));
 }
 
 interface SendingTools {

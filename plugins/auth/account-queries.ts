@@ -1,5 +1,5 @@
 /** SQL of account administration: accounts and keys page by page, and changes of one of them. */
-import { and, asc, desc, eq, gt, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { Database, Orm } from '../common/domain/database.ts';
 import type { TermsRow } from './key-terms.ts';
 import { type AccountRow, isUuid } from './store.ts';
@@ -7,6 +7,7 @@ import { type AuthTables, authTables } from './tables.ts';
 
 interface AccountFilter {
   readonly text?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
   readonly plan?: string | undefined;
   readonly disabled?: boolean | undefined;
 }
@@ -34,7 +35,7 @@ export function openAccountAdminStore(database: Database) {
 function accountStatements(orm: Orm, { accounts }: AuthTables) {
   return {
     /** By name, those after `after`. */
-    async accountsAfter({ text, plan, disabled }: AccountFilter, after: string | undefined, rows: number) {
+    async accountsAfter({ text, ids = [], plan, disabled }: AccountFilter, after: string | undefined, rows: number) {
       // PostgreSQL text cannot hold NUL, and a query with it is an error.
       if ([text, plan, after].some((part) => part?.includes('\0'))) return [];
       const wanted: (SQL | undefined)[] = [
@@ -53,7 +54,8 @@ function accountStatements(orm: Orm, { accounts }: AuthTables) {
 
       function named(part: string): SQL | undefined {
         const inName = sql`position(lower(${part}::text) in lower(${accounts.name})) > 0`;
-        return isUuid(part) ? or(eq(accounts.id, part), inName) : inName;
+        const wanted = isUuid(part) ? [...ids, part] : ids;
+        return or(inName, wanted.length === 0 ? undefined : inArray(accounts.id, wanted));
       }
     },
 

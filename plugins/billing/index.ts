@@ -14,6 +14,8 @@ import { renamed, renamedNotices } from '../../core/contract/renamed.ts';
 import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
+import { requestSumsAudit } from '../common/domain/admin/requests.ts';
+import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
@@ -23,11 +25,14 @@ import { multipliers, priceRatio } from '../common/domain/price-ratio.ts';
 import { recordEvent } from '../common/domain/timeline.ts';
 import { maxCount } from '../common/domain/usage.ts';
 import { lookMs } from '../common/kit/pace.ts';
+import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
 import { audit } from './audit/audit.ts';
 import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
+import { openCallRows } from './ledger/call-rows.ts';
+import { callSums } from './ledger/call-sums.ts';
 import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
 import { statementOf } from './reports/ledger-pages.ts';
@@ -97,12 +102,12 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits],
-    provides: [ledger, pool, authorizations, ledgerQueries],
+    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable],
+    provides: [ledger, pool, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio],
-  sets: [spendGuard, authorization],
+  sets: [spendGuard, authorization, callRow],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
@@ -112,11 +117,11 @@ export async function setUpBilling(
   host: Host,
   config: Config,
   files: Files,
-  ledgerOf: (store: Database) => Store = sqlStore,
+  ledgerOf: typeof sqlStore = sqlStore,
 ): Promise<PluginInstance<Config>> {
   const store = host.get(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
-  const rows = ledgerOf(store);
+  const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
   const { ledgerService, authorizationStore, caps, commands } = provideServices(host, state, { store, rows, files });
   return {
@@ -188,6 +193,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   host.provide(pool, ledgerService.pool);
   const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
   host.provide(authorizations, authorizationStore);
+  host.provide(callRows, openCallRows(store));
   const caps = new Caps({
     clock: host.clock,
     log: host.log,
@@ -196,7 +202,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
     limit: state.config.accounts,
   });
   const directory = journalDirectory(host);
-  const check = () => audit(store.orm, store.schema);
+  const check = (days?: number) => audit(store.orm, store.schema, { days, requestSums: host.find(requestSumsAudit) });
   const self = () => ({ files, directory, pending: state.runtime?.backlog.rows, at: host.clock.now() });
   host.provide(ledgerQueries, openLedgerQueries({ store, audit: check, self }));
   const commands = commandsOf({
@@ -239,6 +245,7 @@ function runBackgroundWork(host: Host, store: Database, running: BillingRuntime)
   host.every(syncMs, 'sync the journal', () => running.tick());
   host.every(lookMs, 'write the ledger', () => running.apply());
   host.every(progressMs, 'note progress', () => running.reservations.noteProgress());
+  host.every(foldEveryMs, 'fold sums of calls', () => foldSums(store.orm, store.schema, callSums, host.clock.now()));
   host.every(sweepMs, 'forget idle accounts', () => running.balances.sweep());
   host.every(sweepMs, 'delete applied journal segments', () => running.release());
   store.onChange('account', (accountId) => {
@@ -304,6 +311,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   });
   exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
+  exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
   const { held, terms } = hold;
   recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
 }
@@ -313,8 +321,9 @@ function settle(exchange: Exchange, reservations: Reservations, hold: Hold, outc
   const sent = sentAttempts(hold);
   const report = exchange.find(usageReport);
   const { seenOutput, unpaid } = hold;
-  const { inputTokens } = hold.terms;
-  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, unpaid });
+  const { inputTokens, allowance } = hold.terms;
+  const counted = allowance.others;
+  const verdict = judge({ attempts: list, sent, report, outcome, inputTokens, seenOutput, counted, unpaid });
   reservations.settle(hold, verdict, share(attemptNotes(list, sent), list, verdict, hold.terms));
   return verdict;
 }

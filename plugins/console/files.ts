@@ -5,6 +5,7 @@ import { extname } from 'node:path';
 import type { Clock, Random } from '../../core/contract/host-tools.ts';
 import type { Answer, Headers } from '../../core/contract/message.ts';
 import { table } from '../../core/contract/table.ts';
+import { accepts } from './compress.ts';
 import { pagePolicy } from './headers.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = table({
@@ -96,12 +97,4 @@ export class Files {
     this.#names = new Set(found.slice(0, mostFiles).map((file) => file.replaceAll('\\', '/')));
     return this.#names.has(name);
   }
-}
-
-/** `gzip;q=0` is a no. */
-function accepts(header: string, name: string): boolean {
-  return header.split(',').some((entry) => {
-    const [coding, ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
-    return coding === name && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
-  });
 }

@@ -23,6 +23,8 @@ export interface Handover {
   readonly link: string | undefined;
 }
 
+export type Owner = Pick<PersonView, 'id' | 'name' | 'email'>;
+
 export interface People {
   /** By session cookie or bearer token; undefined: not signed in, or blocked. */
   identify(headers: Headers): Promise<Actor | undefined>;
@@ -32,6 +34,8 @@ export interface People {
     filter: { readonly text?: string | undefined; readonly role?: Role | undefined },
     page: PageRequest,
   ): Promise<Page<PersonView>>;
+  /** Whom these accounts belong to, by account; those of nobody are absent. */
+  ownersOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, Owner>>;
   rename(personId: string, name: string): Promise<void>;
   setRole(personId: string, role: Role): Promise<void>;
   /** Ends their sessions too. */

@@ -5,6 +5,7 @@ import { GatewayError, toGatewayError } from '../../core/contract/errors.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { createApi } from './api/index.ts';
 import type { ConsoleServices } from './api/routing/router.ts';
+import { compressed } from './compress.ts';
 import type { Files } from './files.ts';
 import { commonHeaders, dataPolicy } from './headers.ts';
 import { originOf, plainAddress } from './origin.ts';
@@ -42,7 +43,8 @@ export function createSite({ services, signIn, files, origin: configured }: Site
       else if (path === apiPath || path.startsWith(`${apiPath}/`)) {
         const web = toRequest(exchange, origin, path.slice(apiPath.length) || '/');
         const address = plainAddress(request.remoteAddress);
-        answer = await toAnswer(await api.fetch(web, { origin, address, send: sender(exchange, forward) }));
+        const told = await api.fetch(web, { origin, address, send: sender(exchange, forward) });
+        answer = await compressed(await toAnswer(told), String(request.headers['accept-encoding'] ?? ''));
       } else answer = await pageOrFile(exchange, files, path);
     } catch (error) {
       answer = errorAnswer(error);

@@ -3,7 +3,7 @@
 import { renamed } from '../../core/contract/renamed.ts';
 import { count, durationOrOff, z } from '../../core/contract/schema.ts';
 import { headersSchema } from '../common/domain/headers-schema.ts';
-import type { Model } from '../common/domain/models.ts';
+import { type ModelKind, modelKinds } from '../common/domain/models.ts';
 import { ratio } from '../common/domain/money-schema.ts';
 import type { PriceBook } from '../common/domain/prices.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
@@ -59,7 +59,7 @@ const settings = z.strictObject({
     .describe('Who serves it: provider, provider/upstream-model or { provider, model, weight }; tried in this order.'),
   context: count().optional().describe('Largest input, in tokens.'),
   max_output: count().optional().describe('Largest output, in tokens.'),
-  kind: z.enum(['chat', 'image', 'video']).default('chat').describe('What it makes: chat, image or video.'),
+  kind: z.enum(modelKinds).default('chat').describe('What it makes or does: chat, image, video, embedding …'),
   display_name: z.string().min(1).max(200).optional().describe('Name for people; default: the id.'),
   created: created.prefault(0).describe('When it came out: Unix seconds or an ISO date.'),
   price: priceSchema
@@ -98,15 +98,20 @@ const modelSchema = renamed(settings, {
 });
 
 /** The classes of which a price of this kind must name one, if it names none. */
-export function missingClasses(price: PriceBook, kind: Model['kind']): readonly UsageClass[] | undefined {
+export function missingClasses(price: PriceBook, kind: ModelKind): readonly UsageClass[] | undefined {
   return requiredClasses[kind].find((names) => lacks(price, names));
 }
 
 /** An unnamed class costs nothing, so those that a kind always uses must be named: one of each group. */
-const requiredClasses: Record<'chat' | 'image' | 'video', readonly (readonly UsageClass[])[]> = {
+const requiredClasses: Record<ModelKind, readonly (readonly UsageClass[])[]> = {
   chat: [['input'], ['output']],
   image: [['image', 'output_image', 'output', 'request', 'call']],
   video: [['second', 'output', 'request', 'call']],
+  embedding: [['input', 'request']],
+  rerank: [['search', 'input', 'request']],
+  speech: [['character', 'output', 'output_audio', 'request']],
+  transcription: [['audio', 'input_audio', 'input', 'request']],
+  moderation: [['input', 'request']],
 };
 
 export const modelsSchema = z

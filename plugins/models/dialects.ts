@@ -46,9 +46,15 @@ export const entryOf: Record<Dialect, (model: Model, isCallable: boolean) => obj
     displayName: model.displayName,
     inputTokenLimit: model.contextTokens,
     outputTokenLimit: model.maxOutputTokens,
-    supportedGenerationMethods: model.kind === 'chat' && isCallable ? ['generateContent', 'countTokens'] : [],
+    supportedGenerationMethods: methodsOf(model, isCallable),
   }),
 };
+
+/** A conversion between embedding protocols needs no translation of chat. */
+function methodsOf({ kind }: Model, isCallable: boolean): readonly string[] {
+  if (kind === 'embedding') return ['embedContent', 'batchEmbedContents'];
+  return kind === 'chat' && isCallable ? ['generateContent', 'countTokens'] : [];
+}
 
 const chatTypes: Record<number, string> = {
   401: 'authentication_error',

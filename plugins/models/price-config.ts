@@ -34,6 +34,9 @@ const classProse: Record<UsageClass, string> = {
   web_fetch: 'USD per page that is fetched; default: as call.',
   code_execution: 'USD per run of code; default: as call.',
   file_search: 'USD per file search; default: as call.',
+  search: 'USD per search unit of a reranker.',
+  character: 'Characters of text that is spoken, USD per million.',
+  audio: 'Audio that is heard, counted in seconds: USD per hour.',
 };
 
 const optionalUsd = () => usd().optional();
@@ -230,8 +233,15 @@ function versionOf({ name, from, until, ...content }: Parts): PriceVersion {
   });
 }
 
+const laterClasses: ReadonlySet<UsageClass> = new Set(['search', 'character', 'audio']);
+
 function contentText({ base, tiers = [], image, second }: Parts): string {
-  const priceText = (price: Price) => usageClasses.map((name) => `${name}=${price[name] ?? ''}`).join(';');
+  // Classes that came later are named where they have a price: names of earlier versions stay.
+  const priceText = (price: Price) =>
+    usageClasses
+      .filter((name) => !laterClasses.has(name) || price[name] !== undefined)
+      .map((name) => `${name}=${price[name] ?? ''}`)
+      .join(';');
   const tableText = (table: MediaTable | undefined) => [
     ...(table?.entries ?? []).map(({ words, amount }) => `${[...words].sort().join(' ')}=${amount}`).sort(),
     `default=${table?.otherwise ?? ''}`,

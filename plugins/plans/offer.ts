@@ -31,7 +31,7 @@ const offer = z.strictObject({
       every: z.enum(grantPeriods).describe('How often: day, week or month.'),
     })
     .optional()
-    .describe('Money that the plan brings for each period; what is left of it lapses at the end of the period.'),
+    .describe('Money that the plan brings for each period; what is left of it expires at the end of the period.'),
   windows: z
     .partialRecord(z.enum(windowLengths), usd())
     .optional()

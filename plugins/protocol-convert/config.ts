@@ -2,13 +2,13 @@
 import { count, duration, size, z } from '../../core/contract/schema.ts';
 import { stateSchema } from './state/index.ts';
 
-const protocolNames = ['chat', 'responses', 'messages', 'gemini'] as const;
-
 export const configSchema = z.strictObject({
   expose: z
-    .array(z.enum(protocolNames))
-    .default([...protocolNames])
-    .describe('Protocols whose endpoints this gateway offers.'),
+    .array(z.string())
+    .optional()
+    .describe(
+      'Protocols whose endpoints this gateway offers: chat, responses, messages, gemini, and those of plugins. Default: all.',
+    ),
   on_loss: z
     .enum(['report', 'refuse'])
     .default('report')

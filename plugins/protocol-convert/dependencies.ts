@@ -3,13 +3,14 @@
 import type { Exchange } from '../../core/contract/contract.ts';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Clock } from '../../core/contract/host-tools.ts';
+import type { Codec, ReplyContext } from '../common/canonical/codec.ts';
+import { notTranslatableCode } from '../common/canonical/dropped-parameters.ts';
+import type { Prompt } from '../common/canonical/prompt.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { dropped } from '../common/domain/calls.ts';
 import type { ErrorShape } from '../common/domain/error-shape.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
-import type { Codec, ReplyContext } from './canonical/codec.ts';
-import { notTranslatableCode } from './canonical/dropped-parameters.ts';
-import type { Prompt } from './canonical/prompt.ts';
+import type { WireProtocol } from '../common/wire/protocols.ts';
 import type { ProtocolConvertConfig } from './config.ts';
 import type { IdGuard } from './state/id-guard.ts';
 import type { ResponseRecorder } from './state/response-recorder.ts';
@@ -18,6 +19,7 @@ import type { Sealer } from './translate/seal.ts';
 import type { SignatureCache } from './translate/signature-cache.ts';
 
 export interface Tools {
+  protocolNamed(name: string): WireProtocol | undefined;
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly signatureCache: SignatureCache;

@@ -1,10 +1,18 @@
 /**
- * The four chat protocols: endpoints, byte-for-byte relays between equal protocols, and translation between different
- * ones.
+ * Wire protocols, its own four and those that other plugins add: endpoints, byte-for-byte relays between equal protocols, and
+ * translation between different ones.
  */
 
-import { definePlugin, type Endpoint, type PluginInstance, upstreamRequest } from '../../core/contract/contract.ts';
+import {
+  definePlugin,
+  type Endpoint,
+  type Fault,
+  type Host,
+  type PluginInstance,
+  upstreamRequest,
+} from '../../core/contract/contract.ts';
 import type { Answer } from '../../core/contract/message.ts';
+import { didYouMean } from '../../core/contract/near-names.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import { caller } from '../common/domain/accounts.ts';
 import { upstreamProbes } from '../common/domain/admin/upstreams.ts';
@@ -13,12 +21,20 @@ import { database } from '../common/domain/database.ts';
 import { errorShape } from '../common/domain/error-shape.ts';
 import { catalog, model } from '../common/domain/models.ts';
 import { providers, target, translations } from '../common/domain/upstreams.ts';
+import {
+  hasClients,
+  opened,
+  type Protocol,
+  type ProtocolEndpoint,
+  type WireProtocol,
+  wireProtocols,
+} from '../common/wire/protocols.ts';
 import { configSchema, type ProtocolConvertConfig } from './config.ts';
 import type { Tools } from './dependencies.ts';
 import { openProbes } from './probe/probe.ts';
-import { protocolNamed, protocols, versionPrefixes } from './protocols/index.ts';
+import { protocols, versionPrefixes } from './protocols/index.ts';
+import { responses } from './protocols/responses/index.ts';
 import { relayCall } from './relay/call.ts';
-import { opened, type Protocol, type ProtocolEndpoint } from './relay/protocol.ts';
 import { readRequestBody } from './request/checks.ts';
 import { RequestConversation } from './request/conversation.ts';
 import { openState, type ResponseState } from './state/index.ts';
@@ -30,23 +46,26 @@ import { SignatureCache } from './translate/signature-cache.ts';
 export default definePlugin<ProtocolConvertConfig>({
   name: 'protocol-convert',
   config: configSchema,
+  extensionPoints: [wireProtocols],
+  extends: [wireProtocols],
   services: { optional: [database, errorShape, providers, catalog], provides: [translations, upstreamProbes] },
   requires: [call, opened, target],
   optional: [spendGuard, caller, model],
   sets: [upstreamRequest, usageReport, dropped],
   async setup(host, config) {
-    host.provide(translations, { can: (from, to) => [from, to].every((name) => protocolNamed(name) !== undefined) });
-    host.provide(upstreamProbes, openProbes(host));
-    const exposed = protocols.filter((protocol) => config.expose.some((name) => name === protocol.name));
-    const responsesProtocol = exposed.find((protocol) => protocol.name === 'responses');
-    const state = openState(host, config.state, responsesProtocol ?? protocolNamed('responses')!);
-    const own = new Set<Endpoint>();
-    for (const protocol of exposed) {
-      for (const endpoint of protocol.endpoints) own.add(endpointOf(protocol, endpoint, state));
-    }
+    for (const protocol of protocols) host.extend(wireProtocols, protocol);
+    const known = knownProtocols(host);
+    host.provide(translations, {
+      can: (from, to) => known.client(from) !== undefined && known.named(to) !== undefined,
+      paths: () => new Map([...known.all()].map(([name, { path }]) => [name, path])),
+    });
+    host.provide(upstreamProbes, openProbes({ ...host, protocolNamed: known.named }));
+    const state = openState(host, config.state, responses);
+    const offered = once(() => offeredBy(known, config.expose, state));
     const secret = config.seal_secret === '' ? undefined : config.seal_secret;
     const tools: Tools = {
       clock: host.clock,
+      protocolNamed: known.named,
       sealer:
         host.mode === 'serve' ? await Sealer.open(host.commonDirectory, secret, host.random) : Sealer.idle(host.random),
       signatureCache: new SignatureCache(host.clock),
@@ -56,13 +75,12 @@ export default definePlugin<ProtocolConvertConfig>({
       shape: () => host.find(errorShape),
     };
     const instance: PluginInstance<ProtocolConvertConfig> = {
-      endpoints: [
-        ...own,
-        ...exposed.flatMap(({ ownEndpoints = [] }) => ownEndpoints),
-        ...(responsesProtocol === undefined ? [] : state.endpoints),
-      ],
+      get endpoints() {
+        return offered().endpoints;
+      },
       pathPrefixes: versionPrefixes,
-      applies: (endpoint) => own.has(endpoint),
+      applies: (endpoint) => offered().answered.has(endpoint),
+      problems: () => unknownNames(known, config.expose),
       handle: converting(tools),
       start: () => state.start(),
       stop: () => state.stop(),
@@ -79,7 +97,7 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
   return function protocolConvert(exchange, next) {
     const request = exchange.get(opened);
     const to = exchange.get(target);
-    const upstream = protocolNamed(to.protocol);
+    const upstream = tools.protocolNamed(to.protocol);
     if (upstream === undefined) throw new Error(`route chose an unsupported protocol: ${to.protocol}`);
     request.protocol.checkTarget?.(request, to);
     const give = (answer: Answer) => {
@@ -91,6 +109,58 @@ function converting(tools: Tools): NonNullable<PluginInstance['handle']> {
     if (mustTranslate(request, to)) return translateCall(exchange, request, upstream, to, tools, next).then(give);
     return relayCall(exchange, request, to, tools, next, give);
   };
+}
+
+interface KnownProtocols {
+  all(): ReadonlyMap<string, WireProtocol | Protocol>;
+  named(name: string): WireProtocol | undefined;
+  /** undefined: no clients of the gateway speak it. */
+  client(name: string): Protocol | undefined;
+}
+
+/** The protocols of all plugins; complete when every plugin is set up. */
+function knownProtocols(host: Host): KnownProtocols {
+  const all = once(() => new Map(host.extensions(wireProtocols).map((protocol) => [protocol.name, protocol])));
+  return {
+    all,
+    named: (name) => all().get(name),
+    client(name) {
+      const protocol = all().get(name);
+      return protocol !== undefined && hasClients(protocol) ? protocol : undefined;
+    },
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** `answered`: those that this plugin's `handle` is for. */
+function offeredBy(known: KnownProtocols, expose: readonly string[] | undefined, state: ResponseState) {
+  const exposed = [...known.all().values()].filter(hasClients).filter(({ name }) => expose?.includes(name) ?? true);
+  const answered = new Set(
+    exposed.flatMap((protocol) => protocol.endpoints.map((endpoint) => endpointOf(protocol, endpoint, state))),
+  );
+  const others = exposed.flatMap(({ ownEndpoints = [] }) => ownEndpoints);
+  const stored = exposed.some(({ name }) => name === responses.name) ? state.endpoints : [];
+  return { answered, endpoints: [...answered, ...others, ...stored] };
+}
+
+function unknownNames(known: KnownProtocols, expose: readonly string[] = []): Fault[] {
+  const names = [...known.all().keys()].filter((name) => known.client(name) !== undefined);
+  return expose.flatMap((name, index) =>
+    names.includes(name)
+      ? []
+      : {
+          path: ['expose', index],
+          message: `there is no protocol "${name}" for clients${didYouMean(name, names) || `; known are ${names.join(', ')}`}`,
+          lacks: { point: wireProtocols, name },
+        },
+  );
 }
 
 function endpointOf(protocol: Protocol, endpoint: ProtocolEndpoint, state: ResponseState): Endpoint {

@@ -31,7 +31,18 @@ import { ownerOf, returnAtEnd, slotLifetimeOf, slotTaken, takeSlots } from './sl
 const sweepIntervalMs = 60_000;
 
 /** Not every gateway has all of them. */
-const usualEndpoints = ['chat', 'responses', 'compact', 'messages', 'generate-content', 'images', 'tasks'];
+const usualEndpoints = [
+  'chat',
+  'responses',
+  'compact',
+  'messages',
+  'generate-content',
+  'images',
+  'tasks',
+  'embeddings',
+  'rerank',
+  'moderations',
+];
 
 const config = z.strictObject({
   endpoints: z

@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/contract/errors.ts';
 import type { UpstreamNetwork } from '../../core/contract/network.ts';
 import type { Secret } from '../../core/contract/secret.ts';
 import { table } from '../../core/contract/table.ts';
+import type { Call } from '../common/domain/calls.ts';
 import type { Model, ModelTarget } from '../common/domain/models.ts';
 import { mergeTraits, type Traits } from '../common/domain/traits.ts';
 import type { Provider, Providers, Target, Translations } from '../common/domain/upstreams.ts';
@@ -54,6 +55,14 @@ const endpointOf: Record<string, string> = table({
   responses: '/v1/responses',
   messages: '/v1/messages',
   gemini: '/v1beta/models/{model}:generateContent',
+  'openai-embeddings': '/v1/embeddings',
+  'gemini-embeddings': '/v1beta/models/{model}:embedContent',
+  'cohere-rerank': '/v2/rerank',
+  'jina-rerank': '/v1/rerank',
+  'voyage-rerank': '/v1/rerank',
+  'openai-moderations': '/v1/moderations',
+  'openai-speech': '/v1/audio/speech',
+  'openai-transcriptions': '/v1/audio/transcriptions',
 });
 
 /** Usable targets in the listed order. */
@@ -70,11 +79,12 @@ export interface Candidates {
  */
 export function candidatesFor(
   model: Model,
-  protocol: string,
+  { protocol, convertsTo }: Pick<Call, 'protocol' | 'convertsTo'>,
   providers: Providers,
   translations: Translations | undefined,
   registry: HealthRegistry,
 ): Candidates {
+  const can = (name: string) => convertsTo?.includes(name) ?? translations?.can(protocol, name) === true;
   const native: Candidate[] = [];
   const foreign: Candidate[] = [];
   for (const target of model.targets) {
@@ -84,7 +94,7 @@ export function candidatesFor(
       native.push(candidate(model, target, provider, protocol, registry));
       continue;
     }
-    const spoken = Object.keys(provider.speaks).find((name) => translations?.can(protocol, name));
+    const spoken = Object.keys(provider.speaks).find(can);
     if (spoken !== undefined) foreign.push(candidate(model, target, provider, spoken, registry));
   }
   if (native.length + foreign.length === 0) {

@@ -93,7 +93,8 @@ export class RoutingSession {
     const wanted = this.#exchange.get(model);
     const pin = this.#pin;
     if (pin !== undefined) checkPinned(pin, wanted, providers);
-    const found = candidatesFor(wanted, this.#protocol, providers, host.find(translations), registry);
+    const asked = { protocol: this.#protocol, convertsTo: this.#exchange.get(call).convertsTo };
+    const found = candidatesFor(wanted, asked, providers, host.find(translations), registry);
     if (pin !== undefined) {
       const own = found.native.concat(found.foreign).filter(({ provider }) => provider.name === pin.provider);
       return { queue: own.slice(0, 1), reason: 'pinned' };

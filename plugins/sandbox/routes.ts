@@ -1,5 +1,6 @@
 /** Path → which protocol and operation, or the bill. Pure. Version prefixes may be there or not. */
 import { table } from '../../core/contract/table.ts';
+import { type ServiceRoute, serviceRouteOf } from './endpoints/routes.ts';
 import type { PictureProtocol } from './media/pictures.ts';
 import type { VideoProtocol } from './media/video-jobs.ts';
 import type { Operation } from './protocol.ts';
@@ -8,6 +9,7 @@ import { type StoredResponseRoute, storedResponseRouteOf } from './stored-respon
 
 export type Route =
   | StoredResponseRoute
+  | ServiceRoute
   | { readonly kind: 'bill' | 'reset' | 'file' }
   | { readonly kind: 'images'; readonly protocol: PictureProtocol; readonly edits: boolean }
   /** `id` of a task to get or cancel. */
@@ -67,7 +69,11 @@ const modelPath =
 
 /** The route of a request, or undefined when there is nothing at that path. `path` without the query. */
 export function routeOf(method: string, path: string): Route | undefined {
-  const route = routes.get(`${method} ${path}`) ?? mediaRouteOf(method, path) ?? storedResponseRouteOf(method, path);
+  const route =
+    routes.get(`${method} ${path}`) ??
+    mediaRouteOf(method, path) ??
+    storedResponseRouteOf(method, path) ??
+    serviceRouteOf(method, path);
   if (route !== undefined || method !== 'POST') return route;
   const match = modelPath.exec(path);
   if (match === null) return undefined;

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Bill, type BillReport } from './bill.ts';
 import { PromptCache } from './cache.ts';
+import { serveService } from './endpoints/service.ts';
 import { mediaAt } from './media/links.ts';
 import { servePictures } from './media/pictures.ts';
 import { VideoJobs } from './media/video-jobs.ts';
@@ -107,6 +108,7 @@ function handle(vendor: Vendor, request: IncomingMessage, answer: ServerResponse
     void serve(vendor, call, request, answer);
     return;
   }
+  if (route?.kind === 'service') return void serveService(vendor, route.service, route, request, answer);
   if (route?.kind === 'images') return void servePictures(vendor, route.protocol, route.edits, request, answer);
   if (route?.kind === 'videos') return void serveVideos(vendor, route.protocol, route.id, request, answer);
   request.resume();

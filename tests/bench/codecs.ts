@@ -1,7 +1,7 @@
 /** Measures what a translated chunk of about 200 bytes costs, all protocols to all. Run: `npm run bench:codecs`. */
-import type { ReplyContext } from '../../plugins/protocol-convert/canonical/codec.ts';
+import type { ReplyContext } from '../../plugins/common/canonical/codec.ts';
+import { readFrame } from '../../plugins/common/wire/frame.ts';
 import { protocolNamed } from '../../plugins/protocol-convert/protocols/index.ts';
-import { readFrame } from '../../plugins/protocol-convert/relay/frame.ts';
 import { ResponseTranslation } from '../../plugins/protocol-convert/translate/response-mapping.ts';
 import { type Kind, kinds, names, type ProtocolName, wordsOf } from './words.ts';
 

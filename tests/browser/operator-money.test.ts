@@ -15,7 +15,7 @@ const account = (name: string) => stage.house.world.accounts.find((row) => row.n
 
 async function openAccount(page: Page, name: string): Promise<void> {
   await page.goto('/console/admin/accounts');
-  await page.getByLabel('Name or id').fill(name);
+  await page.getByLabel('Name, mail address or id').fill(name);
   await page.getByRole('button', { name, exact: true }).click();
   await page.getByRole('heading', { level: 1, name }).waitFor();
 }

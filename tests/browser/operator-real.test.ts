@@ -58,7 +58,7 @@ test('the operator signs in and credits an account, and its ledger has the row',
   await page.getByRole('textbox', { name: 'Password' }).fill(operator.password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('link', { name: 'Accounts' }).click();
-  await page.getByLabel('Name or id').fill('ada');
+  await page.getByLabel('Name, mail address or id').fill('ada');
   await page.getByRole('button', { name: /^ada/i }).click();
   await page.getByRole('button', { name: 'Credit' }).click();
   await page.getByRole('dialog').getByLabel('Amount in USD').fill('20');

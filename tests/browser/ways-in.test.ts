@@ -184,6 +184,21 @@ test('an operator tests a model of an upstream and sees how it answered', { skip
   assert.match(await outcome.innerText(), /Status\s+200[\s\S]+ ms[\s\S]+messages/);
   assert.deepEqual(complaints, []);
 });
+test('a session that has ended is begun again in front of the page, which keeps what was typed', { skip }, async () => {
+  await page.goto('/console/wallet');
+  await page.getByRole('textbox', { name: 'Code' }).fill('A code that was typed');
+  await page.context().clearCookies();
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+  await dialog.getByLabel('E-mail address').fill(operator.email);
+  await dialog.getByRole('textbox', { name: 'Password' }).fill(operator.password);
+  await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal(await page.getByRole('textbox', { name: 'Code' }).inputValue(), 'A code that was typed');
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByText('There is no such code.').waitFor();
+  assert.deepEqual(complaints, []);
+});
 
 function freePort(): Promise<number> {
   return new Promise((resolve) => {

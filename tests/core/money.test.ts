@@ -46,11 +46,13 @@ function oracle(usage: Usage, price: Price, ratio: Ratio): bigint {
   for (const [name, count] of Object.entries(usage)) {
     const prices = price as Record<string, bigint | undefined>;
     const named = [name, ...(standIns[name] ?? [])].map((one) => prices[one]).find((amount) => amount !== undefined);
-    const perPiece = /^(image|second|request|call|web_search|web_fetch|code_execution|file_search)$/.test(name);
-    numerator += BigInt(count) * (named ?? 0n) * (perPiece ? 1_000_000n : 1n);
+    const perPiece = /^(image|second|request|call|web_search|web_fetch|code_execution|file_search|search)$/.test(name);
+    // Over one denominator: tokens and characters per million, seconds of audio per hour.
+    const share = perPiece ? 3_600n * 1_000_000n : name === 'audio' ? 1_000_000n : 3_600n;
+    numerator += BigInt(count) * (named ?? 0n) * share;
   }
   numerator *= ratio.numerator;
-  const denominator = 1_000_000n * ratio.denominator;
+  const denominator = 3_600n * 1_000_000n * ratio.denominator;
   const whole = numerator / denominator;
   const rest = numerator % denominator;
   return rest * 2n >= denominator ? whole + 1n : whole;
@@ -111,10 +113,24 @@ test('cost is additive but for the rounding of each row, and exactly so for whol
       const parts = cost(left, price, ratio) + cost(right, price, ratio);
       const difference = cost(add(left, right), price, ratio) - parts;
       assert.ok(difference >= -1n && difference <= 1n, `${difference}`);
-      const whole: Price = Object.fromEntries(Object.entries(price).map(([name, nano]) => [name, nano * 1_000_000n]));
+      const whole: Price = Object.fromEntries(Object.entries(price).map(([name, nano]) => [name, nano * 9_000_000n]));
       assert.equal(cost(add(left, right), whole), cost(left, whole) + cost(right, whole));
     }),
   );
+});
+
+test('prices by the hour, by the million characters and by the search are exact', () => {
+  const of = (usage: Usage, price: Price, ratio = '1') => formatUsd(cost(usage, price, parseRatio(ratio)));
+  // 0.04 USD per hour is 0.0000111… per second: only the sum is rounded.
+  assert.equal(of({ audio: 3_600 }, { audio: parseUsd('0.04') }), '0.04');
+  assert.equal(of({ audio: 9 }, { audio: parseUsd('0.04') }), '0.0001');
+  assert.equal(of({ audio: 1 }, { audio: parseUsd('0.04') }), '0.000011111');
+  assert.equal(of({ audio: 60 }, { audio: parseUsd('0.36') }, '2'), '0.012');
+  assert.equal(of({ character: 43 }, { character: parseUsd('15') }), '0.000645');
+  assert.equal(of({ search: 3 }, { search: parseUsd('0.002') }), '0.006');
+  const others: Usage = { audio: 61, character: 5, search: 2 };
+  const price: Price = { audio: 7n, character: 11n, search: 13n };
+  assert.equal(costBound(0, 0, price, one, { tools: 0, images: 0, seconds: 0, others }), cost(others, price));
 });
 
 test('cost rounds half up, once', () => {
@@ -205,7 +221,7 @@ test('ratios are exact and positive, and a price times a ratio is rounded once',
 
 test('a class that a price does not name costs what its stand-in does, pieces cost nothing', () => {
   const price = { input: 3n, cache_write_5m: 5n, output: 7n };
-  const expected = [3n, 3n, 5n, 5n, 3n, 3n, 7n, 7n, 7n, 7n];
+  const expected = [3n, 3n, 5n, 5n, 3n, 3n, 7n, 7n, 7n, 7n, 0n, 0n];
   const tokens = usageClasses.filter((name) => !pieceClasses.some((piece) => piece === name));
   assert.deepEqual(
     tokens.map((name) => unitPrice(price, name)),

@@ -1,4 +1,4 @@
-/** Who watches an answer is shown what the client gets, whole or streamed, an error's too, and changes none of it. */
+/** Whoever watches an answer is shown what the client gets, whole or streamed, an error's too, and changes none of it. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,12 @@ export default definePlugin({
         head(status, headers) { saw.status = status; saw.type = headers['content-type']; },
         chunk(bytes) { saw.parts += Buffer.from(bytes).toString('latin1'); },
       });
-      exchange.defer(() => void seen.push(saw));
+      let heard = '';
+      exchange.watch({
+        head(status) { heard += status + ' '; },
+        chunk(bytes) { heard += Buffer.from(bytes).toString('latin1'); },
+      });
+      exchange.defer(() => void seen.push({ ...saw, heard }));
       return next();
     },
   }),
@@ -56,11 +61,16 @@ after(async () => {
 });
 
 for (const kind of ['text', 'bytes', 'stream', 'error'])
-  test(`of an answer with ${kind} the watcher sees status, type and every byte`, async () => {
+  test(`of an answer with ${kind} each of two watchers sees status, type and every byte`, async () => {
     const answer = await fetch(`${gateway.origin}/answer/${kind}`);
     const body = Buffer.from(await answer.arrayBuffer()).toString('latin1');
     assert.ok(body.length > 0);
     const seen = (await (await fetch(`${gateway.origin}/seen`)).json()) as object;
     const type = answer.headers.get('content-type');
-    assert.deepEqual(seen, { status: answer.status, ...(type === null ? {} : { type }), parts: body });
+    assert.deepEqual(seen, {
+      status: answer.status,
+      ...(type === null ? {} : { type }),
+      parts: body,
+      heard: `${answer.status} ${body}`,
+    });
   });

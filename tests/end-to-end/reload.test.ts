@@ -10,6 +10,7 @@ import { type Customer, type House, modelAt, speaks, startHouse, type Told } fro
 
 const reloads = 20;
 const callsPerSecond = 200;
+const mostAtOnce = 300;
 const lastsMs = 5_000;
 
 let house: House;
@@ -88,12 +89,15 @@ interface Call {
 test('twenty reloads under two hundred calls a second: none dropped, none failed, each charged by its own price', async () => {
   const customer = await house.customer({ nanoUsd: 10n ** 13n });
   let version = 1;
+  let running = 0;
   const calls: Promise<Call>[] = [];
   const send = async (index: number): Promise<Call> => {
     const dialect = dialectNames[index % dialectNames.length]!;
     const from = version;
     const prompt = `Say it [[sandbox: tokens=8 chunks=4 chunk_delay=${index % 50}ms]]`;
+    running++;
     const told = await house.call(customer, dialect, { model: 'sandbox', prompt, stream: index % 3 !== 0 });
+    running--;
     return { told, dialect, from, until: version };
   };
   const beganAt = performance.now();
@@ -106,9 +110,9 @@ test('twenty reloads under two hundred calls a second: none dropped, none failed
   })();
   const total = (callsPerSecond * lastsMs) / 1_000;
   while (calls.length < total) {
-    // Whoever was late is made up for: the rate holds whatever a reload takes.
+    // Whoever was late is made up for: the rate holds whatever a reload takes, unless the machine is too slow for it.
     const due = Math.floor(((performance.now() - beganAt) / 1_000) * callsPerSecond);
-    while (calls.length < Math.min(due, total)) calls.push(send(calls.length));
+    while (calls.length < Math.min(due, total) && running < mostAtOnce) calls.push(send(calls.length));
     await pause(2);
   }
   await changing;

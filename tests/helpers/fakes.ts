@@ -6,6 +6,7 @@ import type {
   DrainBounds,
   Endpoint,
   Exchange,
+  ExtensionPoint,
   Host,
   Outcome,
   Plugin,
@@ -13,6 +14,7 @@ import type {
   Service,
 } from '../../core/contract/contract.ts';
 import type { GatewayError } from '../../core/contract/errors.ts';
+import type { Extension } from '../../core/contract/extensions.ts';
 import type { Answer } from '../../core/contract/message.ts';
 import { alone } from '../../core/contract/process-group.ts';
 import type { TimelineEvent } from '../../plugins/common/domain/timeline.ts';
@@ -34,6 +36,7 @@ type Chosen = 'gateway' | 'schema' | 'directory' | 'mode' | 'endpoints';
 
 export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
   const services = new Map<Service<unknown>, unknown>();
+  const extensions = new Map<ExtensionPoint, Extension[]>();
   const lines: FakeHost['lines'] = [];
   const intervals: FakeHost['intervals'] = [];
   let time = 1_800_000_000_000;
@@ -70,6 +73,8 @@ export function fakeHost(options: Partial<Pick<Host, Chosen>> = {}): FakeHost {
     },
     find: <T>(service: Service<T>) => services.get(service) as T | undefined,
     provide: (service, value) => void services.set(service, value),
+    extend: (point, extension) => void extensions.set(point, [...(extensions.get(point) ?? []), extension]),
+    extensions: <T extends Extension>(point: ExtensionPoint<T>) => (extensions.get(point) ?? []) as T[],
     every: (intervalMs, name, work) => void intervals.push({ intervalMs, name, work }),
     advance: (milliseconds) => {
       time += milliseconds;
@@ -90,6 +95,15 @@ export interface FakeExchange extends Exchange {
   abort(): void;
 }
 
+let requestCount = 0;
+
+/** A request id, as the core makes them: later ones are greater where they arrive in the same millisecond too. */
+export function requestIdAt(at: number): string {
+  const [time, count] = [at.toString(16).padStart(12, '0'), (++requestCount).toString(16).padStart(6, '0')];
+  const random = crypto.randomUUID().slice(-12);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${count.slice(0, 3)}-8${count.slice(3)}-${random}`;
+}
+
 export function fakeExchange(
   options: {
     endpoint?: Partial<Endpoint>;
@@ -106,7 +120,7 @@ export function fakeExchange(
   let outlives: DrainBounds | undefined;
   let watcher: AnswerWatcher | undefined;
   const exchange: FakeExchange = {
-    id: options.id ?? crypto.randomUUID(),
+    id: options.id ?? requestIdAt(1_800_000_000_000),
     endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
     request: {
       method: 'POST',

@@ -29,7 +29,7 @@ export interface TestPostgres {
   crash(): Promise<void>;
   start(): Promise<void>;
   /** Runs SQL with the server's own client; rows as lines, columns parted by `|`. */
-  sql(text: string): string;
+  sql(text: string, timeoutMs?: number): string;
   /** Runs one of PostgreSQL's programs against this server, and resolves with what it printed. */
   run(program: string, ...words: string[]): string;
   /** A second server that follows this one; with `synchronous` nothing is acknowledged that it does not have. */
@@ -48,25 +48,25 @@ function accountOf(name: string): { uid: number; gid: number } | undefined {
 }
 
 /** Not the system's temporary directory: that may be one which the server's account cannot enter. */
-function directoryOfServer(): string {
-  const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : '/tmp', 'postgres-'));
+function directoryOfServer(isLarge = false): string {
+  const directory = mkdtempSync(join(!isLarge && existsSync('/dev/shm') ? '/dev/shm' : '/tmp', 'postgres-'));
   if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
   return directory;
 }
 
-const execute = (program: string, words: readonly string[], as: object = owner ?? {}) =>
+const execute = (program: string, words: readonly string[], as: object = owner ?? {}, timeout = 60_000) =>
   execFileSync(join(programs!, program), words, {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 60_000,
+    timeout,
     cwd: '/',
     maxBuffer: 256 * 2 ** 20,
     ...as,
   });
 
-/** Starts a server with an empty database; `options` as `name=value`. */
-export async function startPostgres(options: readonly string[] = []): Promise<TestPostgres> {
-  const directory = directoryOfServer();
+/** Starts a server with an empty database; `options` as `name=value`. Where it gets large it is not kept in memory. */
+export async function startPostgres(options: readonly string[] = [], isLarge = false): Promise<TestPostgres> {
+  const directory = directoryOfServer(isLarge);
   execute('initdb', ['-D', join(directory, 'data'), '-U', 'gateway', '--auth=trust', '--no-sync']);
   return launch(directory, options);
 }
@@ -77,7 +77,8 @@ async function launch(directory: string, options: readonly string[]): Promise<Te
   const words = [...settings, 'shared_buffers=32MB', ...options].flatMap((setting) => ['-c', setting]);
   const address = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'gateway'];
   let server: ChildProcess | undefined;
-  const sql = (text: string) => execute('psql', [...address, '-d', 'postgres', '-AtqX', '-c', text]).trim();
+  const sql = (text: string, timeout?: number) =>
+    execute('psql', [...address, '-d', 'postgres', '-AtqX', '-c', text], undefined, timeout).trim();
 
   async function start(): Promise<void> {
     const data = join(directory, 'data');

@@ -212,6 +212,8 @@ export class Process {
       },
       find: <T>(service: Service<T>) => this.#services.get(service) as T | undefined,
       provide: (service, value) => void this.#services.set(service, value),
+      extend: () => {},
+      extensions: () => [],
       endpoints: () => [endpoint],
       every: (intervalMs, name, work) => this.#every(intervalMs, name, work),
     };

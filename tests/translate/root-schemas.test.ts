@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../core/json/json.ts';
-import { plainRoot } from '../../plugins/protocol-convert/encoding/schemas.ts';
+import { plainRoot } from '../../plugins/common/encoding/schemas.ts';
 import type { Family } from '../helpers/recordings.ts';
 import { worded } from './wording.ts';
 

@@ -1,9 +1,9 @@
 /** Requests of one protocol in the words of another: decoded, encoded, and what was lost on the way. No gateway, no sockets. */
 
 import type { JsonObject } from '../../core/json/json.ts';
+import type { EncodedRequest } from '../../plugins/common/canonical/codec.ts';
+import { DroppedParameters } from '../../plugins/common/canonical/dropped-parameters.ts';
 import type { Traits } from '../../plugins/common/domain/traits.ts';
-import type { EncodedRequest } from '../../plugins/protocol-convert/canonical/codec.ts';
-import { DroppedParameters } from '../../plugins/protocol-convert/canonical/dropped-parameters.ts';
 import { protocolNamed } from '../../plugins/protocol-convert/protocols/index.ts';
 import { makerOf } from '../../plugins/protocol-convert/translate/call.ts';
 import type { Family } from '../helpers/recordings.ts';

@@ -1,6 +1,10 @@
 /** Checks the money invariants against the ledger's rows and reports violations. */
 import { sql } from 'drizzle-orm';
+import type { RequestSumsAudit } from '../../common/domain/admin/requests.ts';
 import type { Orm } from '../../common/domain/database.ts';
+import { checkSums } from '../../common/kit/sums/check.ts';
+import { factColumns } from '../ledger/call-rows.ts';
+import { callSums } from '../ledger/call-sums.ts';
 import { rowsOf, tablesOf } from '../ledger/sql.ts';
 import { chargeRule, recountCharges } from './charges.ts';
 import { allocationRule, type Check, poolChecks, replayAllocations } from './grants.ts';
@@ -67,7 +71,10 @@ const checks: readonly Check[] = [
       select guarded as subject from (values ('ledger'), ('calls'), ('grants'), ('draws'), ('refunds')) as tables (guarded)
       where not exists (
         select from pg_trigger where tgrelid = (quote_ident(${schema}::text) || '.' || guarded)::regclass
-          and tgname = 'immutable' and tgenabled = 'O' and tgtype & 56 = 56)`,
+          and tgname = 'immutable' and tgenabled = 'O' and tgtype & 56 = 56
+          and not exists (select from pg_attribute where attrelid = tgrelid and attnum > 0 and not attisdropped
+            and cardinality(tgattr::int2[]) > 0 and attnum <> all (tgattr::int2[])
+            and (guarded <> 'calls' or attname not in (${sql.raw(factColumns.map((name) => `'${name}'`).join(', '))}))))`,
   },
   {
     rule: 'M3',
@@ -134,8 +141,17 @@ const checks: readonly Check[] = [
   },
 ];
 
-/** Runs every check in one snapshot. */
-export async function audit(orm: Orm, schema: string): Promise<AuditReport> {
+export interface AuditOptions {
+  /** Kept sums of so many days, by chance, in place of all. */
+  readonly days?: number | undefined;
+  /** Those of the request log, where there is one. */
+  readonly requestSums?: RequestSumsAudit | undefined;
+}
+
+const sumsRule = { rule: 'M17', what: 'a kept sum is not the sum of its rows' };
+
+/** Runs every check in one snapshot, but for that of the request log. */
+export async function audit(orm: Orm, schema: string, { days, requestSums }: AuditOptions = {}): Promise<AuditReport> {
   const table = tablesOf(schema);
   const violations: Violation[] = [];
   const counts = await orm.transaction(
@@ -148,6 +164,7 @@ export async function audit(orm: Orm, schema: string): Promise<AuditReport> {
         ...describe(allocationRule.rule, allocationRule.what, await replayAllocations(transaction, schema)),
       );
       violations.push(...describe(chargeRule.rule, chargeRule.what, await recountCharges(transaction, schema)));
+      violations.push(...describe(sumsRule.rule, sumsRule.what, await checkSums(transaction, schema, callSums, days)));
       const [row] = await rowsOf<{ accounts: number; rows: number }>(
         transaction,
         sql`select (select count(*)::int from ${table('balances')}) as accounts,
@@ -156,6 +173,10 @@ export async function audit(orm: Orm, schema: string): Promise<AuditReport> {
       return row!;
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+  const { rule } = sumsRule;
+  violations.push(
+    ...describe(rule, 'a kept sum of requests is not the sum of its rows', (await requestSums?.check(days)) ?? []),
   );
   return { ok: violations.length === 0, violations, ...counts };
 }

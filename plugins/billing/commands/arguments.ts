@@ -15,7 +15,8 @@ export interface CommandTools {
   readonly pool: Pool;
   /** The account's last movements, newest first. */
   readonly statement: (accountId: string, limit: number) => Promise<StatementRow[]>;
-  readonly audit: () => Promise<AuditReport>;
+  /** `days`: kept sums of so many days, by chance, in place of all. */
+  readonly audit: (days?: number) => Promise<AuditReport>;
 }
 
 export type Values = Parameters<Command['run']>[0];

@@ -1,10 +1,13 @@
 /** The operator's commands on the ledger: show an account's rows, check the invariants. */
 import type { Command, CommandResult } from '../../../core/contract/commands.ts';
+import { requestSumsAudit } from '../../common/domain/admin/requests.ts';
 import { formulaOf } from '../../common/domain/formula.ts';
 import type { PoolView } from '../../common/domain/ledger.ts';
 import { cost, formatUsd, money } from '../../common/domain/money.ts';
 import { readCount, type Usage } from '../../common/domain/usage.ts';
+import { rebuildSums } from '../../common/kit/sums/check.ts';
 import { decodePrice, decodeRatio } from '../journal/records.ts';
+import { callSums } from '../ledger/call-sums.ts';
 import type { StatementRow } from '../reports/ledger-pages.ts';
 import { type CommandTools, findAccount, missing, type Values } from './arguments.ts';
 import { leaseCommands } from './leases.ts';
@@ -23,8 +26,12 @@ export function commandsOf(tools: CommandTools): Command[] {
     },
     {
       name: 'audit',
-      summary: 'Checks the invariants of money; exit code 1 on a violation',
-      run: () => showAudit(tools),
+      summary: 'Checks the invariants of money and the kept sums; exit code 1 on a violation',
+      options: {
+        '--sum-days <n>': 'Checks the kept sums of so many days, by chance, in place of all',
+        '--rebuild-sums': 'First makes the kept sums again, of all rows that are there',
+      },
+      run: (values) => showAudit(tools, values),
     },
   ];
 }
@@ -87,7 +94,7 @@ function poolLines(view: PoolView, now: string): string[] {
     ...grants.map((each) => {
       const over = each.expires_at !== null && each.expires_at <= now;
       // Calls that began earlier may still be paid with it.
-      const verb = over ? 'expired and lapses soon:' : 'expires';
+      const verb = over ? 'expired, booked soon:' : 'expires';
       const end = each.expires_at === null ? 'does not expire' : `${verb} ${each.expires_at}`;
       return `${each.remaining} of ${each.amount} USD left of ${each.kind} (${each.reason}; ${each.reference}), ${end}`;
     }),
@@ -114,8 +121,16 @@ function chargeFormula(detail: StatementRow['detail']): string {
   return `${formulaOf(usage, units, factor)} = ${formatUsd(cost(usage, units, factor))} USD (${known})`;
 }
 
-async function showAudit({ audit }: CommandTools): Promise<CommandResult> {
-  const report = await audit();
+async function showAudit({ audit, host, store }: CommandTools, values: Values): Promise<CommandResult> {
+  const days = values['sumDays'] === undefined ? undefined : readCount(values['sumDays']);
+  if (values['sumDays'] !== undefined && (days === undefined || days < 1)) {
+    throw missing('sum-days', '--sum-days is a whole number from 1 on.');
+  }
+  if (values['rebuildSums'] === true) {
+    await rebuildSums(store.orm, store.schema, callSums);
+    await host.find(requestSumsAudit)?.rebuild();
+  }
+  const report = await audit(days);
   const seen = `${report.accounts} accounts, ${report.rows} ledger rows`;
   const lines = report.violations.map(({ rule, what, subject }) => `${rule}: ${what}: ${subject}`);
   return {

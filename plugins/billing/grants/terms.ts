@@ -9,12 +9,12 @@ import { calendarAnchors, periodAt } from './periods.ts';
 import { clocksDifferMs, type StoredTerm } from './term-rows.ts';
 
 /**
- * A call admitted before a grant expired may still be paid by it. So the remainder lapses only when no such call
+ * A call admitted before a grant expired may still be paid by it. So the remainder is booked as expired only when no such call
  * can still run: after this delay if nothing is held or leased, otherwise a day later if the free balance covers
  * it. Deferred work may hold money for longer; removing it then would overdraw the account.
  */
-const lapseAfterMs = 15 * 60_000;
-const lapseAnywayMs = 24 * 3_600_000;
+const expireAfterMs = 15 * 60_000;
+const expireAnywayMs = 24 * 3_600_000;
 
 /** The plan in the call's context, and the call's arrival time: wall-clock milliseconds of its node. */
 export interface CallPlan {
@@ -53,7 +53,7 @@ export async function applyDueTerms(
   const next = isRunning(term, entries.at)
     ? await giveByTerm(entries, term)
     : await giveUnbought(entries, callPlan, term);
-  return Math.min(next, await lapseExpired(entries));
+  return Math.min(next, await bookExpired(entries));
 }
 
 /**
@@ -117,19 +117,22 @@ function limitsOf({ windows = {} }: PlanTerms): WindowLimits {
 }
 
 /** Posts the remainder of each expired grant once. Resolves with the time of the next check. */
-async function lapseExpired(entries: Entries): Promise<number> {
+async function bookExpired(entries: Entries): Promise<number> {
   const { grants: grantBalances } = await entries.pool();
   let next = Number.POSITIVE_INFINITY;
   for (const grantBalance of grantBalances) {
-    if (mayLapse(grantBalance, entries)) await entries.expire(grantBalance);
-    else next = Math.min(next, Math.max(grantBalance.expiresAt, entries.at) + lapseAfterMs);
+    if (mayExpire(grantBalance, entries)) await entries.expire(grantBalance);
+    else next = Math.min(next, Math.max(grantBalance.expiresAt, entries.at) + expireAfterMs);
   }
   return next;
 }
 
-function mayLapse({ expiresAt, remaining }: GrantBalance, { at, held, leased, balance, isComplete }: Entries): boolean {
+function mayExpire(
+  { expiresAt, remaining }: GrantBalance,
+  { at, held, leased, balance, isComplete }: Entries,
+): boolean {
   if (!isComplete) return false;
   // Charges for leased money may be missing from the ledger, also those of a disconnected process.
-  if (held === 0n && leased === 0n) return at >= expiresAt + lapseAfterMs;
-  return at >= expiresAt + lapseAnywayMs && balance - leased >= remaining;
+  if (held === 0n && leased === 0n) return at >= expiresAt + expireAfterMs;
+  return at >= expiresAt + expireAnywayMs && balance - leased >= remaining;
 }

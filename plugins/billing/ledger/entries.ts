@@ -51,7 +51,7 @@ export class Entries {
   readonly at: number;
   /** False: running calls may need the balance; only entries that were made before are accepted. */
   mayTake = true;
-  /** The ledger has every charge that expired grants must pay, so that their remainder may lapse. */
+  /** The ledger has every charge that expired grants must pay, so that their remainder may be booked as expired. */
   isComplete = false;
   /**
    * Called with the price before a renewal that the account can pay; throws if the price must first be protected

@@ -1,4 +1,4 @@
-/** Sums over charges and ledger rows, computed by the database in whole nano-USD, and balances of many accounts. */
+/** Sums of charges as they are kept, and of ledger rows, in whole nano-USD, and balances of many accounts. */
 import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { ChargeFilter, MoneyTotals, SpendGroup, SpendSums } from '../../common/domain/admin/ledger.ts';
@@ -6,36 +6,17 @@ import type { Span } from '../../common/domain/admin/pages.ts';
 import { type Money, money } from '../../common/domain/money.ts';
 import { usageClasses } from '../../common/domain/usage.ts';
 import { instantText } from '../../common/kit/paging.ts';
+import { type Condition, type ReadMeasure, readSums, type SumsRow } from '../../common/kit/sums/read.ts';
+import { column } from '../../common/kit/sums/table.ts';
+import { callSums } from '../ledger/call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from '../ledger/sql.ts';
-import { conditionOf } from './charges.ts';
 
 export type SpendBy = 'day' | 'hour' | 'model' | 'key' | 'account' | 'provider';
 
 const mostGroups = 1_500;
 const mostBalances = 10_000;
 
-const groups: { readonly [By in SpendBy]: SQL } = {
-  day: bucket(86_400),
-  hour: bucket(3_600),
-  model: sql`model`,
-  key: sql`key_id`,
-  account: sql`account_id`,
-  provider: sql`coalesce(provider, '')`,
-};
-
-/** The start of each row's bucket of this many seconds (UTC), in milliseconds. */
-function bucket(seconds: number): SQL {
-  return sql`floor(extract(epoch from created_at) / ${sql.raw(String(seconds))})::bigint * ${sql.raw(`${seconds}000`)}`;
-}
-
-interface SpendRow {
-  readonly group: string;
-  readonly requests: number;
-  readonly cost: string;
-  readonly own_cost: string;
-  readonly own_unknown: number;
-  readonly usage: Readonly<Record<string, number>>;
-}
+const dimensionOf = { model: 'model', key: 'key_id', account: 'account_id', provider: 'provider' } as const;
 
 /** Days and hours: the latest, oldest first, without empty ones. Other groups: the most expensive first. */
 export async function spendBy(
@@ -49,16 +30,14 @@ export async function spendBy(
     const message = `"limit" is a whole number from 1 to ${mostGroups}.`;
     throw new GatewayError('invalid_request', message, { field: 'limit' });
   }
-  const isTime = by === 'day' || by === 'hour';
-  const rows = await rowsOf<SpendRow>(
-    runner,
-    sql`select slot::text as "group", ${measures}
-        from (select ${groups[by]} as slot, cost, own_cost, classes
-          from ${tablesOf(schema)('calls')} where ${conditionOf(filter)}) as charges
-        group by slot order by ${isTime ? sql`slot desc` : sql`sum(cost) desc, slot`} limit ${limit}::int`,
-  );
-  const found = rows.map((row) => ({ group: row.group, ...sumsOf(row) }));
-  return isTime ? found.reverse() : found;
+  if (filter.from >= filter.until) return [];
+  const query = { bounds: [filter.from, filter.until], conditions: conditionsOf(filter), measures };
+  if (by === 'day' || by === 'hour') {
+    const ending = sql`having sum(charged) > 0 order by "group"::bigint desc limit ${limit}::int`;
+    return (await readSums(runner, schema, callSums, { ...query, each: by, ending })).map(groupOf).reverse();
+  }
+  const ending = sql`having sum(charged) > 0 order by sum(cost) desc, "group" limit ${limit}::int`;
+  return (await readSums(runner, schema, callSums, { ...query, by: dimensionOf[by], ending })).map(groupOf);
 }
 
 /** From each of the instants to the next, empty ones too. */
@@ -73,34 +52,47 @@ export async function spendBetween(
     const message = `A series has 1 to ${mostGroups} buckets, in order.`;
     throw new GatewayError('invalid_request', message, { field: 'bounds' });
   }
-  const whole = { ...filter, from: bounds[0]!, until: bounds.at(-1)! };
-  const list = jsonOf(bounds.map(instantText));
-  const rows = await rowsOf<SpendRow>(
-    runner,
-    sql`select width_bucket(created_at, array(select value::timestamptz from json_array_elements_text(${list}) with ordinality
-            order by ordinality))::text as "group", ${measures}
-        from ${tablesOf(schema)('calls')} where ${conditionOf(whole)} group by 1`,
-  );
-  const found = new Map(rows.map((row) => [Number.parseInt(row.group, 10), sumsOf(row)]));
+  const rows = await readSums(runner, schema, callSums, { bounds, conditions: conditionsOf(filter), measures });
+  const found = new Map(rows.map((row) => [Number.parseInt(row.slot, 10), spendSums(row)]));
   return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? none) }));
+}
+
+function conditionsOf({ accountId, keyId, model, provider }: Omit<ChargeFilter, keyof Span>): Condition[] {
+  const wanted = [
+    ['account_id', accountId],
+    ['key_id', keyId],
+    ['model', model],
+    ['provider', provider],
+  ] as const;
+  return wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
 }
 
 const none: SpendSums = { requests: 0, cost: money(0n), ownCost: money(0n), ownCostUnknown: 0, usage: {} };
 
-function sumsOf({ requests, cost, own_cost: ownCost, own_unknown: ownCostUnknown, usage }: SpendRow): SpendSums {
-  return { requests, cost: amountOf(cost), ownCost: amountOf(ownCost), ownCostUnknown, usage };
+function spendSums(row: SumsRow): SpendSums {
+  const classes = usageClasses.filter((name) => row[name] !== null);
+  return {
+    requests: Number.parseInt(row['charged'] ?? '0', 10),
+    cost: amountOf(row['cost'] ?? '0'),
+    ownCost: amountOf(row['own_cost'] ?? '0'),
+    ownCostUnknown: Number.parseInt(row['own_unknown'] ?? '0', 10),
+    usage: Object.fromEntries(classes.map((name) => [name, Number.parseInt(row[name]!, 10)])),
+  };
 }
 
-const classSums = sql.join(
-  usageClasses.map((name) => sql`${sql.raw(`'${name}'`)}, sum((classes->>${sql.raw(`'${name}'`)})::numeric)`),
-  sql`, `,
-);
+const groupOf = (row: SumsRow): SpendGroup => ({ group: row.group, ...spendSums(row) });
 
-const measures = sql`count(*)::int as requests, sum(cost)::text as cost, coalesce(sum(own_cost), 0)::text as own_cost,
-  (count(*) filter (where own_cost is null))::int as own_unknown, jsonb_strip_nulls(jsonb_build_object(${classSums})) as usage`;
+const read = (name: string): ReadMeasure[] =>
+  callSums.measures
+    .filter((measure) => measure.name === name)
+    .map(({ sum }) => ({ name, ofKept: sql`sum(${column(name)})`, ofRows: sum }));
 
-const sideOf: { readonly [Total in Exclude<keyof MoneyTotals, 'ownCost' | 'ownCostUnknown' | 'absorbed'>]: SQL } = {
-  revenue: sql`sum(revenue) filter (where kind = 'CHARGE')`,
+const measures = ['charged', 'cost', 'own_cost', 'own_unknown', ...usageClasses].flatMap(read);
+const totalMeasures = ['cost', 'own_cost', 'own_unknown', 'absorbed'].flatMap(read);
+
+const sideOf: {
+  readonly [Total in Exclude<keyof MoneyTotals, 'revenue' | 'ownCost' | 'ownCostUnknown' | 'absorbed'>]: SQL;
+} = {
   credited: sql`sum(amount) filter (where kind = 'CREDIT')`,
   sold: sql`sum(revenue) filter (where kind = 'PURCHASE')`,
   refunded: sql`-sum(revenue) filter (where kind = 'REFUND')`,
@@ -109,29 +101,29 @@ const sideOf: { readonly [Total in Exclude<keyof MoneyTotals, 'ownCost' | 'ownCo
   debited: sql`-sum(amount) filter (where kind = 'DEBIT')`,
 };
 
-/** Of all accounts, by the times of the rows. */
+/** Of all accounts, by the times of the rows: charges from the kept sums, the few other movements from the ledger. */
 export async function totalsOf(runner: Runner, schema: string, { from, until }: Span): Promise<MoneyTotals> {
-  const table = tablesOf(schema);
   const within = sql`created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`;
   const names = Object.keys(sideOf) as (keyof typeof sideOf)[];
   const columns = names.map((name) => sql`coalesce(${sideOf[name]!}, 0)::text as ${sql.identifier(name)}`);
-  const [row] = await rowsOf<Record<string, string>>(
-    runner,
-    sql`select ${sql.join(columns, sql`, `)}, max(spent.own_cost)::text as "ownCost",
-          max(spent.unknown)::text as "unknown", max(spent.absorbed)::text as "absorbed"
-        from (select coalesce(sum(own_cost), 0) as own_cost, count(*) filter (where settled and own_cost is null) as unknown,
-            coalesce(sum(absorbed), 0) as absorbed
-            from ${table('calls')} where ${within}) as spent
-        left join ${table('ledger')} on ${within}`,
-  );
-  const sums = Object.fromEntries(names.map((name) => [name, amountOf(row![name]!)])) as {
+  const query = { bounds: [from, until], conditions: [], measures: totalMeasures };
+  const [entries, calls] = await Promise.all([
+    rowsOf<Record<string, string>>(
+      runner,
+      sql`select ${sql.join(columns, sql`, `)} from ${tablesOf(schema)('ledger')} where request_id is null and ${within}`,
+    ),
+    from < until ? readSums(runner, schema, callSums, query) : [],
+  ]);
+  const sums = Object.fromEntries(names.map((name) => [name, amountOf(entries[0]![name]!)])) as {
     [Name in keyof typeof sideOf]: Money;
   };
+  const spent = calls[0];
   return {
     ...sums,
-    absorbed: amountOf(row!['absorbed']!),
-    ownCost: amountOf(row!['ownCost']!),
-    ownCostUnknown: Number.parseInt(row!['unknown']!, 10),
+    revenue: amountOf(spent?.['cost'] ?? '0'),
+    absorbed: amountOf(spent?.['absorbed'] ?? '0'),
+    ownCost: amountOf(spent?.['own_cost'] ?? '0'),
+    ownCostUnknown: Number.parseInt(spent?.['own_unknown'] ?? '0', 10),
   };
 }
 

@@ -77,7 +77,8 @@ function given(media: readonly string[] | undefined): Pick<PriceContext, 'media'
 }
 
 /** Where an endpoint does not report the tools it offers, one call is covered. */
-function allowanceOf({ toolCalls, images, seconds }: Call): PieceBounds {
+function allowanceOf({ toolCalls, images, seconds, counted }: Call): PieceBounds {
+  if (counted !== undefined) return { tools: 0, images: 0, seconds: 0, others: counted };
   if (toolCalls === undefined && images === undefined && seconds === undefined) return oneTool;
   return { tools: toolCalls ?? 1, images: images ?? 0, seconds: seconds ?? 0 };
 }

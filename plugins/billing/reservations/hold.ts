@@ -101,6 +101,7 @@ export function holdRecord({ terms, held, at }: Hold): HoldRecord {
     plan: terms.plan?.terms.name,
     input: terms.inputTokens,
     output: terms.outputTokens,
+    counted: terms.allowance.others,
     amount: held.toString(),
     price: encodePrice(price),
     ratio: encodeRatio(terms.ratio),
@@ -123,7 +124,12 @@ export function holdOf(record: HoldRecord, sequence: number): Hold {
     ratio: decodeRatio(record.ratio),
     inputTokens: record.input,
     outputTokens: record.output,
-    allowance: { tools: 0, images: 0, seconds: 0 },
+    allowance: {
+      tools: 0,
+      images: 0,
+      seconds: 0,
+      ...(record.counted === undefined ? {} : { others: record.counted }),
+    },
     entry: undefined,
     plan: record.plan === undefined ? undefined : planNamed(record.plan, record.at),
   };

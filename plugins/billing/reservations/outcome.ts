@@ -15,6 +15,8 @@ export interface Ending {
   /** Estimated prompt tokens, and output tokens seen: charged when nothing better is known. */
   readonly inputTokens: number;
   readonly seenOutput: number;
+  /** What the request shows that it consumes beside tokens; charged with them. */
+  readonly counted?: Usage | undefined;
   /** The answer was stopped because it could not be paid further: the output seen is charged. */
   readonly unpaid?: boolean;
 }
@@ -75,20 +77,21 @@ function numbered<Item extends { readonly number: number }>(items: readonly Item
   return undefined;
 }
 
-/** `counted`: the report's usage, if it has any count. */
-function settlement({ report, outcome, inputTokens, seenOutput }: Ending, counted: Usage | undefined): Settlement {
+/** `reported`: the report's usage, if it has any count. */
+function settlement(ending: Ending, reported: Usage | undefined): Settlement {
+  const { report, outcome, inputTokens, seenOutput, counted } = ending;
   const reason = outcome === 'client_left' ? 'client_left' : outcome === 'failed' ? 'cut' : 'answered';
-  if (report === undefined || counted === undefined) {
-    const usage = { input: inputTokens, output: seenOutput };
+  if (report === undefined || reported === undefined) {
+    const usage = { input: inputTokens, output: seenOutput, ...counted };
     const terminal = report?.terminal ?? false;
     return { kind: 'SETTLE', reason: reason === 'answered' ? 'no_usage' : reason, usage, estimated: true, terminal };
   }
-  const usage = believable(counted, inputTokens, seenOutput);
+  const usage = believable(reported, inputTokens, seenOutput, counted);
   return {
     kind: 'SETTLE',
     reason,
     usage,
-    estimated: usage !== counted || report.estimated,
+    estimated: usage !== reported || report.estimated,
     terminal: report.terminal,
     finish: report.finish,
     upstreamId: report.upstreamId,
@@ -103,23 +106,23 @@ function hasCounts(usage: Usage): boolean {
 }
 
 /** The usage, with each implausible count replaced by what the gateway has seen. */
-export function believable(usage: Usage, inputTokens: number, seenOutput: number): Usage {
+export function believable(usage: Usage, inputTokens: number, seenOutput: number, counted: Usage = {}): Usage {
   for (const name in usage) {
     const count = usage[name as UsageClass];
-    if (count !== undefined && readCount(count) !== count) return repaired(usage, inputTokens, seenOutput);
+    if (count !== undefined && readCount(count) !== count)
+      return repaired(usage, { ...counted, input: inputTokens, output: seenOutput });
   }
   return usage;
 }
 
-function repaired(usage: Usage, inputTokens: number, seenOutput: number): Usage {
+function repaired(usage: Usage, seen: Usage): Usage {
   const counts: { [K in UsageClass]?: number } = {};
   for (const name in usage) {
     const given = usage[name as UsageClass];
     const count = readCount(given);
     if (count !== undefined) counts[name as UsageClass] = count;
-    else if (given === undefined) continue;
-    else if (name === 'input') counts.input = inputTokens;
-    else if (name === 'output') counts.output = seenOutput;
+    else if (given !== undefined && seen[name as UsageClass] !== undefined)
+      counts[name as UsageClass] = seen[name as UsageClass]!;
   }
   return counts;
 }

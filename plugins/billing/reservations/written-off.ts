@@ -28,7 +28,7 @@ export function share(
   sent: readonly AttemptNote[],
   attempts: readonly Attempt[],
   verdict: Verdict,
-  terms: Pick<Terms, 'inputTokens' | 'prices' | 'at' | 'context'>,
+  terms: Pick<Terms, 'inputTokens' | 'allowance' | 'prices' | 'at' | 'context'>,
 ): Shares {
   const charged = verdict.kind === 'SETTLE' ? sent.at(-1) : undefined;
   // The normal case: one attempt, charged to the client.
@@ -38,7 +38,7 @@ export function share(
   let writtenOff = 0n;
   const notes = sent.map((note): AttemptNote => {
     if (note === charged) return { ...note, bearer: 'client' };
-    const consumed = consumedBy(note, attempts, terms.inputTokens);
+    const consumed = consumedBy(note, attempts, terms);
     if (consumed === undefined) return note;
     // A kind that the vendor chose may be the most expensive one.
     const exact = (consumed.estimated ? officialBound : officialCost)(terms, consumed.usage);
@@ -52,12 +52,13 @@ export function share(
 function consumedBy(
   { number, result }: AttemptNote,
   attempts: readonly Attempt[],
-  inputTokens: number,
+  { inputTokens, allowance: { others } }: Pick<Terms, 'inputTokens' | 'allowance'>,
 ): { usage: Usage; estimated: boolean } | undefined {
   const seen = attempts.find((attempt) => attempt.number === number)?.consumed;
   if (seen !== undefined) {
-    const usage = believable(seen.usage, inputTokens, 0);
+    const usage = believable(seen.usage, inputTokens, 0, others);
     return { usage, estimated: seen.estimated || usage !== seen.usage };
   }
-  return result === 'unknown' || result === 'answered' ? { usage: { input: inputTokens }, estimated: true } : undefined;
+  if (result !== 'unknown' && result !== 'answered') return undefined;
+  return { usage: { input: inputTokens, ...others }, estimated: true };
 }

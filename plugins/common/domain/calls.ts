@@ -33,6 +33,13 @@ export interface Call {
   readonly images?: number;
   /** Seconds of video that are made at most; absent: none. */
   readonly seconds?: number;
+  /**
+   * What it consumes beside tokens, as far as the request shows it: characters, seconds of audio, searches. Held, and charged
+   * where nothing better is known. Absent: nothing.
+   */
+  readonly counted?: Usage;
+  /** Other protocols in which the endpoint's plugin can make the call; absent: those that `translations` names. */
+  readonly convertsTo?: readonly string[] | undefined;
   /** Size, quality and resolution of what is made, in lower case; absent: the vendor chooses. */
   readonly media?: readonly string[];
   /** The only provider that can make it, where the work is sent after the answer; absent: attempts name theirs. */

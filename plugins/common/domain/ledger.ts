@@ -24,7 +24,7 @@ interface CreditOptions {
   readonly reason: string;
   /** Names the event that the money came by. */
   readonly reference: string;
-  /** Wall-clock milliseconds after which what is left of it lapses; absent: it does not expire. */
+  /** Wall-clock milliseconds after which what is left of it expires; absent: it does not expire. */
   readonly expiresAt?: number | undefined;
 }
 

@@ -21,13 +21,25 @@ export interface ModelTarget {
   readonly cost?: PriceBook;
 }
 
+/** What a model makes or does; endpoints take models of one kind. */
+export const modelKinds = [
+  'chat',
+  'image',
+  'video',
+  'embedding',
+  'rerank',
+  'speech',
+  'transcription',
+  'moderation',
+] as const;
+export type ModelKind = (typeof modelKinds)[number];
+
 export interface Model {
   readonly id: string;
   readonly ownedBy: string;
   readonly created: number;
   readonly displayName: string;
-  /** `chat`, `image` or `video`. */
-  readonly kind: 'chat' | 'image' | 'video';
+  readonly kind: ModelKind;
   readonly targets: readonly ModelTarget[];
   /** Tokens; undefined: unknown. */
   readonly contextTokens: number | undefined;

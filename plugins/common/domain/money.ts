@@ -20,7 +20,13 @@ export interface Ratio {
 }
 
 const nanoPerUsd = 1_000_000_000n;
-const perMillion = 1_000_000n;
+/**
+ * Sums are kept in these parts of a nano-USD: the least number of which a token (a millionth of its price) and a second
+ * (a 3600th of its hour's price) both are whole numbers.
+ */
+const parts = 9_000_000n;
+const tokenParts = parts / 1_000_000n;
+const secondParts = parts / 3_600n;
 
 export const zero = 0n as Money;
 export const one: Ratio = { numerator: 1n, denominator: 1n };
@@ -106,7 +112,7 @@ export function unitPrice(price: Price, name: UsageClass): bigint {
   return 0n;
 }
 
-/** A price as it is multiplied: millionths of a nano-USD for one unit of each class. */
+/** A price as it is multiplied: parts of a nano-USD for one unit of each class. */
 interface Tariff {
   readonly units: { readonly [K in UsageClass]: bigint };
   /** The dearest class that a token of the prompt, and of the answer, can be counted in. */
@@ -122,13 +128,14 @@ const tariffs = new WeakMap<Price, Tariff>();
 function tariffOf(price: Price): Tariff {
   let tariff = tariffs.get(price);
   if (tariff === undefined) {
-    const tokens = tokenClasses.map((name) => [name, unitPrice(price, name)]);
-    const pieces = pieceClasses.map((name) => [name, unitPrice(price, name) * perMillion]);
+    const perToken = [...tokenClasses, 'character' as const].map((name) => [name, unitPrice(price, name) * tokenParts]);
+    const pieces = pieceClasses.map((name) => [name, unitPrice(price, name) * parts]);
+    const perSecond = ['audio', unitPrice(price, 'audio') * secondParts];
     tariff = {
-      units: Object.fromEntries([...tokens, ...pieces]) as Tariff['units'],
+      units: Object.fromEntries([...perToken, ...pieces, perSecond]) as Tariff['units'],
       input: dearest(price, 'input'),
       output: dearest(price, 'output'),
-      tool: toolClasses.map((name) => unitPrice(price, name) * perMillion).reduce(larger),
+      tool: toolClasses.map((name) => unitPrice(price, name) * parts).reduce(larger),
     };
     tariffs.set(price, tariff);
   }
@@ -146,7 +153,7 @@ function dearest(price: Price, side: 'input' | 'output'): bigint {
     const unit = unitPrice(price, name);
     if (sideOf(name) === side && unit > highest) highest = unit;
   }
-  return highest;
+  return highest * tokenParts;
 }
 
 function sideOf(name: UsageClass): UsageClass {
@@ -160,12 +167,16 @@ function sideOf(name: UsageClass): UsageClass {
  */
 export function cost(usage: Usage, price: Price, ratio: Ratio = one): Money {
   const { units } = tariffOf(price);
-  let millionths = 0n;
+  return rounded(sumOf(usage, units), ratio);
+}
+
+function sumOf(usage: Usage, units: Tariff['units']): bigint {
+  let sum = 0n;
   for (const name in usage) {
     const count = usage[name as UsageClass];
-    if (count !== undefined && count !== 0) millionths += wholeCount(count) * (units[name as UsageClass] ?? 0n);
+    if (count !== undefined && count !== 0) sum += wholeCount(count) * (units[name as UsageClass] ?? 0n);
   }
-  return rounded(millionths, ratio);
+  return sum;
 }
 
 /** Pieces that a call may use at most. */
@@ -174,6 +185,8 @@ export interface PieceBounds {
   readonly tools: number;
   readonly images: number;
   readonly seconds: number;
+  /** Counts of other classes, as far as they are known beforehand: characters, seconds of audio, searches. */
+  readonly others?: Usage;
 }
 
 export const oneTool: PieceBounds = { tools: 1, images: 0, seconds: 0 };
@@ -190,11 +203,12 @@ export function costBound(
   pieces: PieceBounds = oneTool,
 ): Money {
   const { units, input, output, tool } = tariffOf(price);
-  let millionths = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.request;
-  if (tool !== 0n) millionths += wholeCount(pieces.tools) * tool;
-  if (pieces.images !== 0) millionths += wholeCount(pieces.images) * units.image;
-  if (pieces.seconds !== 0) millionths += wholeCount(pieces.seconds) * units.second;
-  return rounded(millionths, ratio);
+  let sum = wholeCount(inputTokens) * input + wholeCount(outputTokens) * output + units.request;
+  if (tool !== 0n) sum += wholeCount(pieces.tools) * tool;
+  if (pieces.images !== 0) sum += wholeCount(pieces.images) * units.image;
+  if (pieces.seconds !== 0) sum += wholeCount(pieces.seconds) * units.second;
+  if (pieces.others !== undefined) sum += sumOf(pieces.others, units);
+  return rounded(sum, ratio);
 }
 
 function wholeCount(count: number): bigint {
@@ -202,9 +216,9 @@ function wholeCount(count: number): bigint {
   return BigInt(count);
 }
 
-/** Millionths ≥ 0 times the ratio, half up. The divisor is even, so that half of it is exact. */
-function rounded(millionths: bigint, ratio: Ratio): Money {
-  if (ratio === one) return ((millionths + perMillion / 2n) / perMillion) as Money;
-  const divisor = perMillion * ratio.denominator;
-  return ((millionths * ratio.numerator + divisor / 2n) / divisor) as Money;
+/** Parts ≥ 0 times the ratio, half up. The divisor is even, so that half of it is exact. */
+function rounded(sum: bigint, ratio: Ratio): Money {
+  if (ratio === one) return ((sum + parts / 2n) / parts) as Money;
+  const divisor = parts * ratio.denominator;
+  return ((sum * ratio.numerator + divisor / 2n) / divisor) as Money;
 }

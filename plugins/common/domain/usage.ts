@@ -14,21 +14,26 @@ export const tokenClasses = [
   'output_image',
 ] as const;
 
+/** Counted in units of their own: characters of text, priced per million; seconds of audio, priced per hour. */
+export const measureClasses = ['character', 'audio'] as const;
+
 /** Calls of tools that the vendor runs itself: `call` is any of them, the others are known by name. */
 export const toolClasses = ['call', 'web_search', 'web_fetch', 'code_execution', 'file_search'] as const;
 
-/** Counted and priced per piece; `request` is the call itself. */
-export const pieceClasses = ['image', 'second', 'request', ...toolClasses] as const;
+/** Counted and priced per piece; `request` is the call itself, `search` the unit of a reranker. */
+export const pieceClasses = ['image', 'second', 'request', ...toolClasses, 'search'] as const;
 
 type TokenClass = (typeof tokenClasses)[number];
 type PieceClass = (typeof pieceClasses)[number];
-export type UsageClass = TokenClass | PieceClass;
-export const usageClasses: readonly UsageClass[] = [...tokenClasses, ...pieceClasses];
+type MeasureClass = (typeof measureClasses)[number];
+export type UsageClass = TokenClass | PieceClass | MeasureClass;
+/** Sums of calls are kept by class: a new one needs a column of `call_sums` (billing's migrations). */
+export const usageClasses: readonly UsageClass[] = [...tokenClasses, ...pieceClasses, ...measureClasses];
 
 /** Counts by class, whole numbers. An absent class was not reported; 0 was reported as none. */
 export type Usage = { readonly [K in UsageClass]?: number };
 
-/** nano-USD by class: per million for token classes, per piece for the others. */
+/** nano-USD by class: per million for tokens and characters, per hour for audio, per piece for the others. */
 export type Price = { readonly [K in UsageClass]?: bigint };
 
 /** Counts above this are not believed: no vendor's window is near it, and sums of it stay exact. */

@@ -2,13 +2,13 @@
 
 import { z } from '@hono/zod-openapi';
 import type { PricedModel } from '../../common/domain/admin/prices.ts';
-import type { Model } from '../../common/domain/models.ts';
+import { type Model, modelKinds } from '../../common/domain/models.ts';
 
 export const catalogueEntry = z.object({
   id: z.string(),
   ownedBy: z.string(),
   displayName: z.string(),
-  kind: z.enum(['chat', 'image', 'video']),
+  kind: z.enum(modelKinds),
   contextTokens: z.number().nullable(),
   maxOutputTokens: z.number().nullable(),
   modalities: z.array(z.string()),

@@ -8,7 +8,9 @@ import { instant, iso, usd, usdText } from './schemas.ts';
 
 const line = z.object({
   class: z.string().describe('input, cache_read, output, image …'),
-  per: z.enum(['million', 'image', 'second', 'request', 'call']).describe('million: a million tokens.'),
+  per: z
+    .enum(['million', 'image', 'second', 'request', 'call', 'search', 'characters', 'hour'])
+    .describe('million: a million tokens; characters: a million characters; hour: an hour of audio.'),
   official: usd,
   yours: usd.describe('After the ratio.'),
   range: z
@@ -38,6 +40,7 @@ export const priceVersion = z
 
 const mostTiers = 24;
 const perMillion = 1_000_000;
+const secondsPerHour = 3_600;
 
 /** undefined: it is not sold now. */
 export function sheetOf(book: PriceBook | undefined, at: number, ratio: Ratio): PriceSheet | undefined {
@@ -82,16 +85,16 @@ function sheetOfVersion(version: PriceVersion, ratio: Ratio): PriceSheet {
   return { version: version.name, ratio: formatRatio(ratio), lines, tiers };
 }
 
-/** What a million tokens, or one piece, cost by themselves. */
+/** What a million tokens or characters, an hour, or one piece cost by themselves. */
 function linesOf(price: Price, ratio: Ratio): PriceSheet['lines'] {
   return usageClasses
     .filter((name) => price[name] !== undefined)
     .map((name) => {
-      const isToken = (tokenClasses as readonly UsageClass[]).includes(name);
-      const unit = { [name]: isToken ? perMillion : 1 };
+      const { per, count } = unitOf(name);
+      const unit = { [name]: count };
       return {
         class: name,
-        per: isToken ? 'million' : unitOf(name),
+        per,
         official: usdText(cost(unit, price, one)),
         yours: usdText(cost(unit, price, ratio)),
         range: null,
@@ -99,8 +102,12 @@ function linesOf(price: Price, ratio: Ratio): PriceSheet['lines'] {
     });
 }
 
-function unitOf(name: UsageClass): 'image' | 'second' | 'request' | 'call' {
-  return name === 'image' || name === 'second' || name === 'request' ? name : 'call';
+function unitOf(name: UsageClass): { per: PriceSheet['lines'][number]['per']; count: number } {
+  if ((tokenClasses as readonly UsageClass[]).includes(name)) return { per: 'million', count: perMillion };
+  if (name === 'character') return { per: 'characters', count: perMillion };
+  if (name === 'audio') return { per: 'hour', count: secondsPerHour };
+  const isOwn = name === 'image' || name === 'second' || name === 'request' || name === 'search';
+  return { per: isOwn ? name : 'call', count: 1 };
 }
 
 /** The lowest and highest price of an image or a second. */

@@ -80,6 +80,7 @@ export function openPeople(parts: PeopleParts): People {
       const secret = await links.make('invitation', address);
       return handOver(parts, address, invitePath(secret, address), words.invite);
     },
+    ownersOf: (accountIds) => store.ownersOf(accountIds),
     accountOf: (personId) => accountOf(parts, personId),
     firstOperatorMissing: async () => (await store.operators()) === 0,
     makeFirstOperator: (wanted) => makeFirstOperator(parts, wanted),

@@ -1,9 +1,9 @@
 /** Every statement on people and their sessions that better-auth does not make. */
-import { and, count, desc, eq, gt, ilike, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, count, desc, eq, gt, ilike, inArray, isNull, lt, or, sql } from 'drizzle-orm';
 import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
 import type { Orm } from '../../common/domain/database.ts';
 import type { Role } from '../actor.ts';
-import type { PersonView } from '../people.ts';
+import type { Owner, PersonView } from '../people.ts';
 import { cursorOf, readCursor } from './cursor.ts';
 import type { PeopleTables } from './tables.ts';
 
@@ -121,6 +121,17 @@ function accountStatements(orm: Orm, { user }: PeopleTables) {
         .from(user)
         .where(eq(user.id, personId));
       return row;
+    },
+
+    /** Whom these accounts belong to, by account. */
+    async ownersOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, Owner>> {
+      if (accountIds.length === 0) return new Map();
+      const { id, name, email, gatewayAccountId } = user;
+      const rows = await orm
+        .select({ id, name, email, accountId: gatewayAccountId })
+        .from(user)
+        .where(inArray(gatewayAccountId, [...accountIds]));
+      return new Map(rows.map(({ accountId, ...owner }) => [accountId!, owner]));
     },
 
     /** The first one stays. Resolves with it. */

@@ -1,5 +1,5 @@
 /** Estimates of a prompt's tokens where the upstream cannot count: texts by a tokenizer, media by flat bounds. */
-import type { MediaPart, Part, Prompt, Tool } from '../canonical/prompt.ts';
+import type { MediaPart, Part, Prompt, Tool } from '../../common/canonical/prompt.ts';
 import { imageTokens, mediaTokens, remoteMediaTokens } from './estimate.ts';
 import { countText } from './tokenizer.ts';
 

@@ -5,8 +5,8 @@
 import type { Call, UsageReport } from '../../common/domain/calls.ts';
 import type { Services } from '../../common/domain/prices.ts';
 import type { Usage } from '../../common/domain/usage.ts';
+import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 import { answerTokens } from './estimate.ts';
-import type { UsageMeter } from './usage-meter.ts';
 
 export class LiveReport implements UsageReport {
   readonly #usageMeter: UsageMeter;

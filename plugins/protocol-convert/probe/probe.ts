@@ -5,17 +5,16 @@
 import type { Host, UpstreamRequest } from '../../../core/contract/contract.ts';
 import { GatewayError, UpstreamError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
+import type { Prompt } from '../../common/canonical/prompt.ts';
 import type { Probe, ProbeChoice, ProbeResult, UpstreamProbes } from '../../common/domain/admin/upstreams.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import { catalog, type Model } from '../../common/domain/models.ts';
 import { mergeTraits } from '../../common/domain/traits.ts';
 import { type Provider, providers, type Target } from '../../common/domain/upstreams.ts';
 import { scrubText } from '../../common/kit/scrub.ts';
-import { DroppedParameters } from '../canonical/dropped-parameters.ts';
-import type { Prompt } from '../canonical/prompt.ts';
-import { protocolNamed } from '../protocols/index.ts';
-import type { Protocol } from '../relay/protocol.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import type { WireProtocol } from '../../common/wire/protocols.ts';
 import { makerOf } from '../translate/call.ts';
 import { ProbeReader } from './reader.ts';
 
@@ -30,20 +29,22 @@ const question: Prompt = {
 const longest = { connectMs: 10_000, firstByteMs: 25_000, idleMs: 8_000, totalMs: 50_000 } as const;
 const longestError = 500;
 
-type ProbeServices = Pick<Host, 'clock' | 'log' | 'find'>;
+type ProbeServices = Pick<Host, 'clock' | 'log' | 'find'> & {
+  protocolNamed(name: string): WireProtocol | undefined;
+};
 type Send = (request: UpstreamRequest) => Promise<Answer>;
 
 /** One call, as far as it is known before it is sent. */
 interface ProbeInput {
   readonly target: Target;
-  readonly protocol: Protocol;
+  readonly protocol: WireProtocol;
   readonly stream: boolean;
   readonly request: UpstreamRequest;
 }
 
 export function openProbes(services: ProbeServices): UpstreamProbes {
   return {
-    choices: (name) => choicesOf(knownProvider(services, name), services.find(catalog)?.list() ?? []),
+    choices: (name) => choicesOf(services, knownProvider(services, name), services.find(catalog)?.list() ?? []),
     async probe(wanted, send) {
       const input = encodeProbe(services, wanted);
       const result = await runProbe(services, input, send);
@@ -54,7 +55,7 @@ export function openProbes(services: ProbeServices): UpstreamProbes {
   };
 }
 
-function choicesOf(provider: Provider, models: readonly Model[]): ProbeChoice[] {
+function choicesOf({ protocolNamed }: ProbeServices, provider: Provider, models: readonly Model[]): ProbeChoice[] {
   const protocols = Object.keys(provider.speaks).filter((name) => protocolNamed(name) !== undefined);
   if (protocols.length === 0) return [];
   return models
@@ -85,7 +86,7 @@ function encodeProbe(
   const named = services.find(providers)?.findKey(name, credential);
   if (named === undefined) throw notConfigured('credential', 'key of this provider');
   const model = services.find(catalog)?.find(id);
-  const choice = model === undefined ? undefined : choicesOf(provider, [model])[0];
+  const choice = model === undefined ? undefined : choicesOf(services, provider, [model])[0];
   if (model === undefined || choice === undefined) throw notConfigured('model', 'chat model of this provider');
   const protocolName = choice.protocols.find((each) => asked === undefined || each === asked);
   if (protocolName === undefined) throw notConfigured('protocol', 'protocol of this provider');
@@ -102,7 +103,7 @@ function encodeProbe(
     upstream: withShortTimeouts(provider.protocolTraits?.[protocolName] ?? provider.traits),
     traits: mergeTraits(mergeTraits(provider.dialect?.[protocolName], model.traits), listed?.traits),
   };
-  const protocol = protocolNamed(protocolName)!;
+  const protocol = services.protocolNamed(protocolName)!;
   const stream = target.traits.streams !== 'never';
   return { target, protocol, stream, request: requestOf(target, protocol, stream, model.maxOutputTokens) };
 }
@@ -118,12 +119,12 @@ function withShortTimeouts(upstream: Target['upstream']): Target['upstream'] {
   };
 }
 
-function requestOf(target: Target, protocol: Protocol, stream: boolean, most: number | undefined): UpstreamRequest {
+function requestOf(target: Target, protocol: WireProtocol, stream: boolean, most: number | undefined): UpstreamRequest {
   const { path, body } = protocol.codec.encodeRequest(question, {
     target,
     traits: target.traits,
     maker: makerOf(target),
-    dropped: new DroppedParameters(protocol.codec.spelling),
+    dropped: new DroppedParameters({}),
     stream,
     maxOutputTokens: most,
   });

@@ -3,16 +3,16 @@
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, type JsonObject, textOf, tryParseBytes } from '../../../core/json/json.ts';
+import type { ReplyDecoder } from '../../common/canonical/codec.ts';
+import { Collector } from '../../common/canonical/collect.ts';
+import { ReplyEvents } from '../../common/canonical/events.ts';
 import type { Call } from '../../common/domain/calls.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { errorIn } from '../../common/kit/error-body.ts';
 import { FrameReader } from '../../common/kit/sse.ts';
-import type { ReplyDecoder } from '../canonical/codec.ts';
-import { Collector } from '../canonical/collect.ts';
-import { ReplyEvents } from '../canonical/events.ts';
-import type { UsageMeter } from '../metering/usage-meter.ts';
-import { readFrame } from '../relay/frame.ts';
-import type { Protocol, StreamReader } from '../relay/protocol.ts';
+import { readFrame } from '../../common/wire/frame.ts';
+import type { StreamReader, WireProtocol } from '../../common/wire/protocols.ts';
+import type { UsageMeter } from '../../common/wire/usage-meter.ts';
 
 /** The answer to such a short prompt is never longer. */
 const maxBytes = 2 ** 20;
@@ -28,7 +28,8 @@ export interface ProbeTime {
 export class ProbeReader {
   /** Since the start; undefined: no byte arrived. */
   firstByteMs: number | undefined;
-  readonly #protocol: Protocol;
+  readonly #protocol: WireProtocol;
+  readonly #isStream: boolean;
   readonly #time: ProbeTime;
   readonly #usageMeter: UsageMeter;
   readonly #collector = new Collector();
@@ -36,8 +37,9 @@ export class ProbeReader {
   readonly #decoder: ReplyDecoder;
   #ended = false;
 
-  constructor(protocol: Protocol, call: Call, time: ProbeTime) {
+  constructor(protocol: WireProtocol, call: Call, time: ProbeTime) {
     this.#protocol = protocol;
+    this.#isStream = call.stream;
     this.#time = time;
     this.#usageMeter = protocol.createUsageMeter(call, { withholdUsage: false });
     this.#events = new ReplyEvents((event) => this.#collector.event(event), { names: new Map(), idSeed: 'probe' });
@@ -88,11 +90,12 @@ export class ProbeReader {
     this.firstByteMs ??= clock.monotonic() - startedMs;
   }
 
-  /** By the first byte: a stream of frames, an array of a protocol that streams arrays, or (undefined) one document. */
+  /** By the first byte: a stream of the protocol's own form, server-sent events, or (undefined) one document. */
   #readerFor(chunk: Uint8Array): StreamReader | undefined {
     const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
-    const { arrayStreams } = this.#protocol;
-    if (first === '[' && arrayStreams !== undefined) return arrayStreams.createReader((raw) => this.#frame(raw));
+    const { framing } = this.#protocol;
+    if (first !== undefined && this.#isStream && framing?.begins(first))
+      return framing.createReader((raw) => this.#frame(raw));
     return first === '{' || first === '<' || first === '[' ? undefined : new FrameReader((raw) => this.#frame(raw));
   }
 

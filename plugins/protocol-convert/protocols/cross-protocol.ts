@@ -1,6 +1,6 @@
 /** Requests of one protocol at another protocol's address: a chat-shaped compaction, and a responses-shaped chat request. */
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { Opened, Protocol, ProtocolEndpoint, RequestBody } from '../relay/protocol.ts';
+import type { Opened, Protocol, ProtocolEndpoint, RequestBody } from '../../common/wire/protocols.ts';
 import { chat } from './chat/index.ts';
 import { asResponsesRequest, isResponsesRequest } from './responses/decode/from-chat.ts';
 import { openCreate, responses } from './responses/index.ts';
@@ -44,7 +44,7 @@ function answeredAsChat(request: Opened, asked: JsonObject): Opened {
     call: { ...request.call, protocol: chat.name },
     prepare: neverRelayed,
     clientJson: asked,
-    decodeWith: responses.name,
+    decodeWith: responses,
     ...(builtOn === undefined
       ? {}
       : { builtOn: { ...builtOn, expanded: (...found) => answeredAsChat(builtOn.expanded(...found), asked) } }),

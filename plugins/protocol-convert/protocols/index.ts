@@ -1,5 +1,5 @@
 /** The supported protocols, in the order in which the console and the CLI list them. */
-import type { Protocol } from '../relay/protocol.ts';
+import type { Protocol } from '../../common/wire/protocols.ts';
 import { chatWithInput, responsesWithChat } from './cross-protocol.ts';
 import { gemini } from './gemini/index.ts';
 import { messages } from './messages/index.ts';
@@ -9,7 +9,7 @@ export const protocols: readonly Protocol[] = [chatWithInput, responsesWithChat,
 /** The versions in front of these protocols' addresses, the commonest one first. */
 export const versionPrefixes: readonly string[] = ['/v1', '/v1beta', '/v1alpha'];
 
-/** undefined: no chat protocol. */
+/** undefined: none of these. */
 export function protocolNamed(name: string): Protocol | undefined {
   return protocols.find((protocol) => protocol.name === name);
 }

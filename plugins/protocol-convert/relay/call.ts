@@ -3,12 +3,12 @@
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
+import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
-import { sealPrefix } from '../canonical/sealed-text.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import type { Opened, Prepared } from '../../common/wire/protocols.ts';
 import { accountOf, checkDropped, recordConversion, type Tools } from '../dependencies.ts';
-import type { Opened, Prepared } from './protocol.ts';
 import { relayAnswer } from './relay.ts';
-import { buildUpstreamRequest } from './upstream-request.ts';
 
 /** Throws or rejects as `relayAnswer` does. `give`: called with the client's answer. */
 export function relayCall(

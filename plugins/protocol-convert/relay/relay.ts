@@ -3,6 +3,7 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import type { Answer, Headers } from '../../../core/contract/message.ts';
 import { isObject, tryParseBytes } from '../../../core/json/json.ts';
+import { droppedHeader } from '../../common/canonical/dropped-parameters.ts';
 import { type Call, spendGuard, type UsageReport, usageReport } from '../../common/domain/calls.ts';
 import { model } from '../../common/domain/models.ts';
 import { cost } from '../../common/domain/money.ts';
@@ -11,11 +12,10 @@ import { target } from '../../common/domain/upstreams.ts';
 import type { Usage } from '../../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../../common/kit/upstream-errors.ts';
-import { droppedHeader } from '../canonical/dropped-parameters.ts';
+import type { AnsweringProtocol, Opened, Prepared } from '../../common/wire/protocols.ts';
+import type { UsageMeter, UsageMeterOptions } from '../../common/wire/usage-meter.ts';
 import { shapeFor, type Tools } from '../dependencies.ts';
 import { LiveReport } from '../metering/report.ts';
-import type { UsageMeter, UsageMeterOptions } from '../metering/usage-meter.ts';
-import type { Opened, Prepared } from './protocol.ts';
 import { RelayStream } from './stream.ts';
 
 /** Calls that run no inference consume nothing. */
@@ -26,6 +26,11 @@ export const nothingUsed: UsageReport = {
   upstreamId: undefined,
   finish: undefined,
 };
+
+/** A request as far as its answer depends on it; where the answer is translated, `protocol` is the upstream's. */
+export interface Answered extends Pick<Opened, 'call' | 'reshape'> {
+  readonly protocol: AnsweringProtocol;
+}
 
 export interface RelayHooks {
   /** Called with the usage meter when the answer is complete, before the client gets its end. */
@@ -41,7 +46,7 @@ export interface RelayHooks {
  */
 export function relayAnswer(
   exchange: Exchange,
-  opened: Opened,
+  opened: Answered,
   prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
   answer: Answer,
   tools: Pick<Tools, 'clock' | 'shape'>,
@@ -63,7 +68,7 @@ function withDropped({ dropped }: Pick<Prepared, 'dropped'>, relayed: Answer): A
 
 async function refuse(
   exchange: Exchange,
-  opened: Opened,
+  opened: Answered,
   { status, headers, body }: Answer,
   tools: Pick<Tools, 'clock'>,
 ): Promise<never> {
@@ -71,14 +76,25 @@ async function refuse(
     if (!isWhole(body)) await body[Symbol.asyncIterator]().return?.();
     throw notAnAnswer('a page came instead of an answer', false);
   }
-  const bytes = await wholeBody(body, maxScrubbedBytes);
+  const bytes = readable(await wholeBody(body, maxScrubbedBytes), headers, opened.protocol);
   const refusal = classify(status, headers, bytes, tools.clock.now(), keyOf(exchange));
   if (refusal.hasUsage) setUsage(exchange, opened, bytes, tools);
   throw refusal;
 }
 
+/** The error body in a form that `classify` reads. */
+function readable(body: Uint8Array, headers: Headers, { readError }: AnsweringProtocol): Uint8Array {
+  const json = readError === undefined ? undefined : tryParseBytes(body);
+  return isObject(json) ? Buffer.from(JSON.stringify(readError!(json, headers))) : body;
+}
+
 /** A refusal that reports usage was billed. */
-function setUsage(exchange: Exchange, { protocol, call }: Opened, body: Uint8Array, tools: Pick<Tools, 'clock'>): void {
+function setUsage(
+  exchange: Exchange,
+  { protocol, call }: Answered,
+  body: Uint8Array,
+  tools: Pick<Tools, 'clock'>,
+): void {
   const json = tryParseBytes(body);
   if (!isObject(json)) return;
   const usageMeter = protocol.createUsageMeter(call, usageMeterOptions(exchange, tools, call, {}, false));
@@ -88,7 +104,7 @@ function setUsage(exchange: Exchange, { protocol, call }: Opened, body: Uint8Arr
 
 function relayWhole(
   exchange: Exchange,
-  opened: Opened,
+  opened: Answered,
   prepared: Pick<Prepared, 'dropped'>,
   answer: Answer,
   body: Uint8Array,
@@ -116,7 +132,7 @@ function relayWhole(
 
 async function relayStream(
   exchange: Exchange,
-  opened: Opened,
+  opened: Answered,
   prepared: Pick<Prepared, 'dropped' | 'withholdUsage'>,
   answer: Answer,
   tools: Pick<Tools, 'clock' | 'shape'>,

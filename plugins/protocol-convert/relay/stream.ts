@@ -5,15 +5,15 @@ import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/cont
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { isObject, tryParse } from '../../../core/json/json.ts';
 import type { Call, SpendGuard } from '../../common/domain/calls.ts';
+import type { ShapeMembers } from '../../common/domain/error-shape.ts';
 import { maxScrubbedBytes, scrubBytes } from '../../common/kit/scrub.ts';
 import { FrameReader, formatFrame, keepAliveFrame, parseFrame } from '../../common/kit/sse.ts';
 import { classifyFrame, notAnAnswer } from '../../common/kit/upstream-errors.ts';
+import { isComment, isWholeFrame, type ReadFrame, readFrame } from '../../common/wire/frame.ts';
+import type { AnsweringProtocol, Reshape, StreamReader } from '../../common/wire/protocols.ts';
+import type { UsageMeter, Verdict } from '../../common/wire/usage-meter.ts';
 import type { LiveReport } from '../metering/report.ts';
-import type { UsageMeter, Verdict } from '../metering/usage-meter.ts';
-import type { ShapeMembers } from '../request/shapes.ts';
-import { isComment, isWholeFrame, type ReadFrame, readFrame } from './frame.ts';
 import { Outbox } from './outbox.ts';
-import type { Protocol, Reshape, StreamReader } from './protocol.ts';
 import { drainBody, streamBreakError } from './stream-end.ts';
 
 /** The bytes that are read of a body that is no stream, to find its error. */
@@ -24,7 +24,7 @@ const maxCommentWaitMs = 5_000;
 export interface RelayStreamOptions {
   readonly source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
   readonly exchange: Exchange;
-  readonly protocol: Protocol;
+  readonly protocol: AnsweringProtocol;
   readonly call: Call;
   readonly reshape: Reshape | undefined;
   /** Members of the gateway's own error bodies, if it has its own shape. */
@@ -148,21 +148,22 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
     return this.#reshape === undefined ? keepAliveFrame : this.#reshape.idleFrame;
   }
 
-  /** Examines the stream's first byte: SSE, a JSON array of a protocol that streams arrays, or no stream. */
+  /** Examines the stream's first byte: SSE, the protocol's own framing, or no stream. */
   async #recognise(chunk: Uint8Array): Promise<void> {
     const { clock, key } = this.#options;
-    const { arrayStreams } = this.#options.protocol;
     const first = Buffer.from(chunk.subarray(0, 64)).toString('latin1').trimStart()[0];
     this.#isRecognised = first !== undefined;
-    if (first !== '{' && first !== '[' && first !== '<') return;
-    if (first === '<' || arrayStreams === undefined) {
-      const payload = first === '{' ? tryParse(await this.#readOn(chunk)) : undefined;
-      if (isObject(payload)) this.#usageMeter.whole(payload);
-      if (this.#usageMeter.error !== undefined) throw classifyFrame(this.#usageMeter.error, clock.now(), key());
-      throw notAnAnswer('a document came instead of a stream', first !== '<');
+    const { framing } = this.#options.protocol;
+    if (first !== undefined && framing?.begins(first)) {
+      this.#reader = framing.createReader((raw, end) => this.#frame(raw, end));
+      this.#reshape ??= framing.reshape;
+      return;
     }
-    this.#reader = arrayStreams.createReader((raw, end) => this.#frame(raw, end));
-    this.#reshape ??= arrayStreams.reshape;
+    if (first !== '{' && first !== '[' && first !== '<') return;
+    const payload = first === '{' ? tryParse(await this.#readOn(chunk)) : undefined;
+    if (isObject(payload)) this.#usageMeter.whole(payload);
+    if (this.#usageMeter.error !== undefined) throw classifyFrame(this.#usageMeter.error, clock.now(), key());
+    throw notAnAnswer('a document came instead of a stream', first !== '<');
   }
 
   async #readOn(chunk: Uint8Array): Promise<string> {
@@ -333,7 +334,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   #renderedError(error: GatewayError): string {
     const { exchange, protocol, call, usageMeter, shapeOf } = this.#options;
-    return protocol.streamError(error, {
+    return protocol.streamError!(error, {
       exchangeId: exchange.id,
       call,
       upstreamId: usageMeter.upstreamId,

@@ -2,7 +2,7 @@
 import type { Exchange } from '../../../core/contract/contract.ts';
 import { isObject, type JsonObject, listOf, objectOf, oneOrMany } from '../../../core/json/json.ts';
 import type { Call, Conversation } from '../../common/domain/calls.ts';
-import { type Opened, opened } from '../relay/protocol.ts';
+import { type Opened, opened } from '../../common/wire/protocols.ts';
 
 /** Longer names are cut: no client needs more characters to distinguish its sessions. */
 const longestName = 1_000;

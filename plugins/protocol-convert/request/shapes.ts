@@ -1,7 +1,7 @@
 /** Shapes of requests: the members that a decoder reads. Members that it does not read are found at any depth. Pure. */
 
 import { isObject, type JsonObject } from '../../../core/json/json.ts';
-import { type DroppedParameters, hasEffect } from '../canonical/dropped-parameters.ts';
+import { type DroppedParameters, hasEffect } from '../../common/canonical/dropped-parameters.ts';
 
 /** An object's members. Lists stand for their elements. */
 export interface Shape {
@@ -87,5 +87,3 @@ function pathOf(steps: readonly Step[]): string {
     return path === '' ? step : `${path}.${step}`;
   }, '');
 }
-
-export type ShapeMembers = Readonly<Record<string, string>>;

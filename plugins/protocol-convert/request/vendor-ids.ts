@@ -1,17 +1,8 @@
 /** Ids of objects that vendors store (files, containers, conversations …), found in requests and answers. Pure. */
 
 import { isObject, type JsonObject, listOf, textOf } from '../../../core/json/json.ts';
+import type { VendorId } from '../../common/wire/protocols.ts';
 import { valuePattern } from './fast-scan.ts';
-
-export interface VendorId {
-  readonly id: string;
-  /** Its path, such as `input[0].content[1].file_id`. */
-  readonly field: string;
-  /** The kind of object, for messages. */
-  readonly kind: string;
-  /** It belongs to an earlier answer that the client sends back, so the request makes sense without it. */
-  readonly isEcho: boolean;
-}
 
 export interface SearchOptions {
   /** Hosts on which vendors store files; addresses on other hosts are public, as far as their path allows. */

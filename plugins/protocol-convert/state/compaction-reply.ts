@@ -1,8 +1,8 @@
 /** Encoding of a model's summary as a compaction item, in a stream, a response or a compaction object. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { Codec, ReplyContext, ReplyEncoder } from '../canonical/codec.ts';
-import type { Event, Reply, StopReason } from '../canonical/reply.ts';
+import type { Codec, ReplyContext, ReplyEncoder } from '../../common/canonical/codec.ts';
+import type { Event, Reply, StopReason } from '../../common/canonical/reply.ts';
 import { userMessages } from '../protocols/responses/decode/input-items.ts';
 import { Frames } from '../protocols/responses/encode/frames.ts';
 import {

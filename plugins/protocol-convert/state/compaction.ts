@@ -2,7 +2,7 @@
  * Compaction by any model: a request to summarise the conversation so far, in place of a vendor's own compaction.
  * Pure.
  */
-import type { Prompt, Turn } from '../canonical/prompt.ts';
+import type { Prompt, Turn } from '../../common/canonical/prompt.ts';
 
 /** The required content of the summary. The next model sees nothing else of the conversation. */
 const instruction = `The conversation up to here is about to be replaced by a summary that you write now. The next model to work on it will see your summary, and nothing of the conversation, so write down everything that it needs in order to go on as if it had been there.

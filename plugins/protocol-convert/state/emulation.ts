@@ -1,6 +1,6 @@
 /** Features that an upstream of the client's own protocol lacks. Pure. */
 import type { Target } from '../../common/domain/upstreams.ts';
-import type { Opened } from '../relay/protocol.ts';
+import type { Opened } from '../../common/wire/protocols.ts';
 
 /** true: the request goes through the canonical format although both sides use the same protocol. */
 export function mustEmulate({ decodeWith, compaction }: Opened, { traits }: Target): boolean {

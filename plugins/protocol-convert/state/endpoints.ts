@@ -8,7 +8,7 @@ import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import { isObject, listOf, tryParse } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
-import type { Protocol } from '../relay/protocol.ts';
+import type { Protocol } from '../../common/wire/protocols.ts';
 import { invalid } from '../request/checks.ts';
 import { listPage } from './listing.ts';
 import { responseNotFound } from './not-found.ts';

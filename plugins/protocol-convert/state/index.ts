@@ -3,7 +3,7 @@ import type { Endpoint, Host } from '../../../core/contract/contract.ts';
 import { duration, size, z } from '../../../core/contract/schema.ts';
 import { database } from '../../common/domain/database.ts';
 import { providers } from '../../common/domain/upstreams.ts';
-import type { Protocol } from '../relay/protocol.ts';
+import type { Protocol } from '../../common/wire/protocols.ts';
 import { stateEndpoints } from './endpoints.ts';
 import { IdGuard } from './id-guard.ts';
 import { IssuedIds } from './issued-ids.ts';

@@ -6,7 +6,7 @@ import type { Exchange } from '../../../core/contract/contract.ts';
 import { isObject, type JsonObject, listOf, textOf, tryParse } from '../../../core/json/json.ts';
 import { caller } from '../../common/domain/accounts.ts';
 import { call, pinned } from '../../common/domain/calls.ts';
-import { type BuiltOn, type Opened, opened } from '../relay/protocol.ts';
+import { type BuiltOn, type Opened, opened } from '../../common/wire/protocols.ts';
 import { invalid } from '../request/checks.ts';
 import { cannotContinueTogether, itemNotFound, previousResponseNotFound } from './not-found.ts';
 import type { KeptResponse, RelayedResponse, ResponseRecord } from './record.ts';

@@ -5,8 +5,8 @@ import type { Clock } from '../../../core/contract/host-tools.ts';
 import type { Answer } from '../../../core/contract/message.ts';
 import type { Provider, Providers, Target } from '../../common/domain/upstreams.ts';
 import { classify } from '../../common/kit/upstream-errors.ts';
-import type { Protocol } from '../relay/protocol.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import type { Protocol } from '../../common/wire/protocols.ts';
 import { responseNotFound } from './not-found.ts';
 import type { RelayedResponse } from './record.ts';
 

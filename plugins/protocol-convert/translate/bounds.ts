@@ -1,8 +1,8 @@
 /** Refuses requests with so many values that translating them would block the event loop; real conversations have fewer. Pure. */
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
-import type { Part, Prompt } from '../canonical/prompt.ts';
-import { valuesIn } from '../encoding/json-text.ts';
+import type { Part, Prompt } from '../../common/canonical/prompt.ts';
+import { valuesIn } from '../../common/encoding/json-text.ts';
 import { refusedForSize } from '../request/checks.ts';
 
 /** Characters of all names and ids of tools and calls together. Some clients carry signatures in ids. */

@@ -6,19 +6,18 @@
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
 import { UpstreamRefusal } from '../../../core/contract/errors.ts';
 import type { Answer } from '../../../core/contract/message.ts';
+import type { ClientCodec, EncodedRequest } from '../../common/canonical/codec.ts';
+import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
+import type { Part } from '../../common/canonical/prompt.ts';
 import { model } from '../../common/domain/models.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import { hasStrayResult, requireAnswerable } from '../../common/encoding/history.ts';
 import { keepAliveFrame } from '../../common/kit/sse.ts';
-import type { Codec, EncodedRequest } from '../canonical/codec.ts';
-import { DroppedParameters } from '../canonical/dropped-parameters.ts';
-import type { Part } from '../canonical/prompt.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import type { Opened, WireProtocol } from '../../common/wire/protocols.ts';
 import { accountOf, checkDropped, recordConversion, shapeFor, type Tools, withBytes } from '../dependencies.ts';
-import { hasStrayResult, requireAnswerable } from '../encoding/history.ts';
-import { protocolNamed } from '../protocols/index.ts';
 import { compactionMaker } from '../protocols/responses/decode/input.ts';
-import type { Opened, Protocol } from '../relay/protocol.ts';
-import { relayAnswer } from '../relay/relay.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
+import { type Answered, relayAnswer } from '../relay/relay.ts';
 import { compactionPrompt } from '../state/compaction.ts';
 import { compactionAnswerCodec, compactionItemCodec, type ReplyCodec } from '../state/compaction-reply.ts';
 import { mustEmulate } from '../state/emulation.ts';
@@ -48,7 +47,7 @@ function streamsUpstream(wanted: boolean, { traits }: Target): boolean {
 export async function translateCall(
   exchange: Exchange,
   opened: Opened,
-  upstream: Protocol,
+  upstream: WireProtocol,
   target: Target,
   tools: Tools,
   next: Next,
@@ -63,7 +62,7 @@ export async function translateCall(
   const bare = { ...exchange.request, headers: {} };
   exchange.set(upstreamRequest, buildUpstreamRequest(upstream, bare, prepared, target, stream));
   const translation = translationOf(exchange, opened, upstream, target, encoded, tools);
-  const asked: Opened = {
+  const asked: Answered = {
     ...opened,
     protocol: upstream,
     call: { ...opened.call, protocol: upstream.name, stream },
@@ -82,7 +81,7 @@ export async function translateCall(
 export async function encodeRequest(
   exchange: Exchange,
   opened: Opened,
-  upstream: Protocol,
+  upstream: WireProtocol,
   target: Target,
   tools: Tools,
 ): Promise<{ encoded: EncodedRequest; dropped: readonly string[]; large: boolean }> {
@@ -132,14 +131,14 @@ function dropsReasoning(parts: readonly Part[], target: Target): boolean {
 }
 
 /** The codec that decodes the request; by default the one of the client's protocol. */
-export function decoding({ protocol, decodeWith }: Opened): Codec {
-  return (decodeWith === undefined ? undefined : protocolNamed(decodeWith)?.codec) ?? protocol.codec;
+export function decoding({ protocol, decodeWith }: Opened): ClientCodec {
+  return (decodeWith ?? protocol).codec;
 }
 
 function translationOf(
   exchange: Exchange,
   opened: Opened,
-  upstream: Protocol,
+  upstream: WireProtocol,
   target: Target,
   { responseMapping }: EncodedRequest,
   tools: Tools,

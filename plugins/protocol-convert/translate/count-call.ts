@@ -4,16 +4,16 @@ import { type Exchange, type Next, upstreamRequest } from '../../../core/contrac
 import type { Answer } from '../../../core/contract/message.ts';
 import { table } from '../../../core/contract/table.ts';
 import { isObject, type JsonObject, tryParseBytes } from '../../../core/json/json.ts';
+import { DroppedParameters } from '../../common/canonical/dropped-parameters.ts';
 import { usageReport } from '../../common/domain/calls.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { maxScrubbedBytes } from '../../common/kit/scrub.ts';
 import { classify, notAnAnswer } from '../../common/kit/upstream-errors.ts';
-import { DroppedParameters } from '../canonical/dropped-parameters.ts';
+import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
+import type { Opened, WireProtocol } from '../../common/wire/protocols.ts';
 import { accountOf, type Tools } from '../dependencies.ts';
 import { estimateTokens } from '../metering/estimate-tokens.ts';
-import type { Opened, Protocol } from '../relay/protocol.ts';
 import { nothingUsed, wholeBody } from '../relay/relay.ts';
-import { buildUpstreamRequest } from '../relay/upstream-request.ts';
 import { mustEstimate } from '../state/emulation.ts';
 import { decoding, encodeRequest } from './call.ts';
 import { boundsOf, encodedBody } from './large-body.ts';
@@ -28,7 +28,7 @@ export function mustCount(opened: Opened, target: Target): boolean {
 export async function countCall(
   exchange: Exchange,
   asked: Opened,
-  upstream: Protocol,
+  upstream: WireProtocol,
   target: Target,
   tools: Tools,
   next: Next,

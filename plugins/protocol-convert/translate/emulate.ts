@@ -1,8 +1,8 @@
 /** Event filters for features that an upstream lacks: unwrapping tools, stop texts, hidden reasoning. Pure. */
 
 import { isObject, tryParse } from '../../../core/json/json.ts';
-import type { ResponseMapping } from '../canonical/codec.ts';
-import type { Event, Sink } from '../canonical/reply.ts';
+import type { ResponseMapping } from '../../common/canonical/codec.ts';
+import type { Event, Sink } from '../../common/canonical/reply.ts';
 
 /**
  * Returns the sink for an upstream's events; `sink` gets the events that the client asked for. Returns `sink` itself

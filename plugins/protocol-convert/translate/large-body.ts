@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Exchange } from '../../../core/contract/contract.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
 import { writeInSlices } from '../../../core/json/write.ts';
+import type { Opened } from '../../common/wire/protocols.ts';
 import type { ProtocolConvertConfig } from '../config.ts';
-import type { Opened } from '../relay/protocol.ts';
 import { TranslationBounds } from './bounds.ts';
 
 /** Bodies above this size are translated step by step. */

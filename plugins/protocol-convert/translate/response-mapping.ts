@@ -1,14 +1,20 @@
 /** The response mapping of a translated call: converts an upstream's frames or body into the client's. */
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../core/json/json.ts';
+import type {
+  ReplyContext,
+  ReplyDecoder,
+  ReplyEncoder,
+  ResponseMapping,
+  UpstreamCodec,
+} from '../../common/canonical/codec.ts';
+import { Collector } from '../../common/canonical/collect.ts';
+import { ReplyEvents } from '../../common/canonical/events.ts';
+import type { Event, Reply, Sink, UsageSeen } from '../../common/canonical/reply.ts';
 import { notAnAnswer } from '../../common/kit/upstream-errors.ts';
-import type { Codec, ReplyContext, ReplyDecoder, ReplyEncoder, ResponseMapping } from '../canonical/codec.ts';
-import { Collector } from '../canonical/collect.ts';
-import { ReplyEvents } from '../canonical/events.ts';
-import type { Event, Reply, Sink, UsageSeen } from '../canonical/reply.ts';
+import type { ReadFrame } from '../../common/wire/frame.ts';
+import type { Reshape } from '../../common/wire/protocols.ts';
 import type { LiveReport } from '../metering/report.ts';
-import type { ReadFrame } from '../relay/frame.ts';
-import type { Reshape } from '../relay/protocol.ts';
 import type { ReplyCodec } from '../state/compaction-reply.ts';
 import { emulating } from './emulate.ts';
 import type { SignatureCollector } from './signature-cache.ts';
@@ -16,7 +22,7 @@ import { foreignError } from './upstream-error.ts';
 
 export interface TranslationOptions {
   readonly client: ReplyCodec;
-  readonly upstream: Codec;
+  readonly upstream: UpstreamCodec;
   readonly way: ResponseMapping;
   readonly context: Omit<ReplyContext, 'usage'>;
   /** The client wants a stream. */

@@ -6,8 +6,8 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Random } from '../../../core/contract/host-tools.ts';
 import { isObject, tryParse } from '../../../core/json/json.ts';
-import type { OpaqueState } from '../canonical/prompt.ts';
-import { isSealed, sealPrefix } from '../canonical/sealed-text.ts';
+import type { OpaqueState } from '../../common/canonical/prompt.ts';
+import { isSealed, sealPrefix } from '../../common/canonical/sealed-text.ts';
 import { readOrMakeSecret } from './seal-secret.ts';
 
 const nonceBytes = 12;

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../core/contract/host-tools.ts';
 import { tryParse } from '../../../core/json/json.ts';
-import type { OpaqueState, Part, ReasoningPart, ToolCallPart, Turn } from '../canonical/prompt.ts';
-import type { Event } from '../canonical/reply.ts';
-import { legalCallId } from '../encoding/tool-ids.ts';
+import type { OpaqueState, Part, ReasoningPart, ToolCallPart, Turn } from '../../common/canonical/prompt.ts';
+import type { Event } from '../../common/canonical/reply.ts';
+import { legalCallId } from '../../common/encoding/tool-ids.ts';
 
 /** The cached parts of an answer, shared by its calls. */
 interface Kept {

@@ -1,6 +1,6 @@
 /** The rules of a canonical answer's events, checked one event at a time. */
 import assert from 'node:assert/strict';
-import type { Event } from '../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Event } from '../../../plugins/common/canonical/reply.ts';
 
 export class EventRules {
   /** Kind of each open block, and its choice. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { UpstreamError } from '../../../core/contract/errors.ts';
 import { FrameReader, type OnFrame, parseFrame } from '../../../plugins/common/kit/sse.ts';
+import type { StreamReader } from '../../../plugins/common/wire/protocols.ts';
 import { JsonArrayReader } from '../../../plugins/protocol-convert/protocols/gemini/encode/json-array.ts';
-import type { StreamReader } from '../../../plugins/protocol-convert/relay/protocol.ts';
 import { families, recordings } from '../../helpers/recordings.ts';
 import { cut, type Target } from '../target.ts';
 import { jsonDictionary } from './body.ts';

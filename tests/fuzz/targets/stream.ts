@@ -1,16 +1,16 @@
 /** Upstream streams of each protocol: any bytes are read by tap and codec, and told to a client of any protocol. */
 import assert from 'node:assert/strict';
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../../core/contract/errors.ts';
+import type { ReplyContext } from '../../../plugins/common/canonical/codec.ts';
+import { ReplyEvents } from '../../../plugins/common/canonical/events.ts';
 import type { Call } from '../../../plugins/common/domain/calls.ts';
 import { maxCount, usageClasses } from '../../../plugins/common/domain/usage.ts';
 import { FrameReader, parseFrame } from '../../../plugins/common/kit/sse.ts';
-import type { ReplyContext } from '../../../plugins/protocol-convert/canonical/codec.ts';
-import { ReplyEvents } from '../../../plugins/protocol-convert/canonical/events.ts';
+import { readFrame } from '../../../plugins/common/wire/frame.ts';
+import type { Protocol, StreamReader } from '../../../plugins/common/wire/protocols.ts';
+import type { UsageMeter } from '../../../plugins/common/wire/usage-meter.ts';
 import { LiveReport } from '../../../plugins/protocol-convert/metering/report.ts';
-import type { UsageMeter } from '../../../plugins/protocol-convert/metering/usage-meter.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { readFrame } from '../../../plugins/protocol-convert/relay/frame.ts';
-import type { Protocol, StreamReader } from '../../../plugins/protocol-convert/relay/protocol.ts';
 import type { Family } from '../../helpers/recordings.ts';
 import { cut, type Target } from '../target.ts';
 import { jsonDictionary } from './body.ts';
@@ -145,13 +145,9 @@ function play(upstream: Protocol, client: Protocol, chunks: readonly Buffer[]): 
 }
 
 /** By the first byte that is no space, as the relay chooses. */
-function readerFor(
-  { arrayStreams }: Protocol,
-  chunks: readonly Buffer[],
-  onFrame: (raw: Buffer) => void,
-): StreamReader {
+function readerFor({ framing }: Protocol, chunks: readonly Buffer[], onFrame: (raw: Buffer) => void): StreamReader {
   const first = Buffer.concat(chunks).subarray(0, 64).toString('latin1').trimStart()[0];
-  return first === '[' && arrayStreams !== undefined ? arrayStreams.createReader(onFrame) : new FrameReader(onFrame);
+  return first !== undefined && framing?.begins(first) ? framing.createReader(onFrame) : new FrameReader(onFrame);
 }
 
 function callOf(protocol: string): Call {

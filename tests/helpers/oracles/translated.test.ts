@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../core/json/json.ts';
+import type { ReplyContext } from '../../../plugins/common/canonical/codec.ts';
+import { ReplyEvents } from '../../../plugins/common/canonical/events.ts';
 import { FrameReader, parseFrame } from '../../../plugins/common/kit/sse.ts';
-import type { ReplyContext } from '../../../plugins/protocol-convert/canonical/codec.ts';
-import { ReplyEvents } from '../../../plugins/protocol-convert/canonical/events.ts';
 import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { type Oracle, streamOracles, type Telling, type Understood } from '../oracles.ts';
 import { type Family, families, type Recording, recordings } from '../recordings.ts';

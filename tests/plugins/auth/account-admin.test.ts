@@ -77,6 +77,8 @@ test('accounts are searched by part of a name, id, plan and state, page by page 
   assert.deepEqual(await names({ text: 'ALPHA' }), ['Alpha']);
   assert.deepEqual(await names({ text: '%' }), ['al%pha'], 'no pattern');
   assert.deepEqual(await names({ text: ids.get('beta')! }), ['beta']);
+  assert.deepEqual(await names({ text: 'delta', ids: [ids.get('gamma')!] }), ['delta', 'gamma']);
+  assert.deepEqual(await names({ text: 'nobody', ids: [ids.get('gamma')!], plan: 'pro' }), []);
   assert.deepEqual(await names({ plan: 'pro' }), ['beta']);
   assert.deepEqual(await names({ disabled: true }), ['gamma']);
   assert.deepEqual(await names({ disabled: false, text: 'a', plan: 'free' }), ['Alpha', 'al%pha', 'delta']);

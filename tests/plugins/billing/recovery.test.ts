@@ -5,6 +5,7 @@ import { sql } from 'drizzle-orm';
 import type { GatewayError } from '../../../core/contract/errors.ts';
 import { applyBatch } from '../../../plugins/billing/ledger/batch.ts';
 import { usageReport } from '../../../plugins/common/domain/calls.ts';
+import { flatBook } from '../../../plugins/common/domain/prices.ts';
 import {
   answer,
   closeEngine,
@@ -65,6 +66,24 @@ test('a crash in mid-stream charges the prompt and the output noted last, marked
   assert.equal(await again.balance(), usd('0.9972'));
   assert.deepEqual((await again.audit()).violations, []);
   await again.stop();
+});
+
+test('a crash of a call that is counted beforehand charges what its hold was for: seconds, characters, searches', async () => {
+  const world = await newWorld();
+  await world.credit('1');
+  const prices = flatBook({ audio: usd('0.36'), character: usd('15'), search: usd('0.002') }, 'v1');
+  const counted = { audio: 90, character: 1_000, search: 2 };
+  const exchange = newCall({ call: { inputTokens: 0, maxOutputTokens: 0, counted }, model: { prices } });
+  await enter(world, exchange);
+  await send(exchange);
+  await world.tick('sync the journal');
+  const next = await world.crash();
+  // 90 s at 0.36 an hour, 1,000 characters at 15 a million, two searches.
+  assert.equal(await next.balance(), usd('1') - usd('0.009') - usd('0.015') - usd('0.004'));
+  const used = await next.rows(sql`select classes, estimated from ${next.table('calls')}`);
+  assert.deepEqual(used, [{ classes: { input: 0, output: 0, ...counted }, estimated: true }]);
+  assert.deepEqual((await next.audit()).violations, []);
+  await next.stop();
 });
 
 test('a settlement that the journal has is charged after a crash, though the database never saw it', async () => {

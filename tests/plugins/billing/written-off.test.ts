@@ -13,7 +13,8 @@ import { attemptOf, closeEngine, enter, newCall, newWorld, price, report, send }
 
 after(closeEngine);
 
-const terms = { inputTokens: 1_000, prices: versionAt(flatBook(price, 'v1'), 0)!, at: 0, context: {} };
+const allowance = { tools: 0, images: 0, seconds: 0 };
+const terms = { inputTokens: 1_000, allowance, prices: versionAt(flatBook(price, 'v1'), 0)!, at: 0, context: {} };
 const results: Attempt['result'][] = ['running', 'not_sent', 'refused', 'unknown', 'answered'];
 
 const attemptsOf = fc
@@ -120,7 +121,7 @@ test('an attempt is written off at the price of its own length and of the reques
   const long = { ...attemptOf('unknown', 1), consumed: { usage: { input: 3_000 }, estimated: false } };
   const attempts = [long, attemptOf('unknown', 2)];
   const sent = attempts.map((attempt) => ({ at: 0, ...attempt }));
-  const asked = { inputTokens: 1_000, prices, at: 0, context: { services: { tier: 'flex' } } };
+  const asked = { inputTokens: 1_000, allowance, prices, at: 0, context: { services: { tier: 'flex' } } };
   const { notes } = share(attemptNotes(attempts, sent), attempts, { kind: 'VOID', reason: 'unknown' }, asked);
   assert.deepEqual(
     notes.map(({ absorbed }) => absorbed),

@@ -50,6 +50,15 @@ test('every page has its service here', async () => {
   assert.deepEqual(lacking, ['payments']);
 });
 
+test('an account is found by the name of its person, and says whose it is', async () => {
+  for (const text of ['ADA', 'ada@example', accountId]) {
+    const { rows } = (await boss.ask(`/admin/accounts?text=${encodeURIComponent(text)}`)).json;
+    const found = rows.find(({ id }: { id: string }) => id === accountId);
+    assert.equal(found.person.email, 'ada@example.test', text);
+  }
+  assert.deepEqual((await boss.ask('/admin/accounts?text=nobody-here')).json.rows, []);
+});
+
 test('an operator credits an account once, and its owner sees it at once', async () => {
   const headers = once();
   const body = { amount: '20', reason: 'an invoice' };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../../plugins/common/domain/calls.ts';
-import { type Opened, opened } from '../../../plugins/protocol-convert/relay/protocol.ts';
+import { type Opened, opened } from '../../../plugins/common/wire/protocols.ts';
 import {
   openingOf,
   RequestConversation,

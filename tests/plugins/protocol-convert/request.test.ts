@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { upstreamRequest } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { target } from '../../../plugins/common/domain/upstreams.ts';
+import { buildUpstreamRequest } from '../../../plugins/common/kit/upstream-request.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
 import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { buildUpstreamRequest } from '../../../plugins/protocol-convert/relay/upstream-request.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { type Asked, open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
 

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { systemRandom } from '../../../core/gateway/system.ts';
-import { isSealed } from '../../../plugins/protocol-convert/canonical/sealed-text.ts';
+import { isSealed } from '../../../plugins/common/canonical/sealed-text.ts';
 import { Sealer } from '../../../plugins/protocol-convert/translate/seal.ts';
 
 const sealer = await Sealer.open('/nonexistent', 'a secret of the tests', systemRandom);

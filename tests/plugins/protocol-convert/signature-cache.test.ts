@@ -1,10 +1,10 @@
 /** Keepsakes that clients drop: found again by account and call, for an hour, within bounds. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReplyEvents } from '../../../plugins/protocol-convert/canonical/events.ts';
-import type { Part, ToolCallPart, Turn } from '../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Event } from '../../../plugins/protocol-convert/canonical/reply.ts';
-import { legalCallId } from '../../../plugins/protocol-convert/encoding/tool-ids.ts';
+import { ReplyEvents } from '../../../plugins/common/canonical/events.ts';
+import type { Part, ToolCallPart, Turn } from '../../../plugins/common/canonical/prompt.ts';
+import type { Event } from '../../../plugins/common/canonical/reply.ts';
+import { legalCallId } from '../../../plugins/common/encoding/tool-ids.ts';
 import { SignatureCache } from '../../../plugins/protocol-convert/translate/signature-cache.ts';
 import { fakeHost } from '../../helpers/fakes.ts';
 

@@ -1,8 +1,8 @@
 /** Results of tools that nothing called: other protocols have no place for them, so they are named as left out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part, Turn } from '../../../plugins/protocol-convert/canonical/prompt.ts';
-import { hasStrayResult } from '../../../plugins/protocol-convert/encoding/history.ts';
+import type { Part, Turn } from '../../../plugins/common/canonical/prompt.ts';
+import { hasStrayResult } from '../../../plugins/common/encoding/history.ts';
 import type { ProtocolName } from '../../matrix/scenario.ts';
 import { nameOf, pairs, sent } from '../../pitfalls/telling.ts';
 

@@ -1,14 +1,12 @@
 /** Mistakes in vendors, models and plans: the whole sentence that `check` prints of each. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
-import { upstreamProtocols } from '../../../plugins/providers/mistakes.ts';
+import { mediaProtocols } from '../../../plugins/providers/mistakes.ts';
 import { adapters } from '../../../plugins/task-store/adapters/index.ts';
 import { testMistakes } from '../../helpers/operator-mistakes.ts';
 
-test('the protocols that a provider may speak are those that the plugins have', () => {
-  const known = [...protocols.map(({ name }) => name), ...adapters.keys()];
-  assert.deepEqual([...upstreamProtocols.keys()].toSorted(), known.toSorted());
+test('the protocols of images and videos that a provider may speak are those that have an adapter', () => {
+  assert.deepEqual([...mediaProtocols.keys()].toSorted(), [...adapters.keys()].toSorted());
 });
 
 testMistakes([
@@ -59,6 +57,36 @@ testMistakes([
     'chat: https://api',
     'openai: https://api',
     'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos',
+  ],
+  [
+    'a scheme of credentials that does not exist',
+    '    keys:',
+    '    auth: { scheme: signature }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.scheme: there is no scheme "signature"; known are header, query',
+  ],
+  [
+    'a misspelt scheme, for one protocol',
+    '    keys:',
+    '    auth: { chat: { scheme: qeury, name: key } }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.chat.scheme: there is no scheme "qeury"; did you mean "query"?',
+  ],
+  [
+    'a misspelt setting of a scheme',
+    '    keys:',
+    '    auth: { scheme: query, nmae: key }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.nmae: there is no such setting; did you mean "name"?',
+  ],
+  [
+    'a header without a place for the key',
+    '    keys:',
+    '    auth: { header: x-key, value: key }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.value: must contain {key}',
+  ],
+  [
+    'no keys for a scheme that needs one',
+    '    keys: "${ACME_KEY}"',
+    '    auth: { scheme: query, name: key }',
+    'gateway.yaml:14: providers.acme.keys: is missing: the scheme "query" needs a key',
   ],
   [
     'a misspelt protocol',

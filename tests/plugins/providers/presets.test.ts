@@ -1,15 +1,18 @@
 /** Presets of vendors: every one is a valid entry, and what an entry itself says comes before its preset. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { protocols } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { type ProvidersConfig, providersSchema } from '../../../plugins/providers/config.ts';
 import providersPlugin from '../../../plugins/providers/index.ts';
-import { providerFaults, providerWarnings } from '../../../plugins/providers/mistakes.ts';
+import { providerFaults, providerWarnings, spokenPaths } from '../../../plugins/providers/mistakes.ts';
 import { presets, presetsCommand } from '../../../plugins/providers/presets.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 
 function entry(written: object): ProvidersConfig[string] {
   return providersSchema.parse({ vendor: written })['vendor']!;
 }
+
+const paths = spokenPaths(new Map(protocols.map(({ name, path }) => [name, path])));
 
 test('there are thirty vendors and more, each with the page it was read from and the day', () => {
   assert.ok(presets().size >= 30, String(presets().size));
@@ -25,8 +28,8 @@ for (const [name, { variable }] of presets()) {
   test(`the preset "${name}" with a key is a whole entry`, () => {
     const config = { vendor: entry({ preset: name, ...(variable === undefined ? {} : { keys: 'key' }) }) };
     assert.ok(Object.keys(config.vendor.speaks).length > 0 && config.vendor.keys.length === 1);
-    assert.deepEqual(providerFaults(config), []);
-    assert.deepEqual(providerWarnings(config), []);
+    assert.deepEqual(providerFaults(config, paths), []);
+    assert.deepEqual(providerWarnings(config, paths), []);
     for (const url of Object.values(config.vendor.speaks))
       assert.match(url, variable === undefined ? /^http:\/\/127\.0\.0\.1:\d+/ : /^https:\/\//);
   });
@@ -46,7 +49,7 @@ test('what the entry says comes before its preset; mappings merge', () => {
   assert.deepEqual([own.speaks, own.concurrency, own.keys], [plain.speaks, 3, ['one', 'two']]);
   assert.deepEqual(own.headers, { 'x-team': 'a' });
   assert.deepEqual(entry({ preset: 'openrouter', keys: 'k', auth: { chat: { header: 'x', value: '{key}' } } }).auth, {
-    chat: { header: 'x', value: '{key}' },
+    chat: { scheme: 'header', header: 'x', value: '{key}' },
   });
   assert.deepEqual(entry({ preset: 'ollama', keys: 'own' }).keys, ['own']);
 });
@@ -56,7 +59,7 @@ test('addresses are replaced together, and what the preset says of protocols tha
   assert.deepEqual(elsewhere.speaks, { chat: 'https://proxy.example/v1' });
   assert.deepEqual(elsewhere.dialect, {});
   assert.deepEqual(elsewhere.drop_fields, { chat: ['logprobs', 'top_logprobs', 'logit_bias'] });
-  assert.deepEqual(providerWarnings({ elsewhere }), []);
+  assert.deepEqual(providerWarnings({ elsewhere }, paths), []);
 });
 
 test('an unknown preset is a problem with the near name', () => {

@@ -163,14 +163,16 @@ test('a client that waits gets the official answer, with addresses or bytes, and
 });
 
 test('the same Idempotency-Key gives the same task and one charge', async () => {
-  const before = await main.balance();
+  // Nothing of an earlier order is set aside for this one.
+  const keyed = await clientOf(gateway, 'keyed');
+  const before = await keyed.balance();
   const order = { model: 'paint', prompt: 'keyed' };
   const headers = { 'idempotency-key': 'key-1' };
-  const first = await main.send('POST', '/v1/images/generations', order, headers);
-  await ended(main, `/v1/tasks/${first.json.data.id}`);
-  const second = await main.send('POST', '/v1/images/generations', order, headers);
+  const first = await keyed.send('POST', '/v1/images/generations', order, headers);
+  await ended(keyed, `/v1/tasks/${first.json.data.id}`);
+  const second = await keyed.send('POST', '/v1/images/generations', order, headers);
   assert.deepEqual(second.json, first.json);
-  await main.hasPaid(before, parseUsd('0.01'));
+  await keyed.hasPaid(before, parseUsd('0.01'));
 });
 
 test('a tenant cannot see, list, cancel or open what is another one’s: always the same 404', async () => {

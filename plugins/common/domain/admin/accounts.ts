@@ -40,10 +40,11 @@ export interface KeyView extends KeyTerms {
 
 /** Accounts and keys. Throws `not_found` for a key of another account. */
 export interface AccountAdmin {
-  /** Part of a name, or an id; ordered by name. */
+  /** `text`: part of a name, or an id; with it, those of `ids` are found besides. Ordered by name. */
   search(
     filter: {
       readonly text?: string | undefined;
+      readonly ids?: readonly string[] | undefined;
       readonly plan?: string | undefined;
       readonly disabled?: boolean | undefined;
     },

@@ -1,6 +1,7 @@
 /** The service that lists prices and quotes requests. */
 
 import { defineService } from '../../../../core/contract/contract.ts';
+import type { ModelKind } from '../models.ts';
 import type { Money } from '../money.ts';
 import type { PriceBook } from '../prices.ts';
 
@@ -8,7 +9,7 @@ export interface PricedModel {
   readonly id: string;
   readonly ownedBy: string;
   readonly displayName: string;
-  readonly kind: 'chat' | 'image' | 'video';
+  readonly kind: ModelKind;
   readonly contextTokens: number | undefined;
   readonly maxOutputTokens: number | undefined;
   readonly modalities: readonly string[];

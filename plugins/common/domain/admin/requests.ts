@@ -90,3 +90,12 @@ export interface RequestQueries {
 }
 
 export const requestQueries = defineService<RequestQueries>('request queries');
+
+/** For the command `audit`: whether the sums that the request log keeps are those of its rows. */
+export interface RequestSumsAudit {
+  /** Names sums that are not; `days`: of so many days, by chance, in place of all. */
+  check(days: number | undefined): Promise<{ readonly subject: string }[]>;
+  rebuild(): Promise<void>;
+}
+
+export const requestSumsAudit = defineService<RequestSumsAudit>('request sums audit');

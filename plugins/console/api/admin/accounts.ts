@@ -3,6 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { AccountView } from '../../../common/domain/admin/accounts.ts';
 import type { Money } from '../../../common/domain/money.ts';
+import type { Owner } from '../../people.ts';
 import { accountAdmin, ledgerQueries, plans, pool, taskAdmin } from '../../services.ts';
 import { chargedRequests } from '../charges.ts';
 import { poolAnswer, poolJson } from '../home.ts';
@@ -41,20 +42,41 @@ function accountJson(view: AccountView): z.infer<typeof account> {
   };
 }
 
-const accountRowJson = (row: AccountView & { readonly balance: Money | undefined }) => ({
+const owner = z.object({ id: z.string(), name: z.string(), email: z.string() });
+
+interface AccountRow extends AccountView {
+  readonly balance: Money | undefined;
+  readonly person: Owner | undefined;
+}
+const accountRowJson = (row: AccountRow) => ({
   ...accountJson(row),
+  person: row.person ?? null,
   balance: usdOrNull(row.balance),
 });
+
+/** Of more people with a name, the newest are taken. */
+const mostOwners = 500;
 
 const one = z.object({ id });
 const list = route(
   'get',
   '/admin/accounts',
   'Accounts by name, with balances',
-  answers(pageOf(account.extend({ balance: usd.nullable() }))),
+  answers(
+    pageOf(
+      account.extend({
+        balance: usd.nullable(),
+        person: owner.nullable().describe('Whom it belongs to; null: nobody who signs in here.'),
+      }),
+    ),
+  ),
   {
     query: pageQuery.extend({
-      text: z.string().max(200).optional().describe('Part of a name, or an id.'),
+      text: z
+        .string()
+        .max(200)
+        .optional()
+        .describe('Part of its name, or of the name or mail address of its person; or an id.'),
       plan: z.string().max(100).optional(),
       disabled: z.enum(['true', 'false']).optional(),
     }),
@@ -90,10 +112,16 @@ const tasks = route('get', '/admin/accounts/{id}/tasks', "An account's tasks", a
 export function accountRoutes(services: ConsoleServices) {
   return new Routes(services)
     .list(list, accountRowJson, async ({ query: { text, plan, disabled } }, page) => {
-      const filter = { text, plan, disabled: disabled === undefined ? undefined : disabled === 'true' };
+      const ids = text === undefined ? [] : await accountsOfPeople(services, text);
+      const filter = { text, ids, plan, disabled: disabled === undefined ? undefined : disabled === 'true' };
       const { rows, next } = await need(services, accountAdmin).search(filter, page);
-      const balances = await services.find(ledgerQueries)?.balances(rows.map((row) => row.id));
-      return { rows: rows.map((row) => ({ ...row, balance: balances?.get(row.id) })), next };
+      const found = rows.map((row) => row.id);
+      const balances = await services.find(ledgerQueries)?.balances(found);
+      const owners = await services.people.ownersOf(found);
+      return {
+        rows: rows.map((row) => ({ ...row, balance: balances?.get(row.id), person: owners.get(row.id) })),
+        next,
+      };
     })
     .read(look, async ({ param }) => {
       const view = await knownAccount(services, param.id);
@@ -120,6 +148,12 @@ export function accountRoutes(services: ConsoleServices) {
       const { id } = await knownAccount(services, param.id);
       return need(services, taskAdmin).list(taskFilter(query, id), page, hostOf(c));
     });
+}
+
+/** Accounts of the newest people whose name or mail address has this part. */
+async function accountsOfPeople({ people }: ConsoleServices, text: string): Promise<string[]> {
+  const { rows } = await people.search({ text }, { limit: mostOwners, after: undefined });
+  return rows.flatMap(({ accountId }) => accountId ?? []);
 }
 
 export async function knownAccount(services: ConsoleServices, accountId: string): Promise<AccountView> {

@@ -51,6 +51,8 @@ const insideRoutes = [...clientPages, ...operatorPages].map((page) =>
     ...(page.path === '/' ? { beforeLoad: leaveForFirstPage } : {}),
   }),
 );
+/** An unknown address, with the frame around it. */
+const unknown = createRoute({ getParentRoute: () => inside, path: '$', component: NotFound });
 const entryRoutes = entryPages.map((page: PageEntry) =>
   createRoute({ getParentRoute: () => root, path: page.path, component: lazyRouteComponent(page.load) }),
 );
@@ -61,7 +63,7 @@ async function leaveForFirstPage() {
 }
 
 export const router = createRouter({
-  routeTree: root.addChildren([inside.addChildren(insideRoutes), ...entryRoutes]),
+  routeTree: root.addChildren([inside.addChildren([...insideRoutes, unknown]), ...entryRoutes]),
   basepath: '/console',
   context: {},
   parseSearch: readSearch,

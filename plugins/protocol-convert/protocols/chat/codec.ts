@@ -1,6 +1,6 @@
 /** The chat codec between the wire format and the canonical format. */
-import type { Codec } from '../../canonical/codec.ts';
-import type { Spelling } from '../../canonical/dropped-parameters.ts';
+import type { Codec } from '../../../common/canonical/codec.ts';
+import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
 import { decodeRequest } from './decode/request.ts';
 import { ChatDecoder, decodeReply } from './decode/stream.ts';
 import { encodeReply } from './encode/reply.ts';

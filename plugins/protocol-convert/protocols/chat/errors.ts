@@ -4,7 +4,7 @@ import type { GatewayError } from '../../../../core/contract/errors.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { envelope } from '../../../common/kit/error-envelope.ts';
 import { formatFrame } from '../../../common/kit/sse.ts';
-import type { BrokenStream } from '../../relay/protocol.ts';
+import type { BrokenStream } from '../../../common/wire/protocols.ts';
 
 export function renderError(error: GatewayError): Answer {
   return {

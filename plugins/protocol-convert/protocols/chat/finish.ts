@@ -1,5 +1,5 @@
 /** Finish reasons of chat servers and of the chat protocol. Pure. */
-import type { StopReason } from '../../canonical/reply.ts';
+import type { StopReason } from '../../../common/canonical/reply.ts';
 
 /** Official reasons, and the reasons that compatible servers send instead. */
 const reasons: ReadonlyMap<string, StopReason> = new Map([

@@ -1,7 +1,7 @@
 /** The chat-completions protocol. */
 import type { Endpoint } from '../../../../core/contract/contract.ts';
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { Protocol } from '../../relay/protocol.ts';
+import type { Protocol } from '../../../common/wire/protocols.ts';
 import { chatCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { preflightChat } from './preflight.ts';
@@ -33,6 +33,7 @@ const storedCompletions = (
 
 export const chat: Protocol = {
   name: 'chat',
+  path: '/chat/completions',
   address: 'POST /v1/chat/completions',
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: ['openai-beta'],

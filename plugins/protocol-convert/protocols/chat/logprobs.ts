@@ -1,6 +1,6 @@
 /** Token log probabilities between chat and the canonical format. Pure. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
-import type { TokenLogprob } from '../../canonical/prompt.ts';
+import type { TokenLogprob } from '../../../common/canonical/prompt.ts';
 
 /** From a choice's `logprobs`; undefined if there are none. */
 export function decodeLogprobs(value: unknown): readonly TokenLogprob[] | undefined {

@@ -6,7 +6,7 @@ import { isObject } from '../../../../core/json/json.ts';
 import type { Changes, Edit } from '../../../../core/json/splice.ts';
 import type { Target } from '../../../common/domain/upstreams.ts';
 import { editBody, nestedEdits } from '../../../common/kit/body-edits.ts';
-import type { Prepared, RequestBody } from '../../relay/protocol.ts';
+import type { Prepared, RequestBody } from '../../../common/wire/protocols.ts';
 
 export function relayRequest(body: RequestBody, stream: boolean, target: Target): Prepared {
   const asked = body.json['stream_options'];

@@ -1,8 +1,8 @@
 /** Members of chat answers that streams and whole answers share. Pure. */
 
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { ReplyContext } from '../../canonical/codec.ts';
-import type { Citation } from '../../canonical/prompt.ts';
+import type { ReplyContext } from '../../../common/canonical/codec.ts';
+import type { Citation } from '../../../common/canonical/prompt.ts';
 
 const idPrefix = 'chatcmpl-';
 

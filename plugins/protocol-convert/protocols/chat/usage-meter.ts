@@ -3,12 +3,12 @@
 import { type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
-import { Counts, type Reading } from '../../metering/counts.ts';
-import { type CostOf, readCounters, reportedCost } from '../../metering/readings.ts';
+import { Counts, type Reading } from '../../../common/wire/counts.ts';
+import { readFrame } from '../../../common/wire/frame.ts';
+import { type CostOf, readCounters, reportedCost } from '../../../common/wire/readings.ts';
+import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
-import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
-import { readFrame } from '../../relay/frame.ts';
 import { asLatin1, textBytes, textPattern, valuePattern } from '../../request/fast-scan.ts';
 
 /** Markers of frames that must be parsed. */

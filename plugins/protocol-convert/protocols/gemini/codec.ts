@@ -1,8 +1,9 @@
 /** The generate-content codec between the wire format and the canonical format. */
+
+import type { Codec } from '../../../common/canonical/codec.ts';
+import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
+import { sealPrefixBase64 } from '../../../common/canonical/sealed-text.ts';
 import { readCount } from '../../../common/domain/usage.ts';
-import type { Codec } from '../../canonical/codec.ts';
-import type { Spelling } from '../../canonical/dropped-parameters.ts';
-import { sealPrefixBase64 } from '../../canonical/sealed-text.ts';
 import { decodeRequest } from './decode/request.ts';
 import { decodeReply, GeminiDecoder } from './decode/stream.ts';
 import { encodeReply } from './encode/reply.ts';

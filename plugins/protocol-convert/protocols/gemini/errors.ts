@@ -2,9 +2,9 @@
 
 import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
+import type { ShapeMembers } from '../../../common/domain/error-shape.ts';
 import { formatFrame } from '../../../common/kit/sse.ts';
-import type { BrokenStream } from '../../relay/protocol.ts';
-import type { ShapeMembers } from '../../request/shapes.ts';
+import type { BrokenStream } from '../../../common/wire/protocols.ts';
 
 const statuses: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'INVALID_ARGUMENT',

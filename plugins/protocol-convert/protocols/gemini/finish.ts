@@ -1,5 +1,5 @@
 /** Converts between finish reasons and the canonical format. Pure. */
-import type { StopReason } from '../../canonical/reply.ts';
+import type { StopReason } from '../../../common/canonical/reply.ts';
 
 /** The model wrote a malformed call: without other content there is no answer. */
 const malformed = new Set([

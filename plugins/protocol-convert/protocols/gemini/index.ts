@@ -1,5 +1,5 @@
 /** The generate-content protocol. */
-import type { Protocol, ProtocolEndpoint } from '../../relay/protocol.ts';
+import type { Protocol, ProtocolEndpoint } from '../../../common/wire/protocols.ts';
 import { geminiCodec } from './codec.ts';
 import { dialectOf } from './encode/client-frames.ts';
 import { JsonArrayReader } from './encode/json-array.ts';
@@ -33,13 +33,18 @@ function endpoint(path: string): ProtocolEndpoint {
 
 export const gemini: Protocol = {
   name: 'gemini',
+  path: '/models',
   address: 'POST /v1beta/models/{model}:generateContent',
   auth: { header: 'x-goog-api-key', value: '{key}' },
   passedHeaders: [],
   defaultHeaders: {},
   endpoints: ['/v1beta/models/*', '/v1/models/*', '/v1alpha/models/*'].map(endpoint),
   createUsageMeter: (call, options) => new GeminiUsageMeter(call, options),
-  arrayStreams: { createReader: (onFrame) => new JsonArrayReader(onFrame), reshape: arrayAsSse },
+  framing: {
+    begins: (byte) => byte === '[' || byte === '{',
+    createReader: (onFrame) => new JsonArrayReader(onFrame),
+    reshape: arrayAsSse,
+  },
   renderError,
   streamError,
   codec: geminiCodec,

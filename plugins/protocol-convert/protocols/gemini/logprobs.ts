@@ -1,6 +1,6 @@
 /** Token log probabilities between `logprobsResult` and the canonical format. Pure. */
 import { isObject, type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
-import type { TokenLogprob } from '../../canonical/prompt.ts';
+import type { TokenLogprob } from '../../../common/canonical/prompt.ts';
 
 /** undefined if the candidate has none. */
 export function logprobsOf(result: unknown): TokenLogprob[] | undefined {

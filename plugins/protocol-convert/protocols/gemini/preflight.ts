@@ -5,9 +5,9 @@
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, objectOf, oneOrMany } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
+import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { measureMedia, promptTokens } from '../../metering/estimate.ts';
 import { boundedCalls, type RequestMember, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
-import type { RequestBody } from '../../relay/protocol.ts';
 import { countOf, invalid, largest, streamOf } from '../../request/checks.ts';
 
 const methods = ['generateContent', 'streamGenerateContent', 'countTokens'] as const;

@@ -8,7 +8,7 @@ import type { Call } from '../../../common/domain/calls.ts';
 import type { Target } from '../../../common/domain/upstreams.ts';
 import { editBody, nestedEdits } from '../../../common/kit/body-edits.ts';
 import { formatFrame, keepAliveFrame } from '../../../common/kit/sse.ts';
-import type { Prepared, RequestBody, Reshape } from '../../relay/protocol.ts';
+import type { Prepared, RequestBody, Reshape } from '../../../common/wire/protocols.ts';
 import { isSpecRequest, officialRequest } from './decode/flat-request.ts';
 import { payloadText } from './decode/payload.ts';
 import { ClientFrames, type Dialect, streamTypeOf } from './encode/client-frames.ts';

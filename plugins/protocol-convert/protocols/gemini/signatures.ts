@@ -1,9 +1,9 @@
 /** The content of `thoughtSignature`: the vendor's own signature upstream, sealed opaque states for clients. Pure. */
 
 import { isObject, type JsonObject, listOf, oneOrMany } from '../../../../core/json/json.ts';
-import type { OpenSeal } from '../../canonical/codec.ts';
-import type { OpaqueState } from '../../canonical/prompt.ts';
-import { isSealed, lostSignature, sealPrefixBase64 } from '../../canonical/sealed-text.ts';
+import type { OpenSeal } from '../../../common/canonical/codec.ts';
+import type { OpaqueState } from '../../../common/canonical/prompt.ts';
+import { isSealed, lostSignature, sealPrefixBase64 } from '../../../common/canonical/sealed-text.ts';
 
 /** Origin of an opaque state: the part itself, the reasoning before it, or redacted reasoning. */
 type SlotKind = 'own' | 'reasoning' | 'redacted';

@@ -3,10 +3,10 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import type { Services } from '../../../common/domain/prices.ts';
-import { Counts, type Reading, split } from '../../metering/counts.ts';
+import { Counts, type Reading, split } from '../../../common/wire/counts.ts';
+import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
-import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
 import { payloadOf } from './decode/payload.ts';
 
 const textNames = new Set(['text', 'code', 'output']);

@@ -1,7 +1,7 @@
 /** The messages codec between the wire format and the canonical format. */
 import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Codec } from '../../../common/canonical/codec.ts';
 import { readCount } from '../../../common/domain/usage.ts';
-import type { Codec } from '../../canonical/codec.ts';
 import { decodeRequest } from './decode/request.ts';
 import { decodeReply, MessagesDecoder } from './decode/stream.ts';
 import { encodeReply } from './encode/reply.ts';

@@ -3,9 +3,9 @@
 import type { Exchange } from '../../../../core/contract/contract.ts';
 import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
+import type { ShapeMembers } from '../../../common/domain/error-shape.ts';
 import { formatFrame } from '../../../common/kit/sse.ts';
-import type { BrokenStream } from '../../relay/protocol.ts';
-import type { ShapeMembers } from '../../request/shapes.ts';
+import type { BrokenStream } from '../../../common/wire/protocols.ts';
 import { contextOverflow, overflowPattern } from '../../translate/upstream-error.ts';
 
 const types: Readonly<Record<ErrorKind, string>> = {

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../../../core/contract/contract.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import { editBody } from '../../../common/kit/body-edits.ts';
 import { formatFrame } from '../../../common/kit/sse.ts';
-import type { Opened, Protocol, RequestBody } from '../../relay/protocol.ts';
+import type { Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { messagesCodec } from './codec.ts';
 import { refuseCompaction } from './decode/compaction.ts';
 import { refuseThread } from './decode/threads.ts';
@@ -34,6 +34,7 @@ const connectivityCheck: Endpoint = {
 
 export const messages: Protocol = {
   name: 'messages',
+  path: '/v1/messages',
   address: 'POST /v1/messages',
   auth: { header: 'x-api-key', value: '{key}' },
   passedHeaders: ['anthropic-version', 'anthropic-beta'],

@@ -1,9 +1,9 @@
 /** Extracts from a messages request what the gateway needs before it forwards it. Pure. */
 import { type JsonObject, objectOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
+import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../metering/estimate.ts';
 import { boundedCalls, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
-import type { RequestBody } from '../../relay/protocol.ts';
 import { countOf, invalid, modelOf, requireList, streamOf } from '../../request/checks.ts';
 import { continuesThread } from './decode/threads.ts';
 

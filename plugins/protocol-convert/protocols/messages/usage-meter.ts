@@ -3,11 +3,11 @@
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Services } from '../../../common/domain/prices.ts';
 import type { Usage } from '../../../common/domain/usage.ts';
-import { Counts, type Reading, split } from '../../metering/counts.ts';
+import { Counts, type Reading, split } from '../../../common/wire/counts.ts';
+import { readFrame } from '../../../common/wire/frame.ts';
+import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
-import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
-import { readFrame } from '../../relay/frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
 import { idGlance } from '../../request/vendor-ids.ts';
 

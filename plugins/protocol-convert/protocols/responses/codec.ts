@@ -1,9 +1,9 @@
 /** The responses codec between the wire format and the canonical format. */
 import { type JsonObject, objectOf, textOf } from '../../../../core/json/json.ts';
+import type { Codec, OpenSeal } from '../../../common/canonical/codec.ts';
+import type { Spelling } from '../../../common/canonical/dropped-parameters.ts';
+import { isSealed } from '../../../common/canonical/sealed-text.ts';
 import { readCount } from '../../../common/domain/usage.ts';
-import type { Codec, OpenSeal } from '../../canonical/codec.ts';
-import type { Spelling } from '../../canonical/dropped-parameters.ts';
-import { isSealed } from '../../canonical/sealed-text.ts';
 import { invalid } from '../../request/checks.ts';
 import { compactionMaker } from './decode/input.ts';
 import { decodeRequest } from './decode/request.ts';

@@ -3,10 +3,10 @@
 import type { ErrorKind, GatewayError } from '../../../../core/contract/errors.ts';
 import type { Answer } from '../../../../core/contract/message.ts';
 import { isObject, type JsonObject, tryParse } from '../../../../core/json/json.ts';
+import type { ShapeMembers } from '../../../common/domain/error-shape.ts';
 import { envelope } from '../../../common/kit/error-envelope.ts';
 import { formatFrame, parseFrame } from '../../../common/kit/sse.ts';
-import type { BrokenStream } from '../../relay/protocol.ts';
-import type { ShapeMembers } from '../../request/shapes.ts';
+import type { BrokenStream } from '../../../common/wire/protocols.ts';
 import { requestEcho } from './encode/request-echo.ts';
 import { failedMembers, responseId } from './encode/response-object.ts';
 

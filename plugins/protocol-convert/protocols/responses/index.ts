@@ -1,5 +1,5 @@
 /** The responses protocol. */
-import type { Opened, Protocol, RequestBody } from '../../relay/protocol.ts';
+import type { Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { responsesCodec } from './codec.ts';
 import { renderError, streamError } from './errors.ts';
 import { type Address, openRequest } from './open-request.ts';
@@ -18,6 +18,7 @@ export function openCreate(body: RequestBody): Opened {
 
 export const responses: Protocol = {
   name: 'responses',
+  path: '/responses',
   address: 'POST /v1/responses',
   auth: { header: 'authorization', value: 'Bearer {key}' },
   passedHeaders: ['openai-beta'],

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../../core/json/json.ts';
 import { applyEdits, type Changes, editsFor, scanObject } from '../../../../core/json/splice.ts';
 import type { Call } from '../../../common/domain/calls.ts';
 import { editBody } from '../../../common/kit/body-edits.ts';
+import type { BuiltOn, Opened, Protocol, RequestBody } from '../../../common/wire/protocols.ts';
 import { keptStateTokens } from '../../metering/estimate.ts';
-import type { BuiltOn, Opened, Protocol, RequestBody } from '../../relay/protocol.ts';
 import {
   endsWithTrigger,
   expandedInput,

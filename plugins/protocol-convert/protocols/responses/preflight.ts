@@ -2,9 +2,9 @@
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import { type JsonObject, listOf, objectOf } from '../../../../core/json/json.ts';
 import type { Call } from '../../../common/domain/calls.ts';
+import type { RequestBody } from '../../../common/wire/protocols.ts';
 import { keptStateTokens, measureMedia, promptTokens } from '../../metering/estimate.ts';
 import { boundedCalls, surcharges, toolCallsOf } from '../../metering/surcharges.ts';
-import type { RequestBody } from '../../relay/protocol.ts';
 import { countOf, invalid, modelOf, streamOf } from '../../request/checks.ts';
 import { booleanMember } from '../../request/members.ts';
 

@@ -4,12 +4,12 @@ import { table } from '../../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../core/json/json.ts';
 import type { Services } from '../../../common/domain/prices.ts';
 import type { Usage } from '../../../common/domain/usage.ts';
-import { Counts, type Reading } from '../../metering/counts.ts';
-import { type CostOf, readCounters, reportedCost } from '../../metering/readings.ts';
+import { Counts, type Reading } from '../../../common/wire/counts.ts';
+import { readFrame } from '../../../common/wire/frame.ts';
+import { type CostOf, readCounters, reportedCost } from '../../../common/wire/readings.ts';
+import { TextMeter, textBytesIn } from '../../../common/wire/text-meter.ts';
+import type { UsageMeter, UsageMeterOptions, Verdict } from '../../../common/wire/usage-meter.ts';
 import { grantedServices } from '../../metering/surcharges.ts';
-import { TextMeter, textBytesIn } from '../../metering/text-meter.ts';
-import type { UsageMeter, UsageMeterOptions, Verdict } from '../../metering/usage-meter.ts';
-import { readFrame } from '../../relay/frame.ts';
 import { asLatin1, leadingEvent, textBytes, textPattern } from '../../request/fast-scan.ts';
 import { idGlance } from '../../request/vendor-ids.ts';
 

@@ -42,6 +42,12 @@ export function fakePeople(world: World, fallback: Role | undefined): People & {
           .filter((row) => role === undefined || row.role === role),
         page,
       ),
+    ownersOf: async (ids) =>
+      new Map(
+        rows
+          .filter(({ accountId }) => accountId !== undefined && ids.includes(accountId))
+          .map(({ id, name, email, accountId }) => [accountId!, { id, name, email }]),
+      ),
     rename: async (id, name) => change(id, { name }),
     setRole: async (id, role) => change(id, { role }),
     setBlocked: async (id, blocked) => change(id, { blocked }),

@@ -29,9 +29,9 @@ export function fakeAccounts(world: World): AccountAdmin {
     return changed;
   };
   return {
-    async search({ text, plan, disabled }, page) {
+    async search({ text, ids = [], plan, disabled }, page) {
       const rows = world.accounts
-        .filter((row) => text === undefined || row.name.includes(text) || row.id === text)
+        .filter((row) => text === undefined || row.name.includes(text) || row.id === text || ids.includes(row.id))
         .filter((row) => plan === undefined || row.plan === plan)
         .filter((row) => disabled === undefined || row.disabled === disabled)
         .sort((left, right) => left.name.localeCompare(right.name));

@@ -1,9 +1,9 @@
 /** Tells an answer to ReplyEvents and hands back the events; and checks that a list of events is legal. */
 import assert from 'node:assert/strict';
-import type { ResponseMapping } from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import { Collector } from '../../../../plugins/protocol-convert/canonical/collect.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type { Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { ResponseMapping } from '../../../../plugins/common/canonical/codec.ts';
+import { Collector } from '../../../../plugins/common/canonical/collect.ts';
+import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
+import type { Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { emulating } from '../../../../plugins/protocol-convert/translate/emulate.ts';
 
 export function eventsOf(tell: (events: ReplyEvents) => void, way: Partial<ResponseMapping> = {}): Event[] {

@@ -1,25 +1,15 @@
 /** What the tests of the chat codec share: contexts, decoding of frames into events and replies, encoding back. */
 
 import type { JsonObject } from '../../../../core/json/json.ts';
+import type { DecodeContext, EncodeContext, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
+import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
+import type { Citation, OpaqueState, Part, Prompt, TokenLogprob } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Choice, Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import type { Call } from '../../../../plugins/common/domain/calls.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../../../plugins/common/domain/usage.ts';
 import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
-import type {
-  DecodeContext,
-  EncodeContext,
-  ReplyContext,
-} from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type {
-  Citation,
-  OpaqueState,
-  Part,
-  Prompt,
-  TokenLogprob,
-} from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 
 /** Opens what `sealed` made. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Choice, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Choice, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import { collect, encodeStream, payloads, replyContext, replyEvents, streamEvents } from './chat-harness.ts';

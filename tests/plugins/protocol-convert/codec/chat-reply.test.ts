@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Choice } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Choice } from '../../../../plugins/common/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import { collect, open, replyContext, replyEvents, sealed } from './chat-harness.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Part, Prompt, TextPart, Tool, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part, Prompt, TextPart, Tool, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { decode, encode } from './chat-harness.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { chatCodec } from '../../../../plugins/protocol-convert/protocols/chat/codec.ts';
 import {
   type ClientChunk,

@@ -1,7 +1,7 @@
 /** Messages for chat upstreams: results beside their calls, media where they may stand, thoughts for their maker. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
 import { encode } from './chat-harness.ts';
 import { assistant, call, messages, png, refused, result, system, text, url, user } from './chat-upstream-samples.ts';
 

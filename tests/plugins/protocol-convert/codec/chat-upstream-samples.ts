@@ -1,7 +1,7 @@
 /** Words that the tests of requests to chat upstreams share: parts, turns, tools, and what refusals look like. */
 import assert from 'node:assert/strict';
 import { GatewayError } from '../../../../core/contract/errors.ts';
-import type { Part, Tool, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part, Tool, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { encode } from './chat-harness.ts';
 
 export const text = (words: string): Part => ({ kind: 'text', text: words });

@@ -1,7 +1,7 @@
 /** Settings and tools for chat upstreams: what the model is declared to take is worded, the rest is named or refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Tool, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Tool, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { encode } from './chat-harness.ts';
 import { assistant, call, messages, refused, result, text, tool, user } from './chat-upstream-samples.ts';
 

@@ -1,15 +1,15 @@
 /** What the tests of the generate-content codec share: requests and answers read and worded with plain stand-ins. */
 
 import type { JsonObject } from '../../../../core/json/json.ts';
+import type { OpenSeal, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
+import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
+import type { Prompt, Turn } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import type { Traits } from '../../../../plugins/common/domain/traits.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../../../plugins/common/domain/usage.ts';
 import { FrameReader } from '../../../../plugins/common/kit/sse.ts';
-import type { OpenSeal, ReplyContext } from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type { Prompt, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { payloadOf } from '../../../../plugins/protocol-convert/protocols/gemini/decode/payload.ts';
 import { JsonArrayReader } from '../../../../plugins/protocol-convert/protocols/gemini/encode/json-array.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GoogleGenAI } from '@google/genai';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
+import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Choice, Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { decodeSlot } from '../../../../plugins/protocol-convert/protocols/gemini/signatures.ts';
 import { askThoughts, type Body, type ClientOptions, maker, openSeal, replyContext } from './gemini-harness.ts';

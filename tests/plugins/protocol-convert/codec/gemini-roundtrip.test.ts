@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Prompt } from '../../../../plugins/common/canonical/prompt.ts';
 import { geminiCodec } from '../../../../plugins/protocol-convert/protocols/gemini/codec.ts';
 import { decode, encode } from './gemini-harness.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Part, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { promptOf, word } from './messages-harness.ts';
 import { assistant, marksIn, messagesOf, text, tool, user } from './messages-samples.ts';
 

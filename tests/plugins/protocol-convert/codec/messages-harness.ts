@@ -2,19 +2,15 @@
 import Anthropic from '@anthropic-ai/sdk';
 import type { Message } from '@anthropic-ai/sdk/resources/messages';
 import type { JsonObject } from '../../../../core/json/json.ts';
+import type { EncodeContext, EncodedRequest, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
+import { ReplyEvents, type ToolNames } from '../../../../plugins/common/canonical/events.ts';
+import type { OpaqueState, Part, Prompt } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Choice, Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import type { Traits } from '../../../../plugins/common/domain/traits.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
 import type { Usage } from '../../../../plugins/common/domain/usage.ts';
 import { FrameReader, parseFrame } from '../../../../plugins/common/kit/sse.ts';
-import type {
-  EncodeContext,
-  EncodedRequest,
-  ReplyContext,
-} from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
-import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type { OpaqueState, Part, Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Choice, Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 
 export const maker = 'maker-of-the-target';

@@ -5,8 +5,8 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import type { Message } from '@anthropic-ai/sdk/resources/messages';
 import { generateText, streamText } from 'ai';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Choice, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Choice, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { recordings } from '../../../helpers/recordings.ts';
 import {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Prompt } from '../../../../plugins/common/canonical/prompt.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { decoded, word } from './messages-harness.ts';
 import { marksIn } from './messages-samples.ts';

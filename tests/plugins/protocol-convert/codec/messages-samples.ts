@@ -1,7 +1,7 @@
 /** Words that the tests of messages requests share: bodies, turns, parts, and what refusals look like. */
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Part, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 
 export const body = (more: object = {}): JsonObject => ({
   model: 'm',

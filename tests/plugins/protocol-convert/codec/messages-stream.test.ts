@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { messagesCodec } from '../../../../plugins/protocol-convert/protocols/messages/codec.ts';
 import { MessagesUsageMeter } from '../../../../plugins/protocol-convert/protocols/messages/usage-meter.ts';
 import { recordings } from '../../../helpers/recordings.ts';

@@ -1,7 +1,7 @@
 /** Frames of upstreams, for tests of the responses decoder. */
 
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import type { Frame } from './responses-helpers.ts';
 
 export function event(type: string, more: JsonObject): Frame {

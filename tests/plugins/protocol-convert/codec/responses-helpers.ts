@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import OpenAI from 'openai';
 import { isObject, type JsonObject, listOf, tryParse } from '../../../../core/json/json.ts';
+import type { EncodeContext, ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
+import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
+import { ReplyEvents, type ToolNames } from '../../../../plugins/common/canonical/events.ts';
+import type { OpaqueState, Part } from '../../../../plugins/common/canonical/prompt.ts';
+import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/common/canonical/reply.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
-import type { EncodeContext, ReplyContext } from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
-import { ReplyEvents, type ToolNames } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type { OpaqueState, Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
-import type { Choice, Event, Reply, UsageSeen } from '../../../../plugins/protocol-convert/canonical/reply.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 
 const folder = new URL('../../../fixtures/responses/', import.meta.url);

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
-import type { Event } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
+import type { Event } from '../../../../plugins/common/canonical/reply.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { completed, textDelta } from './responses-frames.ts';
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { Part } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part } from '../../../../plugins/common/canonical/prompt.ts';
 import { openSeal } from './responses-helpers.ts';
 import { decode, encode, refusal, result, system, user } from './responses-samples.ts';
 

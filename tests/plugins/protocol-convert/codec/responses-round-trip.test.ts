@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { EncodedRequest } from '../../../../plugins/common/canonical/codec.ts';
+import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import { efforts } from '../../../../plugins/common/domain/traits.ts';
-import type { EncodedRequest } from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { recordings } from './responses-helpers.ts';
 import { decode, encode, png, refusal, system } from './responses-samples.ts';

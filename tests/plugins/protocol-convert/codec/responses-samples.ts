@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
+import type { EncodedRequest } from '../../../../plugins/common/canonical/codec.ts';
+import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import type { Traits } from '../../../../plugins/common/domain/traits.ts';
-import type { EncodedRequest } from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import type { OpaqueState, Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { decodeContext, encodeContext } from './responses-helpers.ts';
 

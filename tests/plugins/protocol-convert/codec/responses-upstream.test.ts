@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
+import type { Part, Prompt, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import type { Traits } from '../../../../plugins/common/domain/traits.ts';
 import type { Target } from '../../../../plugins/common/domain/upstreams.ts';
-import type { Part, Prompt, Turn } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
 import { responsesCodec } from '../../../../plugins/protocol-convert/protocols/responses/codec.ts';
 import { encodeContext } from './responses-helpers.ts';
 import { assistant, call, dataUrl, decode, encode, png, refusal, result, system, user } from './responses-samples.ts';

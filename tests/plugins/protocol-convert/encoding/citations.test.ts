@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { byteOffset, utf16Offset } from '../../../../plugins/protocol-convert/encoding/citations.ts';
+import { byteOffset, utf16Offset } from '../../../../plugins/common/encoding/citations.ts';
 
 const anyText = fc.string({ unit: 'grapheme', maxLength: 40 });
 

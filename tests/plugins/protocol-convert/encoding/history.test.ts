@@ -2,12 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type {
-  Part,
-  ToolCallPart,
-  ToolResultPart,
-  Turn,
-} from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Part, ToolCallPart, ToolResultPart, Turn } from '../../../../plugins/common/canonical/prompt.ts';
 import {
   callsById,
   mergedTurns,
@@ -15,7 +10,7 @@ import {
   noResultText,
   pairedTurns,
   withoutEmpty,
-} from '../../../../plugins/protocol-convert/encoding/history.ts';
+} from '../../../../plugins/common/encoding/history.ts';
 
 const text = (words: string): Part => ({ kind: 'text', text: words });
 const call = (id: string, name = 'tool'): ToolCallPart => ({ kind: 'tool-call', id, name, input: '{}' });

@@ -13,7 +13,7 @@ import {
   plainText,
   sniffMediaType,
   urlSource,
-} from '../../../../plugins/protocol-convert/encoding/media.ts';
+} from '../../../../plugins/common/encoding/media.ts';
 
 const base64 = (latin1: string) => Buffer.from(latin1, 'latin1').toString('base64');
 const png = base64('\x89PNG\r\n\x1a\n\0\0\0\rIHDR rest of it');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Effort, efforts } from '../../../../plugins/common/domain/traits.ts';
-import { budgetOf, effortOf, nearestEffort } from '../../../../plugins/protocol-convert/encoding/reasoning.ts';
+import { budgetOf, effortOf, nearestEffort } from '../../../../plugins/common/encoding/reasoning.ts';
 
 test('a budget counts as the effort that would have asked for it', () => {
   const pairs: [number, Effort][] = [

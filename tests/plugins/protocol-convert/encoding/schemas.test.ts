@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { subschemas } from '../../../../plugins/protocol-convert/encoding/schema-walk.ts';
+import { subschemas } from '../../../../plugins/common/encoding/schema-walk.ts';
 import {
   closedSchema,
   isStrict,
@@ -10,7 +10,7 @@ import {
   openApiSubset,
   rootObject,
   withoutConst,
-} from '../../../../plugins/protocol-convert/encoding/schemas.ts';
+} from '../../../../plugins/common/encoding/schemas.ts';
 
 type Schema = Record<string, unknown>;
 const object = (properties: Schema, more: Schema = {}): Schema => ({ type: 'object', properties, ...more });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { legalCallId, madeCallId } from '../../../../plugins/protocol-convert/encoding/tool-ids.ts';
+import { legalCallId, madeCallId } from '../../../../plugins/common/encoding/tool-ids.ts';
 
 const rules = { messages: /^[a-zA-Z0-9_-]{1,64}$/, any: /^[\x21-\x7e]{1,64}$/, nine: /^[a-zA-Z0-9]{9}$/ } as const;
 const forms = ['messages', 'any', 'nine'] as const;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type NameLimits, ToolNamer } from '../../../../plugins/protocol-convert/encoding/tool-names.ts';
+import { type NameLimits, ToolNamer } from '../../../../plugins/common/encoding/tool-names.ts';
 
 const plain: NameLimits = { allowed: /[a-zA-Z0-9_-]/, maxLength: 64 };
 const dotted: NameLimits = { allowed: /[a-zA-Z0-9_.:-]/, first: /[a-zA-Z_]/, maxLength: 64 };

@@ -1,7 +1,7 @@
 /** Counting without a vendor: near the truth for text, bounded for media, never long on the event loop. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Prompt } from '../../../../plugins/protocol-convert/canonical/prompt.ts';
+import type { Prompt } from '../../../../plugins/common/canonical/prompt.ts';
 import { estimateTokens } from '../../../../plugins/protocol-convert/metering/estimate-tokens.ts';
 import { countText } from '../../../../plugins/protocol-convert/metering/tokenizer.ts';
 import { countAnswer } from '../../../../plugins/protocol-convert/translate/count-call.ts';

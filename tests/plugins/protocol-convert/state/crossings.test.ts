@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../../core/contract/errors.ts';
 import type { JsonObject } from '../../../../core/json/json.ts';
+import { DroppedParameters } from '../../../../plugins/common/canonical/dropped-parameters.ts';
 import { call } from '../../../../plugins/common/domain/calls.ts';
-import { DroppedParameters } from '../../../../plugins/protocol-convert/canonical/dropped-parameters.ts';
 import { decodeRequest } from '../../../../plugins/protocol-convert/protocols/responses/decode/request.ts';
 import { mustEmulate, mustEstimate } from '../../../../plugins/protocol-convert/state/emulation.ts';
 import { targetFor } from '../harness.ts';
@@ -21,7 +21,10 @@ test('a body with input at the chat address is a responses request that is answe
   const here = await world();
   const body = { model: 'm', input: 'hi', stream: true, max_tokens: 70, stream_options: { include_usage: true } };
   const { request } = await here.open(body, { path: chatPath });
-  assert.deepEqual([request.protocol.name, request.call.protocol, request.decodeWith], ['chat', 'chat', 'responses']);
+  assert.deepEqual(
+    [request.protocol.name, request.call.protocol, request.decodeWith?.name],
+    ['chat', 'chat', 'responses'],
+  );
   assert.deepEqual([request.call.stream, request.call.maxOutputTokens, request.call.billable], [true, 70, true]);
   assert.deepEqual(request.clientJson, body, 'the chat encoder reads the client’s own options');
   assert.throws(() => request.prepare(targetFor('chat', 'm')), /never relayed/);
@@ -99,7 +102,7 @@ test('a body with messages stays chat, whatever else it has', async () => {
   const here = await world();
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], input: 'ignored' };
   const { request } = await here.open(body, { path: chatPath });
-  assert.equal(request.decodeWith, undefined);
+  assert.equal(request.decodeWith?.name, undefined);
   assert.equal(Buffer.from(request.prepare(targetFor('chat', 'm')).body).toString(), JSON.stringify(body));
 });
 
@@ -111,7 +114,7 @@ test('it may continue an answer that the gateway keeps, but none that an upstrea
     { path: chatPath },
   );
   assert.deepEqual(
-    [request.protocol.name, exchange.get(call).protocol, request.decodeWith],
+    [request.protocol.name, exchange.get(call).protocol, request.decodeWith?.name],
     ['chat', 'chat', 'responses'],
   );
   assert.equal((request.json['input'] as unknown[]).length, 3);

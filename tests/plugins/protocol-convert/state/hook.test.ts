@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../core/json/json.ts';
-import type { ReplyContext } from '../../../../plugins/protocol-convert/canonical/codec.ts';
-import { ReplyEvents } from '../../../../plugins/protocol-convert/canonical/events.ts';
-import type { Event, Reply } from '../../../../plugins/protocol-convert/canonical/reply.ts';
+import type { ReplyContext } from '../../../../plugins/common/canonical/codec.ts';
+import { ReplyEvents } from '../../../../plugins/common/canonical/events.ts';
+import type { Event, Reply } from '../../../../plugins/common/canonical/reply.ts';
 import { encodeReply } from '../../../../plugins/protocol-convert/protocols/responses/encode/reply.ts';
 import { ResponsesEncoder } from '../../../../plugins/protocol-convert/protocols/responses/encode/stream.ts';
 

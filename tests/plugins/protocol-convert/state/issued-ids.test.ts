@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../../core/contract/errors.ts';
 import { caller } from '../../../../plugins/common/domain/accounts.ts';
-import { opened } from '../../../../plugins/protocol-convert/relay/protocol.ts';
+import { opened } from '../../../../plugins/common/wire/protocols.ts';
 import { IdGuard } from '../../../../plugins/protocol-convert/state/id-guard.ts';
 import { IssuedIds } from '../../../../plugins/protocol-convert/state/issued-ids.ts';
 import type { IssuedId } from '../../../../plugins/protocol-convert/state/issued-rows.ts';

@@ -1,4 +1,5 @@
 /** How the pages talk to the console's API: JSON in and out, errors as one class that knows its field. */
+import { setSessionEnded } from './session-end.ts';
 
 const base = '/console/api';
 
@@ -68,8 +69,10 @@ async function call<T>(
   });
   const text = await answer.text();
   const parsed = parse(text);
-  if (!answer.ok) throw errorOf(answer, parsed);
-  return parsed as T;
+  if (answer.ok) return parsed as T;
+  const error = errorOf(answer, parsed);
+  if (error.status === 401 && error.code === 'unauthenticated') setSessionEnded(true);
+  throw error;
 }
 
 function parse(text: string): unknown {

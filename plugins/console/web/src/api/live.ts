@@ -1,6 +1,7 @@
 /** Live numbers: one WebSocket for the whole app; where it cannot connect, queries poll. */
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
+import { setSessionEnded } from './session-end.ts';
 
 export type Topic = 'balance' | 'monitor' | 'tasks';
 interface LiveMessage {
@@ -8,6 +9,9 @@ interface LiveMessage {
   readonly [member: string]: unknown;
 }
 type Listener = (message: LiveMessage) => void;
+
+/** The code by which the gateway closes the socket of a session that has ended. */
+const signedOut = 4401;
 
 const listeners = new Map<Topic, Set<Listener>>();
 const watchers = new Set<() => void>();
@@ -33,9 +37,10 @@ function connect() {
     const message = JSON.parse(String(data)) as LiveMessage;
     for (const listener of listeners.get(message.topic) ?? []) listener(message);
   };
-  socket.onclose = () => {
+  socket.onclose = ({ code }) => {
     socket = undefined;
     setConnected(false);
+    if (code === signedOut) setSessionEnded(true);
     failures += 1;
     if (listeners.size > 0) retry = setTimeout(connect, Math.min(60_000, 1000 * 2 ** failures));
   };

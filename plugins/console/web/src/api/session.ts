@@ -1,6 +1,7 @@
 /** Who is signed in, and what this gateway has. */
 import { QueryClient, queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { ApiError, get, send } from './client.ts';
+import { setSessionEnded } from './session-end.ts';
 import type { Feature, Info, Me, Person } from './types.ts';
 
 export const queries = new QueryClient({
@@ -42,4 +43,5 @@ export async function signOut(leave: () => Promise<void>): Promise<void> {
   await send('POST', '/auth/sign-out', {});
   await leave();
   queries.clear();
+  setSessionEnded(false);
 }

@@ -2,18 +2,22 @@
 import { AppShell, Burger, Group, ScrollArea, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Outlet, useLocation } from '@tanstack/react-router';
-import { Suspense, useEffect } from 'react';
+import { lazy, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMe } from '../api/session.ts';
+import { useSessionEnded } from '../api/session-end.ts';
 import { HeaderTools } from './header-tools.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Waiting } from './states.tsx';
+
+const SignInAgain = lazy(() => import('../pages/entry/sign-in-again.tsx'));
 
 export function Shell() {
   const { t } = useTranslation();
   const me = useMe();
   const [opened, menu] = useDisclosure(false);
   const { pathname } = useLocation();
+  const ended = useSessionEnded();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu shuts when another page is opened
   useEffect(() => {
     menu.close();
@@ -51,6 +55,11 @@ export function Shell() {
           </Suspense>
         </div>
       </AppShell.Main>
+      {ended && (
+        <Suspense>
+          <SignInAgain />
+        </Suspense>
+      )}
     </AppShell>
   );
 }

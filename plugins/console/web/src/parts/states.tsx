@@ -4,6 +4,7 @@ import { type Icon, IconAlertCircle, IconInbox } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../api/client.ts';
+import { en } from '../texts/en.ts';
 
 interface EmptyStateProps {
   readonly title: string;
@@ -24,16 +25,24 @@ export function EmptyState({ title, hint, icon: Picture = IconInbox, action }: E
   );
 }
 
-/** The text of an error: the API's own message, or one by its status. */
+/**
+ * The text of an error. The API's own message is the most exact one, and English; in other languages the text of its code
+ * comes first, and the message behind it where the code says little.
+ */
 export function useErrorText(): (error: unknown) => string {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   return (error) => {
     if (!(error instanceof ApiError)) return t('shell.error.unknown', { reference: nameOf(error) });
     if (error.status === 0) return t('shell.error.offline');
-    if (error.message !== '') return error.message;
-    return error.status === 403 ? t('shell.error.forbidden') : t('shell.error.unknown', { reference: error.code });
+    const known = isKnown(error.code) ? t(`shell.errors.${error.code}`) : undefined;
+    if (error.message === '') return known ?? t('shell.error.unknown', { reference: error.code });
+    if (i18n.language === 'en' || known === undefined) return error.message;
+    return general.has(error.code) ? `${known} (${error.message})` : known;
   };
 }
+/** Codes that stand for many causes. */
+const general = new Set(['invalid_request', 'not_found', 'conflict', 'unavailable']);
+const isKnown = (code: string): code is keyof typeof en.shell.errors => Object.hasOwn(en.shell.errors, code);
 const nameOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 export function ErrorState({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {

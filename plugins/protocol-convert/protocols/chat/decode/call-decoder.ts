@@ -1,7 +1,7 @@
 /** Separates the tool calls of one choice, however a server numbers and names them. */
 
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../../core/json/json.ts';
-import type { ReplyEvents } from '../../../canonical/events.ts';
+import type { ReplyEvents } from '../../../../common/canonical/events.ts';
 
 /** A wrapper call that holds several calls. Some models emit one although the client did not declare it. */
 const wrapperName = 'multi_tool_use.parallel';

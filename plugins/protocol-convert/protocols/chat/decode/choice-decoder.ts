@@ -1,10 +1,10 @@
 /** Decodes one choice of an answer, streamed or whole, in any dialect of chat. */
 
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { ReplyEvents } from '../../../canonical/events.ts';
-import type { Citation, TokenLogprob } from '../../../canonical/prompt.ts';
-import type { StopReason } from '../../../canonical/reply.ts';
-import { answeredSource, bytesSource, plainMediaType, sniffMediaType } from '../../../encoding/media.ts';
+import type { ReplyEvents } from '../../../../common/canonical/events.ts';
+import type { Citation, TokenLogprob } from '../../../../common/canonical/prompt.ts';
+import type { StopReason } from '../../../../common/canonical/reply.ts';
+import { answeredSource, bytesSource, plainMediaType, sniffMediaType } from '../../../../common/encoding/media.ts';
 import { isStopText, stopReasonOf } from '../finish.ts';
 import { decodeLogprobs } from '../logprobs.ts';
 import { ReasoningDetails } from '../opaque-state.ts';

@@ -1,5 +1,5 @@
 /** Restores the order in which the model wrote the parts of an assistant message. Pure. */
-import type { MediaPart, Part, ToolCallPart } from '../../../canonical/prompt.ts';
+import type { MediaPart, Part, ToolCallPart } from '../../../../common/canonical/prompt.ts';
 import type { PlacedReasoning } from './reasoning.ts';
 
 /** The parts of one message, by the member that holds them. */

@@ -1,9 +1,16 @@
 /** Decodes the content of chat messages, including forms of other protocols that clients mix in. Pure. */
 import { table } from '../../../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { CacheMark, MediaPart, Part, Source, TextPart, ToolResultPart } from '../../../canonical/prompt.ts';
-import { bytesSource, kindOfMedia, mediaTypeOfName, urlSource, withField } from '../../../encoding/media.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type {
+  CacheMark,
+  MediaPart,
+  Part,
+  Source,
+  TextPart,
+  ToolResultPart,
+} from '../../../../common/canonical/prompt.ts';
+import { bytesSource, kindOfMedia, mediaTypeOfName, urlSource, withField } from '../../../../common/encoding/media.ts';
 import { invalid } from '../../../request/checks.ts';
 import { reasoningPart } from './reasoning.ts';
 

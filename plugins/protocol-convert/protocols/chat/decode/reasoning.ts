@@ -1,9 +1,9 @@
 /** Decodes the requested amount of reasoning and the reasoning of earlier answers. Pure. */
 import { isObject, type JsonObject, listOf, textOf } from '../../../../../core/json/json.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import { hasEffect } from '../../../../common/canonical/dropped-parameters.ts';
+import type { ReasoningPart, ReasoningSettings } from '../../../../common/canonical/prompt.ts';
 import { type Effort, efforts } from '../../../../common/domain/traits.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import { hasEffect } from '../../../canonical/dropped-parameters.ts';
-import type { ReasoningPart, ReasoningSettings } from '../../../canonical/prompt.ts';
 import { countOf, invalid } from '../../../request/checks.ts';
 import { booleanMember, objectMember, present, textMember } from '../../../request/members.ts';
 import { opaqueOf, readableOf } from '../opaque-state.ts';

@@ -1,9 +1,9 @@
 /** Decodes a chat request into the canonical format. messages.ts and tools.ts decode messages and tools. */
 
 import { isObject, type JsonObject, listOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { DroppedParameters } from '../../../canonical/dropped-parameters.ts';
-import type { OutputForm, Prompt } from '../../../canonical/prompt.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type { DroppedParameters } from '../../../../common/canonical/dropped-parameters.ts';
+import type { OutputForm, Prompt } from '../../../../common/canonical/prompt.ts';
 import { countOf, invalid, requireFilled } from '../../../request/checks.ts';
 import {
   booleanMember,

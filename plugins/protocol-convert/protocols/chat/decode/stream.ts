@@ -1,8 +1,8 @@
 /** Decodes chat answers, streamed and whole, into events. */
 
 import { isObject, type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { ReplyDecoder } from '../../../canonical/codec.ts';
-import { isChoice, type ReplyEvents } from '../../../canonical/events.ts';
+import type { ReplyDecoder } from '../../../../common/canonical/codec.ts';
+import { isChoice, type ReplyEvents } from '../../../../common/canonical/events.ts';
 import { ChoiceDecoder } from './choice-decoder.ts';
 
 export class ChatDecoder implements ReplyDecoder {

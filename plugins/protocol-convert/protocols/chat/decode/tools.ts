@@ -1,8 +1,15 @@
 /** Decodes the tools and the tool choice of a chat request. Pure. */
 
 import { isObject, type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { DroppedParameters } from '../../../canonical/dropped-parameters.ts';
-import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../../../canonical/prompt.ts';
+import type { DroppedParameters } from '../../../../common/canonical/dropped-parameters.ts';
+import type {
+  CustomTool,
+  FunctionTool,
+  HostedTool,
+  Prompt,
+  Tool,
+  ToolChoice,
+} from '../../../../common/canonical/prompt.ts';
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember, listMember, objectMember, present, textMember } from '../../../request/members.ts';
 import { cacheMark } from './parts.ts';

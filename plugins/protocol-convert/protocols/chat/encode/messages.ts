@@ -4,7 +4,7 @@
  */
 
 import { type JsonObject, objectOf, tryParse } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type {
   MediaPart,
   Part,
@@ -13,11 +13,11 @@ import type {
   ToolCallPart,
   ToolResultPart,
   Turn,
-} from '../../../canonical/prompt.ts';
-import { pairedTurns, unshownText, withoutEmpty } from '../../../encoding/history.ts';
-import { isMedia } from '../../../encoding/media.ts';
-import { legalCallId } from '../../../encoding/tool-ids.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+} from '../../../../common/canonical/prompt.ts';
+import { pairedTurns, unshownText, withoutEmpty } from '../../../../common/encoding/history.ts';
+import { isMedia } from '../../../../common/encoding/media.ts';
+import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { detailMembers } from '../opaque-state.ts';
 import { cacheMember, canTake, mediaParts, textPart } from './parts.ts';
 

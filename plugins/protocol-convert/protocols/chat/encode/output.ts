@@ -1,10 +1,10 @@
 /** Requests structured output from a chat upstream: with the native option, a forced tool, or an instruction. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { OutputForm, Prompt } from '../../../canonical/prompt.ts';
-import { rootObject, strictOutput } from '../../../encoding/schemas.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { OutputForm, Prompt } from '../../../../common/canonical/prompt.ts';
+import { rootObject, strictOutput } from '../../../../common/encoding/schemas.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { type EncodedTools, forcedText } from './tools.ts';
 
 export interface EncodedOutput {

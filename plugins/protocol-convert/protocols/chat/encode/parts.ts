@@ -1,9 +1,9 @@
 /** Encodes parts as chat content, as far as the upstream accepts them. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { CacheMark, MediaPart, TextPart } from '../../../canonical/prompt.ts';
-import { audioFormat, dataUrl, fieldOf, plainText, storeScheme } from '../../../encoding/media.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { CacheMark, MediaPart, TextPart } from '../../../../common/canonical/prompt.ts';
+import { audioFormat, dataUrl, fieldOf, plainText, storeScheme } from '../../../../common/encoding/media.ts';
 
 const kindNames = { image: 'images', document: 'documents', audio: 'sounds', video: 'films' } as const;
 /** Media types that the official protocol carries. */

@@ -1,9 +1,9 @@
 /** Requests reasoning from a chat upstream in the form that its traits declare. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { ReasoningSettings } from '../../../canonical/prompt.ts';
-import { budgetOf, effortOf, nearestEffort } from '../../../encoding/reasoning.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { ReasoningSettings } from '../../../../common/canonical/prompt.ts';
+import { budgetOf, effortOf, nearestEffort } from '../../../../common/encoding/reasoning.ts';
 
 const defaultEfforts = ['low', 'medium', 'high'] as const;
 

@@ -1,10 +1,16 @@
 /** Encodes a whole answer as a chat completion. */
 
 import { type JsonObject, listOf } from '../../../../../core/json/json.ts';
-import type { ReplyContext } from '../../../canonical/codec.ts';
-import type { MediaPart, ReasoningPart, TextPart, TokenLogprob, ToolCallPart } from '../../../canonical/prompt.ts';
-import type { Choice, Reply } from '../../../canonical/reply.ts';
-import { dataUrl } from '../../../encoding/media.ts';
+import type { ReplyContext } from '../../../../common/canonical/codec.ts';
+import type {
+  MediaPart,
+  ReasoningPart,
+  TextPart,
+  TokenLogprob,
+  ToolCallPart,
+} from '../../../../common/canonical/prompt.ts';
+import type { Choice, Reply } from '../../../../common/canonical/reply.ts';
+import { dataUrl } from '../../../../common/encoding/media.ts';
 import { finishReasonOf } from '../finish.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { extraContent } from '../opaque-state.ts';

@@ -1,9 +1,9 @@
 /** Encodes a prompt as a chat request for one upstream. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext, EncodedRequest } from '../../../canonical/codec.ts';
-import type { Prompt, Setting } from '../../../canonical/prompt.ts';
-import { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext, EncodedRequest } from '../../../../common/canonical/codec.ts';
+import type { Prompt, Setting } from '../../../../common/canonical/prompt.ts';
+import { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { encodeMessages } from './messages.ts';
 import { encodeOutput } from './output.ts';
 import { encodeReasoning } from './reasoning.ts';

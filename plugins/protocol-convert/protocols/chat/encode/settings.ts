@@ -1,9 +1,9 @@
 /** Encodes independent settings of a prompt: limits, sampling, names, output kinds. */
 
 import { type JsonObject, textOf } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { Prompt, Setting } from '../../../canonical/prompt.ts';
-import { shortHash } from '../../../encoding/hash.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { Prompt, Setting } from '../../../../common/canonical/prompt.ts';
+import { shortHash } from '../../../../common/encoding/hash.ts';
 
 const defaultMaxTemperature = 2;
 /** Maximum length of an end user's name that servers accept. */

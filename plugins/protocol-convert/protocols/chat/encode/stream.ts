@@ -1,10 +1,10 @@
 /** Encodes events as chat chunks: a role first, then deltas, a finish reason for each choice, usage if requested, `[DONE]`. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { type JsonObject, listOf, objectOf } from '../../../../../core/json/json.ts';
-import type { ReplyContext, ReplyEncoder } from '../../../canonical/codec.ts';
-import type { Citation } from '../../../canonical/prompt.ts';
-import type { Event } from '../../../canonical/reply.ts';
-import { dataUrl } from '../../../encoding/media.ts';
+import type { ReplyContext, ReplyEncoder } from '../../../../common/canonical/codec.ts';
+import type { Citation } from '../../../../common/canonical/prompt.ts';
+import type { Event } from '../../../../common/canonical/reply.ts';
+import { dataUrl } from '../../../../common/encoding/media.ts';
 import { streamError } from '../errors.ts';
 import { finishReasonOf } from '../finish.ts';
 import { encodeLogprobs } from '../logprobs.ts';

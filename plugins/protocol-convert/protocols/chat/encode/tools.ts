@@ -1,10 +1,10 @@
 /** Encodes the tools and the tool choice for a chat upstream. */
 
 import { type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../../../canonical/prompt.ts';
-import { isStrict, rootObject, withoutMembers } from '../../../encoding/schemas.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../../../../common/canonical/prompt.ts';
+import { isStrict, rootObject, withoutMembers } from '../../../../common/encoding/schemas.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { cacheMember } from './parts.ts';
 
 export interface EncodedTools {

@@ -9,10 +9,10 @@ import type {
   TextPart,
   ToolResultPart,
   Turn,
-} from '../../../canonical/prompt.ts';
-import { isLostSignature } from '../../../canonical/sealed-text.ts';
-import { bytesSource, kindOfMedia, urlSource, withField } from '../../../encoding/media.ts';
-import { madeCallId } from '../../../encoding/tool-ids.ts';
+} from '../../../../common/canonical/prompt.ts';
+import { isLostSignature } from '../../../../common/canonical/sealed-text.ts';
+import { bytesSource, kindOfMedia, urlSource, withField } from '../../../../common/encoding/media.ts';
+import { madeCallId } from '../../../../common/encoding/tool-ids.ts';
 import { executedCode } from '../executed-code.ts';
 import { decodeSlot } from '../signatures.ts';
 import type { RequestDecoder } from './request-members.ts';

@@ -1,7 +1,7 @@
 /** Accessors for members of a client's request, with the client's own field names in errors. Pure. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
 import { invalid } from '../../../request/checks.ts';
 import { toSnake } from '../names.ts';
 import { isSpecRequest } from './flat-request.ts';

@@ -1,9 +1,9 @@
 /** Decodes a client's request in any of the three shapes that clients send. Pure. */
 
 import { isObject, type JsonObject, objectOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import { notTranslatable } from '../../../canonical/dropped-parameters.ts';
-import type { Part, Prompt, Turn } from '../../../canonical/prompt.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import { notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
+import type { Part, Prompt, Turn } from '../../../../common/canonical/prompt.ts';
 import { invalid } from '../../../request/checks.ts';
 import { openShape, recordUnread, shape } from '../../../request/shapes.ts';
 import { ContentsDecoder } from './contents.ts';

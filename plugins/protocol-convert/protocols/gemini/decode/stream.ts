@@ -1,9 +1,9 @@
 /** Decodes an upstream's chunks and its whole answers, which have the same shape. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { ReplyDecoder } from '../../../canonical/codec.ts';
-import { isChoice, type ReplyEvents } from '../../../canonical/events.ts';
-import type { Source } from '../../../canonical/prompt.ts';
-import { answeredSource, bytesSource, kindOfMedia } from '../../../encoding/media.ts';
+import type { ReplyDecoder } from '../../../../common/canonical/codec.ts';
+import { isChoice, type ReplyEvents } from '../../../../common/canonical/events.ts';
+import type { Source } from '../../../../common/canonical/prompt.ts';
+import { answeredSource, bytesSource, kindOfMedia } from '../../../../common/encoding/media.ts';
 import { executedCode } from '../executed-code.ts';
 import { isFailure, isMalformed, stopOf } from '../finish.ts';
 import { logprobsOf } from '../logprobs.ts';

@@ -1,8 +1,8 @@
 /** Chunks in the client's form: official or the specification's members, SSE or one object on each line. Pure. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
+import type { ShapeMembers } from '../../../../common/domain/error-shape.ts';
 import { formatFrame } from '../../../../common/kit/sse.ts';
-import type { ShapeMembers } from '../../../request/shapes.ts';
 import { isSpecRequest } from '../decode/flat-request.ts';
 import { payloadText } from '../decode/payload.ts';
 import { streamError } from '../errors.ts';

@@ -4,13 +4,20 @@
  */
 
 import { isObject, type JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { MediaPart, OpaqueState, Part, ToolCallPart, ToolResultPart, Turn } from '../../../canonical/prompt.ts';
-import { lostSignature } from '../../../canonical/sealed-text.ts';
-import { mergedTurns, pairedTurns, unshownText, withoutEmpty } from '../../../encoding/history.ts';
-import { JsonTexts } from '../../../encoding/json-text.ts';
-import { fieldOf } from '../../../encoding/media.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type {
+  MediaPart,
+  OpaqueState,
+  Part,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../../../../common/canonical/prompt.ts';
+import { lostSignature } from '../../../../common/canonical/sealed-text.ts';
+import { mergedTurns, pairedTurns, unshownText, withoutEmpty } from '../../../../common/encoding/history.ts';
+import { JsonTexts } from '../../../../common/encoding/json-text.ts';
+import { fieldOf } from '../../../../common/encoding/media.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { argsOf } from './answer-parts.ts';
 
 export interface Conversation {

@@ -1,9 +1,9 @@
 /** Encodes a whole answer for a client. Pure. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { ReplyContext } from '../../../canonical/codec.ts';
-import type { OpaqueState, Part } from '../../../canonical/prompt.ts';
-import type { Choice, Reply } from '../../../canonical/reply.ts';
+import type { ReplyContext } from '../../../../common/canonical/codec.ts';
+import type { OpaqueState, Part } from '../../../../common/canonical/prompt.ts';
+import type { Choice, Reply } from '../../../../common/canonical/reply.ts';
 import { isSpecRequest } from '../decode/flat-request.ts';
 import { Grounding } from '../decode/grounding.ts';
 import { finishOf } from '../finish.ts';

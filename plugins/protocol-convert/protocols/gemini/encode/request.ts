@@ -1,9 +1,9 @@
 /** Encodes a request for an upstream of this protocol. Pure. */
 import { table } from '../../../../../core/contract/table.ts';
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext, EncodedRequest } from '../../../canonical/codec.ts';
-import type { OutputForm, Prompt } from '../../../canonical/prompt.ts';
-import { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext, EncodedRequest } from '../../../../common/canonical/codec.ts';
+import type { OutputForm, Prompt } from '../../../../common/canonical/prompt.ts';
+import { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { encodeModel } from '../relay.ts';
 import { encodeConversation } from './contents.ts';
 import { encodeSettings } from './settings.ts';

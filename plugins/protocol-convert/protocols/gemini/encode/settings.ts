@@ -1,10 +1,10 @@
 /** Encodes `generationConfig` for an upstream. Pure. */
 
 import { type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { Prompt, ReasoningSettings, Setting } from '../../../canonical/prompt.ts';
-import { budgetOf, effortOf, nearestEffort } from '../../../encoding/reasoning.ts';
-import { describedSchema, openApiSubset, withoutConst } from '../../../encoding/schemas.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { Prompt, ReasoningSettings, Setting } from '../../../../common/canonical/prompt.ts';
+import { budgetOf, effortOf, nearestEffort } from '../../../../common/encoding/reasoning.ts';
+import { describedSchema, openApiSubset, withoutConst } from '../../../../common/encoding/schemas.ts';
 
 const maxStops = 5;
 const maxChoices = 8;

@@ -1,9 +1,9 @@
 /** Encodes a stream for a client: text at once, calls when they are complete, finish reason and usage in the last chunk. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
-import type { ReplyContext, ReplyEncoder } from '../../../canonical/codec.ts';
-import type { TokenLogprob } from '../../../canonical/prompt.ts';
-import type { Event, StopReason } from '../../../canonical/reply.ts';
+import type { ReplyContext, ReplyEncoder } from '../../../../common/canonical/codec.ts';
+import type { TokenLogprob } from '../../../../common/canonical/prompt.ts';
+import type { Event, StopReason } from '../../../../common/canonical/reply.ts';
 import { Grounding } from '../decode/grounding.ts';
 import { finishOf } from '../finish.ts';
 import { logprobsResult } from '../logprobs.ts';

@@ -1,10 +1,17 @@
 /** Encodes the tools and the tool choice for an upstream. Pure. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../../../canonical/prompt.ts';
-import { openApiSubset, rootObject, withoutConst } from '../../../encoding/schemas.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type {
+  CustomTool,
+  FunctionTool,
+  HostedTool,
+  Prompt,
+  Tool,
+  ToolChoice,
+} from '../../../../common/canonical/prompt.ts';
+import { openApiSubset, rootObject, withoutConst } from '../../../../common/encoding/schemas.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 
 /** A valid name has letters, digits and `_.:-`, at most 64, and starts with a letter or `_`. */
 export const nameLimits = { allowed: /[A-Za-z0-9_.:-]/, first: /[A-Za-z_]/, maxLength: 64 };

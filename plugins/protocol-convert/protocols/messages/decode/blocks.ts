@@ -1,9 +1,9 @@
 /** Decodes the content blocks of a messages request into parts. Pure. */
 
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { CacheMark, MediaPart, Part, SearchPart, Source, TextPart } from '../../../canonical/prompt.ts';
-import { bytesSource, urlSource, withField } from '../../../encoding/media.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type { CacheMark, MediaPart, Part, SearchPart, Source, TextPart } from '../../../../common/canonical/prompt.ts';
+import { bytesSource, urlSource, withField } from '../../../../common/encoding/media.ts';
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember } from '../../../request/members.ts';
 import { decodeCitations, decodeQueries, decodeSearchResults } from '../citations.ts';

@@ -1,6 +1,6 @@
 /** Requests for a summary in place of an answer: `compaction` of the messages protocol. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import { hasEffect, notTranslatable } from '../../../canonical/dropped-parameters.ts';
+import { hasEffect, notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
 
 /**
  * Throws invalid_request for a request with `compaction` that would not reach a vendor with this feature. Any other vendor

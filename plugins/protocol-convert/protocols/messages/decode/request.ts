@@ -1,9 +1,9 @@
 /** Decodes a request of the messages protocol into a Prompt. Pure. */
 import { type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type { DroppedParameters } from '../../../../common/canonical/dropped-parameters.ts';
+import type { OutputForm, Prompt, ReasoningSettings } from '../../../../common/canonical/prompt.ts';
 import { type Effort, efforts } from '../../../../common/domain/traits.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { DroppedParameters } from '../../../canonical/dropped-parameters.ts';
-import type { OutputForm, Prompt, ReasoningSettings } from '../../../canonical/prompt.ts';
 import { countOf, invalid } from '../../../request/checks.ts';
 import { listMember, numberMember, objectMember, present, textMember } from '../../../request/members.ts';
 import { recordUnread } from '../../../request/shapes.ts';

@@ -1,10 +1,10 @@
 /** Decodes answers of the messages protocol, streamed or whole, into ReplyEvents. */
 import { table } from '../../../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../../../../core/json/json.ts';
-import type { ReplyDecoder } from '../../../canonical/codec.ts';
-import type { ReplyEvents } from '../../../canonical/events.ts';
-import type { StopReason } from '../../../canonical/reply.ts';
-import { fenced } from '../../../encoding/fenced.ts';
+import type { ReplyDecoder } from '../../../../common/canonical/codec.ts';
+import type { ReplyEvents } from '../../../../common/canonical/events.ts';
+import type { StopReason } from '../../../../common/canonical/reply.ts';
+import { fenced } from '../../../../common/encoding/fenced.ts';
 import { decodeAnswerCitation, decodeQueries, decodeSearchResults, keepAsWritten } from '../citations.ts';
 
 /** Any other reason counts as a plain end. */

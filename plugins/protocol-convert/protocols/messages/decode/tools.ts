@@ -1,8 +1,8 @@
 /** Decodes the tools and the tool choice of a messages request. Pure. */
 
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { HostedOptions, HostedTool, Tool, ToolChoice } from '../../../canonical/prompt.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type { HostedOptions, HostedTool, Tool, ToolChoice } from '../../../../common/canonical/prompt.ts';
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember, textMember } from '../../../request/members.ts';
 import { cacheMarkOf, requiredText } from './blocks.ts';

@@ -1,8 +1,8 @@
 /** Decodes the system prompt and the messages of a messages request into turns. Pure. */
 
 import { isObject, type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { Part, TextPart, Turn } from '../../../canonical/prompt.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type { Part, TextPart, Turn } from '../../../../common/canonical/prompt.ts';
 import { invalid, requireFilled } from '../../../request/checks.ts';
 import { decodeContent, requiredText } from './blocks.ts';
 

@@ -1,11 +1,11 @@
 /** Encodes blocks of an answer that streams and whole answers share. Pure. */
 import { isObject, type JsonObject, tryParse } from '../../../../../core/json/json.ts';
-import type { MediaPart, SearchPart } from '../../../canonical/prompt.ts';
-import type { StopReason } from '../../../canonical/reply.ts';
-import { parseExact } from '../../../encoding/exact-json.ts';
-import { shortHash } from '../../../encoding/hash.ts';
-import { dataUrl } from '../../../encoding/media.ts';
-import { legalCallId } from '../../../encoding/tool-ids.ts';
+import type { MediaPart, SearchPart } from '../../../../common/canonical/prompt.ts';
+import type { StopReason } from '../../../../common/canonical/reply.ts';
+import { parseExact } from '../../../../common/encoding/exact-json.ts';
+import { shortHash } from '../../../../common/encoding/hash.ts';
+import { dataUrl } from '../../../../common/encoding/media.ts';
+import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
 import { searchResultJson } from '../citations.ts';
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };

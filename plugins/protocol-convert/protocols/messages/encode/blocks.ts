@@ -1,7 +1,7 @@
 /** Encodes the parts of a Prompt as content blocks for an upstream of the messages protocol. Pure. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type {
   CacheMark,
   Citation,
@@ -11,11 +11,11 @@ import type {
   SearchPart,
   TextPart,
   ToolResultPart,
-} from '../../../canonical/prompt.ts';
-import { noOutputText, unshownText } from '../../../encoding/history.ts';
-import { documentTitle, fieldOf, plainText } from '../../../encoding/media.ts';
-import { legalCallId } from '../../../encoding/tool-ids.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+} from '../../../../common/canonical/prompt.ts';
+import { noOutputText, unshownText } from '../../../../common/encoding/history.ts';
+import { documentTitle, fieldOf, plainText } from '../../../../common/encoding/media.ts';
+import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { inputObject, searchBlocks } from './answer-blocks.ts';
 
 export interface BlockContext {

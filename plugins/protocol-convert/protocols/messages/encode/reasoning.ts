@@ -1,9 +1,9 @@
 /** Encodes the requested reasoning for an upstream of the messages protocol, by the traits of its models. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { ReasoningSettings } from '../../../../common/canonical/prompt.ts';
 import { type Effort, efforts, type Traits } from '../../../../common/domain/traits.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { ReasoningSettings } from '../../../canonical/prompt.ts';
-import { budgetOf, effortOf, nearestEffort } from '../../../encoding/reasoning.ts';
+import { budgetOf, effortOf, nearestEffort } from '../../../../common/encoding/reasoning.ts';
 import type { Messages } from './turns.ts';
 
 export interface EncodedReasoning {

@@ -1,9 +1,9 @@
 /** Encodes a whole answer for clients of the messages protocol. Pure. */
 
 import { type JsonObject, tryParse } from '../../../../../core/json/json.ts';
-import type { ReplyContext } from '../../../canonical/codec.ts';
-import type { Citation, Part, ToolCallPart } from '../../../canonical/prompt.ts';
-import type { Reply } from '../../../canonical/reply.ts';
+import type { ReplyContext } from '../../../../common/canonical/codec.ts';
+import type { Citation, Part, ToolCallPart } from '../../../../common/canonical/prompt.ts';
+import type { Reply } from '../../../../common/canonical/reply.ts';
 import { citationJson } from '../citations.ts';
 import { usageJson } from '../usage.ts';
 import {

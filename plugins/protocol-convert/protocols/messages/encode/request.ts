@@ -1,9 +1,9 @@
 /** Encodes a Prompt as a request for an upstream of the messages protocol. Pure. */
 import { table } from '../../../../../core/contract/table.ts';
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext, EncodedRequest, ResponseMapping } from '../../../canonical/codec.ts';
-import type { Prompt, Setting } from '../../../canonical/prompt.ts';
-import { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext, EncodedRequest, ResponseMapping } from '../../../../common/canonical/codec.ts';
+import type { Prompt, Setting } from '../../../../common/canonical/prompt.ts';
+import { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { placeCacheMarks } from './cache-marks.ts';
 import { encodeOutput } from './output.ts';
 import { encodeReasoning } from './reasoning.ts';

@@ -1,6 +1,6 @@
 /** Open blocks of a streamed answer: each buffers what cannot be sent yet and encodes the rest. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { SearchPart } from '../../../canonical/prompt.ts';
+import type { SearchPart } from '../../../../common/canonical/prompt.ts';
 import { inputObjectJson, redactedBlock, type Seal, searchBlocks, toolUseBlock } from './answer-blocks.ts';
 import {
   blockStartFrame,

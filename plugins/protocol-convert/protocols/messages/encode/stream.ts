@@ -1,8 +1,8 @@
 /** Encodes a stream for clients of the messages protocol: one open block at a time, even if the upstream interleaves blocks. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, listOf, textOf } from '../../../../../core/json/json.ts';
-import type { ReplyContext, ReplyEncoder } from '../../../canonical/codec.ts';
-import type { Event, StopReason } from '../../../canonical/reply.ts';
+import type { ReplyContext, ReplyEncoder } from '../../../../common/canonical/codec.ts';
+import type { Event, StopReason } from '../../../../common/canonical/reply.ts';
 import { citationJson } from '../citations.ts';
 import { streamError } from '../errors.ts';
 import { usageAtStart, usageJson } from '../usage.ts';

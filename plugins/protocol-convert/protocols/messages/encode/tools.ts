@@ -1,10 +1,10 @@
 /** Encodes the tools and the tool choice of a Prompt for an upstream of the messages protocol. Pure. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../../canonical/prompt.ts';
-import { closedSchema, plainRoot } from '../../../encoding/schemas.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../../../common/canonical/prompt.ts';
+import { closedSchema, plainRoot } from '../../../../common/encoding/schemas.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { marked } from './blocks.ts';
 
 export const toolNameLimits = { allowed: /[a-zA-Z0-9_-]/, maxLength: 64 };

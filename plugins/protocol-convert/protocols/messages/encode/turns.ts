@@ -1,9 +1,9 @@
 /** Encodes the turns of a Prompt as system prompt and messages, in the order and form that upstreams require. Pure. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { MediaPart, Part, ReasoningPart, Turn } from '../../../canonical/prompt.ts';
-import { mergedTurns, pairedTurns, withoutEmpty } from '../../../encoding/history.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { MediaPart, Part, ReasoningPart, Turn } from '../../../../common/canonical/prompt.ts';
+import { mergedTurns, pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
 import { type BlockContext, encodePart, ownValue, resultMedia, takesMedia } from './blocks.ts';
 
 /** Content of a turn that the protocol requires and the conversation does not have. */

@@ -1,7 +1,7 @@
 /** Decodes what answers and histories have in common: searches, citations, token log probabilities. Pure. */
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { Citation, SearchPart, TokenLogprob } from '../../../canonical/prompt.ts';
-import { fenced } from '../../../encoding/fenced.ts';
+import type { Citation, SearchPart, TokenLogprob } from '../../../../common/canonical/prompt.ts';
+import { fenced } from '../../../../common/encoding/fenced.ts';
 
 /** A `web_search_call` item, of an answer or a client's history. */
 export function searchOf(item: JsonObject): SearchPart {

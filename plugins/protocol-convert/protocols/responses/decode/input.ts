@@ -3,10 +3,10 @@
 import { GatewayError } from '../../../../../core/contract/errors.ts';
 import { table } from '../../../../../core/contract/table.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import type { MediaPart, OpaqueState, Part, TextPart, Tool, Turn } from '../../../canonical/prompt.ts';
-import { JsonTexts } from '../../../encoding/json-text.ts';
-import { bytesSource } from '../../../encoding/media.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import type { MediaPart, OpaqueState, Part, TextPart, Tool, Turn } from '../../../../common/canonical/prompt.ts';
+import { JsonTexts } from '../../../../common/encoding/json-text.ts';
+import { bytesSource } from '../../../../common/encoding/media.ts';
 import { invalid } from '../../../request/checks.ts';
 import { ownerOf } from '../opaque-state.ts';
 import { decodeContent, decodeCustomOutput, decodeOutput } from './content.ts';

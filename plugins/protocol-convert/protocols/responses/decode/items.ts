@@ -1,9 +1,9 @@
 /** Decodes the items of an answer, whole or streamed: each byte is emitted once. Pure. */
 
 import { type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { ReplyEvents } from '../../../canonical/events.ts';
-import type { TokenLogprob } from '../../../canonical/prompt.ts';
-import { bytesSource } from '../../../encoding/media.ts';
+import type { ReplyEvents } from '../../../../common/canonical/events.ts';
+import type { TokenLogprob } from '../../../../common/canonical/prompt.ts';
+import { bytesSource } from '../../../../common/encoding/media.ts';
 import { citationOf, logprobsOf, ranCode, searchOf } from './details.ts';
 
 /** One item of the answer. `part`: its `content_index` or `summary_index`. */

@@ -1,10 +1,10 @@
 /** Decodes a client's responses request into the canonical format. Throws invalid_request that names the field. */
 import { GatewayError } from '../../../../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
+import type { DecodeContext } from '../../../../common/canonical/codec.ts';
+import { hasEffect, notTranslatable } from '../../../../common/canonical/dropped-parameters.ts';
+import type { OutputForm, Prompt, ReasoningSettings, Tool, ToolChoice } from '../../../../common/canonical/prompt.ts';
 import { type Effort, efforts } from '../../../../common/domain/traits.ts';
-import type { DecodeContext } from '../../../canonical/codec.ts';
-import { hasEffect, notTranslatable } from '../../../canonical/dropped-parameters.ts';
-import type { OutputForm, Prompt, ReasoningSettings, Tool, ToolChoice } from '../../../canonical/prompt.ts';
 import { countOf, invalid } from '../../../request/checks.ts';
 import { booleanMember, listMember, numberMember, objectMember, textMember } from '../../../request/members.ts';
 import { recordUnread } from '../../../request/shapes.ts';

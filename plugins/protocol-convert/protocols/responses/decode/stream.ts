@@ -1,9 +1,9 @@
 /** Decodes an upstream's responses stream event by event; a whole answer is a stream of its last event. Pure. */
 import { table } from '../../../../../core/contract/table.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf } from '../../../../../core/json/json.ts';
-import type { ReplyDecoder } from '../../../canonical/codec.ts';
-import type { ReplyEvents } from '../../../canonical/events.ts';
-import type { StopReason } from '../../../canonical/reply.ts';
+import type { ReplyDecoder } from '../../../../common/canonical/codec.ts';
+import type { ReplyEvents } from '../../../../common/canonical/events.ts';
+import type { StopReason } from '../../../../common/canonical/reply.ts';
 import { logprobsOf } from './details.ts';
 import { createItemDecoder, type DecodeTarget, type ItemDecoder } from './items.ts';
 

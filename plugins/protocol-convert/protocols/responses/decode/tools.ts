@@ -7,7 +7,7 @@ import type {
   HostedTool,
   Tool,
   ToolChoice,
-} from '../../../canonical/prompt.ts';
+} from '../../../../common/canonical/prompt.ts';
 import { invalid } from '../../../request/checks.ts';
 import { booleanMember, textMember } from '../../../request/members.ts';
 

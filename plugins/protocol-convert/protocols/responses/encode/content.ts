@@ -4,10 +4,10 @@
  */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { CacheMark, MediaPart, Part, TextPart, ToolResultPart } from '../../../canonical/prompt.ts';
-import { unshownText } from '../../../encoding/history.ts';
-import { dataUrl, fieldOf } from '../../../encoding/media.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { CacheMark, MediaPart, Part, TextPart, ToolResultPart } from '../../../../common/canonical/prompt.ts';
+import { unshownText } from '../../../../common/encoding/history.ts';
+import { dataUrl, fieldOf } from '../../../../common/encoding/media.ts';
 
 /** A tool's output, and the media that are sent separately. */
 export interface EncodedOutput {

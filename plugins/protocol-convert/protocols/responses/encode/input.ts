@@ -1,7 +1,7 @@
 /** Encodes a conversation as instructions and input items for a responses upstream. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type {
   MediaPart,
   Part,
@@ -11,12 +11,12 @@ import type {
   ToolCallPart,
   ToolResultPart,
   Turn,
-} from '../../../canonical/prompt.ts';
-import { shortHash } from '../../../encoding/hash.ts';
-import { callsById, pairedTurns, withoutEmpty } from '../../../encoding/history.ts';
-import { isMedia } from '../../../encoding/media.ts';
-import { legalCallId } from '../../../encoding/tool-ids.ts';
-import type { ToolNamer } from '../../../encoding/tool-names.ts';
+} from '../../../../common/canonical/prompt.ts';
+import { shortHash } from '../../../../common/encoding/hash.ts';
+import { callsById, pairedTurns, withoutEmpty } from '../../../../common/encoding/history.ts';
+import { isMedia } from '../../../../common/encoding/media.ts';
+import { legalCallId } from '../../../../common/encoding/tool-ids.ts';
+import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { ContentWriter } from './content.ts';
 import { annotationOf, searchItem } from './output-items.ts';
 

@@ -1,6 +1,6 @@
 /** Encodes the other items of a stream: reasoning and calls with deltas, searches and images without. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { MediaPart, SearchPart } from '../../../canonical/prompt.ts';
+import type { MediaPart, SearchPart } from '../../../../common/canonical/prompt.ts';
 import type { Frames, Output } from './frames.ts';
 import { type CallHead, callItem, imageItem, reasoningItem, searchItem, summaryPart } from './output-items.ts';
 

@@ -1,6 +1,6 @@
 /** Encodes one message item of a stream: its parts, deltas and annotations, each started and ended once. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { Citation, TokenLogprob } from '../../../canonical/prompt.ts';
+import type { Citation, TokenLogprob } from '../../../../common/canonical/prompt.ts';
 import type { Frames, Output } from './frames.ts';
 import {
   annotationOf,

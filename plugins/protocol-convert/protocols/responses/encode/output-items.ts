@@ -1,6 +1,6 @@
 /** Encodes the items of an answer: messages with their parts, reasoning, calls, searches, images. Pure. */
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { Citation, MediaPart, SearchPart, TokenLogprob } from '../../../canonical/prompt.ts';
+import type { Citation, MediaPart, SearchPart, TokenLogprob } from '../../../../common/canonical/prompt.ts';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 

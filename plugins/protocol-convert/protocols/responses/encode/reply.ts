@@ -1,9 +1,16 @@
 /** Encodes a whole answer for a responses client. Pure. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { ReplyContext } from '../../../canonical/codec.ts';
-import type { Citation, MediaPart, Part, ReasoningPart, TextPart, ToolCallPart } from '../../../canonical/prompt.ts';
-import type { Choice, Reply } from '../../../canonical/reply.ts';
+import type { ReplyContext } from '../../../../common/canonical/codec.ts';
+import type {
+  Citation,
+  MediaPart,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+} from '../../../../common/canonical/prompt.ts';
+import type { Choice, Reply } from '../../../../common/canonical/reply.ts';
 import { opaqueStateOfCall, opaqueStateOfRedacted, opaqueStateOfText } from '../opaque-state.ts';
 import {
   annotationOf,

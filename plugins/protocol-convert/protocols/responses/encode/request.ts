@@ -1,12 +1,12 @@
 /** Encodes a prompt as a request for a responses upstream. Throws what `DroppedParameters.refuse` throws. */
 import { table } from '../../../../../core/contract/table.ts';
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext, EncodedRequest } from '../../../canonical/codec.ts';
-import type { DroppedParameters } from '../../../canonical/dropped-parameters.ts';
-import type { OutputForm, Prompt, Setting } from '../../../canonical/prompt.ts';
-import { shortHash } from '../../../encoding/hash.ts';
-import { effortOf, nearestEffort } from '../../../encoding/reasoning.ts';
-import { isStrict, plainRoot, strictOutput } from '../../../encoding/schemas.ts';
+import type { EncodeContext, EncodedRequest } from '../../../../common/canonical/codec.ts';
+import type { DroppedParameters } from '../../../../common/canonical/dropped-parameters.ts';
+import type { OutputForm, Prompt, Setting } from '../../../../common/canonical/prompt.ts';
+import { shortHash } from '../../../../common/encoding/hash.ts';
+import { effortOf, nearestEffort } from '../../../../common/encoding/reasoning.ts';
+import { isStrict, plainRoot, strictOutput } from '../../../../common/encoding/schemas.ts';
 import { encodeInput } from './input.ts';
 import { ToolList } from './tools.ts';
 

@@ -2,8 +2,8 @@
  * Encodes the response object of lifecycle events and whole answers: the echo of the client's request, and the result. Pure.
  */
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { ReplyContext } from '../../../canonical/codec.ts';
-import type { StopReason, UsageSeen } from '../../../canonical/reply.ts';
+import type { ReplyContext } from '../../../../common/canonical/codec.ts';
+import type { StopReason, UsageSeen } from '../../../../common/canonical/reply.ts';
 import { toolUsage, usageObject } from '../usage.ts';
 import { requestEcho } from './request-echo.ts';
 

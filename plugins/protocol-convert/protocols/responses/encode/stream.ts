@@ -1,8 +1,8 @@
 /** Encodes a stream of events for a responses client: the whole lifecycle that official accumulators require. Pure. */
 import type { GatewayError } from '../../../../../core/contract/errors.ts';
-import type { ReplyContext, ReplyEncoder } from '../../../canonical/codec.ts';
-import type { MediaPart, SearchPart } from '../../../canonical/prompt.ts';
-import type { Event, StopReason } from '../../../canonical/reply.ts';
+import type { ReplyContext, ReplyEncoder } from '../../../../common/canonical/codec.ts';
+import type { MediaPart, SearchPart } from '../../../../common/canonical/prompt.ts';
+import type { Event, StopReason } from '../../../../common/canonical/reply.ts';
 import { failureFrames } from '../errors.ts';
 import { opaqueStateOfCall, opaqueStateOfRedacted, opaqueStateOfText } from '../opaque-state.ts';
 import { Frames, Output } from './frames.ts';

@@ -1,10 +1,10 @@
 /** Encodes tools and the tool choice for a responses upstream. */
 
 import type { JsonObject } from '../../../../../core/json/json.ts';
-import type { EncodeContext } from '../../../canonical/codec.ts';
-import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../../canonical/prompt.ts';
-import { isStrict, plainRoot, withoutMembers } from '../../../encoding/schemas.ts';
-import { ToolNamer } from '../../../encoding/tool-names.ts';
+import type { EncodeContext } from '../../../../common/canonical/codec.ts';
+import type { CustomTool, FunctionTool, HostedTool, Prompt, Tool } from '../../../../common/canonical/prompt.ts';
+import { isStrict, plainRoot, withoutMembers } from '../../../../common/encoding/schemas.ts';
+import { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 
 /** Hosted tools of this protocol, by canonical name. */
 const hostedTypes: Partial<Readonly<Record<HostedTool['tool'], string>>> = {

@@ -16,7 +16,17 @@ import { EmptyState, ErrorState } from '../../parts/states.tsx';
 import { ModelDrawer } from './model-drawer.tsx';
 import { ModelHealth } from './model-health.tsx';
 
-const kinds = ['all', 'chat', 'image', 'video'] as const;
+const kinds = [
+  'all',
+  'chat',
+  'image',
+  'video',
+  'embedding',
+  'rerank',
+  'speech',
+  'transcription',
+  'moderation',
+] as const;
 
 export default function Models() {
   const { t } = useTranslation();

@@ -9,14 +9,16 @@ import { get, newAttempt, send } from '../../api/client.ts';
 import { useMe } from '../../api/session.ts';
 import type { Plan, Pool, Purchase, WindowName } from '../../api/types.ts';
 import { Confirm } from '../../parts/confirm.tsx';
-import { countText, moneyText } from '../../parts/format.ts';
+import { chartNumber, countText, momentText, moneyText } from '../../parts/format.ts';
 import { Money } from '../../parts/money.tsx';
 import { Panel } from '../../parts/page.tsx';
 import { ErrorState } from '../../parts/states.tsx';
 import { useMoneyChanged } from './money-changed.ts';
 
-export function PlanCards({ term }: { readonly term: Pool['term'] }) {
+/** `pool`: the account's money; undefined until it is known. */
+export function PlanCards({ pool }: { readonly pool: Pool | undefined }) {
   const { t, i18n } = useTranslation();
+  const term = pool?.term ?? null;
   const changed = useMoneyChanged();
   const [wanted, setWanted] = useState<Plan>();
   const attempt = useRef('');
@@ -31,32 +33,47 @@ export function PlanCards({ term }: { readonly term: Pool['term'] }) {
     notifications.show({ message: t('client.wallet.bought', { plan }), color: 'teal' });
     await changed();
   };
+  const price = moneyText(wanted?.price ?? '0', i18n.language);
+  const extended = term !== null && term.endsAt !== null && term.plan === wanted?.name ? term.endsAt : undefined;
   if (plans.isError) return <ErrorState error={plans.error} onRetry={() => void plans.refetch()} />;
   if (plans.data === undefined || plans.data.rows.length === 0) return null;
   return (
     <Panel title={t('client.wallet.plans')} hint={t('client.wallet.plansHint')}>
       <SimpleGrid type="container" cols={{ base: 1, '520px': 2, '860px': 3 }} spacing="md">
         {plans.data.rows.map((plan) => (
-          <PlanCard key={plan.name} plan={plan} onBuy={() => choose(plan)} />
+          <PlanCard key={plan.name} plan={plan} pool={pool} onBuy={() => choose(plan)} />
         ))}
       </SimpleGrid>
       <Confirm
         opened={wanted !== undefined}
-        title={t('client.wallet.buyTitle', { plan: wanted?.name ?? '' })}
-        action={t('client.wallet.buy')}
+        title={t(extended !== undefined ? 'client.wallet.extendTitle' : 'client.wallet.buyTitle', {
+          plan: wanted?.name ?? '',
+        })}
+        action={t(extended !== undefined ? 'client.wallet.extend' : 'client.wallet.buy')}
         onConfirm={buy}
         onClose={() => setWanted(undefined)}
       >
-        {t('client.wallet.buyWords', { price: moneyText(wanted?.price ?? '0', i18n.language) })}{' '}
-        {term !== null && term.plan !== wanted?.name && t('client.wallet.buyReplaces', { plan: term.plan })}
+        {extended !== undefined ? (
+          t('client.wallet.extendWords', { price, until: momentText(new Date(extended), new Date(), i18n.language) })
+        ) : (
+          <>
+            {t('client.wallet.buyWords', { price })}{' '}
+            {term !== null && t('client.wallet.buyReplaces', { plan: term.plan })}
+          </>
+        )}
       </Confirm>
     </Panel>
   );
 }
 
-/** The card alone; operators see plans as clients do. */
-function PlanCard({ plan, onBuy }: { readonly plan: Plan; readonly onBuy?: () => void }) {
-  const { t } = useTranslation();
+interface PlanCardProps {
+  readonly plan: Plan;
+  readonly pool: Pool | undefined;
+  readonly onBuy: () => void;
+}
+
+function PlanCard({ plan, pool, onBuy }: PlanCardProps) {
+  const { t, i18n } = useTranslation();
   const current = useMe().account?.plan === plan.name;
   const points = usePlanPoints(plan);
   return (
@@ -84,18 +101,38 @@ function PlanCard({ plan, onBuy }: { readonly plan: Plan; readonly onBuy?: () =>
           <List.Item key={point}>{point}</List.Item>
         ))}
       </List>
-      {onBuy !== undefined && plan.price !== null && (
-        <Button variant={current ? 'default' : 'filled'} onClick={onBuy} fullWidth mt="md">
-          {t('client.wallet.buy')}
-        </Button>
-      )}
+      {plan.price !== null && foot(plan.price)}
     </Paper>
   );
+
+  function foot(price: string) {
+    const term = pool?.term?.plan === plan.name ? pool.term : undefined;
+    if (term !== undefined && term.endsAt === null) return <Note>{t('client.wallet.runsOn')}</Note>;
+    const missing = pool === undefined ? 0 : Math.ceil((chartNumber(price) - chartNumber(pool.spendable)) * 100) / 100;
+    return (
+      <>
+        <Button variant={current ? 'default' : 'filled'} disabled={missing > 0} onClick={onBuy} fullWidth mt="md">
+          {t(term === undefined ? 'client.wallet.buy' : 'client.wallet.extend')}
+        </Button>
+        {missing > 0 && (
+          <Note>{t('client.wallet.moreNeeded', { amount: moneyText(missing.toFixed(2), i18n.language) })}</Note>
+        )}
+      </>
+    );
+  }
 
   function lastsText() {
     if (plan.lastsDays !== null) return t('client.wallet.days', { days: plan.lastsDays });
     return plan.grant === null ? t('client.wallet.forever') : t(`client.wallet.perPeriod.${plan.grant.every}`);
   }
+}
+
+function Note({ children }: { readonly children: string }) {
+  return (
+    <Text fz="xs" c="dimmed" mt={6} ta="center">
+      {children}
+    </Text>
+  );
 }
 
 const windowNames: readonly WindowName[] = ['5h', 'day', 'week', 'month'];

@@ -33,7 +33,7 @@ export function Sessions() {
         </Group>
       ),
     },
-    { key: 'address', title: t('client.profile.address'), cell: ({ ipAddress }) => ipAddress || '–' },
+    { key: 'address', title: t('client.profile.address'), cell: ({ ipAddress }) => shortAddress(ipAddress) },
     { key: 'since', title: t('client.profile.since'), cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'end',
@@ -74,6 +74,13 @@ export function Sessions() {
       )}
     </Panel>
   );
+}
+
+/** An IPv6 address as people write it: `::1`, not `0000:0000:…:0001`. */
+function shortAddress(address: string | null | undefined): string {
+  if (!address) return '–';
+  if (!address.includes(':') || !URL.canParse(`http://[${address}]`)) return address;
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }
 
 /** Browser and system as people name them, from what a browser says of itself. */

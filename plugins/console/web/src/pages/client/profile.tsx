@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { sendVerification } from '../../api/auth.ts';
 import { send } from '../../api/client.ts';
-import { meQuery, queries, usePerson } from '../../api/session.ts';
+import { meQuery, queries, useInfo, usePerson } from '../../api/session.ts';
 import type { Me } from '../../api/types.ts';
 import { Page, Panel } from '../../parts/page.tsx';
 import { useErrorText } from '../../parts/states.tsx';
@@ -88,7 +88,19 @@ function You() {
 function Mail() {
   const { t } = useTranslation();
   const person = usePerson();
+  const info = useInfo();
+  const textOf = useErrorText();
   const [sent, setSent] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const sendLink = async () => {
+    setProblem(undefined);
+    try {
+      await sendVerification(person.email);
+      setSent(true);
+    } catch (error) {
+      setProblem(textOf(error));
+    }
+  };
   return (
     <div>
       <Text fz="sm" fw={500}>
@@ -103,17 +115,24 @@ function Mail() {
             <Badge size="sm" color="yellow" variant="light" radius="sm" tt="none">
               {t('client.profile.unverified')}
             </Badge>
-            <Button
-              size="compact-xs"
-              variant="subtle"
-              disabled={sent}
-              onClick={() => void sendVerification(person.email).then(() => setSent(true))}
-            >
-              {sent ? t('client.profile.linkSent') : t('client.profile.sendLink')}
-            </Button>
+            {info?.mail === true && (
+              <Button size="compact-xs" variant="subtle" disabled={sent} onClick={() => void sendLink()}>
+                {sent ? t('client.profile.linkSent') : t('client.profile.sendLink')}
+              </Button>
+            )}
           </>
         )}
       </Group>
+      {!person.emailVerified && info?.mail === false && (
+        <Text fz="xs" c="dimmed">
+          {t('client.profile.byOperator')}
+        </Text>
+      )}
+      {problem !== undefined && (
+        <Text fz="xs" c="red" role="alert">
+          {problem}
+        </Text>
+      )}
     </div>
   );
 }

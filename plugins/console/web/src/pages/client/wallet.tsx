@@ -31,7 +31,7 @@ export default function Wallet() {
     <Page title={t('client.wallet.title')} hint={t('client.wallet.hint')}>
       {pool.isError && pool.data === undefined && <ErrorState error={pool.error} onRetry={() => void pool.refetch()} />}
       {pool.data === undefined ? !pool.isError && <Waiting /> : <Funds pool={pool.data} />}
-      {has(me, 'codes') && <PlanCards term={pool.data?.term ?? null} />}
+      {has(me, 'codes') && <PlanCards pool={pool.data} />}
       {has(me, 'money') && <Ledger />}
     </Page>
   );

@@ -14,12 +14,6 @@ interface SecondFactorProps {
 
 export function SecondFactor({ onDone, onAgain }: SecondFactorProps) {
   const { t } = useTranslation();
-  const [code, setCode] = useState('');
-  const [trust, setTrust] = useState(false);
-  const words = (error: unknown) =>
-    error instanceof ApiError && error.status > 0 && error.status < 500 && error.status !== 429
-      ? t('entry.second.wrong')
-      : undefined;
   return (
     <EntryFrame
       title={t('entry.second.title')}
@@ -30,23 +24,36 @@ export function SecondFactor({ onDone, onAgain }: SecondFactorProps) {
         </Button>
       }
     >
-      <EntryForm button={t('entry.second.button')} onSend={() => proveSecond(code, trust).then(onDone)} words={words}>
-        <TextInput
-          label={t('entry.second.code')}
-          autoComplete="one-time-code"
-          data-autofocus
-          required
-          withAsterisk={false}
-          value={code}
-          onChange={({ currentTarget }) => setCode(currentTarget.value)}
-        />
-        <Checkbox
-          size="xs"
-          label={t('entry.second.trust')}
-          checked={trust}
-          onChange={({ currentTarget }) => setTrust(currentTarget.checked)}
-        />
-      </EntryForm>
+      <SecondFactorForm onDone={onDone} />
     </EntryFrame>
+  );
+}
+
+export function SecondFactorForm({ onDone }: Pick<SecondFactorProps, 'onDone'>) {
+  const { t } = useTranslation();
+  const [code, setCode] = useState('');
+  const [trust, setTrust] = useState(false);
+  const words = (error: unknown) =>
+    error instanceof ApiError && error.status > 0 && error.status < 500 && error.status !== 429
+      ? t('entry.second.wrong')
+      : undefined;
+  return (
+    <EntryForm button={t('entry.second.button')} onSend={() => proveSecond(code, trust).then(onDone)} words={words}>
+      <TextInput
+        label={t('entry.second.code')}
+        autoComplete="one-time-code"
+        data-autofocus
+        required
+        withAsterisk={false}
+        value={code}
+        onChange={({ currentTarget }) => setCode(currentTarget.value)}
+      />
+      <Checkbox
+        size="xs"
+        label={t('entry.second.trust')}
+        checked={trust}
+        onChange={({ currentTarget }) => setTrust(currentTarget.checked)}
+      />
+    </EntryForm>
   );
 }

@@ -1,21 +1,18 @@
-/** Signing in: password, then the second factor where it is on; passkey; the providers that the gateway is set up with. */
-import { Alert, Button, Checkbox, Divider, Group, PasswordInput, Stack, TextInput } from '@mantine/core';
-import { IconFingerprint } from '@tabler/icons-react';
+/** Signing in, then the second factor where it is on. */
+import { Alert, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { canUsePasskeys, signIn, signInBy, signInByPasskey } from '../../api/auth.ts';
-import { ApiError } from '../../api/client.ts';
 import { useInfo } from '../../api/session.ts';
 import { EntryFrame, TextLink } from '../../parts/entry-frame.tsx';
-import { useErrorText } from '../../parts/states.tsx';
 import { useEntered, useNext } from './after-entry.ts';
-import { EntryForm } from './form-part.tsx';
 import { SecondFactor } from './second-factor.tsx';
+import { OtherWays, PasswordForm } from './ways-in.tsx';
 
 export default function SignIn() {
   const { t } = useTranslation();
   const info = useInfo();
   const entered = useEntered();
+  const next = useNext();
   const [second, setSecond] = useState(false);
   if (second) return <SecondFactor onDone={entered} onAgain={() => setSecond(false)} />;
   return (
@@ -36,106 +33,8 @@ export default function SignIn() {
           </Alert>
         )}
         <PasswordForm onDone={entered} onSecond={() => setSecond(true)} />
-        <OtherWays onDone={entered} />
+        <OtherWays onDone={entered} next={next} />
       </Stack>
     </EntryFrame>
-  );
-}
-
-function PasswordForm({ onDone, onSecond }: { readonly onDone: () => Promise<void>; readonly onSecond: () => void }) {
-  const { t } = useTranslation();
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
-  const [remember, setRemember] = useState(true);
-  const send = async () => {
-    if ((await signIn(email.trim(), password, remember)) === 'second') onSecond();
-    else await onDone();
-  };
-  const words = (error: unknown) => {
-    if (!(error instanceof ApiError)) return undefined;
-    if (error.status === 401) return t('entry.signIn.wrong');
-    if (error.code === 'email_not_verified') return t('entry.signIn.unverified');
-    return error.status === 429 ? t('entry.signIn.throttled') : undefined;
-  };
-  return (
-    <EntryForm button={t('entry.signIn.button')} onSend={send} words={words}>
-      <TextInput
-        label={t('entry.email')}
-        type="email"
-        name="email"
-        autoComplete="username webauthn"
-        required
-        withAsterisk={false}
-        value={email}
-        onChange={({ currentTarget }) => setEmail(currentTarget.value)}
-      />
-      <PasswordInput
-        label={t('entry.password')}
-        name="password"
-        autoComplete="current-password"
-        required
-        withAsterisk={false}
-        value={password}
-        onChange={({ currentTarget }) => setPassword(currentTarget.value)}
-      />
-      <Group justify="space-between" gap="xs">
-        <Checkbox
-          size="xs"
-          label={t('entry.signIn.remember')}
-          checked={remember}
-          onChange={({ currentTarget }) => setRemember(currentTarget.checked)}
-        />
-        <TextLink to="/forgot-password" small>
-          {t('entry.signIn.forgot')}
-        </TextLink>
-      </Group>
-    </EntryForm>
-  );
-}
-
-function OtherWays({ onDone }: { readonly onDone: () => Promise<void> }) {
-  const { t } = useTranslation();
-  const info = useInfo();
-  const next = useNext();
-  const textOf = useErrorText();
-  const [problem, setProblem] = useState<string>();
-  const wordsOf = (error: unknown) => {
-    if (!(error instanceof ApiError)) return t('entry.signIn.cancelled');
-    return error.code === 'passkey_not_found' ? t('entry.signIn.unknownPasskey') : textOf(error);
-  };
-  const attempt = async (work: () => Promise<unknown>) => {
-    setProblem(undefined);
-    try {
-      await work();
-    } catch (error) {
-      setProblem(wordsOf(error));
-    }
-  };
-  const providers = info?.providers ?? [];
-  const passkeys = canUsePasskeys();
-  if (!passkeys && providers.length === 0) return null;
-  return (
-    <Stack gap="xs">
-      <Divider label={t('entry.or')} />
-      {problem !== undefined && (
-        <Alert color="red" variant="light" role="alert" py="xs">
-          {problem}
-        </Alert>
-      )}
-      {passkeys && (
-        <Button
-          variant="default"
-          leftSection={<IconFingerprint size={17} />}
-          onClick={() => void attempt(async () => signInByPasskey().then(onDone))}
-        >
-          {t('entry.signIn.passkey')}
-        </Button>
-      )}
-      {providers.map(({ id, name }) => (
-        <Button key={id} variant="default" onClick={() => void attempt(() => signInBy(id, next))}>
-          {t('entry.signIn.by', { provider: name })}
-        </Button>
-      ))}
-    </Stack>
   );
 }

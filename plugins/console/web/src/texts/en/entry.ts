@@ -23,6 +23,10 @@ export default {
     cancelled: 'The passkey was not used.',
     unknownPasskey: 'This passkey is not known here any more. Sign in another way, and add it anew in the profile.',
   },
+  again: {
+    title: 'Your session has ended',
+    hint: 'Sign in again to go on where you were. Nothing on this page is lost.',
+  },
   second: {
     title: 'Second factor',
     hint: 'Enter the six digits of your authenticator, or one of your backup codes.',

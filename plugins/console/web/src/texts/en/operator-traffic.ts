@@ -21,7 +21,7 @@ export default {
     noCost_one: 'The own cost of {{count}} call is not known.',
     noCost_other: 'The own cost of {{count}} calls is not known.',
     requestsChart: 'Requests over time',
-    latencyChart: 'Milliseconds over time',
+    latencyChart: 'Response times',
     moneyChart: 'Money over time',
     byModel: 'By model',
     byProvider: 'By upstream',

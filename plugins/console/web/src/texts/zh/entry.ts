@@ -25,6 +25,7 @@ const texts: Part<'entry'> = {
     cancelled: '未使用通行密钥。',
     unknownPasskey: '此通行密钥在这里已不再有效。请用其他方式登录，并在个人资料中重新添加。',
   },
+  again: { title: '登录已失效', hint: '重新登录后可从原处继续，本页内容不会丢失。' },
   second: {
     title: '第二验证',
     hint: '输入身份验证器的六位数字，或一个备用代码。',

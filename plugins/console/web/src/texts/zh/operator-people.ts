@@ -5,7 +5,7 @@ const texts: Part<'operator'>['people'] = {
   accounts: {
     title: '账户',
     intro: '在这里有余额和密钥的人。',
-    search: '名称或编号',
+    search: '姓名、邮箱或编号',
     anyPlan: '任何套餐',
     anyState: '任何状态',
     disabled: '已停用',

@@ -23,7 +23,7 @@ const texts: Part<'operator'>['traffic'] = {
     noCost_one: '{{count}} 次调用的成本未知。',
     noCost_other: '{{count}} 次调用的成本未知。',
     requestsChart: '请求数变化',
-    latencyChart: '耗时变化',
+    latencyChart: '响应耗时',
     moneyChart: '金额变化',
     byModel: '按模型',
     byProvider: '按上游',

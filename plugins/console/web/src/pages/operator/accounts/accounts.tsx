@@ -60,10 +60,18 @@ function useColumns(): Column<AccountRow>[] {
   const withMoney = has(useMe(), 'money');
   return [
     textColumn('name', t('operator.column.name'), {
-      cell: ({ name }) => (
-        <Text span fz="sm" fw={550}>
-          {name}
-        </Text>
+      plain: shownName,
+      cell: (row) => (
+        <div title={row.name}>
+          <Text fz="sm" fw={550} truncate>
+            {shownName(row)}
+          </Text>
+          {row.person !== null && (
+            <Text fz="xs" c="dimmed" truncate>
+              {row.person.email}
+            </Text>
+          )}
+        </div>
       ),
     }),
     textColumn('disabled', t('operator.column.state'), {
@@ -85,6 +93,9 @@ function useColumns(): Column<AccountRow>[] {
     timeColumn('createdAt', t('operator.column.created'), { right: true, minor: true }),
   ];
 }
+
+/** The name of its person, else its own. */
+const shownName = ({ name, person }: AccountRow): string => person?.name || name;
 
 function planCell({ plan, planEndsAt }: AccountRow) {
   return (

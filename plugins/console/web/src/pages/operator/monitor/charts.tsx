@@ -1,6 +1,6 @@
 /** Traffic, waits and money over time. Loaded when the page is opened. */
 import '@mantine/charts/styles.css';
-import { AreaChart, LineChart } from '@mantine/charts';
+import { BarChart, LineChart } from '@mantine/charts';
 import { SimpleGrid } from '@mantine/core';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -26,21 +26,22 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
     [series, i18n.language],
   );
   const hasMoney = points.some(({ cost }) => cost !== null);
-  // A line through one point is not seen.
-  const withDots = points.filter(({ total50 }) => total50 !== null).length < 12;
   const common = {
     h: 220,
     data: points,
     dataKey: 'at',
-    withDots: false,
     withLegend: true,
-    curveType: 'monotone',
+    legendProps: { verticalAlign: 'bottom', itemSorter: null },
+    tickLine: 'none',
+    xAxisProps: { minTickGap: 24 },
   } as const;
+  const bars = { maxBarWidth: 28, barProps: { isAnimationActive: false } } as const;
   return (
     <SimpleGrid cols={{ base: 1, lg: hasMoney ? 3 : 2 }} spacing="sm">
       <Panel title={t('operator.traffic.monitor.requestsChart')}>
-        <AreaChart
+        <BarChart
           {...common}
+          {...bars}
           type="stacked"
           aria-label={t('operator.traffic.monitor.requestsChart')}
           series={[
@@ -54,7 +55,11 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
       <Panel title={t('operator.traffic.monitor.latencyChart')}>
         <LineChart
           {...common}
-          withDots={withDots}
+          // Nothing is drawn through times without a call; a time between two such is a dot.
+          curveType="linear"
+          connectNulls={false}
+          dotProps={{ r: 2 }}
+          lineProps={{ isAnimationActive: false }}
           aria-label={t('operator.traffic.monitor.latencyChart')}
           valueFormatter={(value) => durationText(value)}
           yAxisProps={{ width: 64 }}
@@ -67,8 +72,9 @@ export default function Charts({ series }: { readonly series: MonitorSeries }) {
       </Panel>
       {hasMoney && (
         <Panel title={t('operator.traffic.monitor.moneyChart')}>
-          <AreaChart
+          <BarChart
             {...common}
+            {...bars}
             aria-label={t('operator.traffic.monitor.moneyChart')}
             valueFormatter={(value) => `$${value.toFixed(2)}`}
             yAxisProps={{ width: 64 }}

@@ -7,13 +7,13 @@ import { get } from '../../../api/client.ts';
 import { has, useMe } from '../../../api/session.ts';
 import type { AccountRow, Page } from '../types.ts';
 
-/** Names of the first accounts; others are shown by their id. */
+/** Of the first accounts: the name of their person, or their own; others are shown by their id. */
 function useAccountName(accountId: string | null): string | undefined {
   const known = has(useMe(), 'accounts');
   const names = useQuery({
     queryKey: ['account names'],
     queryFn: ({ signal }) => get<Page<AccountRow>>('/admin/accounts', { limit: 500 }, signal),
-    select: ({ rows }) => new Map(rows.map(({ id, name }) => [id, name])),
+    select: ({ rows }) => new Map(rows.map(({ id, name, person }) => [id, person?.name || name])),
     staleTime: 300_000,
     enabled: known && accountId !== null,
   });

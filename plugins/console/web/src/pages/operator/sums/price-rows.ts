@@ -3,7 +3,7 @@ import { isNegative, minus } from './usd.ts';
 
 interface Line {
   readonly class: string;
-  readonly per: 'million' | 'image' | 'second' | 'request' | 'call';
+  readonly per: 'million' | 'image' | 'second' | 'request' | 'call' | 'search' | 'characters' | 'hour';
   readonly official: string;
   readonly yours: string;
 }

@@ -1,0 +1,162 @@
+/** Reads sums: whole quarters and days from the kept ones, what a span has of quarters at its ends from the rows themselves. */
+import { type SQL, sql } from 'drizzle-orm';
+import { GatewayError } from '../../../../core/contract/errors.ts';
+import { instantText } from '../paging.ts';
+import { foldedOf } from './fold.ts';
+import { type Runner, rowsOf } from './rows.ts';
+import { column, type Dimension, dayMs, finePart, namesOf, partsFor, quarterMs, type SumTable } from './table.ts';
+
+/** A condition on one dimension; `null`: the rows that have a value there. */
+export type Condition = readonly [dimension: string, values: string | null | readonly string[], not?: 'not'];
+
+/** What is read, from kept sums and from rows: both give numbers that can be added. */
+export interface ReadMeasure {
+  readonly name: string;
+  readonly ofKept: SQL;
+  readonly ofRows: SQL;
+}
+
+export interface SumsQuery {
+  /** Wall-clock milliseconds in order, two at least: each begins a slot that the next one ends. */
+  readonly bounds: readonly number[];
+  readonly conditions: readonly Condition[];
+  /** A group for each value of it. */
+  readonly by?: string | undefined;
+  /** A group for each hour or day (UTC). */
+  readonly each?: 'hour' | 'day' | undefined;
+  readonly measures: readonly ReadMeasure[];
+  /** Groups without any row may be left out; also an order, and a limit. */
+  readonly ending?: SQL;
+}
+
+/** `slot` from 1; `group` is empty without groups. Then the measures as text. */
+export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot: string; readonly group: string };
+
+type Range = readonly [from: number, until: number];
+
+/** Where the sums of a span come from. `quarters` and `days` are of the smallest parts. */
+export interface Sources {
+  readonly rows: readonly Range[];
+  readonly fine: readonly Range[];
+  readonly quarters: readonly Range[];
+  readonly days: readonly Range[];
+}
+
+/** Slots that begin within quarters are read from the rows alone, so their span is bounded. */
+const longestFineMs = 2 * dayMs;
+
+/** Between these two there is a part. */
+type Kept = Range | undefined;
+
+/** Whole days and quarters within the bounds, as far as the parts are there, and the rest. */
+export function sourcesOf(bounds: readonly number[], quarters: Kept, days: Kept): Sources {
+  const [first, last] = [bounds[0]!, bounds.at(-1)!];
+  const inner = bounds.slice(1, -1);
+  const [low, high] = [ceiling(first, quarterMs), floor(last, quarterMs)];
+  const whole: Sources = { rows: ranges([first, last]), fine: [], quarters: [], days: [] };
+  if (low >= high) return whole;
+  if (inner.some((at) => at % quarterMs !== 0)) {
+    if (last - first <= longestFineMs) return whole;
+    const message = `Buckets that do not begin on a quarter of an hour are for spans of at most ${longestFineMs / dayMs} days.`;
+    throw new GatewayError('invalid_request', message, { field: 'bounds' });
+  }
+  const canDays = days !== undefined && inner.every((at) => at % dayMs === 0);
+  const [firstDay, lastDay] = canDays
+    ? [Math.max(ceiling(low, dayMs), days[0]), floor(Math.min(high, days[1]), dayMs)]
+    : [low, low];
+  const rest = firstDay < lastDay ? ranges([low, firstDay], [lastDay, high]) : ranges([low, high]);
+  const byQuarters = quarters === undefined ? [] : rest.flatMap((range) => ranges(common(range, quarters)));
+  const fine =
+    quarters === undefined
+      ? rest
+      : rest.flatMap(([from, until]) =>
+          ranges([from, Math.min(until, quarters[0])], [Math.max(from, quarters[1]), until]),
+        );
+  return { rows: ranges([first, low], [high, last]), fine, quarters: byQuarters, days: ranges([firstDay, lastDay]) };
+}
+
+const common = ([from, until]: Range, [first, last]: Range): Range => [Math.max(from, first), Math.min(until, last)];
+const floor = (at: number, step: number) => Math.floor(at / step) * step;
+const ceiling = (at: number, step: number) => Math.ceil(at / step) * step;
+const ranges = (...all: Range[]) => all.filter(([from, until]) => from < until);
+
+/** One row for each slot and group that has anything. */
+export async function readSums(orm: Runner, schema: string, sums: SumTable, query: SumsQuery): Promise<SumsRow[]> {
+  const { bounds, conditions, by, each, measures, ending = sql`` } = query;
+  const parts = partsFor(new Set([...conditions.map(([name]) => name), ...(by === undefined ? [] : [by])]));
+  const { until, rich } = await foldedOf(orm, schema, sums);
+  const rangeOf = ({ number, rich: isRich }: typeof parts.days): Kept =>
+    number === finePart || (isRich && rich >= until) ? undefined : [isRich ? rich : 0, until];
+  const sources = sourcesOf(bounds, rangeOf(parts.quarters), each === 'hour' ? undefined : rangeOf(parts.days));
+  const { kept, rows } = namesOf(schema, sums);
+  const read = { sums, bounds, conditions, by, each, measures };
+  const ofPart = (number: number) => ({
+    ...read,
+    table: kept,
+    isKept: true,
+    also: sql`part = ${sql.raw(String(number))} and `,
+  });
+  const selects = [
+    ...sources.rows.map((range) => {
+      const table = sums.given?.(schema, range) ?? rows;
+      return selectOf({ ...read, table, isKept: false, also: sql`` }, range);
+    }),
+    ...sources.fine.map((range) => selectOf(ofPart(finePart), range)),
+    ...sources.quarters.map((range) => selectOf(ofPart(parts.quarters.number), range)),
+    ...sources.days.map((range) => selectOf(ofPart(parts.days.number), range)),
+  ];
+  if (selects.length === 0) return [];
+  const totals = measures.map(({ name }) => sql`sum(${column(name)})::text as ${column(name)}`);
+  return await rowsOf<SumsRow>(
+    orm,
+    sql`select slot::text as slot, "group", ${sql.join(totals, sql`, `)}
+        from (${sql.join(selects, sql` union all `)}) as found group by slot, "group" ${ending}`,
+  );
+}
+
+interface Select extends Omit<SumsQuery, 'ending'> {
+  readonly sums: SumTable;
+  readonly table: SQL;
+  readonly isKept: boolean;
+  readonly also: SQL;
+}
+
+function selectOf(
+  { sums, table, isKept, also, bounds, conditions, by, each, measures }: Select,
+  [from, until]: Range,
+): SQL {
+  const at = isKept ? column('at') : sums.at;
+  const named = (name: string) => sums.dimensions.find((dimension) => dimension.name === name)!;
+  const columnOf = (dimension: Dimension) => (isKept ? column(dimension.name) : dimension.value);
+  const groupOf = (dimension: Dimension) =>
+    isKept ? column(dimension.name) : sql`coalesce(${dimension.value}, ${dimension.none})`;
+  const within = [
+    sql`${also}${at} >= ${instantText(from)}::timestamptz and ${at} < ${instantText(until)}::timestamptz`,
+    ...conditions.map(([name, values, not]) => conditionOf(columnOf(named(name)), named(name), values, not)),
+  ];
+  const step = each === undefined ? undefined : sql.raw(each === 'hour' ? '3600' : '86400');
+  const group =
+    step !== undefined
+      ? sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`
+      : by === undefined
+        ? sql`''`
+        : sql`${groupOf(named(by))}::text`;
+  const columns = measures.map(({ name, ofKept, ofRows }) => sql`${isKept ? ofKept : ofRows} as ${column(name)}`);
+  return sql`select ${slotOf(at, bounds)} as slot, ${group} as "group", ${sql.join(columns, sql`, `)}
+    from ${table} where ${sql.join(within, sql` and `)} group by 1, 2`;
+}
+
+function slotOf(at: SQL, bounds: readonly number[]): SQL {
+  if (bounds.length === 2) return sql`1`;
+  const list = JSON.stringify(bounds.map(instantText));
+  return sql`width_bucket(${at}, array(select value::timestamptz
+    from json_array_elements_text(${list}::text::json) with ordinality order by ordinality))`;
+}
+
+function conditionOf(value: SQL, { none }: Dimension, wanted: Condition[1], not: 'not' | undefined): SQL {
+  if (wanted === null) return sql`${value} <> ${none}`;
+  if (typeof wanted === 'string') return sql`${value} = ${wanted}`;
+  const chosen = sql`${value}::text in (select value from json_array_elements_text(${JSON.stringify(wanted)}::text::json))`;
+  // A row without a value has none of these.
+  return not === undefined ? chosen : sql`(${chosen}) is not true`;
+}

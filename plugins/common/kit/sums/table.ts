@@ -1,0 +1,192 @@
+/**
+ * Sums of a table's rows, kept in a table beside it, by quarters of an hour and by UTC days. Each part of that table is one
+ * grouping of the same rows. Part 0, of all dimensions by quarters, is written with the rows; the others follow by the hour.
+ */
+import { type SQL, sql } from 'drizzle-orm';
+
+/** A column that sums are kept by. */
+export interface Dimension {
+  readonly name: string;
+  /** Of a row of the table; may be null. */
+  readonly value: SQL;
+  /** Stored in place of null, and in parts without this dimension. */
+  readonly none: SQL;
+}
+
+/** A column of sums. Every measure is a number whose sum over rows is what is wanted. */
+export interface Measure {
+  readonly name: string;
+  /** The aggregate over rows of the table; null where there is nothing to add. */
+  readonly sum: SQL;
+}
+
+export interface SumTable {
+  readonly name: string;
+  /** The table whose rows are summed up, and its column of time. */
+  readonly rows: string;
+  /** Where rows are elsewhere too: a source of all of them, or of those of a span (wall-clock milliseconds), found by a key. */
+  readonly given?: (schema: string, span?: readonly [from: number, until: number]) => SQL;
+  readonly at: SQL;
+  /** `account_id`, `key_id`, `model` and `provider`, then those that every part has. */
+  readonly dimensions: readonly Dimension[];
+  readonly measures: readonly Measure[];
+}
+
+/** Time zones differ from UTC by whole quarters of an hour, so the days of each consist of these. */
+export const quarterMs = 900_000;
+export const dayMs = 86_400_000;
+
+/** The part that is written with the rows. */
+export const finePart = 0;
+
+interface Part {
+  readonly number: number;
+  readonly by: readonly ('account' | 'model' | 'provider')[];
+  readonly days: boolean;
+  /** Kept only from the day on when there was much traffic: before, the fine part has hardly more rows. */
+  readonly rich: boolean;
+}
+
+/** From those with the fewest rows on. `account`: with its keys. */
+const parts: readonly Part[] = [
+  { number: 1, by: [], days: false, rich: false },
+  { number: 2, by: ['provider'], days: false, rich: true },
+  { number: 3, by: ['model', 'provider'], days: false, rich: true },
+  { number: finePart, by: ['account', 'model', 'provider'], days: false, rich: false },
+  { number: 4, by: [], days: true, rich: false },
+  { number: 5, by: ['provider'], days: true, rich: true },
+  { number: 6, by: ['model', 'provider'], days: true, rich: true },
+  { number: 7, by: ['account'], days: true, rich: true },
+  { number: 8, by: ['account', 'model', 'provider'], days: true, rich: true },
+];
+
+const flags = [
+  { flag: 'account', names: ['account_id', 'key_id'] },
+  { flag: 'model', names: ['model'] },
+  { flag: 'provider', names: ['provider'] },
+] as const;
+
+/** The smallest parts that tell these dimensions apart. */
+export function partsFor(dimensions: ReadonlySet<string>): { readonly quarters: Part; readonly days: Part } {
+  const needed = parts.filter(({ by }) =>
+    flags.every(({ flag, names }) => by.includes(flag) || !names.some((name) => dimensions.has(name))),
+  );
+  return { quarters: needed.find(({ days }) => !days)!, days: needed.find(({ days }) => days)! };
+}
+
+const partRows = sql.raw(
+  parts
+    .map(({ number, by, days, rich }) => {
+      const step = `interval '${days ? '1 day' : '15 minutes'}'`;
+      return `(${number}, ${step}, ${rich}, ${flags.map(({ flag }) => by.includes(flag)).join(', ')})`;
+    })
+    .join(', '),
+);
+
+export const column = (name: string): SQL => sql.raw(`"${name}"`);
+
+/** Tables of a schema: the state of the sums, the rows, and the sums with their dimensions, to be read. */
+export function namesOf(schema: string, { name, rows, given, dimensions }: SumTable) {
+  const table = (text: string) => sql`${sql.identifier(schema)}.${sql.identifier(text)}`;
+  const [sums, groups] = [table(name), table(`${name}_groups`)];
+  const columns = sql.join(
+    dimensions.map((dimension) => column(dimension.name)),
+    sql`, `,
+  );
+  return {
+    sums,
+    groups,
+    state: table(`${name}_state`),
+    rows: given?.(schema) ?? table(rows),
+    kept: sql`(select sums.*, ${columns} from ${sums} as sums join ${groups} as groups on groups.id = sums.group_id) as kept`,
+  };
+}
+
+/** How the columns of a source are read: of rows, or of the fine part. */
+export interface Shape {
+  readonly at: SQL;
+  value(dimension: Dimension): SQL;
+  sum(measure: Measure): SQL;
+}
+
+export const rowShape = ({ at }: SumTable): Shape => ({
+  at,
+  value: ({ value, none }) => sql`coalesce(${value}, ${none})`,
+  sum: (measure) => measure.sum,
+});
+
+export const keptShape: Shape = {
+  at: column('at'),
+  value: ({ name }) => column(name),
+  sum: ({ name }) => sql`sum(${column(name)})`,
+};
+
+/**
+ * Sums of a source of that shape, with the columns part, at, dimensions, measures; `chosen` is a condition on `part.number`,
+ * `part.rich` and columns of the source.
+ */
+export function grouped(sums: SumTable, shape: Shape, source: SQL, chosen: SQL): SQL {
+  const dimensions = sums.dimensions.map((dimension) => {
+    const flag = flags.find(({ names }) => names.some((name) => name === dimension.name))?.flag;
+    const value = shape.value(dimension);
+    const named = column(dimension.name);
+    if (flag === undefined) return sql`${value} as ${named}`;
+    return sql`case when by_${sql.raw(flag)} then ${value} else ${dimension.none} end as ${named}`;
+  });
+  const keys = sql.raw(Array.from({ length: dimensions.length + 2 }, (_, index) => index + 1).join(', '));
+  const measures = sums.measures.map((measure) => sql`${shape.sum(measure)} as ${column(measure.name)}`);
+  return sql`
+    select part.number as part, date_bin(part.step, ${shape.at}, timestamptz '2000-01-01 00:00:00Z') as at,
+      ${sql.join([...dimensions, ...measures], sql`, `)}
+    from ${source} cross join (values ${partRows}) as part (number, step, rich, by_account, by_model, by_provider)
+    where ${chosen} group by ${keys}`;
+}
+
+/** A name within a statement, which may add to several sums. */
+const partOf = ({ name }: SumTable, part: string): SQL => sql.raw(`${name}_${part}`);
+
+/**
+ * Three parts of a WITH that add such sums to the kept ones. A group is known by a hash of its dimensions; the order keeps two
+ * statements from waiting for each other.
+ */
+export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
+  const names = namesOf(schema, sums);
+  const list = (columns: readonly { readonly name: string }[]) =>
+    sql.join(
+      columns.map(({ name }) => column(name)),
+      sql`, `,
+    );
+  const [dimensions, measures] = [list(sums.dimensions), list(sums.measures)];
+  const sets = sums.measures.map(({ name }) => {
+    const measure = column(name);
+    return sql`${measure} = coalesce(kept.${measure} + excluded.${measure}, kept.${measure}, excluded.${measure})`;
+  });
+  const [foundHere, groupsAdded, sumsAdded] = ['found', 'groups_added', 'added'].map((part) => partOf(sums, part));
+  return sql`
+    ${foundHere} as materialized (
+      select *, hashtextextended(concat_ws(E'\\x1f', ${dimensions}), 0) as group_id from (${found}) as found
+    ),
+    ${groupsAdded} as (
+      insert into ${names.groups} (id, ${dimensions})
+      select distinct group_id, ${dimensions} from ${foundHere} order by group_id on conflict do nothing
+    ),
+    ${sumsAdded} as (
+      insert into ${names.sums} as kept (part, group_id, at, ${measures})
+      select part, group_id, at, ${measures} from ${foundHere} order by part, group_id, at
+      on conflict (part, group_id, at) do update set ${sql.join(sets, sql`, `)}
+    )`;
+}
+
+/**
+ * Parts of a WITH that add the rows of `source` (a part of it too, with columns of the table) to the sums. What comes to
+ * hours that other parts have already goes to those as well: the lock keeps `foldSums` from passing them meanwhile. `after`:
+ * a condition that makes the statement's other locks come first.
+ */
+export function keptWith(schema: string, sums: SumTable, source: string, after = sql`true`): SQL {
+  const folded = partOf(sums, 'folded');
+  const isLate = sql`${sums.at} < (select until from ${folded}) and (not part.rich or ${sums.at} >= (select rich from ${folded}))`;
+  const chosen = sql`part.number = ${sql.raw(String(finePart))} or ${isLate}`;
+  return sql`
+    ${folded} as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} where ${after} for share),
+    ${addedWith(schema, sums, grouped(sums, rowShape(sums), sql.raw(source), chosen))}`;
+}

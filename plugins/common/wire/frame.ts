@@ -1,0 +1,31 @@
+/** Parsing of one frame of an upstream's stream. Pure. */
+
+import { isObject, type JsonObject, tryParse } from '../../../core/json/json.ts';
+import { parseFrame } from '../kit/sse.ts';
+
+/** A parsed frame. */
+export interface ReadFrame {
+  readonly json: JsonObject;
+  /** Its SSE event name, if any. */
+  readonly event: string | undefined;
+}
+
+/** undefined: it holds no JSON object. */
+export function readFrame(raw: Buffer): ReadFrame | undefined {
+  const frame = parseFrame(raw);
+  // Elements of a streamed JSON array come without a frame around them.
+  const json = tryParse(frame === undefined ? raw.toString('utf8') : frame.data);
+  return isObject(json) ? { json, event: frame?.event } : undefined;
+}
+
+/** Comments and blank lines, also several in one frame. */
+export function isComment(raw: Buffer): boolean {
+  const first = raw[0];
+  return (first === 0x3a || first === 0x0a || first === 0x0d) && parseFrame(raw) === undefined;
+}
+
+/** Whether the last bytes of a stream, which lack the blank line, are a complete frame. `data` is its content. */
+export function isWholeFrame(rest: Buffer, data: string | undefined): boolean {
+  if (data === undefined) return /^\s*(?::|$)/.test(rest.toString('latin1'));
+  return data === '[DONE]' || tryParse(data) !== undefined;
+}

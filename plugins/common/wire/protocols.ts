@@ -1,0 +1,201 @@
+/**
+ * Wire protocols: the extension point, and what a protocol consists of. A plugin adds a `WireProtocol` to call upstreams of
+ * another format; with a `Protocol` the gateway's own clients may speak it too.
+ */
+
+import {
+  defineContextKey,
+  defineExtensionPoint,
+  type Endpoint,
+  type Exchange,
+} from '../../../core/contract/contract.ts';
+import type { GatewayError } from '../../../core/contract/errors.ts';
+import type { Answer, Headers } from '../../../core/contract/message.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
+import type { RequestBody } from '../../../core/json/request-body.ts';
+import type { ClientCodec, Codec, UpstreamCodec } from '../canonical/codec.ts';
+import type { UsageSeen } from '../canonical/reply.ts';
+import type { Call } from '../domain/calls.ts';
+import type { ShapeMembers } from '../domain/error-shape.ts';
+import type { Target } from '../domain/upstreams.ts';
+import type { OnFrame } from '../kit/sse.ts';
+import type { WireHeaders } from '../kit/upstream-request.ts';
+import type { ReadFrame } from './frame.ts';
+import type { UsageMeter, UsageMeterOptions } from './usage-meter.ts';
+
+export type { RequestBody };
+
+/** What is spoken with an upstream. */
+export interface WireProtocol extends WireHeaders {
+  /** The name under `speaks` of a provider, and in `Call` and `Target`. */
+  readonly name: string;
+  /** Path, below the base URL, of the endpoint that is called most: `/chat/completions`. */
+  readonly path: string;
+  /** Encodes requests with their paths, and decodes answers. */
+  readonly codec: UpstreamCodec;
+  createUsageMeter(call: Call, options: UsageMeterOptions): UsageMeter;
+  /** How streams are cut into frames where they are no server-sent events. */
+  readonly framing?: Framing;
+  /**
+   * The body of an error answer in the form `{"error": {"message": …, "code": …}}`, with a code of `upstream-errors.ts` or a
+   * status as a number; absent: the body has a form that is read anyway.
+   */
+  readError?(body: JsonObject, headers: Headers): JsonObject;
+}
+
+/** A protocol that clients of the gateway speak too: to upstreams of the same protocol they are relayed byte for byte. */
+export interface Protocol extends WireProtocol {
+  /** The endpoint that clients of this protocol call, for messages: `POST /v1/messages`. */
+  readonly address: string;
+  readonly endpoints: readonly ProtocolEndpoint[];
+  /** Endpoints of its clients that are answered without an upstream. */
+  readonly ownEndpoints?: readonly Endpoint[];
+  /** Throws GatewayErrors for a request of this protocol that the target cannot serve, relayed or translated. */
+  checkTarget?(opened: Pick<Opened, 'json' | 'call'>, target: Target): void;
+  /** The protocol's error body for an answer that has not begun. */
+  renderError(error: GatewayError, exchange: Pick<Exchange, 'id'>): Answer;
+  /** The frames that report an error in a running stream. */
+  streamError(error: GatewayError, stream: BrokenStream): string;
+  /**
+   * The frame that ends a stream, for clients of upstreams that omit it. Required where a usage meter returns
+   * `overdue`.
+   */
+  readonly streamEnd?: string;
+  /** Encoder and decoder of the canonical format. */
+  readonly codec: Codec;
+}
+
+/** The protocol of an answer; errors of a running stream are rendered by its client's protocol where that is another. */
+export type AnsweringProtocol = WireProtocol & Partial<Pick<Protocol, 'streamError' | 'streamEnd'>>;
+
+/** The protocols that can be spoken with upstreams. */
+export const wireProtocols = defineExtensionPoint<WireProtocol | Protocol>('wire protocols');
+
+/** Whether clients of the gateway speak it too. */
+export function hasClients(protocol: WireProtocol | Protocol): protocol is Protocol {
+  return 'endpoints' in protocol;
+}
+
+/** A form of streams other than server-sent events. */
+export interface Framing {
+  /** Whether a stream with this first byte, spaces left out, has this form. Others are server-sent events. */
+  begins(byte: string): boolean;
+  createReader(onFrame: OnFrame): StreamReader;
+  /** The response mapping for relayed clients that asked for server-sent events. */
+  readonly reshape?: Reshape;
+}
+
+/** An id of an object at a vendor, in a request. */
+export interface VendorId {
+  readonly id: string;
+  /** Its path, such as `input[0].content[1].file_id`. */
+  readonly field: string;
+  /** The kind of object, for messages. */
+  readonly kind: string;
+  /** It belongs to an earlier answer that the client sends back, so the request makes sense without it. */
+  readonly isEcho: boolean;
+}
+
+/** Cuts a stream into frames; `FrameReader` for SSE. */
+export interface StreamReader {
+  feed(chunk: Uint8Array): void;
+  end(): Buffer | undefined;
+  /** Bytes of the incomplete frame. */
+  readonly pendingBytes: number;
+}
+
+/** The data of a stream that breaks. */
+export interface BrokenStream {
+  readonly exchangeId: string;
+  readonly call: Call;
+  /** The upstream's id of the answer, if it was received. */
+  readonly upstreamId: string | undefined;
+  /** Unix seconds at which the request arrived. */
+  readonly createdAt: number;
+  /** The last frame that was sent. */
+  readonly lastFrame: Buffer | undefined;
+  /** Members of the gateway's own error bodies: the error event carries them where clients can still parse it. */
+  readonly shape: ShapeMembers | undefined;
+}
+
+/** An endpoint of a protocol. `open` reads the request; it throws GatewayErrors with the field. */
+export interface ProtocolEndpoint extends Pick<Endpoint, 'path' | 'operation' | 'charges'> {
+  open(body: RequestBody, exchange: Exchange): Opened;
+}
+
+/** The opened request, as its handling needs it. */
+export interface Opened {
+  readonly protocol: Protocol;
+  readonly call: Call;
+  /**
+   * Encodes the request for one target: path relative to the base URL, and body. Byte-exact but for the named
+   * exceptions.
+   */
+  readonly prepare: (target: Target) => Prepared;
+  /** Converts the answer where the client's dialect differs from the upstream's. Absent: bytes as they come. */
+  readonly reshape?: Reshape;
+  /** The parsed body; translation begins with it. */
+  readonly json: JsonObject;
+  /** The client's own request, which answers echo, where `json` differs from it because references were expanded. */
+  readonly clientJson?: JsonObject;
+  /** The protocol that decodes the request, where that is not the client's: such a request is never relayed. */
+  readonly decodeWith?: { readonly name: string; readonly codec: ClientCodec };
+  /**
+   * The conversation is to be summarised: into the only item of an answer, or into an answer of the compaction
+   * endpoint.
+   */
+  readonly compaction?: 'item' | 'answer';
+  /** Ids of vendor objects in the request, after their check; absent: it contains none. */
+  readonly vendorIds?: CheckedIds;
+  /** Earlier answers that the request refers to; they must be found before the request is handled. */
+  readonly builtOn?: BuiltOn;
+}
+export const opened = defineContextKey<Opened>('opened request');
+
+/** Ids of files, containers and other vendor objects, by the calling account's right to use them. */
+export interface CheckedIds {
+  /** Issued to this account by a vendor. */
+  readonly known: ReadonlySet<string>;
+  /** Not known as issued to this account: they go only to providers that accept unchecked ids. */
+  readonly unknown: readonly VendorId[];
+}
+
+/** The references of a request, and the request after they were resolved. */
+export interface BuiltOn {
+  readonly responseId: string | undefined;
+  readonly itemIds: readonly string[];
+  /** The gateway stores it: `earlier` are the conversation's items up to the answer, `items` the referenced ones. */
+  expanded(earlier: readonly JsonObject[], items: ReadonlyMap<string, JsonObject>): Opened;
+  /** An upstream stores it, with this number of tokens: the request goes there as it came. */
+  continued(tokens: number | undefined): Opened;
+}
+
+export interface Prepared {
+  readonly path: string;
+  readonly body: Uint8Array;
+  /** Members that were removed because the provider does not accept them. */
+  readonly dropped: readonly string[];
+  /** The gateway asked for the usage frame, not the client: it is withheld. */
+  readonly withholdUsage?: boolean;
+}
+
+export interface Reshape {
+  readonly streamType: string;
+  /** Content type of a whole body; absent: the upstream's. */
+  readonly wholeType?: string;
+  whole(json: JsonObject): Uint8Array;
+  /** `frame` needs each frame parsed; the usage meter then gets `payload`. */
+  readonly readsFrames?: true;
+  /** One frame of the upstream's stream in the client's format; undefined for no output. `read`: see `readsFrames`. */
+  frame(raw: Buffer, read?: ReadFrame): Uint8Array | undefined;
+  /** The answer has begun: sets the source of its usage. */
+  begin?(report: UsageSeen): void;
+  /** The upstream's answer is complete: returns the remaining output. */
+  finish?(): Uint8Array | undefined;
+  /** Reports a failure in the client's protocol; absent: the upstream's protocol is the client's. */
+  fail?(error: GatewayError): Uint8Array | undefined;
+  /** A stream error of the upstream's protocol in the client's format; absent: unchanged. */
+  error?(frames: string): string;
+  /** A frame that this client skips while the stream is silent. */
+  readonly idleFrame: Uint8Array | undefined;
+}

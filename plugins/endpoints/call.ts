@@ -1,0 +1,152 @@
+/** One attempt of a call: the request for its target, and the answer with its usage. */
+import { type Exchange, type Next, upstreamRequest } from '../../core/contract/contract.ts';
+import { UpstreamRefusal } from '../../core/contract/errors.ts';
+import type { Clock } from '../../core/contract/host-tools.ts';
+import type { Answer, Headers } from '../../core/contract/message.ts';
+import { asBuffer, isObject, tryParseBytes } from '../../core/json/json.ts';
+import { dropped, type UsageReport, usageReport } from '../common/domain/calls.ts';
+import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
+import type { Target } from '../common/domain/upstreams.ts';
+import type { Usage } from '../common/domain/usage.ts';
+import { maxScrubbedBytes } from '../common/kit/scrub.ts';
+import { classify, classifyBody, notAnAnswer } from '../common/kit/upstream-errors.ts';
+import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
+import type { AnswerReader, Opened, Prepared } from './description.ts';
+import { foreignRefusal } from './errors.ts';
+import { askedFor, completed, pricedIn } from './metering.ts';
+import { MeteredStream } from './stream.ts';
+
+const attemptEvent = defineEvent('endpoints.attempt', (form: string, left: string | null) =>
+  left === null ? form : `${form}; left out: ${left}`,
+);
+
+/** The client's answer. Throws an UpstreamRefusal, or a GatewayError for what this target cannot serve. */
+export async function makeCall(
+  exchange: Exchange,
+  opened: Opened,
+  target: Target,
+  clock: Clock,
+  next: Next,
+): Promise<Answer> {
+  const prepared = opened.prepare(target);
+  const left = prepared.dropped;
+  exchange.set(dropped, left);
+  const form = prepared.converted ? `converted to ${target.protocol}` : `relayed as ${target.protocol}`;
+  recordEvent(exchange, clock.now(), attemptEvent, [form, left.length === 0 ? null : left.join(', ')]);
+  exchange.set(upstreamRequest, requestFor(exchange, prepared, target));
+  const answer = await next();
+  const read = { exchange, opened, prepared, target, clock };
+  try {
+    if (answer.status >= 300 || isPage(answer.headers)) return await refuse(read, answer);
+    const { answer: reader } = prepared;
+    const given = reader.form === 'whole' ? await readWhole(read, reader, answer) : openStream(read, reader, answer);
+    if (left.length > 0) given.headers['x-gateway-dropped'] = droppedHeader(left);
+    return given;
+  } catch (error) {
+    throw prepared.converted && error instanceof UpstreamRefusal ? foreignRefusal(error) : error;
+  }
+}
+
+/** What the reading of an answer needs. */
+interface Read {
+  readonly exchange: Exchange;
+  readonly opened: Opened;
+  readonly prepared: Prepared;
+  readonly target: Target;
+  readonly clock: Clock;
+}
+
+function requestFor({ request }: Exchange, prepared: Prepared, target: Target) {
+  const { wire, path, body, contentType, accept, converted } = prepared;
+  // Headers of the client have no meaning in another protocol.
+  const headers: Headers = converted ? {} : { ...request.headers };
+  if (contentType !== undefined) headers['content-type'] = contentType;
+  if (accept !== undefined) headers['accept'] = accept;
+  return buildUpstreamRequest(wire, { headers }, { path, body }, target, prepared.answer.form === 'stream');
+}
+
+async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, answer: Answer): Promise<Answer> {
+  const { exchange, opened, target, clock } = read;
+  const body = await bytesOf(answer.body, Number.POSITIVE_INFINITY);
+  const error = body.length > maxScrubbedBytes ? undefined : errorIn(body);
+  if (error !== undefined) throw classifyBody(error, answer.headers, body, clock.now(), target.key.reveal());
+  const reading = await reader.read(body, { call: opened.call, exchange });
+  const { usage, upstreamId, contentType = answer.headers['content-type'] ?? 'application/json' } = reading;
+  exchange.set(usageReport, reportOf(exchange, opened, reading.seen, usage, upstreamId));
+  return { status: answer.status, headers: { 'content-type': contentType }, body: reading.body ?? body };
+}
+
+function reportOf(
+  exchange: Exchange,
+  { call }: Opened,
+  seen: Usage = {},
+  reported?: Usage,
+  upstreamId?: string,
+): UsageReport {
+  const measured = completed(reported, { ...askedFor(call), ...seen }, pricedIn(exchange));
+  return { ...measured, terminal: true, upstreamId: storable(upstreamId), finish: undefined };
+}
+
+function openStream(read: Read, reader: AnswerReader & { form: 'stream' }, answer: Answer): Answer {
+  const { exchange, opened } = read;
+  const contentType = answer.headers['content-type'] ?? 'application/octet-stream';
+  const meter = reader.open(contentType, { call: opened.call, exchange });
+  // Set before the body is pulled: a client may disconnect at any time.
+  exchange.set(usageReport, meter.report);
+  return {
+    status: answer.status,
+    headers: { 'content-type': contentType },
+    body: new MeteredStream(answer.body, meter),
+  };
+}
+
+async function refuse({ exchange, opened, target, clock }: Read, answer: Answer): Promise<never> {
+  const { status, headers, body } = answer;
+  if (status < 300) {
+    if (isPulled(body)) await body[Symbol.asyncIterator]().return?.();
+    throw notAnAnswer('a page came instead of an answer', false);
+  }
+  const bytes = await bytesOf(body, maxScrubbedBytes);
+  const refusal = classify(status, headers, bytes, clock.now(), target.key.reveal());
+  if (refusal.hasUsage) exchange.set(usageReport, reportOf(exchange, opened));
+  throw refusal;
+}
+
+function errorIn(body: Uint8Array): Record<string, unknown> | undefined {
+  // Most answers begin with other members.
+  if (!asBuffer(body).includes('"error"')) return undefined;
+  const json = tryParseBytes(body);
+  return isObject(json) && isObject(json['error']) ? json : undefined;
+}
+
+function isPage(headers: Headers): boolean {
+  return /^(?:text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
+}
+
+function isPulled(body: Answer['body']): body is AsyncIterable<Uint8Array> {
+  return typeof body !== 'string' && !(body instanceof Uint8Array);
+}
+
+/** Reads no further than `maxBytes` and a chunk. */
+async function bytesOf(body: Answer['body'], maxBytes: number): Promise<Uint8Array> {
+  if (!isPulled(body)) return typeof body === 'string' ? Buffer.from(body) : body;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+const longestId = 500;
+
+function storable(text: string | undefined): string | undefined {
+  return text?.slice(0, longestId).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+/** Names come from clients; a header takes visible ASCII alone. */
+function droppedHeader(names: readonly string[]): string {
+  return names.map((name) => name.replace(/[^\x20-\x7e]|,/g, '?').slice(0, 100)).join(', ');
+}

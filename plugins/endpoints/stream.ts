@@ -1,0 +1,34 @@
+/** A body that is passed on as it comes, while a meter follows it. */
+import type { AnswerBody } from '../../core/contract/message.ts';
+import type { StreamMeter } from './description.ts';
+
+export class MeteredStream implements AsyncIterableIterator<Uint8Array> {
+  readonly #source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
+  readonly #meter: StreamMeter;
+
+  constructor(body: AnswerBody, meter: StreamMeter) {
+    if (typeof body === 'string') this.#source = [Buffer.from(body)].values();
+    else this.#source = body instanceof Uint8Array ? [body].values() : body[Symbol.asyncIterator]();
+    this.#meter = meter;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    const step = await this.#source.next();
+    if (step.done === true) {
+      this.#meter.end();
+      return { done: true, value: undefined };
+    }
+    this.#meter.feed(step.value);
+    return step;
+  }
+
+  /** The client left: the upstream's body is closed too. */
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+}

@@ -1,0 +1,134 @@
+/** Sums of requests as pages ask for them: of a span, by time, by group; from what is kept (`request-sums.ts`). */
+import { type SQL, sql } from 'drizzle-orm';
+import { GatewayError } from '../../core/contract/errors.ts';
+import type { Span } from '../common/domain/admin/pages.ts';
+import type { RequestBucket, RequestFilter, RequestQueries, RequestSums } from '../common/domain/admin/requests.ts';
+import type { Database } from '../common/domain/database.ts';
+import { percentilesIn } from '../common/kit/sums/histogram.ts';
+import { type Condition, type ReadMeasure, readSums, type SumsQuery, type SumsRow } from '../common/kit/sums/read.ts';
+import type { SumTable } from '../common/kit/sums/table.ts';
+import { canMatch, instant } from './queries-sql.ts';
+import { requestSums } from './request-sums.ts';
+
+const maxBuckets = 1_500;
+const maxGroups = 500;
+const longestSpanMs = 1_100 * 86_400_000;
+
+/** A schema, and the sums that are kept in it. */
+export type Store = Pick<Database, 'orm' | 'schema'> & { readonly sums: SumTable };
+type GroupBy = Parameters<RequestQueries['groups']>[1];
+
+const dimensionOf: { readonly [By in GroupBy]: string } = {
+  model: 'model',
+  provider: 'provider',
+  operation: 'operation',
+  account: 'account_id',
+  key: 'key_id',
+};
+
+const ofResult = (result: string) => sql`filter (where result = ${sql.raw(`'${result}'`)})`;
+const [, , , , , result] = requestSums.dimensions;
+const counts: readonly ReadMeasure[] = [
+  { name: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` },
+  ...['ok', 'client_error', 'upstream_error', 'left'].map((name) => ({
+    name,
+    ofKept: sql`sum(requests) ${ofResult(name)}`,
+    ofRows: sql`count(*) filter (where ${result!.value} = ${sql.raw(`'${name}'`)})`,
+  })),
+];
+const times: readonly ReadMeasure[] = requestSums.measures.slice(1).map(({ name, sum }) => {
+  return { name, ofKept: sql`sum(${sql.identifier(name)})`, ofRows: sum };
+});
+const both = [...counts, ...times];
+
+export async function sumsOf({ orm, schema, sums }: Store, filter: RequestFilter): Promise<RequestSums> {
+  const query = queryOf(filter, [filter.from, filter.until]);
+  const [row] = query === undefined ? [] : await readSums(orm, schema, sums, { ...query, measures: both });
+  return sumsIn(row);
+}
+
+export async function seriesBetween(
+  { orm, schema, sums }: Store,
+  filter: Omit<RequestFilter, keyof Span>,
+  bounds: readonly number[],
+): Promise<RequestBucket[]> {
+  checkBounds(bounds);
+  const query = queryOf(filter, bounds);
+  const rows = query === undefined ? [] : await readSums(orm, schema, sums, { ...query, measures: both });
+  const found = new Map(rows.map((row) => [Number(row.slot), sumsIn(row)]));
+  return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? sumsIn(undefined)) }));
+}
+
+/** The largest groups, and then their durations: histograms of all groups would be many. */
+export async function groupsOf({ orm, schema, sums }: Store, filter: RequestFilter, by: GroupBy, limit: number) {
+  checkGroups(limit);
+  const query = queryOf(filter, [filter.from, filter.until]);
+  if (query === undefined) return [];
+  const dimension = dimensionOf[by];
+  const named: Condition[] = [...query.conditions, [dimension, null]];
+  const ending = sql`order by sum(requests) desc, "group" limit ${limit}::int`;
+  const read = (conditions: Condition[], measures: readonly ReadMeasure[], last: SQL) =>
+    readSums(orm, schema, sums, { ...query, conditions, by: dimension, measures, ending: last });
+  const largest = await read(named, counts, ending);
+  if (largest.length === 0) return [];
+  const durations = await read([...query.conditions, [dimension, largest.map(({ group }) => group)]], times, sql``);
+  const found = new Map(durations.map((row) => [row.group, row]));
+  return largest.map((row) => ({ group: row.group, ...sumsIn({ ...found.get(row.group), ...row }) }));
+}
+
+function sumsIn(row: SumsRow | undefined): RequestSums {
+  const count = (name: string) => Number(row?.[name] ?? 0);
+  return {
+    requests: count('requests'),
+    results: {
+      ok: count('ok'),
+      client_error: count('client_error'),
+      upstream_error: count('upstream_error'),
+      left: count('left'),
+    },
+    firstByte: percentilesIn(row?.['first_byte'] ?? null),
+    total: percentilesIn(row?.['total'] ?? null),
+  };
+}
+
+/** Undefined: nothing can match. */
+function queryOf(
+  filter: Omit<RequestFilter, keyof Span>,
+  bounds: readonly number[],
+): Pick<SumsQuery, 'bounds' | 'conditions'> | undefined {
+  const [from, until] = [bounds[0]!, bounds.at(-1)!];
+  for (const [at, field] of [
+    [from, 'from'],
+    [until, 'until'],
+  ] as const)
+    instant(at, field);
+  if (until - from > longestSpanMs) {
+    const days = longestSpanMs / 86_400_000;
+    throw new GatewayError('invalid_request', `At most ${days} days are summed up at once.`, { field: 'from' });
+  }
+  if (from >= until || !canMatch(filter)) return undefined;
+  const { accountId, keyId, model, provider, operation, result, withoutOperations = [] } = filter;
+  const wanted: [string, string | undefined][] = [
+    ['account_id', accountId],
+    ['key_id', keyId],
+    ['model', model],
+    ['provider', provider],
+    ['operation', operation],
+    ['result', result],
+  ];
+  const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
+  if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);
+  return { bounds, conditions };
+}
+
+function checkGroups(limit: number): void {
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= maxGroups) return;
+  throw new GatewayError('invalid_request', `The limit must be from 1 to ${maxGroups} groups.`, { field: 'limit' });
+}
+
+/** Throws invalid_request unless they are two instants or more, in order. */
+function checkBounds(bounds: readonly number[]): void {
+  const inOrder = bounds.every((at, index) => Number.isFinite(at) && (index === 0 || at > bounds[index - 1]!));
+  if (inOrder && bounds.length >= 2 && bounds.length <= maxBuckets + 1) return;
+  throw new GatewayError('invalid_request', `A series has 1 to ${maxBuckets} buckets, in order.`, { field: 'bounds' });
+}

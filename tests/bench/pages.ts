@@ -1,0 +1,175 @@
+/**
+ * `npm run bench:pages -- [--calls 1000000] [--rounds 9]`: how long each call of the console's API takes on a PostgreSQL of
+ * this run's own with so many calls in a month. Prints a table: median and worst of warm calls, in milliseconds.
+ */
+import { parseArgs } from 'node:util';
+import { callSums } from '../../plugins/billing/ledger/call-sums.ts';
+import { database } from '../../plugins/common/domain/database.ts';
+import { rebuildSums } from '../../plugins/common/kit/sums/check.ts';
+import { foldSums } from '../../plugins/common/kit/sums/fold.ts';
+import { requestSums } from '../../plugins/request-log/request-sums.ts';
+import { startPostgres, type TestPostgres } from '../helpers/postgres.ts';
+import type { Browser } from '../plugins/console/browser.ts';
+import { clientOf, operatorOf, startDemo, type TestConsole } from '../plugins/console/house.ts';
+import { accountCount, makeRows } from './pages-rows.ts';
+
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '9' },
+  },
+});
+const calls = Number(values.calls);
+const rounds = Number(values.rounds);
+const schema = 'pages';
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const goalMs = 150;
+const zone = 'tz=Asia/Kolkata';
+
+const server = await startPostgres(['shared_buffers=1GB', 'max_wal_size=8GB', 'jit=off'], true);
+const house = await startDemo('demo', `schema: ${schema}\nstorage: { database: "${server.url}" }`);
+try {
+  await measure(house, server);
+} finally {
+  await house.stop();
+  await server.close();
+}
+
+async function measure(gateway: TestConsole, store: TestPostgres): Promise<void> {
+  const boss = await operatorOf(gateway);
+  const ada = await clientOf(gateway);
+  const accountId = (await ada.ask('/me')).json.account.id as string;
+  makeRows(store, schema, { accountId, until: Date.now() + 10 * 60_000, calls });
+  const { orm } = gateway.gateway.find(database)!;
+  const begun = Date.now();
+  for (const sums of [callSums, requestSums]) {
+    await rebuildSums(orm, schema, sums);
+    await foldSums(orm, schema, sums, Date.now());
+  }
+  console.log(`sums: ${((Date.now() - begun) / 1_000).toFixed(0)} s`);
+  store.sql('vacuum analyze', 800_000);
+  for (const table of [
+    'calls',
+    'requests',
+    'ledger',
+    'call_sums',
+    'call_sums_groups',
+    'request_sums',
+    'request_sums_groups',
+  ])
+    console.log(
+      `${table}: ${store.sql(`select count(*) || ' rows, ' || pg_size_pretty(pg_total_relation_size('${schema}.${table}')) from ${schema}.${table}`)}`,
+    );
+  console.log(`\n${calls} calls in 30 days, ${accountCount} accounts; the client has a tenth of them\n`);
+  console.log('| | median ms | worst ms |\n|---|---|---|');
+  let slow = 0;
+  for (const [browser, paths] of [
+    [ada, await clientPaths(ada)],
+    [boss, await operatorPaths(boss, accountId)],
+  ] as const)
+    for (const path of paths) if ((await time(browser, path)) > goalMs) slow += 1;
+  console.log(`\n${slow} above ${goalMs} ms`);
+}
+
+async function time(browser: Browser, path: string): Promise<number> {
+  const times: number[] = [];
+  for (let round = -2; round < rounds; round++) {
+    const begun = performance.now();
+    const told = await browser.ask(path);
+    if (told.status !== 200) throw new Error(`${path}: ${told.status} ${told.text.slice(0, 300)}`);
+    if (round >= 0) times.push(performance.now() - begun);
+  }
+  times.sort((one, other) => one - other);
+  const [median, worst] = [times[times.length >> 1]!, times.at(-1)!];
+  console.log(
+    `| \`${path.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '…').replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, '…')}\` ${median > goalMs ? '**slow**' : ''}| ${median.toFixed(0)} | ${worst.toFixed(0)} |`,
+  );
+  return median;
+}
+
+const since = (milliseconds: number) => `from=${new Date(Date.now() - milliseconds).toISOString()}`;
+
+async function clientPaths(ada: Browser): Promise<string[]> {
+  const { rows, next } = (await ada.ask('/usage')).json;
+  const [row] = rows;
+  return [
+    '/me',
+    '/home',
+    `/home?${zone}`,
+    '/usage',
+    `/usage?after=${next}`,
+    `/usage?model=${row.model}`,
+    '/usage?model=none',
+    `/usage?keyId=${row.keyId}`,
+    '/usage?result=upstream_error',
+    '/usage?result=left',
+    `/usage/${row.id}`,
+    '/usage/sums',
+    `/usage/sums?model=${row.model}`,
+    `/usage/sums?keyId=${row.keyId}&result=ok`,
+    `/usage/series?bucketMinutes=1440&${zone}`,
+    `/usage/series?bucketMinutes=1440&model=${row.model}&${zone}`,
+    `/usage/series?${since(7 * dayMs)}&bucketMinutes=180`,
+    `/usage/series?${since(dayMs)}`,
+    '/wallet',
+    '/wallet/ledger',
+    '/keys',
+    '/models',
+    '/tasks',
+  ];
+}
+
+async function operatorPaths(boss: Browser, accountId: string): Promise<string[]> {
+  const { rows } = (await boss.ask('/admin/requests')).json;
+  const [row] = rows;
+  const spans = { '15m': hourMs / 4, '1h': hourMs, '24h': dayMs, '7d': 7 * dayMs, '30d': 30 * dayMs };
+  const buckets: Record<string, string> = { '7d': '&bucketMinutes=180', '30d': '&bucketMinutes=1440' };
+  return [
+    ...Object.entries(spans).flatMap(([name, ms]) => [
+      `/admin/monitor?${since(ms)}`,
+      `/admin/monitor/series?${since(ms)}${buckets[name] ?? ''}&${zone}`,
+      ...['model', 'provider', 'operation', 'account', 'key'].map(
+        (by) => `/admin/monitor/groups?${since(ms)}&by=${by}&limit=50`,
+      ),
+    ]),
+    `/admin/monitor/series?${since(30 * dayMs)}&bucketMinutes=1440&model=${row.model}&${zone}`,
+    `/admin/monitor/series?${since(30 * dayMs)}&bucketMinutes=1440&provider=${row.provider}&${zone}`,
+    `/admin/monitor/series?${since(6 * hourMs)}`,
+    `/admin/monitor?${since(30 * dayMs)}&accountId=${accountId}`,
+    `/admin/monitor/groups?${since(30 * dayMs)}&by=model&accountId=${accountId}`,
+    `/admin/monitor/groups?${since(30 * dayMs)}&by=account&model=${row.model}`,
+    `/admin/monitor/groups?${since(30 * dayMs)}&by=account&result=upstream_error`,
+    '/admin/requests',
+    `/admin/requests?${since(30 * dayMs)}`,
+    `/admin/requests?${since(30 * dayMs)}&model=${row.model}`,
+    `/admin/requests?${since(30 * dayMs)}&model=none`,
+    `/admin/requests?${since(30 * dayMs)}&provider=none`,
+    `/admin/requests?${since(30 * dayMs)}&result=left`,
+    `/admin/requests?${since(30 * dayMs)}&keyId=${row.keyId}`,
+    `/admin/requests?${since(30 * dayMs)}&accountId=${accountId}&result=client_error`,
+    `/admin/requests/${row.id}`,
+    `/admin/money?${since(dayMs)}`,
+    `/admin/money?${since(30 * dayMs)}`,
+    '/admin/ledger',
+    `/admin/ledger?${since(7 * dayMs)}`,
+    '/admin/ledger?kind=DEBIT',
+    `/admin/ledger?kind=DEBIT&${since(dayMs)}`,
+    `/admin/ledger?kind=EXPIRE`,
+    '/admin/accounts',
+    `/admin/accounts/${accountId}`,
+    `/admin/accounts/${accountId}/ledger`,
+    `/admin/accounts/${accountId}/keys`,
+    `/admin/accounts/${accountId}/requests`,
+    `/admin/accounts/${accountId}/tasks`,
+    '/admin/upstreams',
+    '/admin/nodes',
+    '/admin/prices',
+    '/admin/plans',
+    '/admin/tasks',
+    '/admin/audit',
+    '/admin/tokens',
+    '/admin/people',
+    '/admin/codes',
+  ];
+}

@@ -1,0 +1,255 @@
+/** Whatever the journal brings, however often and in whatever order: the sums that are kept of calls are those of the calls. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import { audit } from '../../../../plugins/billing/audit/audit.ts';
+import type { JournalRecord } from '../../../../plugins/billing/journal/records.ts';
+import { applyBatch } from '../../../../plugins/billing/ledger/batch.ts';
+import { callSums } from '../../../../plugins/billing/ledger/call-sums.ts';
+import { tablesOf } from '../../../../plugins/billing/ledger/sql.ts';
+import { spendBetween, spendBy, totalsOf } from '../../../../plugins/billing/reports/sums.ts';
+import type { ChargeFilter, SpendSums } from '../../../../plugins/common/domain/admin/ledger.ts';
+import { money } from '../../../../plugins/common/domain/money.ts';
+import { checkSums, rebuildSums } from '../../../../plugins/common/kit/sums/check.ts';
+import { foldSums } from '../../../../plugins/common/kit/sums/fold.ts';
+import { boundsOf } from '../../../../plugins/console/api/time-zone.ts';
+import { openDatabase, type TestDatabase, testOnServer } from '../../../helpers/database.ts';
+import { runsOf } from '../../../helpers/histories.ts';
+import { closeEngine, lineOf } from '../world.ts';
+
+after(closeEngine);
+
+const hourMs = 3_600_000;
+const start = Date.UTC(2026, 9, 20);
+const days = 9;
+const accounts = ['alice', 'bob'];
+const keys = ['key-1', 'key-2', undefined];
+const models = ['small', 'large'];
+const providers = ['one', 'two'];
+
+const call = fc.record({
+  at: fc.integer({ min: 0, max: days * 24 * hourMs - 1 }),
+  account: fc.constantFrom(...accounts),
+  key: fc.constantFrom(...keys),
+  model: fc.constantFrom(...models),
+  provider: fc.constantFrom(...providers, undefined),
+  charged: fc.constantFrom(true, true, false),
+  cost: fc.constantFrom(0n, 1n, 1_000n, 10n ** 12n),
+  own: fc.option(fc.constantFrom(0n, 7n), { nil: undefined }),
+  absorbed: fc.constantFrom(0n, 5n),
+  usage: fc.constantFrom({}, { input: 3 }, { input: 0, output: 9 }, { image: 1, input: 2, web_search: 4 }),
+});
+type Call = (typeof call extends fc.Arbitrary<infer T> ? T : never) & { readonly id: string };
+
+const batch = fc.record({
+  calls: fc.array(call, { maxLength: 20 }),
+  times: fc.constantFrom(1, 1, 2),
+  again: fc.boolean(),
+  richRows: fc.constantFrom(1, 8, 5_000),
+  foldsTo: fc.option(fc.integer({ min: 0, max: days * 24 }), { nil: undefined }),
+});
+const question = fc.record({
+  from: fc.integer({ min: 0, max: days * 24 * hourMs }),
+  lasts: fc.integer({ min: 1, max: days * 24 * hourMs }),
+  zone: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Kathmandu', 'America/St_Johns'),
+  minutes: fc.constantFrom(15, 60, 180, 1_440, 10_080),
+  accountId: fc.option(fc.constantFrom(...accounts), { nil: undefined }),
+  keyId: fc.option(fc.constantFrom('key-1', 'key-2'), { nil: undefined }),
+  model: fc.option(fc.constantFrom(...models), { nil: undefined }),
+  provider: fc.option(fc.constantFrom(...providers), { nil: undefined }),
+});
+
+function recordOf({ id, at, account, key, model, provider, charged, cost, own, absorbed, usage }: Call): JournalRecord {
+  const target = { provider, model: 'theirs', credential: 'c', protocol: 'chat' };
+  const attempt = { number: 1, ...target, startedAt: start + at, result: 'answered', durationMs: 5 };
+  const ended = {
+    id,
+    at: start + at,
+    account,
+    key,
+    model,
+    held: `${cost}`,
+    absorbed: `${absorbed}`,
+    attempts: [attempt],
+  };
+  if (!charged) return { kind: 'VOID', ...ended, reason: 'refused' } as never;
+  return {
+    ...{ kind: 'SETTLE', ...ended, input: 1, cost: `${cost}`, own: own?.toString(), usage, price: {}, ratio: '1/1' },
+    ...{ version: 'v1', estimated: false, terminal: true, reason: 'answered' },
+  } as never;
+}
+
+const sum = (amounts: readonly bigint[]) => money(amounts.reduce((total, amount) => total + amount, 0n));
+
+function sumsOf(calls: readonly Call[]): SpendSums {
+  const usage: Record<string, number> = {};
+  for (const each of calls)
+    for (const [name, count] of Object.entries(each.usage)) usage[name] = (usage[name] ?? 0) + count;
+  return {
+    requests: calls.length,
+    cost: sum(calls.map(({ cost }) => cost)),
+    ownCost: sum(calls.map(({ own }) => own ?? 0n)),
+    ownCostUnknown: calls.filter(({ own }) => own === undefined).length,
+    usage,
+  };
+}
+
+const means =
+  ({ from, until, accountId, keyId, model, provider }: ChargeFilter) =>
+  (each: Call) =>
+    each.charged &&
+    start + each.at >= from &&
+    start + each.at < until &&
+    (accountId === undefined || each.account === accountId) &&
+    (keyId === undefined || each.key === keyId) &&
+    (model === undefined || each.model === model) &&
+    (provider === undefined || each.provider === provider);
+
+async function openLedger(): Promise<TestDatabase> {
+  const database = await openDatabase();
+  await database.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
+  for (const journal of ['node', 'other'])
+    await database.orm.execute(
+      sql`insert into ${tablesOf(database.schema)('journal_cursor')} (journal, owner, updated_at) values (${journal}, 'o', now())`,
+    );
+  return database;
+}
+
+let applied = 0;
+
+function write({ orm, schema }: TestDatabase, calls: readonly Call[], journal = 'node'): Promise<unknown> {
+  const cursor = { journal, owner: 'o', applied: ++applied };
+  const text = lineOf(1, ...calls.map(recordOf)).toString();
+  return applyBatch(orm, schema, text, new Map(calls.map(({ account }) => [account, money(0n)])), cursor);
+}
+
+async function ask(
+  { orm, schema }: TestDatabase,
+  calls: readonly Call[],
+  asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
+) {
+  const { from: after, lasts, zone, minutes, ...wanted } = asked;
+  const filter = { ...wanted, from: start + after, until: start + after + lasts };
+  const chosen = calls.filter(means(filter));
+  const bounds = boundsOf(filter, minutes, zone, 1_500);
+  const series = await spendBetween(orm, schema, wanted, bounds);
+  for (const [index, { at, ...slot }] of series.entries()) {
+    assert.equal(at, bounds[index]);
+    assert.deepEqual(slot, sumsOf(calls.filter(means({ ...filter, from: at, until: bounds[index + 1]! }))));
+  }
+  const startOf = (ms: number) => (each: Call) => `${Math.floor((start + each.at) / ms) * ms}`;
+  for (const [by, groupOf] of [
+    ['model', ({ model }: Call) => model],
+    ['key', ({ key }: Call) => key ?? ''],
+    ['account', ({ account }: Call) => account],
+    ['provider', ({ provider }: Call) => provider ?? ''],
+    ['hour', startOf(hourMs)],
+    ['day', startOf(24 * hourMs)],
+  ] as const) {
+    const groups = await spendBy(orm, schema, filter, by, 1_500);
+    assert.deepEqual(groups.map(({ group }) => group).toSorted(), [...new Set(chosen.map(groupOf))].toSorted());
+    for (const { group, ...sums } of groups)
+      assert.deepEqual(sums, sumsOf(chosen.filter((each) => groupOf(each) === group)));
+  }
+  const all = calls.filter(({ at }) => start + at >= filter.from && start + at < filter.until);
+  const totals = await totalsOf(orm, schema, filter);
+  const { cost, ownCost, ownCostUnknown } = sumsOf(all.filter(({ charged }) => charged));
+  assert.deepEqual(
+    [totals.revenue, totals.ownCost, totals.ownCostUnknown, totals.absorbed],
+    [cost, ownCost, ownCostUnknown, sum(all.map(({ absorbed }) => absorbed))],
+  );
+}
+
+test('batches in any order, retried, late and folded in between: series, groups and totals are those of the calls', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(batch, { minLength: 1, maxLength: 8 }),
+      fc.array(question, { minLength: 3, maxLength: 6 }),
+      async (batches, questions) => {
+        const database = await openLedger();
+        const { orm, schema } = database;
+        const calls: Call[] = [];
+        for (const { calls: given, times, again, foldsTo, richRows } of batches) {
+          const fresh = given.map((each): Call => ({ ...each, id: randomUUID() }));
+          const sent = again ? [...fresh, ...calls.slice(-5)] : fresh;
+          for (let time = 0; sent.length > 0 && time < times; time++) await write(database, sent);
+          calls.push(...fresh);
+          if (foldsTo !== undefined) await foldSums(orm, schema, callSums, start + foldsTo * hourMs, richRows);
+        }
+        assert.deepEqual(await checkSums(orm, schema, callSums), []);
+        for (const asked of questions) await ask(database, calls, asked);
+        await rebuildSums(orm, schema, callSums);
+        for (const asked of questions) await ask(database, calls, asked);
+        await database.close();
+      },
+    ),
+    { numRuns: runsOf(5, 50), endOnFailure: true },
+  );
+});
+
+test('calls from before sums were kept are in them', async () => {
+  const database = await openLedger();
+  const { orm, schema } = database;
+  const calls = fc.sample(call, { numRuns: 50, seed: 4 }).map((each): Call => ({ ...each, id: randomUUID() }));
+  await write(database, calls);
+  const kept = ['call_sums', 'call_sums_groups', 'call_sums_state'].map(tablesOf(schema));
+  for (const table of kept) await orm.execute(sql`drop table ${table}`);
+  await orm.execute(sql`drop index ${sql.identifier(schema)}.ledger_entries_at`);
+  await orm.execute(sql`delete from ${tablesOf(schema)('migrations')} where plugin = 'billing' and number = 14`);
+  await database.migrate('billing', new URL('../../../../plugins/billing/migrations/', import.meta.url));
+  assert.deepEqual(await checkSums(orm, schema, callSums), []);
+  await write(database, calls);
+  const [whole] = await spendBetween(orm, schema, {}, [start, start + days * 24 * hourMs]);
+  assert.deepEqual(whole, { at: start, ...sumsOf(calls.filter(({ charged }) => charged)) });
+  await database.close();
+});
+
+test('the audit names a sum that was changed by hand, and is content once sums were made again', async () => {
+  const database = await openLedger();
+  const { orm, schema } = database;
+  await write(
+    database,
+    fc.sample(call, { numRuns: 30, seed: 9 }).map((each): Call => ({ ...each, id: randomUUID() })),
+  );
+  await foldSums(orm, schema, callSums, start + 4 * 24 * hourMs, 1);
+  const found = async () => (await audit(orm, schema)).violations.filter(({ rule }) => rule === 'M17');
+  assert.deepEqual(await found(), []);
+  for (let part = 0; part < 9; part++) {
+    const sums = tablesOf(schema)('call_sums');
+    await orm.execute(
+      sql`update ${sums} set charged = coalesce(charged, 0) + 1 where ctid = (select min(ctid) from ${sums} where part = ${part}::int)`,
+    );
+    const told = await found();
+    assert.equal(told[0]?.what, 'a kept sum is not the sum of its rows');
+    if (part > 0) assert.match(told[0]!.subject, new RegExp(`^part ${part} 2026-10-2\\dT`));
+    await rebuildSums(orm, schema, callSums);
+    assert.deepEqual(await found(), []);
+  }
+  await database.close();
+});
+
+testOnServer(
+  'batches of two processes at once, while hours are folded: nothing is lost, nothing waits in a circle',
+  async () => {
+    const database = await openLedger();
+    const { orm, schema } = database;
+    const sample = fc.sample(call, { numRuns: 2_000, seed: 11 }).map((each): Call => ({ ...each, id: randomUUID() }));
+    const part = (journal: string, calls: readonly Call[]) => async () => {
+      for (let from = 0; from < calls.length; from += 40) await write(database, calls.slice(from, from + 40), journal);
+    };
+    let isDone = false;
+    const fold = async () => {
+      for (let hour = 1; !isDone; hour++) await foldSums(orm, schema, callSums, start + hour * 5 * hourMs, 20);
+    };
+    const folding = fold();
+    await Promise.all([part('node', sample.slice(0, 1_000))(), part('other', sample.slice(1_000))()]);
+    isDone = true;
+    await folding;
+    assert.deepEqual(await checkSums(orm, schema, callSums), []);
+    const [whole] = await spendBetween(orm, schema, {}, [start, start + days * 24 * hourMs]);
+    assert.deepEqual(whole, { at: start, ...sumsOf(sample.filter(({ charged }) => charged)) });
+    await database.close();
+  },
+);

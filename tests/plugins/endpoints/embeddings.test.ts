@@ -1,0 +1,143 @@
+/** Embeddings in two protocols: relayed byte for byte, converted, metered and charged exactly, refused with the field. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import { type House, openHouse } from './setup.ts';
+
+let house: House;
+before(async () => {
+  house = await openHouse(
+    `
+  embed: { owned_by: x, kind: embedding, targets: [first/their-embed, second/their-embed], price: { input: 0.02 } }
+  google-like: { owned_by: x, kind: embedding, targets: [third/gem], price: { input: 0.15 } }
+  talk: { owned_by: x, targets: [first], price: { input: 1, output: 1 } }
+`,
+    ['openai-embeddings', 'chat'],
+  );
+});
+after(() => house.stop());
+
+const json = { 'content-type': 'application/json' };
+const openaiAnswer = (vectors: readonly (readonly number[] | string)[], tokens: number | undefined) =>
+  `{ "object": "list",\n "data": ${JSON.stringify(vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })))},` +
+  ` "model": "their-embed"${tokens === undefined ? '' : `, "usage": {"prompt_tokens": ${tokens}, "total_tokens": ${tokens}}`} }`;
+
+test('a call is relayed byte for byte but for the model, and its reported tokens are charged', async () => {
+  const answer = openaiAnswer(['AACAPwAAAEA='], 7);
+  house.first.play({ headers: json, body: answer });
+  const before = await house.balance();
+  const count = house.first.requests.length;
+  const got = await house.post('/v1/embeddings', {
+    input: 'Hello',
+    model: 'embed',
+    encoding_format: 'base64',
+    user: 'u-1',
+    unknown_member: { a: 1.0 },
+  });
+  assert.equal(got.status, 200);
+  assert.equal(got.text, answer);
+  const sent = house.first.requests[count]!;
+  assert.equal(sent.url, '/v1/embeddings');
+  assert.equal(sent.headers.authorization, 'Bearer key-of-first');
+  assert.equal(
+    sent.body.toString(),
+    '{"input":"Hello","model":"their-embed","encoding_format":"base64","user":"u-1","unknown_member":{"a":1}}',
+  );
+  const [charge] = await house.charges(1);
+  assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 7 }, false]);
+  // 7 tokens at 0.02 a million are 140 nano-USD.
+  assert.equal(before - (await house.balance()), 140n);
+});
+
+test('whatever count a vendor reports is what is charged, in whole nano-USD', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 5_000_000 }), fc.nat(3), async (tokens, more) => {
+      const vectors = Array.from({ length: more + 1 }, () => [0.25, -1e-7]);
+      house.first.play({ headers: json, body: openaiAnswer(vectors, tokens) });
+      const [before, charges] = [await house.balance(), (await house.charges(0)).length];
+      const { status } = await house.post('/v1/embeddings', { model: 'embed', input: vectors.map(() => 'x') });
+      assert.equal(status, 200);
+      const [charge] = await house.charges(charges + 1);
+      assert.deepEqual(charge!.detail, { ...charge!.detail, usage: { input: tokens }, estimated: false });
+      assert.equal(before - (await house.balance()), BigInt(tokens) * 20n);
+    }),
+    { numRuns: 12 },
+  );
+});
+
+test('a large answer passes as it is, and its usage is read without parsing it', async () => {
+  const vector = Array.from({ length: 40_000 }, (_, index) => index / 7);
+  for (const usageFirst of [false, true]) {
+    const usage = '"usage":{"prompt_tokens":11,"total_tokens":11}';
+    const data = `"data":[{"object":"embedding","index":0,"embedding":${JSON.stringify(vector)}}]`;
+    const answer = usageFirst ? `{${usage},${data}}` : `{${data},${usage}}`;
+    assert.ok(answer.length > 512 * 1024);
+    house.first.play({ headers: json, body: answer });
+    const charges = (await house.charges(0)).length;
+    const got = await house.post('/v1/embeddings', { model: 'embed', input: 'x' });
+    assert.equal(got.text, answer);
+    const [charge] = await house.charges(charges + 1);
+    assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 11 }, false]);
+  }
+});
+
+test('an answer without a usage is estimated from the request, and marked', async () => {
+  house.first.play({ headers: json, body: openaiAnswer([[1]], undefined) });
+  const charges = (await house.charges(0)).length;
+  await house.post('/v1/embeddings', { model: 'embed', input: 'a text of 24 characters.' });
+  const [charge] = await house.charges(charges + 1);
+  assert.deepEqual([charge!.detail.usage, charge!.detail.estimated], [{ input: 12 }, true]);
+});
+
+test('a busy vendor is followed by the next target; the refusal of a request is passed on, and neither is charged', async () => {
+  const charges = (await house.charges(0)).length;
+  house.first.play({ status: 503, headers: json, body: '{"error":{"message":"busy"}}' });
+  house.second.play({ headers: json, body: openaiAnswer([[1]], 3) });
+  const got = await house.post('/v1/embeddings', { model: 'embed', input: 'x' });
+  assert.equal(got.status, 200);
+  assert.equal((await house.charges(charges + 1)).length, charges + 1);
+  const refusal =
+    '{"error":{"message":"bad dimensions","type":"invalid_request_error","param":"dimensions","code":null}}';
+  house.first.play({ status: 400, headers: json, body: refusal });
+  const refused = await house.post('/v1/embeddings', { model: 'embed', input: 'x', dimensions: 5 });
+  assert.deepEqual([refused.status, refused.text], [400, refusal]);
+  house.first.play({ headers: { 'content-type': 'text/html' }, body: '<html>' });
+  house.second.play({ headers: json, body: '[]' });
+  const odd = await house.post('/v1/embeddings', { model: 'embed', input: 'x' });
+  assert.equal(odd.status, 502);
+  assert.ok(!odd.text.includes('127.0.0.1'));
+});
+
+test('bad requests are refused with the field, before anything is sent', async () => {
+  const [first, second] = [house.first.requests.length, house.second.requests.length];
+  const cases: readonly [body: object, status: number, field: string | null][] = [
+    [{ input: 'x' }, 400, 'model'],
+    [{ model: 7, input: 'x' }, 400, 'model'],
+    [{ model: 'embed' }, 400, 'input'],
+    [{ model: 'embed', input: '' }, 400, 'input'],
+    [{ model: 'embed', input: [] }, 400, 'input'],
+    [{ model: 'embed', input: { a: 1 } }, 400, 'input'],
+    [{ model: 'embed', input: ['x', 3] }, 400, 'input[1]'],
+    [{ model: 'embed', input: ['x', ''] }, 400, 'input[1]'],
+    [{ model: 'embed', input: [[1, 2], [1.5]] }, 400, 'input[1]'],
+    [{ model: 'embed', input: Array.from({ length: 2_049 }, () => 'x') }, 400, 'input'],
+    [{ model: 'embed', input: 'x', dimensions: 0 }, 400, 'dimensions'],
+    [{ model: 'embed', input: 'x', dimensions: '9' }, 400, 'dimensions'],
+    [{ model: 'embed', input: 'x', encoding_format: 'hex' }, 400, 'encoding_format'],
+    [{ model: 'no-such-model', input: 'x' }, 404, 'model'],
+    [{ model: 'talk', input: 'x' }, 400, 'model'],
+  ];
+  for (const [body, status, field] of cases) {
+    const got = await house.post('/v1/embeddings', body);
+    assert.deepEqual([got.status, got.json.error.param], [status, field], JSON.stringify(body).slice(0, 80));
+    assert.equal(got.headers.get('x-should-retry'), 'false', JSON.stringify(body).slice(0, 80));
+  }
+  const kind = await house.post('/v1/embeddings', { model: 'talk', input: 'x' });
+  assert.match(kind.json.error.message, /kind "chat"; this endpoint takes models of the kind "embedding"/);
+  assert.deepEqual([house.first.requests.length, house.second.requests.length], [first, second]);
+});
+
+test('an account without money is refused before its body is read', async () => {
+  const refused = await house.post('/v1/embeddings', new Uint8Array(300_000).fill(0x20), { key: house.poorKey });
+  assert.deepEqual([refused.status, refused.json.error.code], [402, 'insufficient_balance']);
+});

@@ -1,0 +1,291 @@
+/** Whatever comes in, however often and in whatever order: the sums that are kept of requests are those of the rows. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { sql } from 'drizzle-orm';
+import fc from 'fast-check';
+import type {
+  RequestFilter,
+  RequestQueries,
+  RequestResult,
+  RequestSums,
+} from '../../../plugins/common/domain/admin/requests.ts';
+import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
+import { database } from '../../../plugins/common/domain/database.ts';
+import { checkSums, rebuildSums } from '../../../plugins/common/kit/sums/check.ts';
+import { foldSums } from '../../../plugins/common/kit/sums/fold.ts';
+import { percentilesIn } from '../../../plugins/common/kit/sums/histogram.ts';
+import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
+import requestLog from '../../../plugins/request-log/index.ts';
+import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
+import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { runsOf } from '../../helpers/histories.ts';
+
+const hourMs = 3_600_000;
+const start = Date.UTC(2026, 9, 20);
+const days = 9;
+const accounts = [randomUUID(), randomUUID(), undefined];
+const keys = [randomUUID(), randomUUID(), undefined];
+const models = ['small', 'large', undefined];
+const providers = ['one', 'two', undefined];
+const operations = ['chat', 'messages', 'models'];
+const zones = ['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham'];
+
+const row = fc.record({
+  received_at: fc.integer({ min: 0, max: days * 24 * hourMs - 1 }).map((at) => new Date(start + at).toISOString()),
+  operation: fc.constantFrom(...operations),
+  account_id: fc.constantFrom(...accounts),
+  key_id: fc.constantFrom(...keys),
+  model: fc.constantFrom(...models),
+  provider: fc.constantFrom(...providers),
+  status: fc.constantFrom(200, 200, 200, 404, 429, 500, 503),
+  outcome: fc.constantFrom('complete', 'complete', 'failed', 'client_left'),
+  first_byte_ms: fc.option(
+    fc.double({ min: -2, max: 5, noNaN: true }).map((power) => Math.fround(10 ** power)),
+    {
+      nil: undefined,
+    },
+  ),
+  total_ms: fc.double({ min: -2, max: 6.8, noNaN: true }).map((power) => Math.fround(10 ** power)),
+});
+type Row = (typeof row extends fc.Arbitrary<infer T> ? T : never) & { readonly id: string };
+
+const batch = fc.record({
+  rows: fc.array(row, { maxLength: 25 }),
+  times: fc.constantFrom(1, 1, 2),
+  /** Also rows of an earlier batch, as after an unanswered write. */
+  again: fc.boolean(),
+  richRows: fc.constantFrom(1, 8, 5_000),
+  foldsTo: fc.option(fc.integer({ min: 0, max: days * 24 }), { nil: undefined }),
+});
+const question = fc.record({
+  from: fc.integer({ min: 0, max: days * 24 * hourMs }),
+  lasts: fc.integer({ min: 1, max: days * 24 * hourMs }),
+  zone: fc.constantFrom(...zones),
+  minutes: fc.constantFrom(5, 15, 30, 60, 180, 720, 1_440, 10_080),
+  /** From the start of a day on. */
+  aligned: fc.boolean(),
+  account: fc.option(fc.constantFrom(...accounts), { nil: undefined }),
+  key: fc.option(fc.constantFrom(...keys), { nil: undefined }),
+  model: fc.option(fc.constantFrom(...models), { nil: undefined }),
+  provider: fc.option(fc.constantFrom(...providers), { nil: undefined }),
+  operation: fc.option(fc.constantFrom(...operations), { nil: undefined }),
+  result: fc.option(fc.constantFrom('ok', 'client_error', 'upstream_error', 'left'), { nil: undefined }),
+  without: fc.constantFrom([], ['models'], ['models', 'chat']),
+});
+
+const filled = { streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 };
+
+function resultOf({ status, outcome }: Row): RequestResult {
+  if (outcome === 'client_left') return 'left';
+  if (outcome === 'failed' || status >= 500) return 'upstream_error';
+  return status >= 400 ? 'client_error' : 'ok';
+}
+
+function means(filter: RequestFilter, each: Row): boolean {
+  const at = Date.parse(each.received_at);
+  const wanted: [unknown, unknown][] = [
+    [filter.accountId, each.account_id],
+    [filter.keyId, each.key_id],
+    [filter.model, each.model],
+    [filter.provider, each.provider],
+    [filter.operation, each.operation],
+    [filter.result, resultOf(each)],
+  ];
+  return (
+    at >= filter.from &&
+    at < filter.until &&
+    wanted.every(([asked, is]) => asked === undefined || asked === is) &&
+    filter.withoutOperations?.includes(each.operation) !== true
+  );
+}
+
+function checkAgainst(found: RequestSums, rows: readonly Row[], what: string): void {
+  assert.equal(found.requests, rows.length, what);
+  for (const result of ['ok', 'client_error', 'upstream_error', 'left'] as const)
+    assert.equal(found.results[result], rows.filter((each) => resultOf(each) === result).length, `${what}: ${result}`);
+  for (const share of [50, 95, 99] as const) {
+    for (const [told, values] of [
+      [found.firstByte, rows.flatMap((each) => each.first_byte_ms ?? [])],
+      [found.total, rows.map((each) => each.total_ms)],
+    ] as const) {
+      const is = told[`p${share}`];
+      if (values.length === 0) {
+        assert.equal(is, undefined);
+        continue;
+      }
+      const sorted = values.toSorted((one, other) => one - other);
+      const place = (share / 100) * (sorted.length - 1);
+      const [below, above] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
+      const exact = below + (above - below) * (place - Math.floor(place));
+      assert.ok(Math.abs(is! - exact) <= 0.11 + exact * 0.025, `${what}: p${share} ${is} is not ${exact}`);
+    }
+  }
+}
+
+interface Desk {
+  readonly store: TestDatabase;
+  readonly queries: RequestQueries;
+}
+
+async function openDesk(): Promise<Desk> {
+  const store = await openDatabase();
+  const host = fakeHost({ schema: store.schema });
+  host.provide(database, store);
+  await setUp(requestLog, host, {});
+  return { store, queries: host.get(requestQueries) };
+}
+
+const write = ({ store }: Desk, rows: readonly Row[]) =>
+  store.orm.execute(addRows(store.schema, JSON.stringify(rows.map((each) => ({ ...filled, ...each })))));
+
+async function ask(
+  { queries }: Desk,
+  rows: readonly Row[],
+  asked: typeof question extends fc.Arbitrary<infer T> ? T : never,
+) {
+  const from = start + (asked.aligned ? Math.floor(asked.from / (24 * hourMs)) * 24 * hourMs : asked.from);
+  const { account: accountId, key: keyId, model, provider, operation, result, without: withoutOperations } = asked;
+  const filter: RequestFilter = {
+    from,
+    until: from + asked.lasts,
+    accountId,
+    keyId,
+    model,
+    provider,
+    operation,
+    result,
+    withoutOperations,
+  };
+  const what = JSON.stringify({ ...filter, zone: asked.zone, minutes: asked.minutes });
+  checkAgainst(
+    await queries.sums(filter),
+    rows.filter((each) => means(filter, each)),
+    what,
+  );
+  const span = asked.minutes < 15 ? { from, until: Math.min(filter.until, from + 6 * hourMs) } : filter;
+  const bounds = boundsOf(span, asked.minutes, asked.zone, 1_500);
+  const series = await queries.seriesBetween(filter, bounds);
+  for (const [index, bucket] of series.entries()) {
+    const slot = { ...filter, from: bounds[index]!, until: bounds[index + 1]! };
+    checkAgainst(
+      bucket,
+      rows.filter((each) => means(slot, each)),
+      `${what} ${index}`,
+    );
+  }
+  for (const [by, name] of [
+    ['model', 'model'],
+    ['provider', 'provider'],
+    ['account', 'account_id'],
+    ['key', 'key_id'],
+    ['operation', 'operation'],
+  ] as const) {
+    const groups = await queries.groups(filter, by, 500);
+    const wanted = rows.filter((each) => means(filter, each) && each[name] !== undefined);
+    assert.deepEqual(
+      groups.map(({ group }) => group).toSorted(),
+      [...new Set(wanted.map((each) => each[name]!))].toSorted(),
+    );
+    for (const group of groups)
+      checkAgainst(
+        group,
+        wanted.filter((each) => each[name] === group.group),
+        `${what} ${by} ${group.group}`,
+      );
+  }
+}
+
+test('batches in any order, retried, late and folded in between: sums, series and groups are those of the rows', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(batch, { minLength: 1, maxLength: 8 }),
+      fc.array(question, { minLength: 4, maxLength: 8 }),
+      async (batches, questions) => {
+        const desk = await openDesk();
+        const { orm, schema } = desk.store;
+        const rows: Row[] = [];
+        for (const { rows: given, times, again, foldsTo, richRows } of batches) {
+          const fresh = given.map((each): Row => ({ ...each, id: randomUUID() }));
+          const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
+          for (let time = 0; time < times; time++) await write(desk, sent);
+          rows.push(...fresh);
+          if (foldsTo !== undefined) await foldSums(orm, schema, requestSums, start + foldsTo * hourMs, richRows);
+        }
+        assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+        for (const asked of questions) await ask(desk, rows, asked);
+        await desk.store.close();
+      },
+    ),
+    { numRuns: runsOf(6, 60), endOnFailure: true },
+  );
+});
+
+test('a sum that was changed by hand is found in each part, and made again', async () => {
+  const desk = await openDesk();
+  const { orm, schema } = desk.store;
+  const kept = sql`${sql.identifier(schema)}.request_sums`;
+  await write(
+    desk,
+    fc.sample(row, { numRuns: 60, seed: 3 }).map((each): Row => ({ ...each, id: randomUUID() })),
+  );
+  await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
+  assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+  for (let part = 0; part < 9; part++) {
+    for (const damage of [
+      sql`update ${kept} set requests = requests + 1 where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
+      sql`update ${kept} set total = total * 2 where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
+      sql`delete from ${kept} where ctid = (select min(ctid) from ${kept} where part = ${part}::int)`,
+    ]) {
+      await orm.execute(damage);
+      const found = await checkSums(orm, schema, requestSums);
+      assert.ok(found.length > 0, `part ${part}`);
+      if (part > 0)
+        assert.ok(
+          found.every(({ subject }) => subject.startsWith(`part ${part} 2026-10-2`)),
+          found[0]!.subject,
+        );
+      // All of the days are chosen.
+      assert.equal((await checkSums(orm, schema, requestSums, 366)).length, found.length);
+      await rebuildSums(orm, schema, requestSums);
+      assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+    }
+  }
+  await desk.store.close();
+});
+
+test('when rows are deleted their sums stay, are not found wrong, and survive that sums are made again', async () => {
+  const store = await openDatabase();
+  const host = fakeHost({ schema: store.schema });
+  host.provide(database, store);
+  const part = await setUp(requestLog, host, { retention: '2d' });
+  part.start!();
+  const queries = host.get(requestQueries);
+  const rows = fc.sample(row, { numRuns: 80, seed: 5 }).map((each): Row => ({ ...each, id: randomUUID() }));
+  await write({ store, queries }, rows);
+  host.advance(start + 6 * 24 * hourMs + 7 * 60_000 - host.clock.now());
+  const run = (name: string) => host.intervals.find((each) => each.name === name)!.work();
+  await run('fold sums of requests');
+  const whole = { from: start, until: start + days * 24 * hourMs };
+  const before = await queries.sums(whole);
+  await run('prune request rows');
+  const [left] = (await store.orm.execute(
+    sql`select count(*)::int as rows from ${sql.identifier(store.schema)}.requests`,
+  )) as unknown as { rows: number }[];
+  assert.ok(left!.rows > 0 && left!.rows < 60);
+  assert.deepEqual(await queries.sums(whole), before);
+  assert.deepEqual(await checkSums(store.orm, store.schema, requestSums), []);
+  await rebuildSums(store.orm, store.schema, requestSums);
+  assert.deepEqual(await queries.sums(whole), before);
+  await part.stop!();
+  await store.close();
+});
+
+test('a histogram of nothing has no percentiles; one of a single duration has it everywhere, within 2.5 %', async () => {
+  assert.deepEqual(percentilesIn(null), { p50: undefined, p95: undefined, p99: undefined });
+  const { p50, p95, p99 } = percentilesIn(`1${'0'.repeat(12 * 189)}`);
+  assert.deepEqual([p50, p95], [p95, p99]);
+  const [least, most] = [0.1 * 1.05 ** 189, 0.1 * 1.05 ** 190];
+  assert.ok(p50! > least && p50! < most && most / p50! < 1.025 && p50! / least < 1.025);
+});
