@@ -24,7 +24,7 @@ testMistakes([
     'an unknown plugin',
     'rate-limit, prov',
     'guardrails, prov',
-    'gateway.yaml:3: the plugin "guardrails" cannot be found: it is no built-in one (auth, billing, console, endpoints, error-shape, files, idempotency, models, multiplier, passthrough, payments, plans, protocol-convert, providers, rate-limit, request-log, route, sandbox, shop, storage, task-store, telemetry, welcome), no file and no installed package',
+    'gateway.yaml:3: the plugin "guardrails" cannot be found: it is no built-in one (auth, billing, cohere, console, endpoints, error-shape, files, idempotency, models, multiplier, ollama, passthrough, payments, plans, protocol-convert, providers, rate-limit, request-log, route, sandbox, shop, storage, task-store, telemetry, welcome), no file and no installed package',
   ],
   [
     'a plugin twice in the list',

@@ -1,7 +1,7 @@
 /** Parameters that a target does not support: soft ones are recorded and left out, required ones are refused. Pure. */
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { isObject } from '../../../core/json/json.ts';
-import type { Setting } from './prompt.ts';
+import type { Part, Prompt, Setting, Turn } from './prompt.ts';
 
 /** A longer list would say nothing more, and headers are bounded. */
 const maxNames = 64;
@@ -85,4 +85,38 @@ export const notTranslatableCode = 'unsupported_by_model';
 export function notTranslatable(message: string, field: string): GatewayError {
   // 400, as vendors answer for features that a model does not support: some clients retry on any other status.
   return new GatewayError('invalid_request', message, { field, code: notTranslatableCode });
+}
+
+/** Settings without which the answer would be a different one, and what an upstream says that lacks them. */
+const requiredSettings: ReadonlyMap<keyof Prompt, string> = new Map([
+  ['choices', 'gives one answer at a time'],
+  ['outputKinds', 'answers with text alone'],
+  ['output', 'gives no structured answers'],
+]);
+
+/** Records the settings of a prompt that are not among `taken`. Throws invalid_request for those that may not be left out. */
+export function dropOthers(prompt: Prompt, taken: ReadonlySet<keyof Prompt>, dropped: DroppedParameters): void {
+  for (const name of Object.keys(prompt) as (keyof Prompt)[]) {
+    const value = prompt[name];
+    if (name === 'turns' || taken.has(name) || !hasEffect(value) || (name === 'choices' && value === 1)) continue;
+    const why = requiredSettings.get(name);
+    if (why === undefined) dropped.drop(name);
+    else dropped.refuse(name, why);
+  }
+}
+
+/** Records what turns and parts carry beside their content, for protocols that have a place for none of it. */
+export function dropMarks(turns: readonly Turn[], dropped: DroppedParameters): void {
+  for (const { parts, phase, name } of turns) {
+    if (phase !== undefined) dropped.drop('phase');
+    if (name !== undefined) dropped.drop('names');
+    for (const part of parts) for (const setting of marksOf(part)) dropped.drop(setting);
+  }
+}
+
+function marksOf(part: Part): Setting[] {
+  const marks: Setting[] = 'cache' in part && part.cache !== undefined ? ['cacheMarks'] : [];
+  if (part.kind === 'search' || (part.kind === 'text' && part.citations !== undefined)) marks.push('searchHistory');
+  if ('source' in part && part.citations === true) marks.push('documentCitations');
+  return marks;
 }

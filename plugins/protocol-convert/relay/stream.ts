@@ -86,7 +86,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       this.#finishLastFrame();
       if (this.#isFirstAnError) throw classifyFrame(this.#usageMeter.error!, clock.now(), this.#options.key());
       if (!this.#usageMeter.complete) throw notAnAnswer('the stream ended before its first event', true);
-      this.#complete();
+      if (!this.#ended) this.#complete();
       return this.#opened();
     } catch (error) {
       report.broken = !exchange.signal.aborted;
@@ -262,6 +262,7 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
 
   #finish(): undefined {
     this.#finishLastFrame();
+    if (this.#ended) return;
     if (this.#usageMeter.complete || this.#usageMeter.error !== undefined) this.#complete();
     else this.#break(new UpstreamError('body', 'the stream ended without its end'));
   }
@@ -277,7 +278,12 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
   /** Sends a complete last frame without its blank line as it came; drops a partial one. */
   #finishLastFrame(): void {
     const rest = this.#reader.end();
-    if (rest === undefined) return;
+    if (rest !== undefined) this.#finishFrame(rest);
+    const out = this.#outbox.flush();
+    if (out !== undefined) this.#held.push(out);
+  }
+
+  #finishFrame(rest: Buffer): void {
     const data = parseFrame(rest)?.data;
     const read = this.#read(rest);
     const verdict = this.#look(rest, read);
@@ -294,8 +300,6 @@ export class RelayStream implements AsyncIterableIterator<Uint8Array> {
       if (this.#reshape !== undefined) this.#outbox.add(this.#reshape.frame(rest, read));
       else if (verdict !== 'withhold') this.#outbox.pass(rest, 0);
     }
-    const out = this.#outbox.flush();
-    if (out !== undefined) this.#held.push(out);
   }
 
   /** Handles a failure. A complete answer ends normally; otherwise the client gets an error in its protocol. */

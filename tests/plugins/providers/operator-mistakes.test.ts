@@ -91,6 +91,12 @@ testMistakes([
     'gateway.yaml:14: providers.acme.keys: is missing: the scheme "query" needs a key',
   ],
   [
+    'a protocol of a plugin that is not in the list',
+    'chat: https://api.acme.example/v1',
+    'ollama: https://api.acme.example',
+    'gateway.yaml:17: providers.acme.speaks.ollama: "ollama" comes with the plugin "ollama": add it to the list',
+  ],
+  [
     'a misspelt protocol',
     'chat: https://api.acme',
     'chats: https://api.acme',

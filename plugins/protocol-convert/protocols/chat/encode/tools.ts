@@ -3,6 +3,7 @@
 import { type JsonObject, objectOf, textOf } from '../../../../../core/json/json.ts';
 import type { EncodeContext } from '../../../../common/canonical/codec.ts';
 import type { CustomTool, FunctionTool, HostedTool, Prompt, ToolChoice } from '../../../../common/canonical/prompt.ts';
+import { forcedText, wrappedFunction } from '../../../../common/encoding/function-tools.ts';
 import { isStrict, rootObject, withoutMembers } from '../../../../common/encoding/schemas.ts';
 import type { ToolNamer } from '../../../../common/encoding/tool-names.ts';
 import { cacheMember } from './parts.ts';
@@ -65,7 +66,7 @@ function approximate({ type: _, ...place }: JsonObject): JsonObject {
 }
 
 function declare(tool: FunctionTool | CustomTool, context: EncodeContext, namer: ToolNamer): JsonObject {
-  if (tool.kind === 'custom') return declareWrapped(tool, namer);
+  if (tool.kind === 'custom') return { type: 'function', function: wrappedFunction(tool, namer) };
   const { description } = tool;
   const schema = tool.strict === true ? withoutMembers(rootObject(tool.schema)) : rootObject(tool.schema);
   return {
@@ -88,27 +89,6 @@ function strictMember({ strict }: FunctionTool, schema: JsonObject, { traits, dr
   if (isTaken && isStrict(schema)) return { strict: true };
   dropped.drop('strictTools');
   return {};
-}
-
-/** Compatible servers support functions only: a free-text tool becomes a function with one string. */
-function declareWrapped(tool: CustomTool, namer: ToolNamer): JsonObject {
-  const { description, grammar } = tool;
-  const rule =
-    grammar === undefined ? [] : [`The input must follow this ${grammar.syntax} grammar:\n${grammar.definition}`];
-  const text = [...(description === undefined ? [] : [description]), ...rule].join('\n\n');
-  return {
-    type: 'function',
-    function: {
-      name: namer.declare(tool, { wrapped: true }),
-      ...(text === '' ? {} : { description: text }),
-      parameters: {
-        type: 'object',
-        properties: { input: { type: 'string', description: "The tool's whole input, as raw text." } },
-        required: ['input'],
-        additionalProperties: false,
-      },
-    },
-  };
 }
 
 function nameOf(declared: JsonObject): string {
@@ -148,10 +128,4 @@ function encodeChoice(
   // Few servers support such a choice: the other tools are not declared.
   if (traits.allowed_tools !== true) return { choice: choice.mode, instructions: [], allowed: names };
   return { choice: { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }, instructions: [] };
-}
-
-/** For models that cannot be forced to call a tool. */
-export function forcedText(names: readonly string[]): string {
-  if (names.length === 0) return 'Call one of the tools now; do not answer with text.';
-  return `Call ${names.map((name) => `the tool "${name}"`).join(' or ')} now; do not answer with text.`;
 }

@@ -1,0 +1,27 @@
+/** Cohere's chat protocol, version 2: `/v2/chat`. */
+import { definePlugin } from '../../core/contract/contract.ts';
+import { z } from '../../core/contract/schema.ts';
+import { type WireProtocol, wireProtocols } from '../common/wire/protocols.ts';
+import { CohereDecoder, decodeReply } from './decode.ts';
+import { encodeRequest, path } from './encode.ts';
+import { CohereUsageMeter } from './usage-meter.ts';
+
+const protocol: WireProtocol = {
+  name: 'cohere',
+  path,
+  auth: { header: 'authorization', value: 'Bearer {key}' },
+  passedHeaders: [],
+  defaultHeaders: {},
+  codec: { needsBytes: [], encodeRequest, createDecoder: (events) => new CohereDecoder(events), decodeReply },
+  createUsageMeter: (_call, options) => new CohereUsageMeter(options),
+};
+
+export default definePlugin({
+  name: 'cohere',
+  config: z.strictObject({}),
+  extends: [wireProtocols],
+  setup(host) {
+    host.extend(wireProtocols, protocol);
+    return {};
+  },
+});

@@ -1,0 +1,95 @@
+/** Encodes turns as messages of `/v2/chat`: text beside calls is their plan. */
+import type { JsonObject } from '../../core/json/json.ts';
+import type { EncodeContext } from '../common/canonical/codec.ts';
+import type { MediaPart, Part, ToolCallPart, ToolResultPart, Turn } from '../common/canonical/prompt.ts';
+import { pairedTurns, unshownText, withoutEmpty } from '../common/encoding/history.ts';
+import { dataUrl, fieldOf, isMedia, plainText } from '../common/encoding/media.ts';
+import { legalCallId } from '../common/encoding/tool-ids.ts';
+import type { ToolNamer } from '../common/encoding/tool-names.ts';
+
+/** `instructions` follow the system prompt. */
+export function encodeMessages(
+  turns: readonly Turn[],
+  instructions: readonly string[],
+  context: EncodeContext,
+  namer: ToolNamer,
+): JsonObject[] {
+  const shaped = withoutEmpty(pairedTurns(turns));
+  const first = shaped.findIndex(({ role }) => role !== 'system');
+  const leading = first === -1 ? shaped.length : first;
+  const messages = (some: readonly Turn[]) => some.flatMap((turn) => messagesOfTurn(turn, context, namer));
+  const added = instructions.map((content) => ({ role: 'system', content }));
+  return [...messages(shaped.slice(0, leading)), ...added, ...messages(shaped.slice(leading))];
+}
+
+function messagesOfTurn({ role, parts }: Turn, context: EncodeContext, namer: ToolNamer): JsonObject[] {
+  if (role === 'assistant') return assistantMessages(parts, context, namer);
+  const results = parts.filter((part) => part.kind === 'tool-result').map((result) => resultMessage(result, context));
+  const content = parts.flatMap((part) => contentParts(part, context));
+  return content.length === 0 ? results : [...results, { role, content: joined(content) }];
+}
+
+function assistantMessages(parts: readonly Part[], context: EncodeContext, namer: ToolNamer): JsonObject[] {
+  const calls = parts.filter((part) => part.kind === 'tool-call').map((call) => callOf(call, namer));
+  const text = parts.flatMap((part) => (part.kind === 'text' || part.kind === 'refusal' ? part.text : [])).join('');
+  const thoughts = parts.flatMap((part) => (part.kind === 'reasoning' ? part.text : [])).filter((said) => said !== '');
+  for (const part of parts) if (isMedia(part)) context.dropped.drop(part.kind);
+  const thinking =
+    context.traits.reasoning_replay === true ? thoughts.map((said) => ({ type: 'thinking', thinking: said })) : [];
+  if (calls.length > 0)
+    return [
+      {
+        role: 'assistant',
+        ...(thinking.length === 0 ? {} : { content: thinking }),
+        ...(text === '' ? {} : { tool_plan: text }),
+        tool_calls: calls,
+      },
+    ];
+  if (text === '' && thinking.length === 0) return [];
+  return [{ role: 'assistant', content: joined([...thinking, { type: 'text', text }]) }];
+}
+
+function callOf({ id, name, namespace, input, custom }: ToolCallPart, namer: ToolNamer): JsonObject {
+  return {
+    id: legalCallId(id, 'any'),
+    type: 'function',
+    function: { name: namer.nameFor(name, namespace), arguments: custom === true ? JSON.stringify({ input }) : input },
+  };
+}
+
+function resultMessage(result: ToolResultPart, context: EncodeContext): JsonObject {
+  const texts = result.parts.map((part) => {
+    const text = part.kind === 'text' ? part.text : plainText(part.source);
+    if (text === undefined) context.dropped.drop(part.kind as MediaPart['kind']);
+    return text ?? unshownText(part.kind as MediaPart['kind']);
+  });
+  const content = `${result.isError === true ? 'Error: ' : ''}${texts.join('\n')}`;
+  return { role: 'tool', tool_call_id: legalCallId(result.callId, 'any'), content };
+}
+
+function contentParts(part: Part, context: EncodeContext): JsonObject[] {
+  if (part.kind === 'text' || part.kind === 'refusal') return [{ type: 'text', text: part.text }];
+  if (!isMedia(part)) return [];
+  return [part.kind === 'image' ? imagePart(part, context) : { type: 'text', text: documentText(part, context) }];
+}
+
+function imagePart({ source, detail }: MediaPart, { traits, dropped }: EncodeContext): JsonObject {
+  if (traits.inputs !== undefined && !traits.inputs.includes('image'))
+    dropped.refuse('image', 'takes no images', fieldOf(source));
+  if (source.form === 'file')
+    return dropped.refuse('file', 'cannot read files that another service keeps', fieldOf(source));
+  const knows = detail === 'auto' || detail === 'low' || detail === 'high';
+  if (detail !== undefined && !knows) dropped.drop('detail');
+  return { type: 'image_url', image_url: { url: dataUrl(source), ...(knows ? { detail } : {}) } };
+}
+
+function documentText({ kind, source, name, context: about }: MediaPart, { dropped }: EncodeContext): string {
+  const text = plainText(source);
+  if (text === undefined) return dropped.refuse(kind, `takes no ${kind}s but images and texts`, fieldOf(source));
+  return [...(about === undefined ? [] : [about]), name === undefined ? text : `${name}:\n\n${text}`].join('\n\n');
+}
+
+/** Text alone is a string. */
+function joined(content: readonly JsonObject[]): string | readonly JsonObject[] {
+  return content.every(({ type }) => type === 'text') ? content.map(({ text }) => text).join('\n\n') : content;
+}

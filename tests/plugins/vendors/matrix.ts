@@ -1,0 +1,203 @@
+/** Every client protocol at a vendor whose protocol a plugin brings: whole and streamed, tools, images, errors, and the bill. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { dialects } from '../../end-to-end/dialects.ts';
+import { type Customer, type House, modelAt, startHouse } from '../../end-to-end/house.ts';
+import { clients } from '../../matrix/clients/index.ts';
+import { post } from '../../matrix/post.ts';
+import { type Ask, type Play, type ProtocolName, protocolNames, type Seen } from '../../matrix/scenario.ts';
+import { type StandIn, startStandIn, type Words } from './stand-in.ts';
+
+export interface Stage {
+  readonly house: House;
+  readonly vendor: StandIn;
+  ask(ask: Ask, from: From): Promise<{ seen: Seen; customer: Customer; dropped: string | undefined }>;
+  /** The error of a refused request. */
+  refused(ask: Ask, from: From): Promise<{ status: number; body: string; customer: Customer }>;
+}
+export interface From {
+  readonly client: ProtocolName;
+  readonly isStream: boolean;
+}
+
+const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+export const image = { kind: 'image', mediaType: 'image/png', base64: pixel } as const;
+
+const weather = {
+  name: 'get_weather',
+  description: 'Tells the weather.',
+  schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+};
+const usage = { input: 120, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
+const called: Play = {
+  reasoning: { text: 'They want the weather of two towns.', signature: '' },
+  text: 'I look it up – naïvely.',
+  calls: [
+    { id: 'call_one', name: 'get_weather', input: { city: 'Zürich' } },
+    { id: 'call_two', name: 'get_weather', input: { city: 'Bern' } },
+  ],
+  meaning: 'tool-calls',
+  usage,
+};
+const said: Play = { text: 'Sunny in Zürich, "rain" in Bern.\nThat is all.', meaning: 'stop', usage };
+/** 120 tokens at 1 dollar a million and 30 at 2, in nano-USD. */
+const cost = 180_000n;
+
+const first: Ask = {
+  system: 'Be brief.',
+  turns: [{ by: 'user', parts: [{ kind: 'text', text: 'The weather in both towns?' }, image] }],
+  tools: [weather],
+  maxOutputTokens: 500,
+};
+const second: Ask = {
+  ...first,
+  turns: [
+    ...first.turns,
+    { by: 'assistant', text: called.text!, calls: called.calls! },
+    {
+      by: 'tools',
+      results: called.calls!.map(({ id, name }, index) => ({ callId: id, name, text: index === 0 ? 'sunny' : 'rain' })),
+    },
+  ],
+};
+const plain: Ask = { turns: [{ by: 'user', parts: [{ kind: 'text', text: 'Hello' }] }] };
+
+export interface Expected {
+  /** The second request, as it must reach the vendor. */
+  readonly second: (from: From) => object;
+  /** An answer that begins and then breaks, in a stream. */
+  readonly broken: string;
+}
+
+/** `name`: of the plugin and the protocol. */
+export function testVendor(name: string, words: Words, expected: Expected): () => Stage {
+  let stage: Stage;
+  before(async () => {
+    const vendor = await startStandIn(words);
+    const house = await startHouse({
+      providers: () => ({ own: { keys: words.key, speaks: { [name]: vendor.origin } } }),
+      models: { own: modelAt('own/their-model') },
+      // The plugin may stand anywhere.
+      more: {
+        plugins: [
+          ...['storage', 'request-log', 'auth', 'plans', 'providers', 'models', 'billing', 'route'],
+          ...['protocol-convert', name],
+        ],
+      },
+    });
+    stage = stageOf(house, vendor);
+  });
+  after(async () => {
+    await stage.house.stop();
+    stage.vendor.stop();
+  });
+  for (const client of protocolNames)
+    for (const isStream of [false, true]) {
+      const from = { client, isStream };
+      const how = `${client}, ${isStream ? 'streamed' : 'whole'}`;
+      test(`${how}: calls of tools reach the client, with what the model thought and said`, () =>
+        callsTools(stage, from));
+      test(`${how}: results of tools reach the vendor, and its answer the client`, async () => {
+        await answers(stage, from);
+        assert.deepEqual(stage.vendor.bodies.at(-1), expected.second(from));
+      });
+      test(`${how}: an answer that is cut by its bound says so`, () => isCut(stage, from));
+      test(`${how}: refusals are errors of the client's protocol, and cost nothing`, () =>
+        refusals(stage, from, words));
+    }
+  for (const client of protocolNames)
+    test(`${client}: a stream that fails ends in the client's protocol`, () =>
+      breaks(stage, client, words, expected.broken));
+  return () => stage;
+}
+
+function stageOf(house: House, vendor: StandIn): Stage {
+  const send = async (ask: Ask, { client, isStream }: From) => {
+    const customer = await house.customer();
+    const wording = clients[client].word(ask, { model: 'own', isStream });
+    const headers = { ...wording.headers, ...dialects[client].key(customer.key) };
+    return { customer, told: await post(house.origin, { ...wording, headers }) };
+  };
+  return {
+    house,
+    vendor,
+    async ask(ask, from) {
+      const { customer, told } = await send(ask, from);
+      assert.equal(told.status, 200, told.body);
+      const client = clients[from.client];
+      const seen = from.isStream ? client.readStream(told.body) : client.readWhole(told.body);
+      return { seen, customer, dropped: told.dropped };
+    },
+    async refused(ask, from) {
+      const { customer, told } = await send(ask, from);
+      return { customer, status: told.status, body: told.body };
+    },
+  };
+}
+
+async function callsTools({ house, vendor, ask }: Stage, from: From): Promise<void> {
+  vendor.says = called;
+  const { seen, customer } = await ask(first, from);
+  assert.equal(seen.text, called.text);
+  assert.deepEqual(
+    seen.calls.map(({ name, input }) => ({ name, input })),
+    called.calls!.map(({ name, input }) => ({ name, input })),
+  );
+  assert.equal(new Set(seen.calls.map(({ id }) => id)).size, 2);
+  assert.ok(seen.meanings.includes('tool-calls'), seen.meanings.join());
+  assert.equal(seen.reasoning.includes('weather of two towns') || from.client === 'gemini', true, seen.reasoning);
+  await assertBill(house, customer, seen);
+}
+
+async function answers({ house, vendor, ask }: Stage, from: From): Promise<void> {
+  vendor.says = said;
+  const { seen, customer } = await ask(second, from);
+  assert.equal(seen.text, said.text);
+  assert.deepEqual(seen.calls, []);
+  assert.ok(seen.meanings.includes('stop'));
+  await assertBill(house, customer, seen);
+}
+
+async function assertBill(house: House, customer: Customer, { usage: told }: Seen): Promise<void> {
+  assert.deepEqual([told?.input, told?.output], [usage.input, usage.output], 'the client is told the usage');
+  const { charges } = await house.books(customer);
+  assert.equal(charges.length, 1);
+  const [charge] = charges;
+  assert.deepEqual([charge!.cost, charge!.estimated, charge!.terminal], [cost, false, true]);
+  assert.deepEqual(charge!.classes, { input: usage.input, output: usage.output });
+}
+
+async function isCut({ vendor, ask }: Stage, from: From): Promise<void> {
+  vendor.says = { text: 'The first half', meaning: 'length', usage };
+  const { seen } = await ask(plain, from);
+  assert.equal(seen.text, 'The first half');
+  assert.ok(seen.meanings.includes('length'), seen.meanings.join());
+}
+
+async function refusals({ house, vendor, refused }: Stage, from: From, words: Words): Promise<void> {
+  const expectations = [
+    [400, 400],
+    [404, 404],
+    [500, 502],
+  ] as const;
+  for (const [status, expected] of expectations) {
+    vendor.says = { status, body: words.error('the model "their-model" says no') };
+    const told = await refused(plain, from);
+    assert.equal(told.status, expected, told.body);
+    const error = clients[from.client].readError(told.body);
+    if (status < 500) assert.match(error.message, /says no/);
+    else assert.doesNotMatch(told.body, /says no/);
+    const { charges } = await house.books(told.customer);
+    assert.equal(charges.length, 0);
+  }
+}
+
+async function breaks(stage: Stage, client: ProtocolName, words: Words, body: string): Promise<void> {
+  stage.vendor.says = { status: 200, type: words.streamType, body };
+  const { seen, customer } = await stage.ask(plain, { client, isStream: true });
+  assert.equal(seen.text, 'It begins');
+  assert.ok(seen.error !== undefined);
+  assert.doesNotMatch(seen.error.message, /127\.0\.0\.1|their-model/);
+  const { calls } = await stage.house.books(customer);
+  assert.equal(calls[0]!.terminal, false);
+}
