@@ -137,7 +137,8 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
   return sql`
     with given as materialized (${givenEnds(text)}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
-    called as (insert into ${table('calls')} ${callRows} on conflict do nothing returning *),
+    called as (insert into ${table('calls')} ${callRows} on conflict do nothing
+      returning id, account_id, key_id, model, provider, settled, classes, cost, own_cost, absorbed, created_at),
     charge as (
       select given.position, given.account, given.id, given.cost, given.at, locked.total
       from given join (select id from called) as called using (id) left join locked on locked.id = given.account where cost > 0
