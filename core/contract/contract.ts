@@ -17,7 +17,7 @@ import type { Clock, Log, Random } from './host-tools.ts';
 import type { Answer, ClientRequest, Headers } from './message.ts';
 import type { UpstreamNetwork } from './network.ts';
 import type { ProcessGroup } from './process-group.ts';
-import type { Fault, Notice } from './remarks.ts';
+import type { Fault, Notice, SectionPart } from './remarks.ts';
 
 export type { AnswerWatcher } from './answer-watcher.ts';
 export type { Command, CommandResult } from './commands.ts';
@@ -228,7 +228,7 @@ export interface PluginInstance<Config = unknown> {
   /** The most connections to upstreams at once, where one address with one key has at most `perPool`. For a warning at start. */
   upstreamConnections?(perPool: number): number;
   /** Faults that show only when every plugin is set up; reported like other faults of the file. */
-  problems?(): readonly Fault[];
+  problems?(): readonly (Fault | SectionPart)[];
   /**
    * Validates and prepares a new section without changing anything; throws an Error with a sentence to refuse. The function
    * that it returns applies it and cannot fail: it is called in one turn for all plugins in the list's order, also where only

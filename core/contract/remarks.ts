@@ -1,5 +1,6 @@
 /** What a plugin says about its configuration when every plugin is set up: faults that prevent the start, and remarks. */
 import type { ExtensionPoint } from './extensions.ts';
+import type { z } from './schema.ts';
 
 /** A fault of a plugin's section that shows only beside the other plugins. */
 export interface Fault {
@@ -9,6 +10,13 @@ export interface Fault {
   readonly message: string;
   /** The extension that is missing: where a plugin that is not in the list has its name, that plugin is named instead. */
   readonly lacks?: { readonly point: ExtensionPoint; readonly name: string };
+}
+
+/** A part of a plugin's section whose form another plugin defines; it is checked like the section itself. */
+export interface SectionPart {
+  readonly path: readonly (string | number)[];
+  readonly schema: z.ZodType;
+  readonly value: unknown;
 }
 
 /** A remark on the configuration: `info` is worth knowing, `warning` means that something will not work. */

@@ -47,12 +47,19 @@ const organizationPattern = /\borg-(?!(?:level|wide|specific|scoped|owned|manage
 const passwordPattern = /(?<=:\/\/[^\s:@/]*:)[^\s@/]+(?=@)/g;
 /** Length of the shortest text that can contain a credential. */
 const shortest = 'org-x'.length;
+/** Length of the shortest key whose prefix is not known. */
+const shortestUnknown = 'ab-'.length + 24;
+
+/** Whether `keyPattern` could match: names of models have a `-` too, and are looked at in each request. */
+function mayHoldKey(text: string): boolean {
+  return text.includes('k-') || text.includes('sess-') || (text.length >= shortestUnknown && text.includes('-'));
+}
 
 /** Replaces text that looks like a credential by `***`. Each pattern runs only if its first characters occur. */
 export function maskSecrets(text: string): string {
   if (text.length < shortest) return text;
   let masked = text;
-  if (text.includes('-')) masked = masked.replace(keyPattern, mask);
+  if (mayHoldKey(text)) masked = masked.replace(keyPattern, mask);
   if (text.includes('org-')) masked = masked.replace(organizationPattern, mask);
   if (text.includes('AIza')) masked = masked.replace(cloudKeyPattern, mask);
   if (text.includes('Bearer')) masked = masked.replace(bearerPattern, mask);

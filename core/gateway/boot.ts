@@ -12,7 +12,9 @@ import { createLog } from './log.ts';
 import { builtInNames, loadPlugin } from './registry.ts';
 import { Reloader } from './reload.ts';
 import { GatewayRuntime, type GatewayRuntimeOptions } from './runtime.ts';
+import { parseSection } from './section-problems.ts';
 import { checkContext, checkServices } from './wiring.ts';
+import type { Problem } from './yaml.ts';
 
 export interface BootOptions extends GatewayRuntimeOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -170,19 +172,21 @@ function unlisted(file: GatewayFile, listed: readonly Plugin[]): Promise<Plugin[
 }
 
 async function refuseFaults(file: GatewayFile, plugins: readonly InstalledPlugin[]): Promise<void> {
-  const faults = plugins.flatMap(({ plugin, instance }) =>
-    (instance.problems?.() ?? []).map((fault) => ({ fault, place: [plugin.name, ...fault.path] })),
+  const found = plugins.flatMap(({ plugin, instance }) =>
+    (instance.problems?.() ?? []).map((problem) => ({ problem, place: [plugin.name, ...problem.path.map(String)] })),
   );
-  if (faults.length === 0) return;
-  const isLacking = faults.some(({ fault }) => fault.lacks !== undefined);
+  const isLacking = found.some(({ problem }) => 'lacks' in problem);
   const listed = plugins.map(({ plugin }) => plugin);
   const others = isLacking ? await unlisted(file, listed) : [];
-  throw new ConfigError(
-    faults.map(({ fault, place }) => ({
-      where: file.yaml.where(place),
-      message: file.yaml.hide(`${place.join('.')}: ${unlistedSentence(fault, others) ?? fault.message}`),
-    })),
-  );
+  const problems = found.flatMap(({ problem, place }): readonly Problem[] => {
+    if ('schema' in problem) {
+      const parsed = parseSection(problem.schema, problem.value, place, file.yaml);
+      return 'problems' in parsed ? parsed.problems : [];
+    }
+    const message = unlistedSentence(problem, others) ?? problem.message;
+    return [{ where: file.yaml.where(place), message: file.yaml.hide(`${place.join('.')}: ${message}`) }];
+  });
+  if (problems.length > 0) throw new ConfigError(problems);
 }
 
 /** Of an extension that a plugin outside the list would bring: such a plugin has its name. */

@@ -15,6 +15,7 @@ import { count, size, z } from '../../core/contract/schema.ts';
 import { accounts, caller } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { requestSumsAudit } from '../common/domain/admin/requests.ts';
+import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
 import { attempts, call, type SpendGuard, spendGuard, usageReport } from '../common/domain/calls.ts';
 import { type Database, database } from '../common/domain/database.ts';
 import { type Authorization, authorization, authorizations, ledger, pool } from '../common/domain/ledger.ts';
@@ -30,6 +31,7 @@ import { AuthorizationStore } from './authorizations/authorizations.ts';
 import { commandsOf } from './commands/ledger.ts';
 import { overdraftNotices, unlimitedOperations } from './grants/bound.ts';
 import { type Files, nodeFiles } from './journal/segments.ts';
+import { openCallRows } from './ledger/call-rows.ts';
 import { callSums } from './ledger/call-sums.ts';
 import { type Store, sqlStore } from './ledger/store.ts';
 import { openLedgerService } from './pool.ts';
@@ -100,12 +102,12 @@ export default definePlugin<Config>({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit],
-    provides: [ledger, pool, authorizations, ledgerQueries],
+    optional: [accounts, catalog, multipliers, plans, rateLimits, requestSumsAudit, requestSumTable],
+    provides: [ledger, pool, authorizations, ledgerQueries, callRows],
   },
   requires: [call, caller, model],
   optional: [plan, priceRatio],
-  sets: [spendGuard, authorization],
+  sets: [spendGuard, authorization, callRow],
   requiresAtEnd: [attempts, usageReport],
   setup: (host, config) => setUpBilling(host, config, nodeFiles),
 });
@@ -115,11 +117,11 @@ export async function setUpBilling(
   host: Host,
   config: Config,
   files: Files,
-  ledgerOf: (store: Database) => Store = sqlStore,
+  ledgerOf: typeof sqlStore = sqlStore,
 ): Promise<PluginInstance<Config>> {
   const store = host.get(database);
   await store.migrate('billing', new URL('./migrations/', import.meta.url));
-  const rows = ledgerOf(store);
+  const rows = ledgerOf(store, () => host.find(requestSumTable));
   const state: State = { config, rules: rulesOf(config), runtime: undefined };
   const { ledgerService, authorizationStore, caps, commands } = provideServices(host, state, { store, rows, files });
   return {
@@ -191,6 +193,7 @@ function provideServices(host: Host, state: State, { store, rows, files }: Stora
   host.provide(pool, ledgerService.pool);
   const authorizationStore = new AuthorizationStore(host, ledgerService.changes);
   host.provide(authorizations, authorizationStore);
+  host.provide(callRows, openCallRows(store));
   const caps = new Caps({
     clock: host.clock,
     log: host.log,
@@ -308,6 +311,7 @@ function settleAtEnd(exchange: Exchange, { reservations, caps, clock }: CallServ
   });
   exchange.beforeFirstByte((sending) => reservations.sent(hold, sending.find(attempts)?.at(-1)));
   exchange.set(spendGuard, new HoldGuard(reservations, hold));
+  exchange.set(callRow, { complete: (facts) => hold.ended && reservations.complete(hold.terms, facts) });
   const { held, terms } = hold;
   recordEvent(exchange, terms.at, heldEvent, () => heldValues(held, terms));
 }

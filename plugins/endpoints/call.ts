@@ -7,11 +7,13 @@ import { asBuffer, isObject, tryParseBytes } from '../../core/json/json.ts';
 import { dropped, type UsageReport, usageReport } from '../common/domain/calls.ts';
 import { defineEvent, recordEvent } from '../common/domain/timeline.ts';
 import type { Target } from '../common/domain/upstreams.ts';
+import type { Usage } from '../common/domain/usage.ts';
 import { maxScrubbedBytes } from '../common/kit/scrub.ts';
 import { classify, classifyBody, notAnAnswer } from '../common/kit/upstream-errors.ts';
 import { buildUpstreamRequest } from '../common/kit/upstream-request.ts';
 import type { AnswerReader, Opened, Prepared } from './description.ts';
 import { foreignRefusal } from './errors.ts';
+import { askedFor, completed, pricedIn } from './metering.ts';
 import { MeteredStream } from './stream.ts';
 
 const attemptEvent = defineEvent('endpoints.attempt', (form: string, left: string | null) =>
@@ -70,18 +72,19 @@ async function readWhole(read: Read, reader: AnswerReader & { form: 'whole' }, a
   if (error !== undefined) throw classifyBody(error, answer.headers, body, clock.now(), target.key.reveal());
   const reading = await reader.read(body, { call: opened.call, exchange });
   const { usage, upstreamId, contentType = answer.headers['content-type'] ?? 'application/json' } = reading;
-  exchange.set(usageReport, reportOf(usage, opened, upstreamId));
+  exchange.set(usageReport, reportOf(exchange, opened, reading.seen, usage, upstreamId));
   return { status: answer.status, headers: { 'content-type': contentType }, body: reading.body ?? body };
 }
 
 function reportOf(
-  usage: UsageReport['usage'] | undefined,
+  exchange: Exchange,
   { call }: Opened,
-  upstreamId: string | undefined,
+  seen: Usage = {},
+  reported?: Usage,
+  upstreamId?: string,
 ): UsageReport {
-  const estimated = usage === undefined;
-  const counted = usage ?? { input: call.inputTokens, ...call.counted };
-  return { usage: counted, estimated, terminal: true, upstreamId: storable(upstreamId), finish: undefined };
+  const measured = completed(reported, { ...askedFor(call), ...seen }, pricedIn(exchange));
+  return { ...measured, terminal: true, upstreamId: storable(upstreamId), finish: undefined };
 }
 
 function openStream(read: Read, reader: AnswerReader & { form: 'stream' }, answer: Answer): Answer {
@@ -105,7 +108,7 @@ async function refuse({ exchange, opened, target, clock }: Read, answer: Answer)
   }
   const bytes = await bytesOf(body, maxScrubbedBytes);
   const refusal = classify(status, headers, bytes, clock.now(), target.key.reveal());
-  if (refusal.hasUsage) exchange.set(usageReport, reportOf(undefined, opened, undefined));
+  if (refusal.hasUsage) exchange.set(usageReport, reportOf(exchange, opened));
   throw refusal;
 }
 

@@ -32,7 +32,11 @@ export type Operation = (typeof operations)[number];
 
 /** What one request may contain. */
 export interface Limits {
+  /** Inputs for embeddings and moderations. */
   readonly inputs: number;
+  readonly documents: number;
+  /** Models of requests that may leave theirs out. */
+  readonly defaultModels: Readonly<Partial<Record<Operation, string>>>;
 }
 
 /** A request as it was read. */
@@ -71,6 +75,8 @@ export interface AnswerContext {
 export interface Reading {
   /** undefined: the vendor reported none. */
   readonly usage: Usage | undefined;
+  /** Better estimates than those of the request, for what was not reported. */
+  readonly seen?: Usage;
   readonly upstreamId?: string | undefined;
   /** Absent: byte for byte. */
   readonly body?: AnswerBody;

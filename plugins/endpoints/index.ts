@@ -16,7 +16,12 @@ const configSchema = z.strictObject({
     .array(z.enum(operations))
     .default([...operations])
     .describe('Operations whose endpoints this gateway offers.'),
-  inputs: positive(100_000).prefault(2_048).describe('Inputs of one request for embeddings at most.'),
+  inputs: positive(100_000).prefault(2_048).describe('Inputs of one request for embeddings or moderations at most.'),
+  documents: positive(100_000).prefault(1_000).describe('Documents of one request for a rerank at most.'),
+  default_models: z
+    .partialRecord(z.enum(operations), z.string().min(1).max(200))
+    .prefault({})
+    .describe('Models, by operation, of requests that may leave theirs out: { moderations: my-moderation }.'),
 });
 
 type Config = z.output<typeof configSchema>;
@@ -37,7 +42,7 @@ export default definePlugin<Config>({
       applies: (endpoint) => own.has(endpoint),
       handle: (exchange, next) =>
         makeCall(exchange, exchange.get(openedRequest), exchange.get(target), host.clock, next),
-      reloads: ['inputs'],
+      reloads: ['inputs', 'documents', 'default_models'],
       prepare: (changed) => () => {
         limits = limitsOf(changed);
       },
@@ -46,8 +51,8 @@ export default definePlugin<Config>({
   },
 });
 
-function limitsOf({ inputs }: Config): Limits {
-  return { inputs };
+function limitsOf({ inputs, documents, default_models: defaultModels }: Config): Limits {
+  return { inputs, documents, defaultModels };
 }
 
 function endpointOf(description: EndpointDescription, limits: () => Limits): Endpoint {

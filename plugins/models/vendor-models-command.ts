@@ -28,7 +28,7 @@ async function importModels(host: Host, config: ModelsConfig, values: Values): P
   const provider = providerNamed(host, name);
   const taken = host.get(providers).acquireKey(name, '');
   if (!('key' in taken)) throw new GatewayError('conflict', `No key of "${name}" can be used at the moment.`);
-  const listed = await readVendorModels(provider, taken.key.reveal(), fetchBy(taken.network));
+  const listed = await readVendorModels(provider, taken, fetchBy(taken.network));
   const { prices: file } = values;
   const list = typeof file === 'string' ? await readList(file) : undefined;
   const priceOf = (model: VendorModel) => {

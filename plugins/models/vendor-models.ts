@@ -1,7 +1,8 @@
 /** Reads a vendor's list of models: the forms in which vendors answer, page by page, within bounds. */
 import { GatewayError } from '../../core/contract/errors.ts';
 import { isObject, type JsonObject, listOf, objectOf, textOf, tryParse } from '../../core/json/json.ts';
-import type { Provider } from '../common/domain/upstreams.ts';
+import type { Provider, Target } from '../common/domain/upstreams.ts';
+import { authorized, type FinalRequest } from '../common/wire/credentials.ts';
 
 /** A model as its vendor lists it. */
 export interface VendorModel {
@@ -42,18 +43,21 @@ const usualWay = { path: '/models', header: 'authorization', value: 'Bearer {key
 const order = ['chat', 'responses', 'messages', 'gemini'];
 
 /** Rejects with a GatewayError that names neither key nor body. */
-export async function readVendorModels(provider: Provider, key: string, fetch: Fetch): Promise<VendorModel[]> {
+export async function readVendorModels(
+  provider: Provider,
+  target: Pick<Target, 'key' | 'credential'>,
+  fetch: Fetch,
+): Promise<VendorModel[]> {
   const protocol = order.find((name) => Object.hasOwn(provider.speaks, name)) ?? Object.keys(provider.speaks)[0]!;
   const way = ways[protocol] ?? usualWay;
   const traits = provider.protocolTraits?.[protocol] ?? provider.traits;
-  const { header, value } = traits.auth ?? way;
-  const headers = { ...way.headers, ...traits.headers, [header.toLowerCase()]: value.replace('{key}', () => key) };
+  const sent = { method: 'GET', headers: { ...way.headers, ...traits.headers }, body: undefined };
   if (provider.modelsUrl === 'none') throw failed(`${provider.name} has no list of models: write them by hand.`);
   const address = provider.modelsUrl ?? below(provider.speaks[protocol]!, way.path);
   const models = new Map<string, VendorModel>();
   let next: string | undefined = address;
   for (let page = 0; next !== undefined && page < mostPages && models.size < mostModels; page++) {
-    const body = await readPage(next, headers, fetch);
+    const body = await readPage(await authorized({ ...sent, url: next }, traits.auth ?? way, target), fetch);
     for (const model of entriesOf(body).flatMap(modelOf)) models.set(model.id, model);
     next = nextPage(address, body);
   }
@@ -66,7 +70,7 @@ function below(baseUrl: string, path: string): string {
   return url.href;
 }
 
-async function readPage(url: string, headers: Record<string, string>, fetch: Fetch): Promise<unknown> {
+async function readPage({ url, headers }: FinalRequest, fetch: Fetch): Promise<unknown> {
   const where = new URL(url);
   const address = where.origin + where.pathname;
   let text: string;

@@ -1,20 +1,24 @@
 /** Settings of vendors: keys, protocols, base URLs and limits. */
 import { duration, size, z } from '../../core/contract/schema.ts';
-import { headerName, headersSchema, headerValue } from '../common/domain/headers-schema.ts';
+import { headersSchema } from '../common/domain/headers-schema.ts';
 import { traitsSchema } from '../common/domain/traits.ts';
 import { baseUrlProblem } from './addresses.ts';
+import { headerSchema, type WrittenAuth } from './credentials.ts';
 import { familySchema, proxySchema, tlsSchema } from './network-config.ts';
 import { presets, unknownPreset, withPreset } from './presets.ts';
 
 const name = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9._-]{0,62}$/i, `${what} is letters, digits, dots, dashes and underscores`);
 
-const authSchema = z.strictObject({
-  header: headerName.describe('Name of the header that carries the key.'),
-  value: headerValue
-    .refine((value) => value.includes('{key}'), 'must contain {key}')
-    .describe('Its value; {key} is replaced by the key.'),
-});
+/** The members beside `scheme` are checked by the scheme itself, when every plugin is set up. */
+const authForms = [
+  headerSchema.transform((form): WrittenAuth => ({ scheme: 'header', ...form })),
+  z
+    .looseObject({
+      scheme: z.string().describe('How requests are authorized: header, query, or a scheme of a plugin.'),
+    })
+    .transform((written): WrittenAuth => written),
+] as const;
 
 const baseUrl = z.string().transform((value, context) => {
   const problem = baseUrlProblem(value);
@@ -92,9 +96,9 @@ const entrySchema = z.strictObject({
     .union([keySchema, z.array(keySchema)])
     .transform((written) => [written].flat().filter(({ key }) => key !== ''))
     .refine((keys) => keys.length <= 1_000, 'at most 1000 keys')
-    .prefault([])
+    .optional()
     .describe(
-      'One key or a list, each as text or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out.',
+      'One key or a list, each as text or as { key, proxy }; used in turn. Empty entries are dropped; without any key the provider is left out. Not needed for a scheme of auth that finds its secret elsewhere.',
     ),
   speaks: z
     .record(name('a protocol name'), baseUrl)
@@ -110,9 +114,11 @@ const entrySchema = z.strictObject({
       "Address of the vendor's list of models, for `providers import-models`; none: it has no list. Default: /models below the base URL.",
     ),
   auth: z
-    .union([authSchema, z.record(name('a protocol name'), authSchema)])
+    .union([...authForms, z.record(name('a protocol name'), z.union(authForms))])
     .optional()
-    .describe("How the key travels, for all protocols or by protocol. Default: the protocol's own way."),
+    .describe(
+      "How requests are authorized, for all protocols or by protocol: { header, value }, or { scheme } with the scheme's settings. Default: the protocol's own header.",
+    ),
   headers: headersSchema.prefault({}).describe('Headers that are sent with every request to this vendor.'),
   drop_fields: z
     .record(name('a protocol name'), z.array(z.string().min(1)))
@@ -175,10 +181,33 @@ const providerSchema = z
   .transform((entry) => ({
     ...entry,
     speaks: entry.speaks ?? {},
-    keys: entry.keys.map(({ key }) => key),
-    /** By the place of the key; undefined: the provider's. */
-    keyProxies: entry.keys.map(({ proxy }) => proxy),
+    ...keysOf(entry),
   }));
+
+function keysOf({ keys, auth }: Pick<z.output<typeof entrySchema>, 'keys' | 'auth'>) {
+  const written = keys ?? (authsOf(auth).length === 0 ? [] : [{ key: '', proxy: undefined }]);
+  return {
+    keys: written.map(({ key }) => key),
+    /** By the place of the key; undefined: the provider's. */
+    keyProxies: written.map(({ proxy }) => proxy),
+    /** No key is written: the scheme of `auth` must need none. */
+    isKeyless: keys === undefined,
+  };
+}
+
+type AuthSetting = z.output<typeof entrySchema>['auth'];
+
+/** What is written for all protocols, or for each, with its place below `auth`. */
+export function authsOf(auth: AuthSetting): (readonly [path: readonly string[], auth: WrittenAuth])[] {
+  if (auth === undefined) return [];
+  if (isOneAuth(auth)) return [[[], auth]];
+  return Object.entries(auth).map(([protocol, own]) => [[protocol], own]);
+}
+
+/** For all protocols, in contrast to one for each. */
+export function isOneAuth(auth: NonNullable<AuthSetting>): auth is WrittenAuth {
+  return typeof auth['scheme'] === 'string';
+}
 
 export const providersSchema = z
   .record(name('a provider name'), providerSchema)

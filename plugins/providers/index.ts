@@ -3,9 +3,11 @@ import { definePlugin } from '../../core/contract/contract.ts';
 import { upstreamAdmin, upstreamHealth } from '../common/domain/admin/upstreams.ts';
 import { database } from '../common/domain/database.ts';
 import { localUpstreams, type Providers, providers, translations } from '../common/domain/upstreams.ts';
+import { vendorCredentials } from '../common/wire/credentials.ts';
 import { providerCommands } from './commands.ts';
 import { type ProvidersConfig, providersSchema } from './config.ts';
-import { providerFaults, providerWarnings, spokenPaths } from './mistakes.ts';
+import { ownSchemes, Schemes } from './credentials.ts';
+import { credentialFaults, providerFaults, providerWarnings, spokenPaths } from './mistakes.ts';
 import { Switches } from './switches.ts';
 import { openUpstreamAdmin } from './upstream-admin.ts';
 import { mostConnections, moveGates, vendorsOf } from './vendors.ts';
@@ -15,13 +17,17 @@ const rereadMs = 60_000;
 export default definePlugin<ProvidersConfig>({
   name: 'providers',
   config: providersSchema,
+  extensionPoints: [vendorCredentials],
+  extends: [vendorCredentials],
   services: {
     optional: [localUpstreams, database, upstreamHealth, translations],
     provides: [providers, upstreamAdmin],
   },
   async setup(host, written) {
     let config = written;
-    let vendors = vendorsOf(config, host);
+    for (const scheme of ownSchemes) host.extend(vendorCredentials, scheme);
+    const schemes = new Schemes(host);
+    let vendors = vendorsOf(config, host, schemes);
     const service: Providers = {
       find: (name) => vendors.known.get(name),
       list: () => [...vendors.known.values()],
@@ -60,11 +66,11 @@ export default definePlugin<ProvidersConfig>({
     const paths = () => spokenPaths(host.find(translations)?.paths());
     return {
       notices: () => [...vendors.notices, ...providerWarnings(config, paths())],
-      problems: () => providerFaults(config, paths()),
+      problems: () => [...providerFaults(config, paths()), ...credentialFaults(config, schemes.all())],
       upstreamConnections: (perPool) => mostConnections(config, perPool),
       commands: providerCommands(admin),
       prepare(changed) {
-        const next = vendorsOf(changed, host, vendors);
+        const next = vendorsOf(changed, host, schemes, vendors);
         return () => {
           moveGates(vendors, next, changed);
           config = changed;

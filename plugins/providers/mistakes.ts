@@ -1,9 +1,11 @@
 /** Mistakes in the settings of vendors that the shape of a section does not show: unknown protocols, wrong base URLs. */
 import type { Fault, Notice } from '../../core/contract/contract.ts';
 import { didYouMean } from '../../core/contract/near-names.ts';
+import type { SectionPart } from '../../core/contract/remarks.ts';
+import { type CredentialScheme, vendorCredentials } from '../common/wire/credentials.ts';
 import { wireProtocols } from '../common/wire/protocols.ts';
 import { parseLocal } from './addresses.ts';
-import type { ProviderConfig, ProvidersConfig } from './config.ts';
+import { authsOf, isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';
 
 /** Protocols of images and videos, by name: the path, below the base URL, of the endpoint that is called most. */
 export const mediaProtocols: ReadonlyMap<string, string> = new Map([
@@ -41,6 +43,28 @@ export function providerFaults(config: ProvidersConfig, paths: SpokenPaths): Fau
   ]);
 }
 
+/** What is wrong with `auth` and the keys that it needs. */
+export function credentialFaults(
+  config: ProvidersConfig,
+  schemes: ReadonlyMap<string, CredentialScheme>,
+): (Fault | SectionPart)[] {
+  return Object.entries(config).flatMap(([provider, { auth, isKeyless }]) =>
+    authsOf(auth).flatMap(([below, { scheme: name, ...settings }]): (Fault | SectionPart)[] => {
+      const path = [provider, 'auth', ...below];
+      const scheme = schemes.get(name);
+      if (scheme === undefined) return unknownScheme([...path, 'scheme'], name, schemes);
+      const part: SectionPart = { path, schema: scheme.config, value: settings };
+      if (!isKeyless || 'needsNoKey' in scheme) return [part];
+      return [part, { path: [provider, 'keys'], message: `is missing: the scheme "${name}" needs a key` }];
+    }),
+  );
+}
+
+function unknownScheme(path: string[], name: string, schemes: ReadonlyMap<string, CredentialScheme>): Fault[] {
+  const known = didYouMean(name, schemes.keys()) || `; known are ${[...schemes.keys()].join(', ')}`;
+  return [{ path, message: `there is no scheme "${name}"${known}`, lacks: { point: vendorCredentials, name } }];
+}
+
 /** What has no effect, or is probably not meant. */
 export function providerWarnings(config: ProvidersConfig, paths: SpokenPaths): Notice[] {
   return Object.entries(config).flatMap(([provider, section]) =>
@@ -65,7 +89,7 @@ function unknownProtocols(provider: string, section: ProviderConfig, paths: Spok
 
 /** The settings that name protocols. */
 function byProtocol({ speaks, dialect, drop_fields: dropFields, auth }: ProviderConfig): Record<string, string[]> {
-  const isByProtocol = auth !== undefined && typeof auth['header'] !== 'string';
+  const isByProtocol = auth !== undefined && !isOneAuth(auth);
   return {
     speaks: Object.keys(speaks),
     dialect: Object.keys(dialect),

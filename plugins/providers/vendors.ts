@@ -3,7 +3,8 @@ import type { Host, Notice } from '../../core/contract/contract.ts';
 import type { UpstreamNetwork } from '../../core/contract/network.ts';
 import { localUpstreams, type Provider, type UpstreamTraits } from '../common/domain/upstreams.ts';
 import { parseLocal, resolvingMap } from './addresses.ts';
-import type { ProviderConfig, ProvidersConfig } from './config.ts';
+import { isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';
+import type { Schemes, WrittenAuth } from './credentials.ts';
 import { type Alarm, Gate, type GateRules } from './gate.ts';
 import { KeyRing } from './keys.ts';
 import { networkOf } from './network-config.ts';
@@ -20,7 +21,7 @@ export interface Vendors {
 }
 
 /** `earlier`: the state that this one replaces. Cooldowns, slots and queues carry over; nothing of it changes yet. */
-export function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors): Vendors {
+export function vendorsOf(config: ProvidersConfig, host: Host, schemes: Schemes, earlier?: Vendors): Vendors {
   const known = new Map<string, Provider>();
   const rings = new Map<string, KeyRing>();
   const gates = new Map<string, Gate>();
@@ -41,7 +42,7 @@ export function vendorsOf(config: ProvidersConfig, host: Host, earlier?: Vendors
     // A gate that stays keeps its slots and queue; new rules apply at the commit.
     const gate = rules && (earlier?.gates.get(name) ?? new Gate(rules, host.clock, alarm));
     if (gate !== undefined) gates.set(name, gate);
-    known.set(name, { ...provider(name, section, host), keyCount: section.keys.length, gate });
+    known.set(name, { ...provider(name, section, host, schemes), keyCount: section.keys.length, gate });
     rings.set(name, ring);
     for (const credential of ring.credentials) ringOfCredential.set(credential, ring);
   }
@@ -88,14 +89,15 @@ function gateRules({ concurrency, queue }: ProviderConfig): GateRules | undefine
   return concurrency === undefined ? undefined : { limit: concurrency, queue: queue.length, waitMs: queue.wait };
 }
 
-function provider(name: string, section: ProviderConfig, host: Host): Provider {
+function provider(name: string, section: ProviderConfig, host: Host, schemes: Schemes): Provider {
   const speaks = resolvingMap(section.speaks, () => host.find(localUpstreams));
   const traits = traitsOf(section);
   const { auth, dialect, models_url: modelsUrl } = section;
   const common = { name, speaks, dialect, modelsUrl };
-  if (auth === undefined || isOneAuth(auth)) return { ...common, traits: { ...traits, auth } };
+  if (auth === undefined) return { ...common, traits };
+  if (isOneAuth(auth)) return { ...common, traits: authorizedBy(schemes, auth, traits) };
   const protocolTraits: Record<string, UpstreamTraits> = Object.create(null);
-  for (const [protocol, own] of Object.entries(auth)) protocolTraits[protocol] = { ...traits, auth: own };
+  for (const [protocol, own] of Object.entries(auth)) protocolTraits[protocol] = authorizedBy(schemes, own, traits);
   return { ...common, traits, protocolTraits };
 }
 
@@ -119,7 +121,14 @@ function uncheckedIdsOf({ unknown_ids: unknown, shared_ids: shared }: ProviderCo
   return { uncheckedIds: { all: unknown === 'forward', shared: new Set(shared) } };
 }
 
-/** `{ header, value }` for all protocols, in contrast to one of these per protocol. */
-function isOneAuth(auth: NonNullable<ProviderConfig['auth']>): auth is { header: string; value: string } {
-  return typeof auth['header'] === 'string';
+/** The scheme is looked up at the first call: only then all plugins are set up. */
+function authorizedBy(schemes: Schemes, written: WrittenAuth, traits: UpstreamTraits): UpstreamTraits {
+  let auth: UpstreamTraits['auth'];
+  return {
+    ...traits,
+    get auth() {
+      auth ??= schemes.authOf(written);
+      return auth;
+    },
+  };
 }

@@ -40,6 +40,8 @@ const usualEndpoints = [
   'images',
   'tasks',
   'embeddings',
+  'rerank',
+  'moderations',
 ];
 
 const config = z.strictObject({

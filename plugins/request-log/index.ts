@@ -1,13 +1,18 @@
-/** The request log: one database row and one log line per request, written in batches after the answer. */
+/**
+ * The request log: one database row and one log line per request, written in batches after the answer. A call that billing writes
+ * a row for has this one: what the log knows is added to it.
+ */
 import { sql } from 'drizzle-orm';
-import { definePlugin, type Fault } from '../../core/contract/contract.ts';
+import { definePlugin, type Fault, type Host } from '../../core/contract/contract.ts';
 import { duration, z } from '../../core/contract/schema.ts';
 import { accounts } from '../common/domain/accounts.ts';
 import { ledgerQueries } from '../common/domain/admin/ledger.ts';
 import { recordedBodies } from '../common/domain/admin/recorded-bodies.ts';
 import { requestQueries, requestSumsAudit } from '../common/domain/admin/requests.ts';
-import { database } from '../common/domain/database.ts';
+import { callRow, callRows, requestSumTable } from '../common/domain/call-facts.ts';
+import { type Database, database } from '../common/domain/database.ts';
 import { timeline } from '../common/domain/timeline.ts';
+import { firstIdAt } from '../common/kit/arrival.ts';
 import { lookMs } from '../common/kit/pace.ts';
 import { checkSums, rebuildSums } from '../common/kit/sums/check.ts';
 import { foldEveryMs, foldSums } from '../common/kit/sums/fold.ts';
@@ -17,8 +22,8 @@ import { bodiesSection, noticesOf } from './bodies/settings.ts';
 import { commandsOf } from './commands.ts';
 import { openRequestQueries } from './queries.ts';
 import { RowQueue } from './queue.ts';
-import { addRows, requestSums } from './request-sums.ts';
-import { rowOf } from './row.ts';
+import { addRows, requestSumsWith } from './request-sums.ts';
+import { factsOf, rowOf } from './row.ts';
 import { storedTimeline } from './timeline.ts';
 
 const pruneIntervalMs = 3_600_000;
@@ -38,33 +43,29 @@ export default definePlugin({
   config: configSchema,
   services: {
     requires: [database],
-    optional: [ledgerQueries, accounts],
-    provides: [requestQueries, requestSumsAudit, recordedBodies],
+    optional: [ledgerQueries, accounts, callRows],
+    provides: [requestQueries, requestSumTable, requestSumsAudit, recordedBodies],
   },
   sets: [timeline],
   async setup(host, written) {
     let config = written;
     const store = host.get(database);
     await store.migrate('request-log', new URL('./migrations/', import.meta.url));
-    const queries = openRequestQueries(store);
+    const calls = () => host.find(callRows)?.view;
+    const sums = requestSumsWith(calls);
+    const queries = openRequestQueries({ ...store, sums }, calls);
     host.provide(requestQueries, queries);
+    host.provide(requestSumTable, sums);
     host.provide(requestSumsAudit, {
-      check: (days) => checkSums(store.orm, store.schema, requestSums, days),
-      rebuild: () => rebuildSums(store.orm, store.schema, requestSums),
+      check: (days) => checkSums(store.orm, store.schema, sums, days),
+      rebuild: () => rebuildSums(store.orm, store.schema, sums),
     });
     const bodies = openBodies(host, store, config.bodies);
     const { recorder } = bodies;
     host.provide(recordedBodies, bodies.admin);
-    const schema = sql.identifier(store.schema);
     const queue = new RowQueue(async (rows) => {
       await store.orm.execute(addRows(store.schema, rows));
     }, host);
-    const prune = async () => {
-      const before = new Date(host.clock.now() - config.retention).toISOString();
-      await store.orm.execute(sql`with marked as (
-          update ${schema}.request_sums_state set rows_from = greatest(rows_from, ${before}::timestamptz)
-        ) delete from ${schema}.requests where received_at < ${before}::timestamptz`);
-    };
     return {
       commands: [...commandsOf(host, queries, bodies.admin), ...bodyCommands(host, bodies.admin)],
       problems: () => problemsOf(config),
@@ -73,9 +74,13 @@ export default definePlugin({
       handle(exchange, next) {
         if (config.story) exchange.set(timeline, []);
         exchange.defer((outcome) => {
+          const row = rowOf(exchange, outcome);
+          const story = storedTimeline(exchange.find(timeline), exchange.receivedAt);
+          const isKept = exchange.find(callRow)?.complete(factsOf(row, story)) === true;
+          if (isKept && !config.lines) return;
           // Encoded once for the log line and the row; the timeline is added to the row only.
-          const line = JSON.stringify(rowOf(exchange, outcome));
-          queue.push(line, storedTimeline(exchange.find(timeline), exchange.receivedAt));
+          const line = JSON.stringify(row);
+          if (!isKept) queue.push(line, story);
           if (config.lines) host.log.record('request', line);
         });
         return recorder.isOn ? recorder.run(exchange, next) : next();
@@ -83,9 +88,9 @@ export default definePlugin({
       start() {
         host.every(lookMs, 'write request rows', () => queue.advance());
         host.every(foldEveryMs, 'fold sums of requests', () =>
-          foldSums(store.orm, store.schema, requestSums, host.clock.now()),
+          foldSums(store.orm, store.schema, sums, host.clock.now()),
         );
-        host.every(pruneIntervalMs, 'prune request rows', prune);
+        host.every(pruneIntervalMs, 'prune request rows', () => prune(host, store, config.retention));
         return bodies.start();
       },
       async stop() {
@@ -102,6 +107,16 @@ export default definePlugin({
     };
   },
 });
+
+/** Removes what is older than the retention: rows, and what calls have of requests. Their sums stay. */
+async function prune(host: Host, { orm, schema }: Database, retentionMs: number): Promise<void> {
+  const before = host.clock.now() - retentionMs;
+  const table = (name: string) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`;
+  await orm.execute(sql`with marked as (
+      update ${table('request_sums_state')} set rows_from = greatest(rows_from, ${new Date(before).toISOString()}::timestamptz)
+    ) delete from ${table('requests')} where id < ${firstIdAt(before)}::uuid`);
+  await host.find(callRows)?.forgetFacts(before);
+}
 
 /** Bodies are found by their rows, so they must not outlive them. */
 function problemsOf({ retention, bodies }: z.output<typeof configSchema>): Fault[] {

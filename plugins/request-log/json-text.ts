@@ -52,7 +52,7 @@ export class JsonText {
   }
 
   get text(): string {
-    return this.#bytes.latin1Slice(0, this.#at);
+    return this.#bytes.toString('latin1', 0, this.#at);
   }
 }
 

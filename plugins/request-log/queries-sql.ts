@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { GatewayError } from '../../core/contract/errors.ts';
 import type { Span } from '../common/domain/admin/pages.ts';
 import type { RequestFilter, RequestResult, RequestView } from '../common/domain/admin/requests.ts';
+import { firstIdAt } from '../common/kit/arrival.ts';
 import { renderTimeline, type StoredEvent } from './timeline.ts';
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -16,6 +17,44 @@ export const results: Readonly<Record<RequestResult, SQL>> = {
   ok: sql`outcome = 'complete' and status < 400`,
 };
 
+/** Rows of requests: a table, and the type that it has for the ids of accounts and keys. */
+interface Source {
+  readonly table: SQL;
+  readonly idType: 'uuid' | 'text';
+}
+
+/** Requests are rows of their own table, or of the view of calls that have their facts. Each is in one of them. */
+export function sourcesOf(schema: string, calls: SQL | undefined): readonly Source[] {
+  const requests: Source = { table: sql`${sql.identifier(schema)}.requests`, idType: 'uuid' };
+  return calls === undefined ? [requests] : [requests, { table: calls, idType: 'text' }];
+}
+
+interface Wanted {
+  readonly columns: SQL;
+  readonly filter: RequestFilter;
+  /** Added to the query of each source, so that each reads an index of its own, and no further than it must. */
+  readonly rest?: SQL | undefined;
+}
+
+/** The rows of all sources under a filter; undefined: no row can match. */
+export function rowsUnder(sources: readonly Source[], { columns, filter, rest = sql`` }: Wanted): SQL | undefined {
+  const parts = sources.map(({ table, idType }) => {
+    const wanted = conditionOf(filter, idType);
+    return wanted && sql`(select ${columns} from ${table} as requests where ${wanted} ${rest})`;
+  });
+  return parts.includes(undefined) ? undefined : sql.join(parts as SQL[], sql` union all `);
+}
+
+/** The row of one request, if it is this account's. */
+export function rowWith(sources: readonly Source[], id: string, accountId: string | undefined): SQL {
+  const parts = sources.map(({ table, idType }) => {
+    const owner = sql`${accountId?.toLowerCase()}::${sql.raw(idType)}`;
+    const owned = accountId === undefined ? sql`` : sql`and account_id = ${owner}`;
+    return sql`(select ${viewColumns} from ${table} as requests where id = ${id}::uuid ${owned})`;
+  });
+  return sql.join(parts, sql` union all `);
+}
+
 /** Whether there may be rows that a filter means. */
 export function canMatch({ accountId, keyId, model, provider, operation }: Omit<RequestFilter, keyof Span>): boolean {
   if ([accountId, keyId].some((id) => id !== undefined && !isUuid(id))) return false;
@@ -23,15 +62,16 @@ export function canMatch({ accountId, keyId, model, provider, operation }: Omit<
   return ![model, provider, operation].some((text) => text?.includes('\0'));
 }
 
-/** The condition of a filter; undefined: no row can match. */
-export function conditionOf(filter: RequestFilter): SQL | undefined {
+/** The condition of a filter on a source's rows; undefined: no row can match. */
+function conditionOf(filter: RequestFilter, idType: Source['idType']): SQL | undefined {
   const { accountId, keyId, model, provider, operation, result } = filter;
   if (!canMatch(filter)) return undefined;
-  const parts = [
-    sql`received_at >= ${instant(filter.from, 'from')}::timestamptz and received_at < ${instant(filter.until, 'until')}::timestamptz`,
-  ];
-  if (accountId !== undefined) parts.push(sql`account_id = ${accountId}::uuid`);
-  if (keyId !== undefined) parts.push(sql`key_id = ${keyId}::uuid`);
+  instant(filter.from, 'from');
+  instant(filter.until, 'until');
+  const parts = [sql`id >= ${firstIdAt(filter.from)}::uuid and id < ${firstIdAt(filter.until)}::uuid`];
+  const type = sql.raw(idType);
+  if (accountId !== undefined) parts.push(sql`account_id = ${accountId.toLowerCase()}::${type}`);
+  if (keyId !== undefined) parts.push(sql`key_id = ${keyId.toLowerCase()}::${type}`);
   if (model !== undefined) parts.push(sql`model = ${model}`);
   if (provider !== undefined) parts.push(sql`provider = ${provider}`);
   if (operation !== undefined) parts.push(sql`operation = ${operation}`);
@@ -55,7 +95,7 @@ export function instant(at: number, field: string): string {
 export const viewColumns = sql`id::text as id, (extract(epoch from received_at) * 1000)::float8 as received_at, operation,
   protocol, account_id::text as account_id, key_id::text as key_id, model, provider, upstream_model, upstream_id, streamed,
   status, outcome, error_kind, error_code, attempts, first_byte_ms::float8 as first_byte_ms, total_ms::float8 as total_ms,
-  bytes_in, bytes_out::float8 as bytes_out, usage, usage_estimated, finish, dropped, story`;
+  bytes_in, bytes_out::float8 as bytes_out, usage, usage_estimated, finish, dropped, story::json as story`;
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 /** The sums that are kept of requests, written with their rows: counts by result, and histograms of both durations. */
 import { type SQL, sql } from 'drizzle-orm';
+import { firstIdAt } from '../common/kit/arrival.ts';
 import { histogramOf } from '../common/kit/sums/histogram.ts';
 import { keptWith, type SumTable } from '../common/kit/sums/table.ts';
 import { results } from './queries-sql.ts';
@@ -29,6 +30,25 @@ export const requestSums: SumTable = {
     { name: 'total', sum: histogramOf(sql`total_ms`) },
   ],
 };
+
+/** The sums of all requests: those of the table, and those that are calls, in this view. */
+export function requestSumsWith(calls: () => SQL | undefined): SumTable {
+  return { ...requestSums, given: (schema, span) => sql`(${givenIn(schema, calls(), span)}) as requests` };
+}
+
+/** The core takes a request's id and its time of arrival one after the other. */
+const idSlackMs = 1_000;
+
+function givenIn(schema: string, calls: SQL | undefined, span: readonly [number, number] | undefined): SQL {
+  const within =
+    span === undefined
+      ? sql``
+      : sql`where id >= ${firstIdAt(span[0] - idSlackMs)}::uuid and id < ${firstIdAt(span[1] + idSlackMs)}::uuid`;
+  const columns = sql`model, provider, operation, outcome, status, received_at, first_byte_ms, total_ms`;
+  const own = sql`select account_id, key_id, ${columns} from ${sql.identifier(schema)}.requests ${within}`;
+  if (calls === undefined) return own;
+  return sql`${own} union all select account_id::uuid, key_id::uuid, ${columns} from ${calls} ${within}`;
+}
 
 /** Adds rows, a JSON array, and their sums. A row that is there already changes nothing. */
 export function addRows(schema: string, rows: string): SQL {

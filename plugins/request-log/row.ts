@@ -1,6 +1,7 @@
 /** The request log's row of one exchange. */
 import type { Exchange, Outcome } from '../../core/contract/contract.ts';
 import { caller } from '../common/domain/accounts.ts';
+import type { CallFacts } from '../common/domain/call-facts.ts';
 import { attempts, call, dropped, usageReport } from '../common/domain/calls.ts';
 import { storable } from './timeline.ts';
 
@@ -71,6 +72,29 @@ export function rowOf(exchange: Exchange, outcome: Outcome): RequestRow {
       droppedFields === undefined || droppedFields.length === 0
         ? undefined
         : droppedFields.slice(0, mostDropped).map((field) => storable(field, longestText)),
+  };
+}
+
+/** What the row of the request's call lacks. */
+export function factsOf(row: RequestRow, story: string | undefined): CallFacts {
+  return {
+    operation: row.operation,
+    protocol: row.protocol,
+    asked: row.model,
+    provider: row.provider,
+    target: row.upstream_model,
+    streamed: row.streamed,
+    status: row.status,
+    outcome: row.outcome,
+    errorKind: row.error_kind,
+    errorCode: row.error_code,
+    tries: row.attempts,
+    firstByteMs: row.first_byte_ms,
+    totalMs: row.total_ms,
+    bytesIn: row.bytes_in,
+    bytesOut: row.bytes_out,
+    dropped: row.dropped,
+    story,
   };
 }
 

@@ -6,6 +6,7 @@ import type { RequestBucket, RequestFilter, RequestQueries, RequestSums } from '
 import type { Database } from '../common/domain/database.ts';
 import { percentilesIn } from '../common/kit/sums/histogram.ts';
 import { type Condition, type ReadMeasure, readSums, type SumsQuery, type SumsRow } from '../common/kit/sums/read.ts';
+import type { SumTable } from '../common/kit/sums/table.ts';
 import { canMatch, instant } from './queries-sql.ts';
 import { requestSums } from './request-sums.ts';
 
@@ -13,7 +14,8 @@ const maxBuckets = 1_500;
 const maxGroups = 500;
 const longestSpanMs = 1_100 * 86_400_000;
 
-type Store = Pick<Database, 'orm' | 'schema'>;
+/** A schema, and the sums that are kept in it. */
+export type Store = Pick<Database, 'orm' | 'schema'> & { readonly sums: SumTable };
 type GroupBy = Parameters<RequestQueries['groups']>[1];
 
 const dimensionOf: { readonly [By in GroupBy]: string } = {
@@ -27,38 +29,39 @@ const dimensionOf: { readonly [By in GroupBy]: string } = {
 const ofResult = (result: string) => sql`filter (where result = ${sql.raw(`'${result}'`)})`;
 const [, , , , , result] = requestSums.dimensions;
 const counts: readonly ReadMeasure[] = [
-  { name: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` },
+  { name: 'requests', of: 'requests', ofKept: sql`sum(requests)`, ofRows: sql`count(*)` },
   ...['ok', 'client_error', 'upstream_error', 'left'].map((name) => ({
     name,
+    of: 'requests',
     ofKept: sql`sum(requests) ${ofResult(name)}`,
     ofRows: sql`count(*) filter (where ${result!.value} = ${sql.raw(`'${name}'`)})`,
   })),
 ];
 const times: readonly ReadMeasure[] = requestSums.measures.slice(1).map(({ name, sum }) => {
-  return { name, ofKept: sql`sum(${sql.identifier(name)})`, ofRows: sum };
+  return { name, of: name, ofKept: sql`sum(${sql.identifier(name)})`, ofRows: sum };
 });
 const both = [...counts, ...times];
 
-export async function sumsOf({ orm, schema }: Store, filter: RequestFilter): Promise<RequestSums> {
+export async function sumsOf({ orm, schema, sums }: Store, filter: RequestFilter): Promise<RequestSums> {
   const query = queryOf(filter, [filter.from, filter.until]);
-  const [row] = query === undefined ? [] : await readSums(orm, schema, requestSums, { ...query, measures: both });
+  const [row] = query === undefined ? [] : await readSums(orm, schema, sums, { ...query, measures: both });
   return sumsIn(row);
 }
 
 export async function seriesBetween(
-  { orm, schema }: Store,
+  { orm, schema, sums }: Store,
   filter: Omit<RequestFilter, keyof Span>,
   bounds: readonly number[],
 ): Promise<RequestBucket[]> {
   checkBounds(bounds);
   const query = queryOf(filter, bounds);
-  const rows = query === undefined ? [] : await readSums(orm, schema, requestSums, { ...query, measures: both });
+  const rows = query === undefined ? [] : await readSums(orm, schema, sums, { ...query, measures: both });
   const found = new Map(rows.map((row) => [Number(row.slot), sumsIn(row)]));
   return bounds.slice(0, -1).map((at, index) => ({ at, ...(found.get(index + 1) ?? sumsIn(undefined)) }));
 }
 
 /** The largest groups, and then their durations: histograms of all groups would be many. */
-export async function groupsOf({ orm, schema }: Store, filter: RequestFilter, by: GroupBy, limit: number) {
+export async function groupsOf({ orm, schema, sums }: Store, filter: RequestFilter, by: GroupBy, limit: number) {
   checkGroups(limit);
   const query = queryOf(filter, [filter.from, filter.until]);
   if (query === undefined) return [];
@@ -66,7 +69,7 @@ export async function groupsOf({ orm, schema }: Store, filter: RequestFilter, by
   const named: Condition[] = [...query.conditions, [dimension, null]];
   const ending = sql`order by sum(requests) desc, "group" limit ${limit}::int`;
   const read = (conditions: Condition[], measures: readonly ReadMeasure[], last: SQL) =>
-    readSums(orm, schema, requestSums, { ...query, conditions, by: dimension, measures, ending: last });
+    readSums(orm, schema, sums, { ...query, conditions, by: dimension, measures, ending: last });
   const largest = await read(named, counts, ending);
   if (largest.length === 0) return [];
   const durations = await read([...query.conditions, [dimension, largest.map(({ group }) => group)]], times, sql``);

@@ -1,10 +1,13 @@
 /** The meaning of a failed attempt: whether it may have run, whether another may be tried, and the error to return. Pure. */
 import { GatewayError, UpstreamError, UpstreamRefusal } from '../../core/contract/errors.ts';
 import type { Attempt } from '../common/domain/calls.ts';
+import { CredentialError } from '../common/wire/credentials.ts';
 import type { RouteConfig } from './config.ts';
 
 /** Shortest cooldown of a key: after less, the vendor would only refuse again. */
 const minCooldownMs = 1_000;
+/** Cooldown of a key whose credential could not be obtained: what gives it out may be back soon. */
+const credentialPauseMs = 30_000;
 
 export interface Verdict {
   readonly result: Attempt['result'];
@@ -30,6 +33,7 @@ export type Failure = Pick<Verdict, 'next' | 'error' | 'isFault'>;
  */
 export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdict {
   if (error instanceof UpstreamRefusal) return judgeRefusal(error, config);
+  if (error instanceof CredentialError) return withoutCredential(error);
   if (error instanceof UpstreamError && error.phase === 'connect') {
     const unreachable = new GatewayError('upstream_failed', 'The model could not be reached.', { cause: error });
     return { ...nothing, result: 'not_sent', next: 'target', error: unreachable, errorPrecedence: 1, isFault: true };
@@ -41,6 +45,13 @@ export function judge(error: unknown, sent: boolean, config: RouteConfig): Verdi
   if (!mayHaveRun) return { ...nothing, result: 'not_sent', error };
   const isFault = isUpstreamFault(error);
   return { ...nothing, result: 'unknown', next: isFault ? nextWhenAmbiguous(config) : 'nowhere', error, isFault };
+}
+
+/** The key rests, another may be usable; the target is not at fault. */
+function withoutCredential(cause: CredentialError): Verdict {
+  const error = new GatewayError('upstream_failed', 'The model is not available at the moment.', { cause });
+  const cooldown = { forMs: credentialPauseMs, allModels: true };
+  return { ...nothing, result: 'not_sent', next: 'key', cooldown, error, errorPrecedence: 1 };
 }
 
 /** Errors about one target, which cannot accept the request or must not receive it. */

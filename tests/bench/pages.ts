@@ -49,7 +49,8 @@ async function measure(gateway: TestConsole, store: Server): Promise<void> {
   const boss = isFilled ? await signedIn(gateway, operator) : await operatorOf(gateway);
   const ada = isFilled ? await signedIn(gateway, client) : await clientOf(gateway, client.email);
   const accountId = (await ada.ask('/me')).json.account.id as string;
-  if (!isFilled) await fill(gateway, store, accountId);
+  if (!isFilled) fill(store, accountId);
+  await fold(gateway, store);
   for (const table of [
     'calls',
     'requests',
@@ -79,8 +80,18 @@ async function signedIn(gateway: TestConsole, who: { email: string; password: st
   return browser;
 }
 
-async function fill(gateway: TestConsole, store: Server, accountId: string): Promise<void> {
+function fill(store: Server, accountId: string): void {
   makeRows(store, schema, { accountId, until: Date.now() + 10 * 60_000, calls });
+}
+
+/** A server that runs already. */
+function serverAt(url: string): Server {
+  const sql = (text: string) => execFileSync('psql', [url, '-AtqX', '-c', text], { encoding: 'utf8' }).trim();
+  return { url, sql, close: async () => undefined };
+}
+
+/** Goes on where an earlier run was ended. */
+async function fold(gateway: TestConsole, store: Server): Promise<void> {
   const { orm } = gateway.gateway.find(database)!;
   store.sql(
     `analyze ${schema}.call_sums, ${schema}.request_sums, ${schema}.call_sums_groups, ${schema}.request_sums_groups`,
@@ -91,12 +102,6 @@ async function fill(gateway: TestConsole, store: Server, accountId: string): Pro
     console.log(`parts of ${sums.name}: ${((Date.now() - begun) / 1_000).toFixed(0)} s`);
   }
   store.sql('vacuum analyze', 800_000);
-}
-
-/** A server that runs already. */
-function serverAt(url: string): Server {
-  const sql = (text: string) => execFileSync('psql', [url, '-AtqX', '-c', text], { encoding: 'utf8' }).trim();
-  return { url, sql, close: async () => undefined };
 }
 
 async function time(browser: Browser, path: string): Promise<number> {

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
+import fc from 'fast-check';
 import { markPassing } from '../../core/contract/errors.ts';
 import { maskSecrets } from '../../core/contract/secret.ts';
 import { createLog, describeError } from '../../core/gateway/log.ts';
@@ -20,6 +21,36 @@ test('keys, bearer tokens and passwords in addresses are masked wherever they st
     assert.doesNotMatch(maskSecrets(`{"error":"refused key ${secret}, sorry"}`), new RegExp(secret.slice(8)));
   assert.equal(maskSecrets('Authorization: Bearer abcdefgh12345'), 'Authorization: Bearer ***');
   assert.equal(maskSecrets('postgres://user:hunter2@host/db'), 'postgres://user:***@host/db');
+});
+
+test('a key is masked whatever stands around it, also where its text is hardly longer than it', () => {
+  const key = /\b(?:sk|pk|rk|gsk|sess)-[A-Za-z0-9_-]{8,}|(?<=\b[a-z]{2,4}-)[A-Za-z0-9]{24,}/g;
+  const pieces = [
+    'sk',
+    'pk',
+    'rk',
+    'gsk',
+    'sess',
+    'xai',
+    'or',
+    '-',
+    '-',
+    '_',
+    ' ',
+    '"',
+    'a1',
+    'B2c3',
+    '45678901',
+    'Zy3'.repeat(8),
+  ];
+  const texts = fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(texts, (text) => {
+      fc.pre(!text.includes('org-'));
+      assert.equal(maskSecrets(text), text.replace(key, '***'));
+    }),
+    { numRuns: 20_000 },
+  );
 });
 
 test('request ids, models and upstream ids stay readable', () => {

@@ -212,7 +212,7 @@ testMistakes([
     'a client protocol that does not exist',
     'storage:\n',
     'protocol-convert: { expose: [openai] }\nstorage:\n',
-    'gateway.yaml:4: protocol-convert.expose.0: must be "chat", "responses", "messages" or "gemini"',
+    'gateway.yaml:4: protocol-convert.expose.0: there is no protocol "openai" for clients; known are chat, responses, messages, gemini',
   ],
   [
     'an address that is none',

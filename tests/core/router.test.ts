@@ -56,6 +56,25 @@ test('a path without its prefix is refused with the address that has an endpoint
   }
 });
 
+test('a path is found as it is written, with other slashes, and beside a parameter that would take it', () => {
+  const both = createRouter(
+    [endpoint('GET', '/a/:name'), endpoint('GET', '/a/known'), endpoint('POST', '/a/known')].map((given) => ({
+      endpoint: given,
+      run,
+    })),
+  );
+  const found = (method: string, path: string) => {
+    const match = matchRoute(both, method, path);
+    return [match.route.endpoint.method, match.route.endpoint.path, { ...match.params }];
+  };
+  for (const path of ['/a/known', '/a/known/', '//a//known', '/a/kno%77n'])
+    assert.deepEqual(found('GET', path), ['GET', '/a/known', {}]);
+  assert.deepEqual(found('POST', '/a/known'), ['POST', '/a/known', {}]);
+  assert.deepEqual(found('HEAD', '/a/known'), ['GET', '/a/known', {}]);
+  assert.deepEqual(found('GET', '/a/other'), ['GET', '/a/:name', { name: 'other' }]);
+  assert.deepEqual(both.find('PUT', '/a/known'), ['GET', 'HEAD', 'POST']);
+});
+
 test('HEAD is answered, and listed, wherever GET is', () => {
   const found = router.find('HEAD', '/v1/models');
   assert.ok(found !== undefined && 'route' in found && found.route.endpoint.path === '/v1/models');

@@ -95,6 +95,15 @@ export interface FakeExchange extends Exchange {
   abort(): void;
 }
 
+let requestCount = 0;
+
+/** A request id, as the core makes them: later ones are greater where they arrive in the same millisecond too. */
+export function requestIdAt(at: number): string {
+  const [time, count] = [at.toString(16).padStart(12, '0'), (++requestCount).toString(16).padStart(6, '0')];
+  const random = crypto.randomUUID().slice(-12);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${count.slice(0, 3)}-8${count.slice(3)}-${random}`;
+}
+
 export function fakeExchange(
   options: {
     endpoint?: Partial<Endpoint>;
@@ -111,7 +120,7 @@ export function fakeExchange(
   let outlives: DrainBounds | undefined;
   let watcher: AnswerWatcher | undefined;
   const exchange: FakeExchange = {
-    id: options.id ?? crypto.randomUUID(),
+    id: options.id ?? requestIdAt(1_800_000_000_000),
     endpoint: { method: 'POST', path: '/v1/test', operation: 'test', ...options.endpoint },
     request: {
       method: 'POST',

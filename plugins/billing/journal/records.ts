@@ -1,5 +1,6 @@
 /** The journal's records, and the line with a checksum that carries the records of one write. Pure. */
 import { crc32 } from 'node:zlib';
+import type { CallFacts } from '../../common/domain/call-facts.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import type { Ratio } from '../../common/domain/money.ts';
 import { type Price, type Usage, type UsageClass, usageClasses } from '../../common/domain/usage.ts';
@@ -108,7 +109,14 @@ export interface VoidRecord extends CallEnd {
 }
 
 export type EndRecord = SettleRecord | VoidRecord;
-export type JournalRecord = HoldRecord | SentRecord | ExtendRecord | ProgressRecord | EndRecord;
+
+/** What the request log adds to the row of a call that has ended; behind its end, often in the next line. */
+interface FactsRecord extends CallFacts {
+  readonly kind: 'FACTS';
+  readonly id: string;
+}
+
+export type JournalRecord = HoldRecord | SentRecord | ExtendRecord | ProgressRecord | EndRecord | FactsRecord;
 
 /** A sent attempt, as the call's row stores it. */
 export type AttemptNote = Readonly<Omit<Attempt, 'status' | 'durationMs' | 'error' | 'consumed'>> & {

@@ -183,12 +183,17 @@ function stretchesOf(slab: Buffer, lines: readonly PlacedLine[]): Stretch[] {
     const { from } = lines[begin]!;
     while (end < lines.length && lines[end]!.to - from <= batchBytes) end += 1;
     const { to, last } = lines[end - 1]!;
-    const ends = lines.slice(begin, end).flatMap(({ records }) => records.filter(isEnd));
+    const records = lines.slice(begin, end).flatMap((line) => line.records);
+    const ends = records.filter(isEnd);
+    const facts = records.filter(({ kind }) => kind === 'FACTS').length;
     const accountIds = [...new Set(ends.map(({ account }) => account))];
-    stretches.push({ slab, from, to, last, rows: ends.length, accountIds });
+    stretches.push({ slab, from, to, last, rows: ends.length, facts, accountIds });
   }
   return stretches;
 }
+
+/** Records that may come when their hold has ended. */
+const followers: ReadonlySet<string> = new Set(['SENT', 'PROGRESS', 'FACTS'] satisfies JournalRecord['kind'][]);
 
 function isEnd(record: JournalRecord): record is EndRecord {
   return record.kind === 'SETTLE' || record.kind === 'VOID';
@@ -203,7 +208,7 @@ function replayLine(open: Map<string, Hold>, { first, records }: PlacedLine, app
     }
     const hold = open.get(record.id);
     if (hold !== undefined) replayRecord(open, hold, record);
-    else if (sequence > applied && record.kind !== 'SENT' && record.kind !== 'PROGRESS') {
+    else if (sequence > applied && !followers.has(record.kind)) {
       throw new Error(`${path}: record ${sequence} ends request ${record.id}, whose hold is missing`);
     }
   });
@@ -222,6 +227,8 @@ function replayRecord(open: Map<string, Hold>, hold: Hold, record: Exclude<Journ
       hold.held = money(hold.held + BigInt(record.amount));
       hold.extensions = record.part;
       hold.coveredOutput = record.output;
+      return;
+    case 'FACTS':
       return;
     default:
       open.delete(record.id);

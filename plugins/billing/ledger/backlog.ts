@@ -15,9 +15,11 @@ export interface Batch {
   last: number;
   /** Ends of calls in it: each makes a row. */
   rows: number;
+  /** Facts of requests in it. */
+  facts: number;
   /** Sequence number of the oldest hold that ends in it. */
   oldest: number;
-  /** Begin and end of each run of lines with ends of calls: the database needs no others. */
+  /** Begin and end of each run of lines with ends of calls or facts: the database needs no others. */
   readonly runs: number[];
   readonly shares: Share[];
   /** Accounts in it without a cached balance: those of an earlier run. */
@@ -33,6 +35,7 @@ export interface Stretch {
   readonly to: number;
   readonly last: number;
   readonly rows: number;
+  readonly facts: number;
   readonly accountIds: string[];
 }
 
@@ -44,11 +47,13 @@ export class Backlog {
   readonly #batches: Batch[] = [];
   readonly #onFree: (slab: Buffer) => void;
   #rows = 0;
+  #facts = 0;
   #bytes = 0;
   #batchNumber = 0;
   // Records appended to the journal and not written yet.
   #turn = 0;
   #turnRows = 0;
+  #turnFacts = 0;
   #turnOldest = Number.POSITIVE_INFINITY;
   #turnBalances: CachedBalance[] = [];
   #turnAccountIds: string[] = [];
@@ -61,6 +66,11 @@ export class Backlog {
   /** Calls that have ended and of which the database has no row. */
   get rows(): number {
     return this.#rows;
+  }
+
+  /** Whether anything waits that makes or completes a row. */
+  get hasRows(): boolean {
+    return this.#rows + this.#facts > 0;
   }
 
   get bytes(): number {
@@ -96,6 +106,12 @@ export class Backlog {
     this.#turnAccountIds.push(accountId);
   }
 
+  /** Counts the facts of a request, appended to the journal behind the end of its call. */
+  complete(): void {
+    this.#facts += 1;
+    this.#turnFacts += 1;
+  }
+
   #count(sequence: number): void {
     this.#rows += 1;
     this.#turnRows += 1;
@@ -107,14 +123,16 @@ export class Backlog {
     const batch = this.#batchFor(slab, from, to);
     batch.to = to;
     batch.last = last;
-    if (this.#turnRows > 0) addRun(batch.runs, from, to);
+    if (this.#turnRows + this.#turnFacts > 0) addRun(batch.runs, from, to);
     batch.rows += this.#turnRows;
+    batch.facts += this.#turnFacts;
     if (this.#turnOldest < batch.oldest) batch.oldest = this.#turnOldest;
     for (const cached of this.#turnBalances) shareOf(cached, batch);
     for (const accountId of this.#turnAccountIds) batch.accountIds.push(accountId);
     this.#bytes += to - from;
     this.#turn += 1;
     this.#turnRows = 0;
+    this.#turnFacts = 0;
     this.#turnOldest = Number.POSITIVE_INFINITY;
     this.#turnBalances = [];
     this.#turnAccountIds = [];
@@ -124,7 +142,7 @@ export class Backlog {
     const tail = this.#batches.at(-1);
     const fits = tail?.slab === slab && tail.to === from && to - tail.from <= batchBytes;
     if (tail !== undefined && fits && !tail.sealed) return tail;
-    return this.#begin({ slab, from, to, last: 0, rows: 0, accountIds: [] });
+    return this.#begin({ slab, from, to, last: 0, rows: 0, facts: 0, accountIds: [] });
   }
 
   #begin(stretch: Stretch): Batch {
@@ -140,6 +158,7 @@ export class Backlog {
     batch.sealed = true;
     addRun(batch.runs, stretch.from, stretch.to);
     this.#rows += stretch.rows;
+    this.#facts += stretch.facts;
     this.#bytes += stretch.to - stretch.from;
   }
 
@@ -169,6 +188,7 @@ export class Backlog {
     const batch = this.#batches.shift();
     if (batch === undefined) return;
     this.#rows -= batch.rows;
+    this.#facts -= batch.facts;
     this.#bytes -= batch.to - batch.from;
     for (const { balance: cached, charged, rows, freed } of batch.shares) {
       cached.appliedCharged = charged;

@@ -1,13 +1,14 @@
 /**
- * Applies the ends of calls in one batch of journal text in one transaction, idempotently: each makes a row of `calls`, and one
- * of the ledger if it cost something. Only new rows change a balance.
+ * Applies the ends of calls in one batch of journal text in one transaction, idempotently: each makes a row of `calls`, with the
+ * facts of its request if they are there, and one of the ledger if it cost something. Only new rows change a balance.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Orm } from '../../common/domain/database.ts';
 import { type Money, money } from '../../common/domain/money.ts';
-import { keptWith } from '../../common/kit/sums/table.ts';
+import { keptWith, type SumTable } from '../../common/kit/sums/table.ts';
 import { allocateCharges } from '../grants/allocations.ts';
 import { type EndRecord, encodeRecords } from '../journal/records.ts';
+import { callRows, completedRows, ends, factsWhere, recordsIn, toldRequests } from './call-rows.ts';
 import { callSums } from './call-sums.ts';
 import { jsonOf, type Runner, rowsOf, tablesOf } from './sql.ts';
 
@@ -22,6 +23,8 @@ export interface Cursor {
   readonly leaseMs?: number | undefined;
   /** This statement's number among those of the run that move its leases: earlier lease requests are ignored. */
   readonly number?: number | undefined;
+  /** Sums that the facts of requests are added to; undefined: nobody reads facts. */
+  readonly requestSums?: SumTable | undefined;
 }
 
 /**
@@ -134,11 +137,16 @@ export async function lockBalances(
  */
 function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cursor | undefined): SQL {
   const table = tablesOf(schema);
+  const requestSums = cursor?.requestSums;
   return sql`
-    with given as materialized (${givenEnds(text)}),
+    with records as materialized (${recordsIn(text)}),
+    given as materialized (${ends}),
+    facts as materialized (${factsWhere(requestSums !== undefined)}),
     locked as materialized (select * from json_to_recordset(${accounts}) as locked (id text, total bigint, open bigint)),
     called as (insert into ${table('calls')} ${callRows} on conflict do nothing
-      returning id, account_id, key_id, model, provider, settled, classes, cost, own_cost, absorbed, created_at),
+      returning id, account_id, key_id, model, provider, settled, classes, cost, own_cost, absorbed, created_at, asked_model,
+        last_provider, operation, outcome, status, first_byte_ms, total_ms),
+    completed as (${completedRows(table)}),
     charge as (
       select given.position, given.account, given.id, given.cost, given.at, locked.total
       from given join (select id from called) as called using (id) left join locked on locked.id = given.account where cost > 0
@@ -163,7 +171,8 @@ function batchStatement(schema: string, text: string, accounts: SQL, cursor: Cur
       ) as change
       returning totals.balance + totals.revenue + totals.funding as imbalance
     ),
-    ${keptWith(schema, callSums, 'called', sql`(select imbalance from summed) is not null`)},
+    ${keptWith(schema, callSums, 'called', afterTotals)},
+    ${requestSums === undefined ? sql`` : sql`${toldRequests}, ${keptWith(schema, requestSums, 'told', afterTotals)},`}
     ${cursor?.leaseMs === undefined ? sql`` : leaseRows(table, cursor, cursor.leaseMs)}
     marked as (${cursor === undefined ? sql`select 1` : movedCursor(table, cursor)})
     select (select imbalance::text from summed) as imbalance,
@@ -191,6 +200,9 @@ function leaseRows(table: (name: string) => SQL, { journal, owner }: Cursor, lea
     ),`;
 }
 
+/** Batches move one row of totals one after another, so behind it none waits for a lock that another one has. */
+const afterTotals = sql`(select imbalance from summed) is not null`;
+
 function movedCursor(table: (name: string) => SQL, cursor: Cursor): SQL {
   const { journal, owner, applied, known = 0, number = 0 } = cursor;
   return sql`
@@ -205,26 +217,3 @@ function chargedRows(table: (name: string) => SQL): SQL {
     select id from locked where exists (select from ${table('pots')} as pots
       where pots.account_id = locked.id and remaining > 0 offset 0))))`;
 }
-
-/** The ends in the lines `CRC FIRST [RECORD, …]`, in order; of two of one call the first. */
-function givenEnds(text: string): SQL {
-  return sql`
-    select distinct on (id) * from (
-      select row_number() over (order by place, record.ordinality) as position, record.*
-      from string_to_table(${text}::text, E'\n') with ordinality as lines (line, place),
-        rows from (json_to_recordset(substr(line, strpos(line, '['))::json) as (
-          kind text, id uuid, at bigint, "heldAt" bigint, account text, key text, model text, plan text, input bigint,
-          held bigint, cost bigint, usage jsonb, estimated boolean, terminal boolean, reason text, finish text,
-          "upstreamId" text, price json, ratio text, version text, tier text, own bigint, absorbed bigint, attempts json
-        )) with ordinality as record
-      where line <> '' and kind in ('SETTLE', 'VOID')
-    ) as ends order by id, position`;
-}
-
-const callRows = sql`
-  (id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes, estimated_input, held, cost, own_cost,
-    absorbed, estimated, terminal, finish, upstream_id, price, price_version, tier, ratio, attempts, held_at, created_at)
-  select id, account, key, model, plan, kind = 'SETTLE', reason, attempts->-1->>'provider', attempts->-1->>'model', usage, input,
-    held, coalesce(cost, 0), own, coalesce(absorbed, 0), coalesce(estimated, false), coalesce(terminal, false), finish,
-    "upstreamId", price, version, tier, ratio, attempts, to_timestamp(coalesce("heldAt", at) / 1000.0), to_timestamp(at / 1000.0)
-  from given order by position`;

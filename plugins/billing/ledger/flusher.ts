@@ -77,8 +77,8 @@ export class Flusher {
   advance(): Promise<boolean> | undefined {
     const { backlog } = this.#options;
     const isAsked = this.#stale.size > 0 || this.#isWanted();
-    // Text without the end of a call makes no row: it goes with the next one that does, or when there is much of it.
-    const isDue = backlog.rows > 0 ? this.#pace.isDue(backlog.bytes) : backlog.bytes >= batchBytes;
+    // Text that makes no row goes with the next that does, or when there is much of it.
+    const isDue = backlog.hasRows ? this.#pace.isDue(backlog.bytes) : backlog.bytes >= batchBytes;
     if (!isAsked && !isDue) return undefined;
     return this.#applyThrough(backlog.newest);
   }

@@ -4,12 +4,15 @@ import packageFile from '../../../package.json' with { type: 'json' };
 import type { Database, Orm } from '../../common/domain/database.ts';
 import type { Ledger } from '../../common/domain/ledger.ts';
 import { type Money, money } from '../../common/domain/money.ts';
+import { readSums } from '../../common/kit/sums/read.ts';
+import type { SumTable } from '../../common/kit/sums/table.ts';
 import { type Funds, readFunds } from '../grants/funds.ts';
 import { type Leases, sqlLeases } from '../leases/store.ts';
 import type { KeySpend } from '../reservations/caps.ts';
 import { applyBatch, type Cursor } from './batch.ts';
+import { callSums } from './call-sums.ts';
 import { Entries } from './entries.ts';
-import { rowsOf, tablesOf, time } from './sql.ts';
+import { rowsOf, tablesOf } from './sql.ts';
 
 /**
  * A ledger written by several processes. Each call is one transaction, complete or without effect, also when its
@@ -40,8 +43,10 @@ export interface Store {
   readonly leases: Leases;
 }
 
-/** The store in SQL. */
-export function sqlStore({ orm, schema }: Database): Store {
+const endOfTime = Date.UTC(9999, 0, 1);
+
+/** The store in SQL. `requestSums`: the sums that facts of requests are added to. */
+export function sqlStore({ orm, schema }: Database, requestSums: () => SumTable | undefined = () => undefined): Store {
   const table = tablesOf(schema);
   const cursors = table('journal_cursor');
   return {
@@ -65,18 +70,21 @@ export function sqlStore({ orm, schema }: Database): Store {
       );
       return claimed.length === 1;
     },
-    apply: (text, accounts, cursor) => applyBatch(orm, schema, text, accounts, cursor),
+    apply: (text, accounts, cursor) =>
+      applyBatch(orm, schema, text, accounts, { ...cursor, requestSums: requestSums() }),
     funds: (accountIds, at) => readFunds(orm, schema, accountIds, at),
     endOf: (requestId) => readEnd(orm, schema, requestId),
     spentBy: async (keyId, from) => {
-      const [row] = await rowsOf<{ settled: string; ordered: string }>(
+      const spent = await readSums(orm, schema, callSums, {
+        bounds: [from, endOfTime],
+        conditions: [['key_id', keyId]],
+        measures: [{ name: 'cost', of: 'cost', ofKept: sql`sum(cost)`, ofRows: sql`sum(cost)` }],
+      });
+      const [row] = await rowsOf<{ ordered: string }>(
         orm,
-        sql`select
-          (select coalesce(sum(cost), 0)::text from ${table('calls')}
-            where key_id = ${keyId} and created_at >= ${time(from)}::timestamptz) as settled,
-          (select coalesce(sum(held), 0)::text from ${table('deposits')} where terms->>'key' = ${keyId}) as ordered`,
+        sql`select coalesce(sum(held), 0)::text as ordered from ${table('deposits')} where terms->>'key' = ${keyId}`,
       );
-      return { settled: money(BigInt(row!.settled)), ordered: money(BigInt(row!.ordered)) };
+      return { settled: money(BigInt(spent[0]?.['cost'] ?? '0')), ordered: money(BigInt(row!.ordered)) };
     },
     transact: (accountId, at, work) => Entries.transact(orm, schema, accountId, at, work),
     leases: sqlLeases(orm, schema),

@@ -91,7 +91,7 @@ with found as materialized (
   insert into {schema}.call_sums_groups select distinct id, account_id, key_id, model, provider from found
 )
 insert into {schema}.call_sums (group_id, at, part, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio")
-  select id, at, 0, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio" from found;
+  select id, at, 0, charged, cost, own_cost, own_unknown, absorbed, "input", "cache_read", "cache_write_5m", "cache_write_1h", "input_audio", "input_image", "output", "reasoning", "output_audio", "output_image", "image", "second", "request", "call", "web_search", "web_fetch", "code_execution", "file_search", "search", "character", "audio" from found order by at;
 
 -- Movements outside of calls by their times: they are few.
 create index ledger_entries_at on {schema}.ledger (created_at) where request_id is null;

@@ -1,10 +1,11 @@
 /** Charged requests: cost, formula, refunds and attempts of each. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptView, ChargeFilter, ChargeView } from '../../common/domain/admin/ledger.ts';
-import type { Page, PageRequest } from '../../common/domain/admin/pages.ts';
+import type { Page, PageRequest, Span } from '../../common/domain/admin/pages.ts';
 import { formulaOf } from '../../common/domain/formula.ts';
 import { formatUsd, type Money, money } from '../../common/domain/money.ts';
 import type { Usage } from '../../common/domain/usage.ts';
+import { firstIdAt } from '../../common/kit/arrival.ts';
 import { cursorIn, instantText, pageOf, rowsFor, uuidForm } from '../../common/kit/paging.ts';
 import { millisecondsOf } from '../grants/funds.ts';
 import { type AttemptNote, decodePrice, type PriceTexts } from '../journal/records.ts';
@@ -41,13 +42,9 @@ export async function chargePage(
   const limit = rowsFor(page);
   const after = cursorIn(page, uuidForm);
   const calls = tablesOf(schema)('calls');
-  const behind =
-    after === undefined
-      ? sql``
-      : sql`and (created_at, id) < (select created_at, id from ${calls} where id = ${after}::uuid)`;
+  const behind = after === undefined ? sql`` : sql`and id < ${after}::uuid`;
   const chosen = sql`
-    select * from ${calls} as calls where ${conditionOf(filter)} ${behind}
-    order by created_at desc, id desc limit ${limit}::int`;
+    select * from ${calls} as calls where ${conditionOf(filter)} ${behind} order by id desc limit ${limit}::int`;
   const rows = await readCharges(runner, schema, chosen);
   return pageOf(rows, page, (row) => row.request_id, viewOf);
 }
@@ -69,14 +66,24 @@ export async function findCharge(
 
 /** The filter as a condition on rows of `calls`: those that were charged. */
 function conditionOf({ from, until, accountId, keyId, model, provider }: ChargeFilter): SQL {
-  const conditions = [
-    sql`settled and created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`,
-  ];
+  const conditions = [sql`settled and ${endedWithin({ from, until })}`];
   if (accountId !== undefined) conditions.push(sql`account_id = ${accountId}`);
   if (keyId !== undefined) conditions.push(sql`key_id = ${keyId}`);
   if (model !== undefined) conditions.push(sql`model = ${model}`);
   if (provider !== undefined) conditions.push(sql`provider = ${provider}`);
   return sql.join(conditions, sql` and `);
+}
+
+/** Longer than any call: tasks may take a week. */
+const longestCallMs = 8 * 86_400_000;
+/** By which the clocks of two processes may differ, and one may be set back. */
+const clockSlackMs = 60_000;
+
+/** Calls that ended within the span: the key is in the order of arrival, which bounds the range that is read. */
+function endedWithin({ from, until }: Span): SQL {
+  const [first, behind] = [firstIdAt(from - longestCallMs), firstIdAt(until + clockSlackMs)];
+  return sql`id >= ${first}::uuid and id < ${behind}::uuid
+    and created_at >= ${instantText(from)}::timestamptz and created_at < ${instantText(until)}::timestamptz`;
 }
 
 function readCharges(runner: Runner, schema: string, chosen: SQL): Promise<ChargeRow[]> {
@@ -87,7 +94,7 @@ function readCharges(runner: Runner, schema: string, chosen: SQL): Promise<Charg
           ${millisecondsOf(sql`calls.created_at`)} as at, cost::text as cost, own_cost::text as own_cost,
           (select coalesce(sum(amount), 0)::text from ${table('refunds')} as refunds where refunds.request_id = calls.id) as refunded,
           classes, estimated, ratio, price, price_version, tier, held::text as held, reason, attempts
-        from (${chosen}) as calls order by calls.created_at desc, calls.id desc`,
+        from (${chosen}) as calls order by calls.id desc`,
   );
 }
 

@@ -5,9 +5,11 @@
 
 import { GatewayError } from '../../../core/contract/errors.ts';
 import type { Clock, Log } from '../../../core/contract/host-tools.ts';
+import type { CallFacts } from '../../common/domain/call-facts.ts';
 import type { Attempt } from '../../common/domain/calls.ts';
 import { formatUsd, type Money, money, zero } from '../../common/domain/money.ts';
 import { readCount } from '../../common/domain/usage.ts';
+import { uuidForm } from '../../common/kit/paging.ts';
 import type { WindowAt } from '../grants/balances.ts';
 import type { CallPlan } from '../grants/terms.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -31,6 +33,9 @@ const leastAmount = money(1n);
 
 /** Bytes of journal text per call of the backlog's limit, which bounds the memory that the backlog takes. */
 const bytesPerRow = 1_024;
+
+/** Of what may wait for the database, facts fill at most one part in so many: the rest is for money. */
+const factsShare = 4;
 
 export interface ReservationsOptions {
   readonly journal: Journal;
@@ -282,6 +287,20 @@ export class Reservations {
       told: { ...verdict, estimated: true, reason: 'absurd' },
       charge: { ...charge, cost: hold.held, own: undefined },
     };
+  }
+
+  /**
+   * Adds the facts of a request whose hold has ended. False: what waits for the database, or for the disk, leaves no room for
+   * what is not money.
+   */
+  complete({ id, accountId, keyId }: Terms, facts: CallFacts): boolean {
+    const { journal, backlog, backlogLimit } = this.#options;
+    // Requests are listed and summed up by such ids.
+    if (!uuidForm.test(accountId) || !uuidForm.test(keyId)) return false;
+    if (!journal.writing() || backlog.bytes >= (backlogLimit * bytesPerRow) / factsShare) return false;
+    journal.append({ kind: 'FACTS', id, ...facts });
+    backlog.complete();
+    return true;
   }
 
   /** Keeps a hold of an earlier run. */

@@ -1,8 +1,10 @@
 /** Upstreams: providers, their keys, concurrency limits, and session affinity. Types alone. */
 
 import { type DrainBounds, defineContextKey, defineService } from '../../../core/contract/contract.ts';
+import type { Headers } from '../../../core/contract/message.ts';
 import type { UpstreamNetwork } from '../../../core/contract/network.ts';
 import type { Secret } from '../../../core/contract/secret.ts';
+import type { FinalRequest, KeyForm } from '../wire/credentials.ts';
 import type { Traits } from './traits.ts';
 
 /** A configured vendor. */
@@ -112,10 +114,15 @@ export interface Target {
 
 export const target = defineContextKey<Target>('target');
 
+/** The headers of a computed credential. */
+export interface ComputedAuth {
+  authorize(target: Pick<Target, 'key' | 'credential'>, request: FinalRequest): Headers | Promise<Headers>;
+}
+
 /** What is declared of a provider, apart from keys and addresses. */
 export interface UpstreamTraits {
-  /** Header and value template that carry the key; `{key}` is replaced. By protocol default when absent. */
-  readonly auth: { readonly header: string; readonly value: string } | undefined;
+  /** How requests are authorized; absent: in the protocol's own header. */
+  readonly auth: KeyForm | ComputedAuth | undefined;
   /** Headers sent with each request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Top-level request members that the vendor does not take, by protocol: removed. */

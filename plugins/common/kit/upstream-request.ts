@@ -2,7 +2,8 @@
 
 import type { UpstreamRequest } from '../../../core/contract/contract.ts';
 import type { ClientRequest, Headers } from '../../../core/contract/message.ts';
-import type { Target } from '../domain/upstreams.ts';
+import type { Target, UpstreamTraits } from '../domain/upstreams.ts';
+import { withKey } from '../wire/credentials.ts';
 
 /** How an upstream's protocol travels: its key, and the headers that go with each request. */
 export interface WireHeaders {
@@ -26,7 +27,8 @@ export function buildUpstreamRequest(
   stream: boolean,
 ): UpstreamRequest {
   const { upstream } = target;
-  return {
+  const auth = upstream.auth ?? protocol.auth;
+  const built: UpstreamRequest = {
     url: addressBelow(target.baseUrl, prepared.path),
     method: 'POST',
     headers: headersFor(protocol, request.headers, target, stream),
@@ -39,6 +41,18 @@ export function buildUpstreamRequest(
     drain: upstream.drain,
     network: target.network,
   };
+  if (!('header' in auth)) addCredential(built, auth, target);
+  return built;
+}
+
+/** Any other credential than the key in a header. */
+function addCredential(
+  request: UpstreamRequest,
+  auth: Exclude<Auth, { readonly header: string }>,
+  target: Target,
+): void {
+  if ('query' in auth) request.url = withKey(request.url, auth.query, target.key);
+  else request.authorize = (final) => auth.authorize(target, final);
 }
 
 /** The query of a base URL is kept on every address below it. */
@@ -49,6 +63,8 @@ function addressBelow(baseUrl: string, path: string): string {
   return `${baseUrl.slice(0, at)}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
+type Auth = NonNullable<Target['upstream']['auth']>;
+
 function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Target, stream: boolean): Headers {
   const headers: Headers = { ...protocol.defaultHeaders, 'content-type': client['content-type'] ?? 'application/json' };
   headers['accept'] = client['accept'] ?? (stream ? 'text/event-stream' : 'application/json');
@@ -56,11 +72,47 @@ function headersFor(protocol: WireHeaders, client: Readonly<Headers>, target: Ta
     const value = client[name];
     if (value !== undefined && value !== '') headers[name] = value;
   }
-  for (const [name, value] of Object.entries(target.upstream.headers)) headers[name.toLowerCase()] = value;
+  const { configured, auth } = fixedHeaders(target.upstream, protocol);
+  for (let index = 0; index < configured.length; index += 2) headers[configured[index]!] = configured[index + 1]!;
   if (target.headers !== undefined) Object.assign(headers, target.headers);
-  const { header, value } = target.upstream.auth ?? protocol.auth;
-  headers[header.toLowerCase()] = value.replace('{key}', () => target.key.reveal());
+  if (auth !== undefined)
+    headers[auth.name] = auth.after === undefined ? auth.before : auth.before + target.key.reveal() + auth.after;
   // An encoded stream could not be read as it passes.
   headers['accept-encoding'] = 'identity';
   return headers;
+}
+
+const keyMark = '{key}';
+
+/** What all requests to an upstream have in common. */
+interface FixedHeaders {
+  readonly protocol: WireHeaders;
+  /** Names in lower case and values in turn. */
+  readonly configured: readonly string[];
+  /** What stands around the key in its header; without `after` it is not in the value. undefined: the key is in no header. */
+  readonly auth: { readonly name: string; readonly before: string; readonly after: string | undefined } | undefined;
+}
+
+/** Of the protocol in which the upstream was used last, which is nearly always the only one. */
+const prepared = new WeakMap<UpstreamTraits, FixedHeaders>();
+
+function fixedHeaders(upstream: UpstreamTraits, protocol: WireHeaders): FixedHeaders {
+  let fixed = prepared.get(upstream);
+  if (fixed?.protocol !== protocol) {
+    fixed = {
+      protocol,
+      configured: Object.entries(upstream.headers).flatMap(([name, text]) => [name.toLowerCase(), text]),
+      auth: keyHeader(upstream.auth ?? protocol.auth),
+    };
+    prepared.set(upstream, fixed);
+  }
+  return fixed;
+}
+
+function keyHeader(auth: Auth): FixedHeaders['auth'] {
+  if (!('header' in auth)) return undefined;
+  const { header, value } = auth;
+  const at = value.indexOf(keyMark);
+  const after = at === -1 ? undefined : value.slice(at + keyMark.length);
+  return { name: header.toLowerCase(), before: at === -1 ? value : value.slice(0, at), after };
 }

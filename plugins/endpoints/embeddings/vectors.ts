@@ -76,7 +76,12 @@ function converted(
           throw unreadable('not one vector for each input');
         const usage = usageIn(json);
         const tokens = usage?.input ?? estimated(texts);
-        return { usage, body: encode({ vectors, tokens }, context), contentType: 'application/json' };
+        return {
+          usage,
+          seen: { input: tokens },
+          body: encode({ vectors, tokens }, context),
+          contentType: 'application/json',
+        };
       },
     },
   };

@@ -2,7 +2,7 @@
 
 import { type Exchange, type Next, upstreamRequest } from '../../../core/contract/contract.ts';
 import type { Answer } from '../../../core/contract/message.ts';
-import { isObject, tryParseBytes } from '../../../core/json/json.ts';
+import { asBuffer, isObject, tryParseBytes } from '../../../core/json/json.ts';
 import { sealPrefix } from '../../common/canonical/sealed-text.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
 import { buildUpstreamRequest } from '../../common/kit/upstream-request.ts';
@@ -62,8 +62,7 @@ function withQuery(exchange: Exchange, prepared: Prepared): Prepared {
  */
 function withoutSeals(exchange: Exchange, { protocol }: Opened, prepared: Prepared, { sealer }: Tools): Prepared {
   const { codec } = protocol;
-  const { buffer, byteOffset, byteLength } = prepared.body;
-  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  const bytes = asBuffer(prepared.body);
   const mark = codec.sealMark ?? sealPrefix;
   // The mark alone is found many times faster than with its quote, as a body may contain many quotes.
   if (!bytes.includes(mark) || !bytes.includes(`"${mark}`)) return prepared;

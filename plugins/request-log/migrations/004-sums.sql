@@ -56,4 +56,4 @@ with given as (
   insert into {schema}.request_sums_groups select distinct id, account_id, key_id, model, provider, operation, result from found
 )
 insert into {schema}.request_sums (group_id, at, part, requests, first_byte, total)
-  select id, at, 0, requests, first_byte, total from found;
+  select id, at, 0, requests, first_byte, total from found order by at;

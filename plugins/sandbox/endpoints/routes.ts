@@ -1,5 +1,7 @@
 /** Path → the service that answers it. Pure. */
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
+import { openaiModerations } from './moderations.ts';
+import { rerankOf } from './rerank.ts';
 import type { Service } from './service.ts';
 
 export interface ServiceRoute {
@@ -9,7 +11,14 @@ export interface ServiceRoute {
   readonly method: string | undefined;
 }
 
-const services = new Map<string, Service>([['/embeddings', openaiEmbeddings]]);
+/** Two vendors have other shapes at the same path: theirs have a prefix of the sandbox's own. */
+const services = new Map<string, Service>([
+  ['/embeddings', openaiEmbeddings],
+  ['/moderations', openaiModerations],
+  ['/v2/rerank', rerankOf('cohere')],
+  ['/jina/v1/rerank', rerankOf('jina')],
+  ['/voyage/v1/rerank', rerankOf('voyage')],
+]);
 
 const embedPath = /^(?:\/v1(?:beta|alpha)?)?\/models\/(.+)(?::|%3A)(embedContent|batchEmbedContents)$/i;
 

@@ -6,6 +6,7 @@ import type { Random } from '../../../core/contract/host-tools.ts';
 import type { Headers } from '../../../core/contract/message.ts';
 import { tryParseBytes } from '../../../core/json/json.ts';
 import type { Target } from '../../common/domain/upstreams.ts';
+import { authorized, CredentialError } from '../../common/wire/credentials.ts';
 import type { VendorAnswer, VendorRequest } from '../contract.ts';
 import { writeMultipart } from '../orders/multipart.ts';
 
@@ -42,6 +43,8 @@ export interface OpenAnswer {
   close(): void;
 }
 
+const usualAuth = { header: 'authorization', value: 'Bearer {key}' };
+
 export interface Vendors {
   /** Throws UpstreamError: with the phase `connect`, the vendor has received nothing. */
   call(wanted: VendorRequest, target: Target, timeoutMs: number, signal: AbortSignal): Promise<VendorAnswer>;
@@ -65,10 +68,20 @@ export function openVendors({ clock, random }: Pick<Host, 'clock' | 'random'>): 
   const open: Vendors['open'] = async (wanted, target, { timeoutMs, signal }) => {
     const { body, type } = contentOf(wanted, random);
     try {
-      const answer = await request(target.baseUrl + wanted.path, {
+      const { url, headers } = await authorized(
+        {
+          url: target.baseUrl + wanted.path,
+          method: wanted.method,
+          headers: headersFor(target, type),
+          body: body ?? undefined,
+        },
+        target.upstream.auth ?? usualAuth,
+        target,
+      );
+      const answer = await request(url, {
         dispatcher: agentFor(target.upstream.connectTimeoutMs),
         method: wanted.method,
-        headers: headersFor(target, type),
+        headers,
         body,
         headersTimeout: timeoutMs,
         bodyTimeout: target.upstream.idleTimeoutMs,
@@ -116,6 +129,7 @@ export async function readBody(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 function toUpstreamError(error: unknown, signal: AbortSignal): UpstreamError {
+  if (error instanceof CredentialError) return error;
   if (error instanceof UpstreamError) return error;
   const { code, name, message } = error as NodeJS.ErrnoException;
   const inner = (error as { errors?: NodeJS.ErrnoException[] }).errors ?? [];
@@ -133,12 +147,10 @@ function contentOf({ body, form }: VendorRequest, random: Random): { body: strin
   return body === undefined ? { body: null } : { body: JSON.stringify(body), type: 'application/json' };
 }
 
-function headersFor({ upstream, key }: Target, type: string | undefined): Headers {
+function headersFor({ upstream }: Target, type: string | undefined): Headers {
   const headers: Headers = { accept: 'application/json', 'accept-encoding': 'identity' };
   if (type !== undefined) headers['content-type'] = type;
   for (const [name, value] of Object.entries(upstream.headers)) headers[name.toLowerCase()] = value;
-  const { header, value } = upstream.auth ?? { header: 'authorization', value: 'Bearer {key}' };
-  headers[header.toLowerCase()] = value.replace('{key}', () => key.reveal());
   return headers;
 }
 

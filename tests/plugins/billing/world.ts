@@ -201,6 +201,8 @@ export interface WorldOptions {
   faults?: Faults;
   /** What the catalogue has; without it there is none. */
   entries?: readonly Model[];
+  /** Sets up plugins beside it, before it. */
+  beside?: (host: FakeHost, database: Database) => Promise<void>;
   /** Leave the plugin unstarted. */
   idle?: boolean;
 }
@@ -217,6 +219,7 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   const { entries } = options;
   if (entries !== undefined)
     host.provide(catalog, { find: (id) => entries.find((entry) => entry.id === id), list: () => entries });
+  await options.beside?.(host, store);
   const parse = (section: object) => (billing.config as unknown as { parse(value: object): never }).parse(section);
   const part = await setUpBilling(host, parse(options.section ?? {}), failingFiles(faults));
   if (options.idle !== true) await part.start!();

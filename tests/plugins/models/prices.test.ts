@@ -195,7 +195,8 @@ test('a service without a price is refused before anything is held, one with a p
   assert.equal(await free.handle!(fakeExchange({ facts: [[call, asked('fast')]] }), async () => okAnswer), okAnswer);
 });
 
-const faults = (part: PluginInstance) => part.problems!().map(({ path, message }) => `${path.join('.')}: ${message}`);
+const faults = (part: PluginInstance) =>
+  part.problems!().map((fault) => `${fault.path.join('.')}: ${'message' in fault ? fault.message : ''}`);
 
 test('a sale below cost is a configuration error, unless said otherwise', async () => {
   const price = { input: 2, output: 4, web_search: 0.01 };

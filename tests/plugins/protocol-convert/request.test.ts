@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { upstreamRequest } from '../../../core/contract/contract.ts';
 import { GatewayError } from '../../../core/contract/errors.ts';
 import { target } from '../../../plugins/common/domain/upstreams.ts';
+import { buildUpstreamRequest } from '../../../plugins/common/kit/upstream-request.ts';
 import protocolConvert from '../../../plugins/protocol-convert/index.ts';
+import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { fakeHost, setUp } from '../../helpers/fakes.ts';
 import { type Asked, open, readBody, relay, targetFor, wholeAnswer } from './harness.ts';
 
@@ -121,6 +123,18 @@ test('a messages upstream always gets a version, and a provider may set headers 
   assert.equal(headers['authorization'], 'Token upstream-key');
   assert.equal(headers['x-api-key'], undefined);
   assert.equal(headers['x-extra'], '1');
+});
+
+test('an upstream asked in two protocols has the key in the place of each, and the key comes as it is', () => {
+  const key = "$& a key $' with signs";
+  const asked = targetFor('chat', 'm', { upstream: { headers: { 'X-Extra': '1' } }, key: { reveal: () => key } });
+  const headersOf = (name: string) =>
+    buildUpstreamRequest(protocolNamed(name)!, { headers: {} }, { path: '/', body: '{}' }, asked, false).headers;
+  for (let round = 0; round < 2; round++) {
+    const [chat, messages] = [headersOf('chat'), headersOf('messages')];
+    assert.deepEqual([chat['authorization'], chat['x-api-key'], chat['x-extra']], [`Bearer ${key}`, undefined, '1']);
+    assert.deepEqual([messages['authorization'], messages['x-api-key'], messages['x-extra']], [undefined, key, '1']);
+  }
 });
 
 test('credential and time-outs are the target’s', async () => {

@@ -59,6 +59,36 @@ testMistakes([
     'gateway.yaml:17: providers.acme.speaks.openai: there is no protocol "openai"; known are chat, responses, messages, gemini, openai-images, gemini-images, xai-images, ark-images, xai-videos, ark-videos',
   ],
   [
+    'a scheme of credentials that does not exist',
+    '    keys:',
+    '    auth: { scheme: signature }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.scheme: there is no scheme "signature"; known are header, query',
+  ],
+  [
+    'a misspelt scheme, for one protocol',
+    '    keys:',
+    '    auth: { chat: { scheme: qeury, name: key } }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.chat.scheme: there is no scheme "qeury"; did you mean "query"?',
+  ],
+  [
+    'a misspelt setting of a scheme',
+    '    keys:',
+    '    auth: { scheme: query, nmae: key }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.nmae: there is no such setting; did you mean "name"?',
+  ],
+  [
+    'a header without a place for the key',
+    '    keys:',
+    '    auth: { header: x-key, value: key }\n    keys:',
+    'gateway.yaml:15: providers.acme.auth.value: must contain {key}',
+  ],
+  [
+    'no keys for a scheme that needs one',
+    '    keys: "${ACME_KEY}"',
+    '    auth: { scheme: query, name: key }',
+    'gateway.yaml:14: providers.acme.keys: is missing: the scheme "query" needs a key',
+  ],
+  [
     'a misspelt protocol',
     'chat: https://api.acme',
     'chats: https://api.acme',

@@ -49,7 +49,7 @@ test('what the entry says comes before its preset; mappings merge', () => {
   assert.deepEqual([own.speaks, own.concurrency, own.keys], [plain.speaks, 3, ['one', 'two']]);
   assert.deepEqual(own.headers, { 'x-team': 'a' });
   assert.deepEqual(entry({ preset: 'openrouter', keys: 'k', auth: { chat: { header: 'x', value: '{key}' } } }).auth, {
-    chat: { header: 'x', value: '{key}' },
+    chat: { scheme: 'header', header: 'x', value: '{key}' },
   });
   assert.deepEqual(entry({ preset: 'ollama', keys: 'own' }).keys, ['own']);
 });

@@ -204,7 +204,7 @@ test('traits have their defaults, and a key may travel differently for one proto
   });
   const c = service.find('c')!;
   assert.equal(c.traits.auth, undefined);
-  assert.equal(c.protocolTraits!['messages']!.auth!.value, 'Bearer {key}');
+  assert.deepEqual(c.protocolTraits!['messages']!.auth, { header: 'authorization', value: 'Bearer {key}' });
   assert.equal(c.protocolTraits!['chat'], undefined);
 });
 

@@ -129,7 +129,8 @@ function rebuildDay(orm: Orm, schema: string, sums: SumTable, day: Range): Promi
     const at = column('at');
     await transaction.execute(sql`delete from ${kept} where ${isOther} and ${within(at, [day])}`);
     await transaction.execute(sql`delete from ${kept} where ${isFine} and ${within(at, [fromRows])}`);
-    const given = sql`(select * from ${rows} where ${within(sums.at, [fromRows])}) as given`;
+    const source = sums.given?.(schema, fromRows) ?? rows;
+    const given = sql`(select * from ${source} where ${within(sums.at, [fromRows])}) as given`;
     const made = grouped(sums, rowShape(sums), given, ofFine);
     await transaction.execute(sql`with ${addedWith(schema, sums, made)} select 1`);
     const folded: Range = [day[0], Math.min(day[1], until)];

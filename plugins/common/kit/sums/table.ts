@@ -24,6 +24,8 @@ export interface SumTable {
   readonly name: string;
   /** The table whose rows are summed up, and its column of time. */
   readonly rows: string;
+  /** Where rows are elsewhere too: a source of all of them, or of those of a span (wall-clock milliseconds), found by a key. */
+  readonly given?: (schema: string, span?: readonly [from: number, until: number]) => SQL;
   readonly at: SQL;
   /** `account_id`, `key_id`, `model` and `provider`, then those that every part has. */
   readonly dimensions: readonly Dimension[];
@@ -84,7 +86,7 @@ const partRows = sql.raw(
 export const column = (name: string): SQL => sql.raw(`"${name}"`);
 
 /** Tables of a schema: the state of the sums, the rows, and the sums with their dimensions, to be read. */
-export function namesOf(schema: string, { name, rows, dimensions }: SumTable) {
+export function namesOf(schema: string, { name, rows, given, dimensions }: SumTable) {
   const table = (text: string) => sql`${sql.identifier(schema)}.${sql.identifier(text)}`;
   const [sums, groups] = [table(name), table(`${name}_groups`)];
   const columns = sql.join(
@@ -95,7 +97,7 @@ export function namesOf(schema: string, { name, rows, dimensions }: SumTable) {
     sums,
     groups,
     state: table(`${name}_state`),
-    rows: table(rows),
+    rows: given?.(schema) ?? table(rows),
     kept: sql`(select sums.*, ${columns} from ${sums} as sums join ${groups} as groups on groups.id = sums.group_id) as kept`,
   };
 }
@@ -140,6 +142,9 @@ export function grouped(sums: SumTable, shape: Shape, source: SQL, chosen: SQL):
     where ${chosen} group by ${keys}`;
 }
 
+/** A name within a statement, which may add to several sums. */
+const partOf = ({ name }: SumTable, part: string): SQL => sql.raw(`${name}_${part}`);
+
 /**
  * Three parts of a WITH that add such sums to the kept ones. A group is known by a hash of its dimensions; the order keeps two
  * statements from waiting for each other.
@@ -156,17 +161,18 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
     const measure = column(name);
     return sql`${measure} = coalesce(kept.${measure} + excluded.${measure}, kept.${measure}, excluded.${measure})`;
   });
+  const [foundHere, groupsAdded, sumsAdded] = ['found', 'groups_added', 'added'].map((part) => partOf(sums, part));
   return sql`
-    sums_found as materialized (
+    ${foundHere} as materialized (
       select *, hashtextextended(concat_ws(E'\\x1f', ${dimensions}), 0) as group_id from (${found}) as found
     ),
-    groups_added as (
+    ${groupsAdded} as (
       insert into ${names.groups} (id, ${dimensions})
-      select distinct group_id, ${dimensions} from sums_found order by group_id on conflict do nothing
+      select distinct group_id, ${dimensions} from ${foundHere} order by group_id on conflict do nothing
     ),
-    sums_added as (
+    ${sumsAdded} as (
       insert into ${names.sums} as kept (part, group_id, at, ${measures})
-      select part, group_id, at, ${measures} from sums_found order by part, group_id, at
+      select part, group_id, at, ${measures} from ${foundHere} order by part, group_id, at
       on conflict (part, group_id, at) do update set ${sql.join(sets, sql`, `)}
     )`;
 }
@@ -177,9 +183,10 @@ export function addedWith(schema: string, sums: SumTable, found: SQL): SQL {
  * a condition that makes the statement's other locks come first.
  */
 export function keptWith(schema: string, sums: SumTable, source: string, after = sql`true`): SQL {
-  const isLate = sql`${sums.at} < (select until from folded) and (not part.rich or ${sums.at} >= (select rich from folded))`;
+  const folded = partOf(sums, 'folded');
+  const isLate = sql`${sums.at} < (select until from ${folded}) and (not part.rich or ${sums.at} >= (select rich from ${folded}))`;
   const chosen = sql`part.number = ${sql.raw(String(finePart))} or ${isLate}`;
   return sql`
-    folded as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} where ${after} for share),
+    ${folded} as (select folded as until, rich_from as rich from ${namesOf(schema, sums).state} where ${after} for share),
     ${addedWith(schema, sums, grouped(sums, rowShape(sums), sql.raw(source), chosen))}`;
 }

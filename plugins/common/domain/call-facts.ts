@@ -1,0 +1,51 @@
+/** What the request log knows of a call. It is kept in the call's own row, so that a charged call is one row for both plugins. */
+import type { SQL } from 'drizzle-orm';
+import { defineContextKey, defineService, type Outcome } from '../../../core/contract/contract.ts';
+import type { SumTable } from '../kit/sums/table.ts';
+
+/** The facts of a request that the row of its call lacks. Texts are bounded and can be stored. */
+export interface CallFacts {
+  readonly operation: string;
+  /** The client's. */
+  readonly protocol: string | undefined;
+  /** As the client named it. */
+  readonly asked: string | undefined;
+  /** Of the last attempt, which may never have been sent. */
+  readonly provider: string | undefined;
+  readonly target: string | undefined;
+  readonly streamed: boolean;
+  readonly status: number;
+  readonly outcome: Outcome['kind'];
+  readonly errorKind: string | undefined;
+  readonly errorCode: string | undefined;
+  /** Attempts, with those that were not sent. */
+  readonly tries: number;
+  readonly firstByteMs: number | undefined;
+  readonly totalMs: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly dropped: readonly string[] | undefined;
+  /** The timeline, as JSON. */
+  readonly story: string | undefined;
+}
+
+/** The row that the call of an exchange will have, or has. Set by billing. */
+export interface CallRow {
+  /** Adds the request's facts, once it has ended. False: there is no such row, or no room to wait for it. */
+  complete(facts: CallFacts): boolean;
+}
+
+export const callRow = defineContextKey<CallRow>('call row');
+
+/** The rows of calls that have facts, as the request log reads them. */
+export interface CallRows {
+  /** A view with the columns of the table `requests`, but text in `account_id` and `key_id`. Its key is in the order of arrival. */
+  readonly view: SQL;
+  /** Removes the facts of requests that arrived before `before` (wall-clock milliseconds); money stays. */
+  forgetFacts(before: number): Promise<void>;
+}
+
+export const callRows = defineService<CallRows>('call rows');
+
+/** The sums that are kept of requests: billing adds what it writes the facts of. Its rows have the columns of the view. */
+export const requestSumTable = defineService<SumTable>('sums of requests');

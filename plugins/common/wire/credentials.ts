@@ -1,0 +1,152 @@
+/**
+ * Vendor credentials: the extension point, and what a scheme consists of. With a `FixedScheme` the key travels unchanged; with a
+ * `ComputedScheme` the headers are computed from the final request, such as a signature, or a token that has to be fetched.
+ */
+import { defineExtensionPoint, type UpstreamRequest } from '../../../core/contract/contract.ts';
+import { UpstreamError } from '../../../core/contract/errors.ts';
+import type { Clock } from '../../../core/contract/host-tools.ts';
+import type { Headers } from '../../../core/contract/message.ts';
+import type { z } from '../../../core/contract/schema.ts';
+import type { Secret } from '../../../core/contract/secret.ts';
+import type { ComputedAuth, Target } from '../domain/upstreams.ts';
+
+/** The form of a key that travels unchanged: `{key}` in a header's value, or a member of the query. */
+export type KeyForm = { readonly header: string; readonly value: string } | { readonly query: string };
+
+interface Scheme<Settings> {
+  /** The scheme: `auth: { scheme: NAME, … }` of a provider. */
+  readonly name: string;
+  /** The other members of `auth`; strict, each with a sentence. */
+  readonly config: z.ZodType<Settings>;
+}
+
+export interface FixedScheme<Settings> extends Scheme<Settings> {
+  form(settings: Settings): KeyForm;
+}
+
+export interface ComputedScheme<Settings> extends Scheme<Settings> {
+  /** It finds its secret elsewhere, so a provider may leave out `keys`; the key is then the empty text. */
+  readonly needsNoKey?: true;
+  /** The credential of one key; called when it is first used. */
+  open(settings: Settings, key: Secret, tools: CredentialTools): Credential;
+}
+
+export interface CredentialTools {
+  readonly clock: Clock;
+}
+
+/** The request as it is sent, but for these headers; the body is not changed any more. */
+export type FinalRequest = Pick<UpstreamRequest, 'method' | 'url' | 'headers' | 'body'>;
+
+export interface Credential {
+  /** The headers to add. A failure ends the attempt before anything is sent, and the key is not used for a while. */
+  authorize(request: FinalRequest): Headers | Promise<Headers>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each scheme has settings of its own.
+export type CredentialScheme = FixedScheme<any> | ComputedScheme<any>;
+
+/** The ways in which requests to vendors are authorized. */
+export const vendorCredentials = defineExtensionPoint<CredentialScheme>('vendor credentials');
+
+/** The address with the key in its query. */
+export function withKey(url: string, name: string, key: Secret): string {
+  return `${url}${url.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(key.reveal())}`;
+}
+
+/** Address and headers of a request that is not sent by the core. Throws CredentialErrors. */
+export async function authorized(
+  request: FinalRequest,
+  auth: KeyForm | ComputedAuth,
+  target: Pick<Target, 'key' | 'credential'>,
+): Promise<FinalRequest> {
+  const { url, headers } = request;
+  if ('query' in auth) return { ...request, url: withKey(url, auth.query, target.key) };
+  const added =
+    'header' in auth
+      ? { [auth.header.toLowerCase()]: auth.value.replace('{key}', () => target.key.reveal()) }
+      : await auth.authorize(target, request);
+  return { ...request, headers: { ...headers, ...added } };
+}
+
+/** A credential could not be computed or fetched: nothing was sent. The message is for operators and contains no secret. */
+export class CredentialError extends UpstreamError {
+  constructor(message: string, cause: unknown) {
+    super('connect', message, { cause });
+  }
+}
+
+/** Something that ends, such as a token. */
+export interface Perishable<T> {
+  readonly value: T;
+  /** Wall-clock milliseconds; undefined: it does not end. */
+  readonly endsAt: number | undefined;
+}
+
+export interface RefreshOptions<T> {
+  /** Fetches a new one; must stop when the signal aborts. */
+  readonly load: (signal: AbortSignal) => Promise<Perishable<T>>;
+  readonly clock: Clock;
+  /** How long before its end it is replaced while it is still in use. */
+  readonly aheadMs?: number;
+  /** Longest time of a fetch. */
+  readonly timeoutMs?: number;
+}
+
+/** After a failure ahead of the end, the time until the next try. */
+const pauseMs = 15_000;
+
+/**
+ * A value that is fetched when it is first needed, kept, and replaced ahead of its end: by one fetch for all that wait, and
+ * without a wait while the old one is valid. A failed fetch is told to all that wait for it; the next call tries again.
+ */
+export class Refreshed<T> {
+  readonly #options: RefreshOptions<T>;
+  #current: Perishable<T> | undefined;
+  #loading: Promise<T> | undefined;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: RefreshOptions<T>) {
+    this.#options = options;
+  }
+
+  get(): T | Promise<T> {
+    const { clock, aheadMs = 300_000 } = this.#options;
+    const current = this.#current;
+    const leftMs = current === undefined ? 0 : (current.endsAt ?? Number.POSITIVE_INFINITY) - clock.now();
+    if (current === undefined || leftMs <= 0) return this.#load();
+    if (leftMs <= aheadMs && clock.monotonic() >= this.#pausedUntil) this.#load().catch(() => {});
+    return current.value;
+  }
+
+  /** Forgets the value, as after a refusal. */
+  clear(): void {
+    this.#current = undefined;
+  }
+
+  #load(): Promise<T> {
+    this.#loading ??= this.#fetch().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #fetch(): Promise<T> {
+    const { load, clock, timeoutMs = 10_000 } = this.#options;
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      this.#current = await Promise.race([load(signal), rejection(signal)]);
+      return this.#current.value;
+    } catch (error) {
+      this.#pausedUntil = clock.monotonic() + pauseMs;
+      throw error;
+    }
+  }
+}
+
+/** A `load` that does not watch its signal is not waited for either. */
+function rejection(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('it took too long')), { once: true });
+  });
+}

@@ -1,0 +1,148 @@
+/** The credentials of a provider: its own schemes `header` and `query`, and the resolution of the schemes that plugins add. */
+import type { Host } from '../../core/contract/contract.ts';
+import type { Headers } from '../../core/contract/message.ts';
+import type { SectionPart } from '../../core/contract/remarks.ts';
+import { z } from '../../core/contract/schema.ts';
+import { headerName, headerValue } from '../common/domain/headers-schema.ts';
+import type { ComputedAuth, Target, UpstreamTraits } from '../common/domain/upstreams.ts';
+import { scrubText } from '../common/kit/scrub.ts';
+import {
+  type Credential,
+  CredentialError,
+  type CredentialScheme,
+  type FinalRequest,
+  type FixedScheme,
+  vendorCredentials,
+} from '../common/wire/credentials.ts';
+
+const longestReason = 200;
+
+/** `auth` of a provider, as its section has it. */
+export interface WrittenAuth {
+  readonly scheme: string;
+  readonly [setting: string]: unknown;
+}
+
+const keyMark = (value: string) => value.includes('{key}');
+
+export const headerSchema = z.strictObject({
+  header: headerName.describe('Name of the header that carries the key.'),
+  value: headerValue.refine(keyMark, 'must contain {key}').describe('Its value; {key} is replaced by the key.'),
+});
+
+/** The key in a header. */
+const headerScheme: FixedScheme<z.output<typeof headerSchema>> = {
+  name: 'header',
+  config: headerSchema,
+  form: (settings) => settings,
+};
+
+/** The key in the query of the address. */
+const queryScheme: FixedScheme<{ name: string }> = {
+  name: 'query',
+  config: z.strictObject({
+    name: z
+      .string()
+      .regex(/^[\w.-]{1,100}$/, 'must be letters, digits, dots, dashes and underscores')
+      .describe('Name of the query member that carries the key.'),
+  }),
+  form: ({ name }) => ({ query: name }),
+};
+
+export const ownSchemes: readonly CredentialScheme[] = [headerScheme, queryScheme];
+
+/** The schemes of all plugins, by name; for use when every plugin is set up. */
+export class Schemes {
+  readonly #host: Host;
+  #known: ReadonlyMap<string, CredentialScheme> | undefined;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  all(): ReadonlyMap<string, CredentialScheme> {
+    this.#known ??= new Map(this.#host.extensions(vendorCredentials).map((scheme) => [scheme.name, scheme]));
+    return this.#known;
+  }
+
+  /** What the provider's traits say. The check of the configuration has found the scheme and its settings to be right. */
+  authOf({ scheme: name, ...written }: WrittenAuth): NonNullable<UpstreamTraits['auth']> {
+    const scheme = this.all().get(name);
+    if (scheme === undefined) throw new Error(`no plugin adds the credential scheme "${name}"`);
+    const settings: unknown = scheme.config.parse(written);
+    if ('form' in scheme) return scheme.form(settings);
+    const { clock, log } = this.#host;
+    return new Computed((key) => scheme.open(settings, key, { clock }), log);
+  }
+}
+
+/** The credentials of one provider by key, opened when they are first used. */
+class Computed implements ComputedAuth {
+  readonly #open: (key: Target['key']) => Credential;
+  readonly #log: Host['log'];
+  readonly #credentials = new WeakMap<Target['key'], Credential>();
+  readonly #failing = new Set<string>();
+
+  constructor(open: (key: Target['key']) => Credential, log: Host['log']) {
+    this.#open = open;
+    this.#log = log;
+  }
+
+  authorize({ key, credential: name }: Pick<Target, 'key' | 'credential'>, request: FinalRequest) {
+    try {
+      const headers = this.#credentialOf(key).authorize(request);
+      if (headers instanceof Promise) return this.#settled(headers, key, name);
+      this.#noteSuccess(name);
+      return headers;
+    } catch (error) {
+      throw this.#failed(error, key, name);
+    }
+  }
+
+  async #settled(headers: Promise<Headers>, key: Target['key'], name: string): Promise<Headers> {
+    try {
+      const ready = await headers;
+      this.#noteSuccess(name);
+      return ready;
+    } catch (error) {
+      throw this.#failed(error, key, name);
+    }
+  }
+
+  #credentialOf(key: Target['key']): Credential {
+    let credential = this.#credentials.get(key);
+    if (credential === undefined) {
+      credential = this.#open(key);
+      this.#credentials.set(key, credential);
+    }
+    return credential;
+  }
+
+  #noteSuccess(name: string): void {
+    if (this.#failing.delete(name))
+      this.#log.info({ credential: name, ends: unusable }, 'a credential is usable again');
+  }
+
+  /** Logged once for each row of failures, which may be that of thousands of requests. */
+  #failed(error: unknown, key: Target['key'], name: string): CredentialError {
+    const reason = scrubText(error instanceof Error ? error.message : String(error), key.reveal());
+    const message = `the credential could not be obtained: ${reason.slice(0, longestReason)}`;
+    if (!this.#failing.has(name)) this.#log.error({ credential: name, reason: message }, unusable);
+    this.#failing.add(name);
+    return new CredentialError(message, error instanceof Error ? new Error(reason) : undefined);
+  }
+}
+
+const unusable = 'a credential of a provider is not usable';
+
+/** Parts of the section whose form the schemes define. */
+export function schemeParts(
+  path: readonly string[],
+  auths: readonly (readonly [path: readonly string[], auth: WrittenAuth])[],
+  schemes: ReadonlyMap<string, CredentialScheme>,
+): SectionPart[] {
+  return auths.flatMap(([below, { scheme: name, ...settings }]) => {
+    const scheme = schemes.get(name);
+    return scheme === undefined ? [] : [{ path: [...path, ...below], schema: scheme.config, value: settings }];
+  });
+}

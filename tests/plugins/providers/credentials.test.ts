@@ -1,0 +1,223 @@
+/** Credentials of vendors: forms of a key, and schemes of plugins that compute headers; what their failures do, and what they cost. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { Refreshed } from '../../../plugins/common/wire/credentials.ts';
+import { dialectNames } from '../../end-to-end/dialects.ts';
+import { type House, modelAt, speaks, startHouse } from '../../end-to-end/house.ts';
+
+/** Gives out tickets, or an error that quotes the key. */
+let issuer: Server;
+let issued = 0;
+let refuses = false;
+let livesMs = 3_600_000;
+let house: House;
+
+const plugins = [
+  ...['storage', 'request-log', 'auth', 'plans', join(process.cwd(), 'tests/plugins/providers/ticket/index.ts')],
+  ...['providers', 'models', 'billing', 'route', 'protocol-convert'],
+];
+
+before(async () => {
+  issuer = createServer((request, response) => {
+    const key = request.headers.authorization;
+    issued += 1;
+    response.setHeader('content-type', 'application/json');
+    setTimeout(
+      () =>
+        response.end(
+          JSON.stringify(refuses ? { error: `the key ${key} is locked` } : { ticket: `ticket-${issued}`, livesMs }),
+        ),
+      20,
+    );
+  }).listen(0, '127.0.0.1');
+  await once(issuer, 'listening');
+  const auth = { scheme: 'ticket', issuer: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/` };
+  house = await startHouse({
+    providers: ({ replay }) => ({
+      ticket: { keys: 'secret-of-the-issuer', speaks: speaks(replay), auth },
+      keyless: { speaks: speaks(replay), auth },
+      locked: { keys: ['locked-secret-one', 'locked-secret-two'], speaks: speaks(replay), auth },
+      query: {
+        keys: 'key+of/query',
+        speaks: { chat: `${replay}/v1?version=2` },
+        auth: { scheme: 'query', name: 'key' },
+      },
+      header: {
+        keys: 'key-of-header',
+        speaks: speaks(replay),
+        auth: { scheme: 'header', header: 'X-Own', value: 'Key {key}' },
+      },
+    }),
+    models: {
+      ticket: modelAt('ticket'),
+      keyless: modelAt('keyless'),
+      locked: modelAt('locked', 'sandbox'),
+      alone: modelAt('locked'),
+      query: modelAt('query'),
+      header: modelAt('header'),
+    },
+    more: { plugins },
+  });
+});
+after(async () => {
+  await house.stop();
+  issuer.close();
+});
+beforeEach(() => {
+  refuses = false;
+  livesMs = 3_600_000;
+  house.replay.play({ headers: { 'content-type': 'application/json' }, body: answer });
+});
+
+const answer = JSON.stringify({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  model: 'm',
+  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } }],
+  usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 },
+});
+const sha256 = (body: Uint8Array) => createHash('sha256').update(body).digest('hex');
+const last = () => house.replay.requests.at(-1)!;
+
+test('a computed credential sees the final method, address and bytes, and its headers reach the vendor', async () => {
+  const customer = await house.customer();
+  const told = await house.call(customer, 'chat', { model: 'ticket', prompt: 'Hello' });
+  assert.equal(told.status, 200, told.text);
+  const { headers, url, body, method } = last();
+  assert.match(String(headers['x-ticket']), /^ticket-\d+$/);
+  assert.equal(headers['x-signed'], `${method} ${house.replay.origin}${url} ${sha256(body)}`);
+  assert.equal(headers.authorization, undefined, 'the key itself does not travel');
+  const { charges } = await house.books(customer);
+  assert.equal(charges[0]!.cost, 14_000n, 'ten tokens at one, two at two dollars a million');
+});
+
+test('requests that come together wait for one ticket, which later ones use too', async () => {
+  const before = issued;
+  const customer = await house.customer();
+  const calls = Array.from({ length: 8 }, () => house.call(customer, 'chat', { model: 'keyless', prompt: 'Hello' }));
+  assert.deepEqual(new Set((await Promise.all(calls)).map(({ status }) => status)), new Set([200]));
+  await house.call(customer, 'chat', { model: 'keyless', prompt: 'Again' });
+  assert.equal(issued - before, 1);
+});
+
+test('a failed ticket rests every key, charges nothing, goes to the next target, and shows no secret', async () => {
+  refuses = true;
+  const customer = await house.customer();
+  const asked = house.replay.requests.length;
+  const told = await house.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
+  assert.equal(told.status, 200, told.text);
+  assert.equal(house.replay.requests.length, asked, 'nothing is sent without a credential');
+  const { attempts, charges } = await house.books(customer);
+  assert.deepEqual(
+    attempts.map(({ provider }) => provider),
+    ['sandbox'],
+    'what was not sent is no attempt of the books',
+  );
+  assert.equal(charges.length, 1);
+  const log = house.gateway.lines.filter((line) => line.includes('not usable'));
+  assert.equal(log.length, 2, 'one line for each key');
+  assert.match(log[0]!, /the credential could not be obtained: the key \*\*\* is locked/);
+  assert.doesNotMatch(house.gateway.lines.join('\n'), /locked-secret/);
+  refuses = false;
+  const before = issued;
+  await house.call(customer, 'chat', { model: 'locked', prompt: 'Hello [[sandbox: tokens=5]]' });
+  assert.equal(issued, before, 'the keys rest');
+});
+
+for (const dialect of dialectNames)
+  test(`without another target the client of ${dialect} is told so in its protocol, and pays nothing`, async () => {
+    refuses = true;
+    const customer = await house.customer();
+    const told = await house.call(customer, dialect, { model: 'alone', prompt: 'Hello' });
+    assert.ok(told.status === 502 || told.status === 503, told.text);
+    assert.doesNotMatch(told.text, /locked|issuer|ticket|127\.0\.0\.1/);
+    const { charges } = await house.books(customer);
+    assert.equal(charges.length, 0);
+  });
+
+test('a key in the query stands beside the query of the base URL', async () => {
+  const told = await house.call(await house.customer(), 'chat', { model: 'query', prompt: 'Hello' });
+  assert.equal(told.status, 200, told.text);
+  assert.equal(last().url, '/v1/chat/completions?version=2&key=key%2Bof%2Fquery');
+  assert.equal(last().headers.authorization, undefined);
+});
+
+test('the scheme "header" is what { header, value } says too', async () => {
+  const told = await house.call(await house.customer(), 'chat', { model: 'header', prompt: 'Hello' });
+  assert.equal(told.status, 200, told.text);
+  assert.equal(last().headers['x-own'], 'Key key-of-header');
+  assert.equal(last().headers.authorization, undefined);
+});
+
+interface Fetch {
+  readonly resolve: (value: { value: string; endsAt: number | undefined }) => void;
+  readonly reject: (error: Error) => void;
+}
+
+function refreshed(options: { aheadMs?: number; timeoutMs?: number } = {}) {
+  const fetches: Fetch[] = [];
+  let now = 0;
+  const value = new Refreshed<string>({
+    clock: { now: () => now, monotonic: () => now },
+    load: () => new Promise((resolve, reject) => fetches.push({ resolve, reject })),
+    ...options,
+  });
+  const at = (time: number) => {
+    now = time;
+  };
+  return { value, fetches, at };
+}
+
+test('a value is replaced ahead of its end while the old one is in use, by one fetch', async () => {
+  const { value, fetches, at } = refreshed({ aheadMs: 100 });
+  const first = Promise.all([value.get(), value.get()]);
+  fetches[0]!.resolve({ value: 'one', endsAt: 1_000 });
+  assert.deepEqual(await first, ['one', 'one']);
+  assert.equal(fetches.length, 1);
+  at(899);
+  assert.equal(value.get(), 'one');
+  assert.equal(fetches.length, 1);
+  at(900);
+  assert.deepEqual([value.get(), value.get()], ['one', 'one'], 'without a wait');
+  assert.equal(fetches.length, 2);
+  fetches[1]!.resolve({ value: 'two', endsAt: undefined });
+  await new Promise(setImmediate);
+  at(1_000_000);
+  assert.equal(value.get(), 'two', 'it does not end');
+});
+
+test('a failure ahead of the end is not told, and tried again after a pause; at the end it is told to all that wait', async () => {
+  const { value, fetches, at } = refreshed({ aheadMs: 60_000 });
+  const first = value.get();
+  fetches[0]!.resolve({ value: 'one', endsAt: 100_000 });
+  await first;
+  at(50_000);
+  assert.equal(value.get(), 'one');
+  fetches[1]!.reject(new Error('away'));
+  await new Promise(setImmediate);
+  assert.equal(value.get(), 'one');
+  assert.equal(fetches.length, 2, 'not again at once');
+  at(70_000);
+  assert.equal(value.get(), 'one');
+  assert.equal(fetches.length, 3);
+  fetches[2]!.reject(new Error('away'));
+  await new Promise(setImmediate);
+  at(100_000);
+  const waiting = [value.get(), value.get()].map((each) => assert.rejects(Promise.resolve(each), /away for good/));
+  assert.equal(fetches.length, 4);
+  fetches[3]!.reject(new Error('away for good'));
+  await Promise.all(waiting);
+  const again = value.get();
+  fetches[4]!.resolve({ value: 'two', endsAt: undefined });
+  assert.equal(await again, 'two', 'the next call tries again');
+});
+
+test('a fetch that does not end is given up', async () => {
+  const { value } = refreshed({ timeoutMs: 20 });
+  await assert.rejects(Promise.resolve(value.get()), /took too long/);
+});

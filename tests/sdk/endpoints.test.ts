@@ -1,0 +1,133 @@
+/** The official OpenAI and Google clients at the endpoints beside chat, before the demo gateway and its sandbox. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { GoogleGenAI } from '@google/genai';
+import OpenAI from 'openai';
+import { type Demo, shaped, startDemo } from './demo.ts';
+
+let demo: Demo;
+before(async () => {
+  demo = await startDemo();
+});
+after(() => demo.stop());
+
+function openai(key = demo.keys.good): OpenAI {
+  return new OpenAI({ baseURL: `${demo.origin}/v1`, apiKey: key, maxRetries: 0 });
+}
+
+function google(): GoogleGenAI {
+  const key = demo.keys.good;
+  // The second gateway takes its key as bearer or x-api-key alone.
+  const headers = shaped ? { headers: { 'x-api-key': key } } : {};
+  return new GoogleGenAI({ apiKey: shaped ? 'unused' : key, httpOptions: { baseUrl: demo.origin, ...headers } });
+}
+
+/** Calls, and checks that what was used is what is paid and billed. */
+async function paid(call: () => Promise<unknown>) {
+  const settled = await demo.settled(call);
+  assert.deepEqual(settled.usage, settled.entry.usage);
+  assert.equal(settled.paid, settled.due);
+  assert.ok(!settled.estimated && settled.paid > 0n);
+  return settled;
+}
+
+const length = (vector: readonly number[]) => Math.hypot(...vector);
+const dot = (left: readonly number[], right: readonly number[]) =>
+  left.reduce((sum, value, index) => sum + value * right[index]!, 0);
+
+// The first is relayed by OpenAI's client and converted for Google's, the second the other way round.
+for (const model of ['text-embedding-3-small', 'gemini-embedding-001']) {
+  test(`both clients get unit vectors of ${model}, the nearer the more two texts share`, async () => {
+    const texts = ['the cat sat on the mat', 'the cat lay on the mat', 'quarterly revenue grew strongly'];
+    let vectors: number[][] = [];
+    const first = await paid(async () => {
+      // The client asks for base64 by itself and decodes it.
+      const { data, usage } = await openai().embeddings.create({ model, input: texts, dimensions: 64 });
+      vectors = data.map(({ embedding }) => embedding);
+      assert.equal(usage.prompt_tokens, 6 + 6 + 8);
+    });
+    assert.deepEqual(first.usage, { input: 20 });
+    for (const vector of vectors) assert.ok(vector.length === 64 && Math.abs(length(vector) - 1) < 1e-5);
+    assert.ok(dot(vectors[0]!, vectors[1]!) > dot(vectors[0]!, vectors[2]!) + 0.3);
+    let others: number[][] = [];
+    await paid(async () => {
+      const config = { outputDimensionality: 64 };
+      const answer = await google().models.embedContent({ model, contents: texts, config });
+      others = answer.embeddings!.map(({ values }) => values!);
+    });
+    assert.equal(others.length, 3);
+    for (const [index, vector] of others.entries()) assert.ok(Math.abs(dot(vector, vectors[index]!) - 1) < 1e-5);
+    const floats = await openai().embeddings.create({
+      model,
+      input: texts[0]!,
+      dimensions: 64,
+      encoding_format: 'float',
+    });
+    assert.ok(Math.abs(dot(floats.data[0]!.embedding as number[], vectors[0]!) - 1) < 1e-5);
+  });
+}
+
+const documents = ['Berlin is in Germany.', 'The capital of France is Paris.', 'Bread and cheese.'];
+const query = 'What is the capital of France?';
+
+/** No official client of these vendors is a dependency: their requests as they send them. */
+async function post(path: string, body: object) {
+  const answer = await fetch(`${demo.origin}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${demo.keys.good}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  assert.equal(answer.status, 200);
+  // biome-ignore lint/suspicious/noExplicitAny: answers of several shapes
+  return (await answer.json()) as any;
+}
+
+for (const model of ['rerank-v3.5', 'jina-reranker-v2-base-multilingual', 'rerank-2.5']) {
+  test(`${model} puts the document that answers first, in every shape`, async () => {
+    for (const [path, member, more] of [
+      ['/v2/rerank', 'results', { top_n: 2 }],
+      ['/v1/rerank', 'results', { top_n: 2 }],
+      ['/v1/rerank', 'data', { top_k: 2 }],
+    ] as const) {
+      let answer: Record<string, { index: number }[]> = {};
+      await paid(async () => {
+        answer = await post(path, { model, query, documents, ...more });
+      });
+      assert.deepEqual([answer[member]!.length, answer[member]![0]!.index], [2, 1]);
+    }
+  });
+}
+
+test('a moderation is free, and flags what names a category', async () => {
+  const calm = await openai(demo.keys.broke).moderations.create({ input: 'A calm text' });
+  assert.deepEqual([calm.results.length, calm.results[0]!.flagged], [1, false]);
+  const harsh = await openai().moderations.create({
+    model: 'omni-moderation-latest',
+    input: [
+      { type: 'text', text: 'A text about violence' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+    ],
+  });
+  assert.deepEqual([harsh.results[0]!.flagged, harsh.results[0]!.categories.violence], [true, true]);
+});
+
+test('failures raise the error class of each client, and none is billed', async () => {
+  const billed = await demo.billed();
+  const model = 'text-embedding-3-small';
+  await assert.rejects(openai().embeddings.create({ model, input: [] }), { status: 400 });
+  await assert.rejects(openai().embeddings.create({ model: 'no-such', input: 'x' }), { status: 404 });
+  await assert.rejects(openai(demo.keys.broke).embeddings.create({ model, input: 'x' }), { status: 402 });
+  await assert.rejects(openai(demo.keys.narrow).embeddings.create({ model, input: 'x' }), { status: 403 });
+  await assert.rejects(openai().embeddings.create({ model, input: '[[sandbox: status=400]]' }), { status: 400 });
+  await assert.rejects(google().models.embedContent({ model: 'gpt-5.4-mini', contents: 'x' }), { status: 400 });
+  const tokens = { model: 'gemini-embedding-001', input: [1, 2, 3] };
+  await assert.rejects(openai().embeddings.create(tokens), (error) => {
+    assert.ok(error instanceof OpenAI.BadRequestError && /takes texts, not tokens/.test(error.message), String(error));
+    return true;
+  });
+  assert.equal(await demo.billed(), billed);
+});
+
+test('the ledger holds', async () => {
+  assert.deepEqual((await demo.audit()).violations, []);
+});
