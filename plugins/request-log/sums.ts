@@ -108,6 +108,11 @@ function queryOf(
     throw new GatewayError('invalid_request', `At most ${days} days are summed up at once.`, { field: 'from' });
   }
   if (from >= until || !canMatch(filter)) return undefined;
+  return { bounds, conditions: conditionsOf(filter) };
+}
+
+/** The filter as conditions on the kept sums. */
+export function conditionsOf(filter: Omit<RequestFilter, keyof Span>): Condition[] {
   const { accountId, keyId, model, provider, operation, result, withoutOperations = [] } = filter;
   const wanted: [string, string | undefined][] = [
     ['account_id', accountId],
@@ -119,7 +124,7 @@ function queryOf(
   ];
   const conditions = wanted.flatMap(([name, value]): Condition[] => (value === undefined ? [] : [[name, value]]));
   if (withoutOperations.length > 0) conditions.push(['operation', withoutOperations, 'not']);
-  return { bounds, conditions };
+  return conditions;
 }
 
 function checkGroups(limit: number): void {

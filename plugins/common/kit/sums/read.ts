@@ -24,8 +24,8 @@ export interface SumsQuery {
   readonly conditions: readonly Condition[];
   /** A group for each value of it. */
   readonly by?: string | undefined;
-  /** A group for each hour or day (UTC). */
-  readonly each?: 'hour' | 'day' | undefined;
+  /** A group for each quarter of an hour, hour or day (UTC): its start in milliseconds. */
+  readonly each?: 'quarter' | 'hour' | 'day' | undefined;
   readonly measures: readonly ReadMeasure[];
   /** Groups without any row may be left out; also an order, and a limit. */
   readonly ending?: SQL;
@@ -89,7 +89,11 @@ export async function readSums(orm: Runner, schema: string, sums: SumTable, quer
   const { until, rich } = await foldedOf(orm, schema, sums);
   const rangeOf = ({ number, rich: isRich }: typeof parts.days): Kept =>
     number === finePart || (isRich && rich >= until) ? undefined : [isRich ? rich : 0, until];
-  const sources = sourcesOf(bounds, rangeOf(parts.quarters), each === 'hour' ? undefined : rangeOf(parts.days));
+  const sources = sourcesOf(
+    bounds,
+    rangeOf(parts.quarters),
+    each === 'quarter' || each === 'hour' ? undefined : rangeOf(parts.days),
+  );
   const read = { sums, schema, bounds, conditions, by, each, measures };
   const selects = [
     ...sources.rows.map((range) => selectRows(read, range)),
@@ -111,9 +115,11 @@ interface Select extends Omit<SumsQuery, 'ending'> {
   readonly schema: string;
 }
 
+const seconds = { quarter: '900', hour: '3600', day: '86400' };
+
 function groupSql({ sums, by, each }: Select, at: SQL, isKept: boolean): SQL {
   if (each !== undefined) {
-    const step = sql.raw(each === 'hour' ? '3600' : '86400');
+    const step = sql.raw(seconds[each]);
     return sql`(floor(extract(epoch from ${at}) / ${step})::bigint * ${step} * 1000)::text`;
   }
   if (by === undefined) return sql`''`;
