@@ -86,7 +86,7 @@ const callRows = `insert into calls (id, account_id, key_id, model, plan, settle
       'protocol', 'chat', 'startedAt', (extract(epoch from at) * 1000)::bigint, 'result', 'answered', 'status', status,
       'durationMs', total_ms::int, 'bearer', 'client')), at,
     at + total_ms * interval '1 millisecond', 9000, 4000, case when status < 400 then first_byte_ms end, total_ms, status, 1, true, operation,
-    operation, outcome, case when status >= 400 then 'upstream_error' end, '[{"at": 1, "by": "route", "text": "goes to the first"}]'
+    operation, outcome, case when status >= 400 then 'upstream_error' end, '[[1, "route.target", "the first"]]'
   from random where status not in (400, 429) order by n`;
 
 const ledgerRows = `insert into ledger (account_id, kind, request_id, amount, revenue, balance_after, created_at)

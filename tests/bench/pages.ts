@@ -125,7 +125,9 @@ function since(milliseconds: number): string {
 }
 
 async function clientPaths(ada: Browser): Promise<string[]> {
-  const { rows, next } = (await ada.ask('/usage')).json;
+  const told = await ada.ask('/usage');
+  if (told.status !== 200) throw new Error(told.text);
+  const { rows, next } = told.json;
   const [row] = rows;
   return [
     '/me',

@@ -4,7 +4,19 @@ import { GatewayError } from '../../../../core/contract/errors.ts';
 import { instantText } from '../paging.ts';
 import { foldedOf } from './fold.ts';
 import { type Runner, rowsOf } from './rows.ts';
-import { column, type Dimension, dayMs, finePart, namesOf, partsFor, quarterMs, type SumTable } from './table.ts';
+import {
+  column,
+  type Dimension,
+  dayMs,
+  dimensionsWithout,
+  fine,
+  finePart,
+  namesOf,
+  type Part,
+  partsFor,
+  quarterMs,
+  type SumTable,
+} from './table.ts';
 
 /** A condition on one dimension; `null`: the rows that have a value there. */
 export type Condition = readonly [dimension: string, values: string | null | readonly string[], not?: 'not'];
@@ -97,9 +109,9 @@ export async function readSums(orm: Runner, schema: string, sums: SumTable, quer
   const read = { sums, schema, bounds, conditions, by, each, measures };
   const selects = [
     ...sources.rows.map((range) => selectRows(read, range)),
-    ...sources.fine.map((range) => selectKept(read, finePart, range)),
-    ...sources.quarters.map((range) => selectKept(read, parts.quarters.number, range)),
-    ...sources.days.map((range) => selectKept(read, parts.days.number, range)),
+    ...sources.fine.map((range) => selectKept(read, fine, range)),
+    ...sources.quarters.map((range) => selectKept(read, parts.quarters, range)),
+    ...sources.days.map((range) => selectKept(read, parts.days, range)),
   ];
   if (selects.length === 0) return [];
   const totals = measures.map(({ name }) => sql`sum(${column(name)})::text as ${column(name)}`);
@@ -138,8 +150,8 @@ function selectRows(select: Select, range: Range): SQL {
     from ${sums.given?.(schema, range) ?? namesOf(schema, sums).rows} where ${sql.join(within, sql` and `)} group by 1, 2`;
 }
 
-/** Sums of each group of dimensions first, so that only these are joined with their dimensions. */
-function selectKept(select: Select, part: number, range: Range): SQL {
+/** Sums of each group of dimensions first, so that only these are looked up: the planner would read all groups instead. */
+function selectKept(select: Select, part: Part, range: Range): SQL {
   const { sums, schema, bounds, conditions, each, measures } = select;
   const { sums: kept, groups } = namesOf(schema, sums);
   const at = column('at');
@@ -147,7 +159,9 @@ function selectKept(select: Select, part: number, range: Range): SQL {
   const wanted = sql.join([sql`true`, ...chosen], sql` and `);
   // Only few groups: found by their ids.
   const isNarrow = conditions.some(([, values, not]) => values !== null && not === undefined);
-  const narrow = isNarrow ? sql`and group_id = any (array(select id from ${groups} where ${wanted}))` : sql``;
+  const others = dimensionsWithout(part).map((name) => sql`${column(name)} = ${dimensionOf(sums, name).none}`);
+  const few = sql.join([wanted, ...others], sql` and `);
+  const narrow = isNarrow ? sql`and group_id = any (array(select id from ${groups} where ${few}))` : sql``;
   const stored = sums.measures.filter(({ name }) => measures.some(({ of }) => of === name));
   const inner = stored.map(({ name }) => sql`sum(${column(name)}) as ${column(name)}`);
   const time = each === undefined ? sql`` : sql`, ${groupSql(select, at, true)} as "group"`;
@@ -155,8 +169,9 @@ function selectKept(select: Select, part: number, range: Range): SQL {
   const columns = measures.map(({ name, ofKept }) => sql`${ofKept} as ${column(name)}`);
   return sql`select slot, ${group} as "group", ${sql.join(columns, sql`, `)}
     from (select ${slotOf(at, bounds)} as slot, group_id ${time}, ${sql.join(inner, sql`, `)} from ${kept}
-      where part = ${sql.raw(String(part))} and ${withinRange(at, range)} ${narrow} group by 1, 2 ${each === undefined ? sql`` : sql`, 3`}) as sums
-    join ${groups} as groups on groups.id = sums.group_id where ${wanted} group by 1, 2`;
+      where part = ${sql.raw(String(part.number))} and ${withinRange(at, range)} ${narrow} group by 1, 2 ${each === undefined ? sql`` : sql`, 3`}) as sums
+    cross join lateral (select * from ${groups} as known where known.id = sums.group_id offset 0) as groups
+    where ${wanted} group by 1, 2`;
 }
 
 const dimensionOf = (sums: SumTable, name: string): Dimension =>
