@@ -17,7 +17,7 @@ export const configSchema = z.strictObject({
     ),
   translated_values: count()
     .refine((value) => value >= 1_000, 'must be at least 1000')
-    .prefault(40_000)
+    .prefault(25_000)
     .describe(
       'Members and elements, at all depths, in a request that is translated to another protocol, and in the arguments of its tool calls. More are refused.',
     ),

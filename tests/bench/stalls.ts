@@ -67,11 +67,11 @@ const cases: readonly Case[] = [
   ...(['messages', 'responses', 'gemini'] as const).flatMap((upstream) => [
     chat(
       `as many turns as are translated to ${upstream}`,
-      JSON.stringify({ model: to(upstream), messages: turns(13_000, 1) }),
+      JSON.stringify({ model: to(upstream), messages: turns(8_200, 1) }),
     ),
     chat(
       `as many properties of a tool, to ${upstream}`,
-      chatBody(to(upstream), padding, `,"tools":[${JSON.stringify(toolWith(19_000))}]`),
+      chatBody(to(upstream), padding, `,"tools":[${JSON.stringify(toolWith(12_000))}]`),
     ),
   ]),
   chat('more values than are translated', JSON.stringify({ model: to('messages'), messages: turns(33_000, 1) })),
@@ -83,8 +83,8 @@ const cases: readonly Case[] = [
     }),
   ),
   chat(
-    '10,000 thoughts of one message',
-    JSON.stringify({ model: to('messages'), messages: [...turns(1, 1), thinking(10_000), ...turns(1, 1)] }),
+    '6,000 thoughts of one message',
+    JSON.stringify({ model: to('messages'), messages: [...turns(1, 1), thinking(6_000), ...turns(1, 1)] }),
   ),
   chat(
     '12 MB with a million members',

@@ -7,7 +7,7 @@ import { JsonTexts, valuesIn } from '../../../plugins/common/encoding/json-text.
 import { protocolNamed } from '../../../plugins/protocol-convert/protocols/index.ts';
 import { relay, wholeAnswer } from './harness.ts';
 
-const most = 40_000;
+const most = 25_000;
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
 const answers: Record<string, object> = {
@@ -97,9 +97,9 @@ const values = (count: number) => `{"a":[${'[],'.repeat(count)}"\\\\",1]}`;
 test('values in the arguments of calls count as well, and so does their nesting', async () => {
   const ask = (input: string) =>
     sent('/v1/chat/completions', calling({ function: { name: 'f', arguments: input } }), 'messages');
-  const fitting = await ask(values(15_000).padEnd(100_000));
+  const fitting = await ask(values(9_000).padEnd(100_000));
   const [, { content }] = fitting['messages'] as [unknown, { content: { input: { a: unknown[] } }[] }];
-  assert.equal(content[0]!.input.a.length, 15_002);
+  assert.equal(content[0]!.input.a.length, 9_002);
   const refusal = { kind: 'invalid_request', field: 'messages', shouldRetry: false };
   await assert.rejects(ask(values(most)), { ...refusal, message: /arguments of its calls/ });
   await assert.rejects(ask(`{"a":${'['.repeat(most)}${']'.repeat(most)}}`), refusal);

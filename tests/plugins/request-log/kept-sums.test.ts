@@ -13,7 +13,6 @@ import type {
 } from '../../../plugins/common/domain/admin/requests.ts';
 import { requestQueries } from '../../../plugins/common/domain/admin/requests.ts';
 import { database } from '../../../plugins/common/domain/database.ts';
-import { firstIdAt } from '../../../plugins/common/kit/arrival.ts';
 import { checkSums, rebuildSums } from '../../../plugins/common/kit/sums/check.ts';
 import { foldSums } from '../../../plugins/common/kit/sums/fold.ts';
 import { percentilesIn } from '../../../plugins/common/kit/sums/histogram.ts';
@@ -21,7 +20,7 @@ import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
 import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
-import { fakeHost, setUp } from '../../helpers/fakes.ts';
+import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 
 const hourMs = 3_600_000;
@@ -78,9 +77,6 @@ const question = fc.record({
 });
 
 const filled = { streamed: false, attempts: 1, bytes_in: 0, bytes_out: 0 };
-
-/** In the order of arrival, as the core's ids are. */
-const idAt = (time: string) => firstIdAt(Date.parse(time)).slice(0, 19) + randomUUID().slice(19);
 
 function resultOf({ status, outcome }: Row): RequestResult {
   if (outcome === 'client_left') return 'left';
@@ -212,7 +208,7 @@ test('batches in any order, retried, late and folded in between: sums, series an
         const { orm, schema } = desk.store;
         const rows: Row[] = [];
         for (const { rows: given, times, again, foldsTo, richRows } of batches) {
-          const fresh = given.map((each): Row => ({ ...each, id: idAt(each.received_at) }));
+          const fresh = given.map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
           const sent = again ? [...fresh, ...rows.slice(-5)] : fresh;
           for (let time = 0; time < times; time++) await write(desk, sent);
           rows.push(...fresh);
@@ -233,7 +229,9 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   const kept = sql`${sql.identifier(schema)}.request_sums`;
   await write(
     desk,
-    fc.sample(row, { numRuns: 60, seed: 3 }).map((each): Row => ({ ...each, id: idAt(each.received_at) })),
+    fc
+      .sample(row, { numRuns: 60, seed: 3 })
+      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) })),
   );
   await foldSums(orm, schema, requestSums, start + 5 * 24 * hourMs, 1);
   assert.deepEqual(await checkSums(orm, schema, requestSums), []);
@@ -263,7 +261,9 @@ test('a sum that was changed by hand is found in each part, and made again', asy
 test('requests from before sums were kept are in them', async () => {
   const desk = await openDesk();
   const { orm, schema } = desk.store;
-  const rows = fc.sample(row, { numRuns: 50, seed: 4 }).map((each): Row => ({ ...each, id: idAt(each.received_at) }));
+  const rows = fc
+    .sample(row, { numRuns: 50, seed: 4 })
+    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
   await write(desk, rows);
   for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
     await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
@@ -286,7 +286,7 @@ testOnServer(
     const { orm, schema } = desk.store;
     const rows = fc
       .sample(row, { numRuns: 2_000, seed: 12 })
-      .map((each): Row => ({ ...each, id: idAt(each.received_at) }));
+      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
     const writeAll = async (part: readonly Row[]) => {
       for (let from = 0; from < part.length; from += 40) await write(desk, part.slice(from, from + 40));
     };
@@ -311,7 +311,9 @@ test('when rows are deleted their sums stay, are not found wrong, and survive th
   const part = await setUp(requestLog, host, { retention: '2d' });
   part.start!();
   const queries = host.get(requestQueries);
-  const rows = fc.sample(row, { numRuns: 80, seed: 5 }).map((each): Row => ({ ...each, id: idAt(each.received_at) }));
+  const rows = fc
+    .sample(row, { numRuns: 80, seed: 5 })
+    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
   await write({ store, queries }, rows);
   host.advance(start + 6 * 24 * hourMs + 7 * 60_000 - host.clock.now());
   const run = (name: string) => host.intervals.find((each) => each.name === name)!.work();
