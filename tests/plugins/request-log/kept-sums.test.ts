@@ -1,6 +1,7 @@
 /** Whatever comes in, however often and in whatever order: the sums that are kept of requests are those of the rows. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
@@ -18,7 +19,7 @@ import { percentilesIn } from '../../../plugins/common/kit/sums/histogram.ts';
 import { boundsOf } from '../../../plugins/console/api/time-zone.ts';
 import requestLog from '../../../plugins/request-log/index.ts';
 import { addRows, requestSums } from '../../../plugins/request-log/request-sums.ts';
-import { openDatabase, type TestDatabase } from '../../helpers/database.ts';
+import { openDatabase, type TestDatabase, testOnServer } from '../../helpers/database.ts';
 import { fakeHost, requestIdAt, setUp } from '../../helpers/fakes.ts';
 import { runsOf } from '../../helpers/histories.ts';
 
@@ -256,6 +257,52 @@ test('a sum that was changed by hand is found in each part, and made again', asy
   }
   await desk.store.close();
 });
+
+test('requests from before sums were kept are in them', async () => {
+  const desk = await openDesk();
+  const { orm, schema } = desk.store;
+  const rows = fc
+    .sample(row, { numRuns: 50, seed: 4 })
+    .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+  await write(desk, rows);
+  for (const name of ['request_sums', 'request_sums_groups', 'request_sums_state'])
+    await orm.execute(sql`drop table ${sql.identifier(schema)}.${sql.identifier(name)}`);
+  const migration = readFileSync(
+    new URL('../../../plugins/request-log/migrations/004-sums.sql', import.meta.url),
+    'utf8',
+  );
+  for (const statement of migration.replaceAll('{schema}', `"${schema}"`).split(/;$/m))
+    await orm.execute(sql.raw(statement));
+  assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+  await write(desk, rows);
+  checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'migrated');
+  await desk.store.close();
+});
+
+testOnServer(
+  'batches of two processes at once, while hours are folded: nothing is lost, nothing waits in a circle',
+  async () => {
+    const desk = await openDesk();
+    const { orm, schema } = desk.store;
+    const rows = fc
+      .sample(row, { numRuns: 2_000, seed: 12 })
+      .map((each): Row => ({ ...each, id: requestIdAt(Date.parse(each.received_at)) }));
+    const writeAll = async (part: readonly Row[]) => {
+      for (let from = 0; from < part.length; from += 40) await write(desk, part.slice(from, from + 40));
+    };
+    let isDone = false;
+    const fold = async () => {
+      for (let hour = 1; !isDone; hour++) await foldSums(orm, schema, requestSums, start + hour * 5 * hourMs, 20);
+    };
+    const folding = fold();
+    await Promise.all([writeAll(rows.slice(0, 1_000)), writeAll(rows.slice(1_000))]);
+    isDone = true;
+    await folding;
+    assert.deepEqual(await checkSums(orm, schema, requestSums), []);
+    checkAgainst(await desk.queries.sums({ from: start, until: start + days * 24 * hourMs }), rows, 'all');
+    await desk.store.close();
+  },
+);
 
 test('when rows are deleted their sums stay, are not found wrong, and survive that sums are made again', async () => {
   const store = await openDatabase();

@@ -40,7 +40,7 @@ export const dayMs = 86_400_000;
 /** The part that is written with the rows. */
 export const finePart = 0;
 
-interface Part {
+export interface Part {
   readonly number: number;
   readonly by: readonly ('account' | 'model' | 'provider')[];
   readonly days: boolean;
@@ -73,6 +73,14 @@ export function partsFor(dimensions: ReadonlySet<string>): { readonly quarters: 
     flags.every(({ flag, names }) => by.includes(flag) || !names.some((name) => dimensions.has(name))),
   );
   return { quarters: needed.find(({ days }) => !days)!, days: needed.find(({ days }) => days)! };
+}
+
+/** Part 0 itself. */
+export const fine: Part = parts.find(({ number }) => number === finePart)!;
+
+/** Dimensions that a part does not tell apart. */
+export function dimensionsWithout({ by }: Part): readonly string[] {
+  return flags.flatMap(({ flag, names }) => (by.includes(flag) ? [] : [...names]));
 }
 
 const partRows = sql.raw(
