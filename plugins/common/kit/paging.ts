@@ -49,7 +49,7 @@ export function valuesIn<Names extends string>(
   throw noSuchPage();
 }
 
-const noSuchPage = () =>
+export const noSuchPage = () =>
   new GatewayError('invalid_request', '"after" names no page of this list.', { field: 'after' });
 
 /** For rows with UUIDs as ids. */
