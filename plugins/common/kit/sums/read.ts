@@ -49,7 +49,7 @@ export type SumsRow = Readonly<Record<string, string | null>> & { readonly slot:
 type Range = readonly [from: number, until: number];
 
 /** Where the sums of a span come from. `quarters` and `days` are of the smallest parts. */
-export interface Sources {
+interface Sources {
   readonly rows: readonly Range[];
   readonly fine: readonly Range[];
   readonly quarters: readonly Range[];

@@ -15,7 +15,7 @@ export interface Dimension {
 }
 
 /** A column of sums. Every measure is a number whose sum over rows is what is wanted. */
-export interface Measure {
+interface Measure {
   readonly name: string;
   /** The aggregate over rows of the table; null where there is nothing to add. */
   readonly sum: SQL;
