@@ -15,10 +15,6 @@ export const mediaProtocols: ReadonlyMap<string, string> = new Map([
   ['ark-images', '/images/generations'],
   ['xai-videos', '/videos/generations'],
   ['ark-videos', '/contents/generations/tasks'],
-]);
-
-/** The same of other endpoints: embeddings, ranking, moderation, speech. */
-const endpointProtocols: ReadonlyMap<string, string> = new Map([
   ['openai-embeddings', '/embeddings'],
   ['gemini-embeddings', '/models'],
   ['cohere-rerank', '/rerank'],
@@ -33,7 +29,7 @@ const endpointProtocols: ReadonlyMap<string, string> = new Map([
 export type SpokenPaths = ReadonlyMap<string, string> | undefined;
 
 export function spokenPaths(wire: SpokenPaths): SpokenPaths {
-  return wire && new Map([...wire, ...mediaProtocols, ...endpointProtocols]);
+  return wire && new Map([...wire, ...mediaProtocols]);
 }
 
 /** What prevents the start. */

@@ -63,7 +63,7 @@ const longestFineMs = 2 * dayMs;
 type Kept = Range | undefined;
 
 /** Whole days and quarters within the bounds, as far as the parts are there, and the rest. */
-export function sourcesOf(bounds: readonly number[], quarters: Kept, days: Kept): Sources {
+function sourcesOf(bounds: readonly number[], quarters: Kept, days: Kept): Sources {
   const [first, last] = [bounds[0]!, bounds.at(-1)!];
   const inner = bounds.slice(1, -1);
   const [low, high] = [ceiling(first, quarterMs), floor(last, quarterMs)];
