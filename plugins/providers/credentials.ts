@@ -134,15 +134,3 @@ class Computed implements ComputedAuth {
 }
 
 const unusable = 'a credential of a provider is not usable';
-
-/** Parts of the section whose form the schemes define. */
-export function schemeParts(
-  path: readonly string[],
-  auths: readonly (readonly [path: readonly string[], auth: WrittenAuth])[],
-  schemes: ReadonlyMap<string, CredentialScheme>,
-): SectionPart[] {
-  return auths.flatMap(([below, { scheme: name, ...settings }]) => {
-    const scheme = schemes.get(name);
-    return scheme === undefined ? [] : [{ path: [...path, ...below], schema: scheme.config, value: settings }];
-  });
-}

@@ -8,7 +8,7 @@ import { wireProtocols } from '../common/wire/protocols.ts';
 import { parseLocal } from './addresses.ts';
 import { authsOf, isOneAuth, type ProviderConfig, type ProvidersConfig } from './config.ts';
 
-/** Protocols of images and videos, by name: the path, below the base URL, of the endpoint that is called most. */
+/** Protocols beside chat, by name: the path, below the base URL, of the endpoint that is called most. */
 export const mediaProtocols: ReadonlyMap<string, string> = new Map([
   ['openai-images', '/images/generations'],
   ['gemini-images', '/models'],

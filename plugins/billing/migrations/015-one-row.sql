@@ -22,8 +22,7 @@ alter table {schema}.calls
   -- The timeline, as JSON.
   add column story text;
 
-drop trigger immutable on {schema}.calls;
-create trigger immutable before update of id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes,
+create or replace trigger immutable before update of id, account_id, key_id, model, plan, settled, reason, provider, target_model, classes,
     estimated_input, held, cost, own_cost, absorbed, estimated, terminal, finish, upstream_id, price, price_version, tier, ratio,
     attempts, held_at, created_at or delete or truncate on {schema}.calls
   for each statement execute function {schema}.refuse_ledger_change();

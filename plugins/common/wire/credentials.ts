@@ -31,7 +31,7 @@ export interface ComputedScheme<Settings> extends Scheme<Settings> {
   open(settings: Settings, key: Secret, tools: CredentialTools): Credential;
 }
 
-export interface CredentialTools {
+interface CredentialTools {
   readonly clock: Clock;
 }
 

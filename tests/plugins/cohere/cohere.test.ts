@@ -124,7 +124,7 @@ function unansweredCall({ messages }: Body): string | undefined {
   return undefined;
 }
 
-function event(json: { type: string }): string {
+function event(json: { readonly type: string; readonly [member: string]: unknown }): string {
   return `event: ${json.type}\ndata: ${JSON.stringify(json)}\n\n`;
 }
 

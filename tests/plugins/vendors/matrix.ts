@@ -15,7 +15,7 @@ export interface Stage {
   /** The error of a refused request. */
   refused(ask: Ask, from: From): Promise<{ status: number; body: string; customer: Customer }>;
 }
-export interface From {
+interface From {
   readonly client: ProtocolName;
   readonly isStream: boolean;
 }

@@ -22,7 +22,7 @@ export interface Words {
 
 export type Body = Record<string, unknown>;
 
-export interface Told {
+interface Told {
   readonly status: number;
   readonly body: string;
   readonly type?: string;
