@@ -12,7 +12,8 @@ function entry(written: object): ProvidersConfig[string] {
   return providersSchema.parse({ vendor: written })['vendor']!;
 }
 
-const paths = spokenPaths(new Map(protocols.map(({ name, path }) => [name, path])));
+const ofPlugins = [['bedrock', '/model/{model}/converse']] as const;
+const paths = spokenPaths(new Map([...protocols.map(({ name, path }) => [name, path] as const), ...ofPlugins]));
 
 test('there are thirty vendors and more, each with the page it was read from and the day', () => {
   assert.ok(presets().size >= 30, String(presets().size));
