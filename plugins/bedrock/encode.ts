@@ -26,8 +26,15 @@ export function encodeRequest(prompt: Prompt, context: EncodeContext): EncodedRe
   const turns = encodeTurns(prompt.turns, context, namer);
   const reasoning = wished === undefined || canResume(turns, context) ? wished : undefined;
   const output = outputOf(prompt, context);
-  const system = [...turns.system, ...[...tools.instructions, ...output.instructions].map((text) => ({ text }))];
   const toolConfig = toolConfigOf(tools, prompt, namer);
+  // The protocol has no choice that forbids calls.
+  const isForbidden = toolConfig !== undefined && (tools.mode === 'none' || tools.functions.length === 0);
+  const instructions = [
+    ...(isForbidden ? ['Do not call any tool; answer with text.'] : []),
+    ...tools.instructions,
+    ...output.instructions,
+  ];
+  const system = [...turns.system, ...instructions.map((text) => ({ text }))];
   const inference = inferenceOf(prompt, context, reasoning !== undefined);
   const [stop, blankStop] = [true, false].map((isTold) =>
     (prompt.stop ?? []).filter((text) => (text.trim() !== '') === isTold),

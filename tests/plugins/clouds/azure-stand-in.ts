@@ -65,7 +65,7 @@ export async function startAzure(play: Play): Promise<AzureStandIn> {
       client_id: id,
       scope: wanted,
       ...proof
-    } = Object.fromEntries(new URLSearchParams(body.toString()));
+    }: Record<string, string | undefined> = Object.fromEntries(new URLSearchParams(body.toString()));
     assert.deepEqual([grant, id, wanted], ['client_credentials', client, scope]);
     if (proof['client_secret'] === undefined)
       assert.deepEqual(proof, {

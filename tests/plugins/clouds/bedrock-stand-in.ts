@@ -27,7 +27,7 @@ export interface BedrockStandIn {
   /** Members of `usage` in place of those of the play. */
   usage: object | undefined;
   fault: { status: number; type: string; message: string } | undefined;
-  /** Breaks the stream after the first words, with this exception or by damage. */
+  /** Breaks the stream after the first words, or in place of them (`first `), with this exception or by damage. */
   breaksBy: string | undefined;
   expired: boolean;
   close(): void;
@@ -55,7 +55,7 @@ export async function startBedrock(play: Play): Promise<BedrockStandIn> {
         return;
       }
       const match = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(request.url!);
-      assert.ok(match, request.url);
+      assert.ok(match, String(request.url));
       assert.equal(decodeURIComponent(match[1]!), model);
       const json = object(JSON.parse(body.toString()), 'the body');
       checkRequest(json);
@@ -246,7 +246,7 @@ function stream(
   { reasoning, text: said, calls = [], meaning }: Play,
   usage: object,
   breaksBy: string | undefined,
-): Buffer {
+): Buffer[] {
   let index = -1;
   const block = (deltas: object[], start?: object) => {
     index += 1;
@@ -280,10 +280,14 @@ function stream(
     breaksBy === 'damage'
       ? Buffer.from(messages[2]!.map((byte, at) => (at === 40 ? byte ^ 1 : byte)))
       : message(
-          { ':message-type': 'exception', ':exception-type': breaksBy, ':content-type': 'application/json' },
+          {
+            ':message-type': 'exception',
+            ':exception-type': breaksBy.replace('first ', ''),
+            ':content-type': 'application/json',
+          },
           { message: 'It broke.' },
         );
-  return [Buffer.concat(messages.slice(0, 2)), broken];
+  return breaksBy.startsWith('first ') ? [broken] : [Buffer.concat(messages.slice(0, 2)), broken];
 }
 
 function event(type: string, body: object): Buffer {

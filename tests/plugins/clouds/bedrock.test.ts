@@ -184,6 +184,14 @@ for (const client of dialectNames) {
     });
 }
 
+test('an exception in place of the first message is an answer with its status, and costs nothing', async () => {
+  bedrock.breaksBy = 'first serviceUnavailableException';
+  const customer = await house.customer();
+  const told = await ask(house, customer, plain('chat', true), 'written');
+  assert.equal(told.status, 503, told.text);
+  assert.equal((await house.books(customer)).charges.length, 0);
+});
+
 for (const [name, expired] of [
   ['unknown', false],
   ['forged', false],

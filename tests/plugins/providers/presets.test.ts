@@ -94,6 +94,11 @@ test('an entry of a vendor whose accounts have addresses of their own is told th
   );
 });
 
+test('images are not sent to an address that names the model', () => {
+  const vendor = entry({ keys: 'key', speaks: { 'openai-images': 'https://vendor.example/{model}/v1' } });
+  assert.match(providerFaults({ vendor }, paths)[0]!.message, /sent without .* \{model\}/);
+});
+
 test('the list names protocols and the page for keys', async () => {
   const part = await setUp(providersPlugin, fakeHost(), {});
   assert.ok(part.commands?.includes(presetsCommand));
